@@ -384,8 +384,8 @@ impl Engine {
         self.estimate_prewarming(job, &mut sites);
         Some(PrewarmView {
             // The whole takes as long as its slowest site.
-            estimate: sites.iter().filter_map(|site| site.estimate).max_by_key(|range| range.most),
-            throughput: sites.iter().filter_map(|site| site.throughput).reduce(u64::saturating_add),
+            estimate: all_of(&sites, |site| site.estimate).into_iter().flatten().max_by_key(|range| range.most),
+            throughput: all_of(&sites, |site| site.throughput).into_iter().flatten().reduce(u64::saturating_add),
             images: job.template.as_ref().map(Template::images).unwrap_or_default().into(),
             error: job.template.as_ref().err().cloned(),
             counts,
@@ -396,6 +396,11 @@ impl Engine {
             asked: job.asked.clone(),
         })
     }
+}
+
+/// What is told of the sites that pull or wait; `None` where one of them tells nothing.
+fn all_of<T>(sites: &[PrewarmSite], told: impl Fn(&PrewarmSite) -> Option<T>) -> Option<Vec<T>> {
+    sites.iter().filter(|site| site.counts.pulling + site.counts.waiting > 0).map(told).collect()
 }
 
 impl PrewarmCounts {

@@ -96,8 +96,13 @@ fn a_hold_between_nodes_does_not_make_them_slower() {
     between(step, 180, 260);
 }
 
-/// Twelve nodes in two halls, two of each may pull.
+/// Twelve nodes in two halls, two of each may pull; twice, those that pull have pulled for a minute.
 fn warming(bytes: bool) -> (FakeCluster, FakeConsole) {
+    warming_where(bytes, |_| true)
+}
+
+/// The same, and only on such nodes pulls end.
+fn warming_where(bytes: bool, ends: impl Fn(&str) -> bool) -> (FakeCluster, FakeConsole) {
     let mut fake = FakeCluster::rolling(12, 1);
     for (nth, node) in fake.nodes.values_mut().enumerate() {
         node.labels = [(SITE_LABEL, if nth < 6 { "hall-a" } else { "hall-b" })].into_iter().collect();
@@ -112,41 +117,46 @@ fn warming(bytes: bool) -> (FakeCluster, FakeConsole) {
     let start = PrewarmCommand::Start { source: PrewarmSource::Images(images), nodes: PrewarmNodes::All, limits };
     console.ask(&mut fake, Command::Prewarm(start)).unwrap();
     console.run_for(&mut fake, 1);
-    // Three nodes of hall a and one of hall b have pulled for a minute.
     for _ in 0..2 {
-        let first: Vec<String> = fake.warm_nodes().into_iter().rev().take(2).chain(fake.warm_nodes()).collect();
-        for node in first {
-            has_pulled(&mut fake, &mut console, &node, bytes);
+        for node in fake.warm_nodes() {
+            if ends(&node) {
+                has_pulled(&mut fake, &mut console, &node, bytes);
+            } else {
+                begins(&fake, &mut console, &node);
+            }
         }
         console.run_for(&mut fake, 1);
     }
     (fake, console)
 }
 
+/// What the kubelet of a node says of its pull.
+fn says(fake: &FakeCluster, console: &mut FakeConsole, node: &str, version: u64, reason: &str, message: &str) {
+    let pod = &fake.warm.values().find(|warm| warm.pod.node.as_deref() == Some(node)).unwrap().pod;
+    let event = ClusterEvent {
+        version: Some(version),
+        object: pod.uid.clone(),
+        node: Some(node.into()),
+        container: Some(pod.containers[0].name.clone()),
+        reason: reason.into(),
+        message: message.into(),
+        at: fake.now,
+        count: 1,
+        ..ClusterEvent::default()
+    };
+    console.engine.observe(Event::Cluster(Box::new(event)), fake.now);
+}
+
+fn begins(fake: &FakeCluster, console: &mut FakeConsole, node: &str) {
+    says(fake, console, node, 10, "Pulling", "Pulling image \"agent:v2\"");
+}
+
 /// The kubelet of a node has pulled the image within a minute.
 fn has_pulled(fake: &mut FakeCluster, console: &mut FakeConsole, node: &str, bytes: bool) {
-    let pod = fake.warm.values().find(|warm| warm.pod.node.as_deref() == Some(node)).unwrap().pod.clone();
-    if pod.containers[0].image_present {
-        return;
-    }
     let size = if bytes { ". Image size: 600000000 bytes." } else { "" };
-    for (version, reason, message) in [
-        (10, "Pulling", "Pulling image \"agent:v2\"".to_owned()),
-        (11, "Pulled", format!("Successfully pulled image \"agent:v2\" in 1m0s (1m0s including waiting){size}")),
-    ] {
-        let event = ClusterEvent {
-            version: Some(version),
-            object: pod.uid.clone(),
-            node: Some(node.into()),
-            container: Some(pod.containers[0].name.clone()),
-            reason: reason.into(),
-            message: message.into(),
-            at: fake.now,
-            count: 1,
-            ..ClusterEvent::default()
-        };
-        console.engine.observe(Event::Cluster(Box::new(event)), fake.now);
-    }
+    let pulled = format!("Successfully pulled image \"agent:v2\" in 1m0s (1m0s including waiting){size}");
+    begins(fake, console, node);
+    says(fake, console, node, 11, "Pulled", &pulled);
     fake.warm_arrives(node);
 }
 
@@ -167,6 +177,18 @@ fn each_site_tells_how_fast_images_come_and_how_long_it_takes() {
     if let Some(told) = console.snapshot(&fake).prewarm {
         assert_eq!(told.estimate, None);
     }
+}
+
+#[test]
+fn of_a_link_that_is_thinner_than_the_others_nothing_is_told_before_it_has_brought_an_image() {
+    let (mut fake, mut console) = warming_where(true, |node| ["n1", "n2", "n3", "n10", "n11", "n12"].contains(&node));
+    let told = view(&mut console, &fake);
+    // Nobody knows yet that hall b is slower: as long as the others would it may take.
+    assert_eq!(told.sites.iter().map(|site| site.throughput).collect::<Vec<_>>(), [Some(20_000_000), None]);
+    assert_eq!((told.throughput, told.estimate.is_some()), (None, true), "{told:?}");
+    console.run_for(&mut fake, 150);
+    let told = view(&mut console, &fake);
+    assert_eq!((told.sites[1].estimate, told.estimate), (None, None), "{told:?}");
 }
 
 #[test]

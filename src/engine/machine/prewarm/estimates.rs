@@ -10,7 +10,10 @@ use crate::engine::model::estimate::TimeRange;
 use crate::engine::model::prewarm::{PrewarmSite, PrewarmState, PrewarmWait};
 use crate::engine::model::pull::FinishedPull;
 use crate::engine::model::template::Template;
-use crate::engine::rules::estimates::{ENOUGH, each, until_done};
+use crate::engine::rules::estimates::{each, until_done};
+
+/// A pull that takes so many times as long as most others is not like them.
+const OVERDUE: u32 = 2;
 
 /// The pulls of each image that ended well, by site.
 type Pulls = Vec<HashMap<Str, Vec<FinishedPull>>>;
@@ -40,6 +43,10 @@ impl Engine {
             let Some(left) = left.get(&site.name) else { continue };
             site.throughput = throughput(&pulls, &site.name, left.pulling.len());
             let Some(each) = each_node(&pulls, &site.name).filter(|_| !stands || left.waiting == 0) else { continue };
+            // Links differ. Where pulls take longer than they did, on the nodes that it is taken from, nothing can be said.
+            if left.pulling.iter().any(|elapsed| *elapsed > each.most.saturating_mul(OVERDUE)) {
+                continue;
+            }
             // Sites that have no limit of their own share that of the whole.
             let share = (job.slots.limit as usize * all(left)).div_ceil(total.max(1)).max(1);
             let at_once = site.limit.map_or(share, |limit| share.min(limit as usize));
@@ -78,17 +85,16 @@ impl Engine {
     }
 }
 
-/// The pulls of one image on the nodes of a site, or on all nodes where those of the site are too few.
-fn peers<'a>(image: &'a HashMap<Str, Vec<FinishedPull>>, site: &str) -> Vec<&'a FinishedPull> {
-    let here = image.get(site).filter(|pulls| pulls.len() >= ENOUGH);
-    here.map_or_else(|| image.values().flatten().collect(), |pulls| pulls.iter().collect())
-}
-
-/// How long a node takes to pull all of the images. Of an image that nobody had to pull nothing is known, and it takes no time.
+/// How long a node of a site takes to pull all of the images: by the pulls of that site, else by those of all. Of an image that
+/// nobody had to pull nothing is known, and it takes no time.
 fn each_node(pulls: &Pulls, site: &str) -> Option<TimeRange> {
     let of_image = |image: &HashMap<Str, Vec<FinishedPull>>| {
-        let mut took: Vec<Duration> = peers(image, site).iter().map(|pull| pull.transfer).collect();
-        each(&mut took)
+        let mut all: Vec<Duration> = image.values().flatten().map(|pull| pull.transfer).collect();
+        let of_all = each(&mut all)?;
+        let mut here: Vec<Duration> = image.get(site).into_iter().flatten().map(|pull| pull.transfer).collect();
+        let few =
+            here.iter().min().zip(here.iter().max()).map(|(least, most)| TimeRange { least: *least, most: *most });
+        Some(each(&mut here).or(few).unwrap_or(of_all))
     };
     pulls
         .iter()
@@ -96,14 +102,13 @@ fn each_node(pulls: &Pulls, site: &str) -> Option<TimeRange> {
         .reduce(|sum, of_image| TimeRange { least: sum.least + of_image.least, most: sum.most + of_image.most })
 }
 
-/// As many pulls as there are now, each as fast as the median of those that are done.
+/// As many pulls as a site has now, each as fast as the median of those of the site that are done.
 fn throughput(pulls: &Pulls, site: &str, pulling: usize) -> Option<u64> {
-    let rate = |pull: &&FinishedPull| {
+    let rate = |pull: &FinishedPull| {
         let millis = u64::try_from(pull.transfer.as_millis()).ok().filter(|millis| *millis > 0)?;
         Some(pull.bytes?.saturating_mul(1_000) / millis)
     };
-    let mut rates: Vec<u64> =
-        pulls.iter().flat_map(|image| peers(image, site)).filter_map(|pull| rate(&pull)).collect();
+    let mut rates: Vec<u64> = pulls.iter().filter_map(|image| image.get(site)).flatten().filter_map(rate).collect();
     rates.sort_unstable();
     let median = *rates.get(rates.len() / 2)?;
     (pulling > 0).then(|| median.saturating_mul(u64::try_from(pulling).unwrap_or(u64::MAX)))
