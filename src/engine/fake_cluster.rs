@@ -46,6 +46,8 @@ pub(crate) struct FakeCluster {
     /// Deletions that were refused, in order: node names, with when.
     pub(crate) denied: Vec<(Str, Timestamp)>,
     events: Vec<ClusterEvent>,
+    /// The writes that were sent, as a preview calls them.
+    pub(crate) sent: Vec<&'static str>,
     /// Pods made for pre-warming, by uid.
     pub(crate) warm: BTreeMap<Str, WarmPodFact>,
     /// Pods for pre-warming are refused with these words.
@@ -96,6 +98,7 @@ impl FakeCluster {
             undeletable: BTreeMap::new(),
             denied: Vec::new(),
             events: Vec::new(),
+            sent: Vec::new(),
             warm: BTreeMap::new(),
             refuses_warm: None,
             warm_made: 0,
@@ -399,6 +402,14 @@ impl FakeCluster {
     /// Carries out an effect, as an API server would.
     pub(crate) fn apply(&mut self, effect: Effect) -> Outcome {
         let refuse = |kind| Err(EffectError { kind, message: "refused".into() });
+        self.sent.push(match &effect {
+            Effect::DeletePod { .. } => "DELETE pods",
+            Effect::CreateWarmPod { .. } => "POST pre-warm pods",
+            Effect::DeleteWarmPod { .. } => "DELETE pre-warm pods",
+            Effect::PatchDaemonSet { .. } => "PATCH daemonsets",
+            Effect::WriteLease { resource_version: None, .. } => "POST leases",
+            Effect::WriteLease { .. } => "PUT leases",
+        });
         match effect {
             Effect::DeletePod { uid, node, not_after, .. } => {
                 assert!(self.now <= not_after, "a deletion was sent too late");

@@ -1,13 +1,21 @@
 //! Pre-warming as it is asked for: what it changes, why it is refused, and what is said of it before.
 
+use std::borrow::Cow;
+
+use super::allowance::counted;
 use super::resolved::Resolved;
+use crate::engine::assess::plan::Limits;
 use crate::engine::lease::edit::{Edit, PrewarmEdit};
 use crate::engine::machine::Engine;
+use crate::engine::machine::prewarm::Job;
 use crate::engine::model::Str;
 use crate::engine::model::command::{PrewarmCommand, Refusal};
+use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
-use crate::engine::model::prewarm::{PREWARM_LIMIT, Prewarm, PrewarmNodes, PrewarmSource};
+use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
+use crate::engine::model::prewarm::{PREWARM_LIMIT, Prewarm, PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait};
 use crate::engine::model::record::By;
+use crate::engine::model::time::Timestamp;
 use crate::engine::writes::pending::Needs;
 
 impl Engine {
@@ -95,6 +103,9 @@ impl Engine {
                     PrewarmNodes::NextStep => "on the nodes that the partition lets go".to_owned(),
                     PrewarmNodes::Node(name) => format!("on {name}"),
                 };
+                if self.recorded_prewarm().is_some_and(|known| known.source != *source || known.nodes != *nodes) {
+                    lines.push("It takes the place of what is pre-warmed now, whose pods are deleted where they are not needed.".into());
+                }
                 lines.push(format!("One pod per node, {where_}; no pod of the DaemonSet is replaced."));
                 lines.push("Each stays until its node is updated, or pre-warming is cancelled.".into());
                 lines
@@ -106,5 +117,82 @@ impl Engine {
                 vec!["Its pods are deleted. Images that were pulled stay until their kubelet collects them.".into()]
             }
         }
+    }
+
+    /// The calls that whoever drives then makes about pods.
+    pub(super) fn prewarming_calls(
+        &self,
+        asked: &PrewarmCommand,
+        edits: &[Edit],
+        limits: &Limits,
+        now: Timestamp,
+    ) -> Vec<String> {
+        let mut then = self.recorded_prewarm();
+        edits.iter().for_each(|edit| edit.apply_to_prewarm(&mut then));
+        let Some(then) = then.filter(|_| *asked != PrewarmCommand::Pause).map(Cow::into_owned) else {
+            return Vec::new();
+        };
+        let template = self.template_to_prewarm(&then.source);
+        let job = self.job_of(then, template, limits);
+        let renews = matches!(asked, PrewarmCommand::Start { .. } | PrewarmCommand::Retry);
+        let mut calls = Vec::new();
+        if self.health(Watched::WarmPods) != WatchHealth::Live {
+            calls
+                .push("DELETE pods that were made for it and are not needed then (they cannot be seen yet)".to_owned());
+        } else {
+            match self.pods_to_delete(&job, renews) {
+                0 => {}
+                1 => calls.push("DELETE the pod that was made for it".to_owned()),
+                pods => calls.push(format!("DELETE {pods} pods that were made for it")),
+            }
+        }
+        match self.pods_to_make(&job, renews) {
+            0 => {}
+            1 => calls.push("POST pods, one on 1 node; DELETE it once its node is updated".to_owned()),
+            nodes => {
+                let nodes = counted(nodes);
+                calls.push(format!("POST pods, one on each of {nodes}; DELETE each once its node is updated"));
+            }
+        }
+        let drives = self.lock.holds() || self.lock.living_other(now).is_some() || self.config().role == Role::Driver;
+        if !drives {
+            calls.iter_mut().for_each(|call| call.push_str(" (once somebody drives)"));
+        }
+        calls
+    }
+
+    /// How many pods are deleted at once, as things are. `renews`: those whose pull failed, too.
+    fn pods_to_delete(&self, job: &Job, renews: bool) -> usize {
+        let ours = self.view.warm.iter().filter(|warm| {
+            let node = warm.fact.pod.node.as_ref();
+            (renews && warm.failing.is_some()) || node.is_some_and(|node| !self.is_needed(warm, node, job))
+        });
+        let goes_already = |uid: &Str| self.warming.writes.is_deleting(uid);
+        ours.chain(self.view.warm.strays())
+            .map(|warm| &warm.fact.pod)
+            .filter(|pod| pod.node.is_some() && pod.deletion_at.is_none() && !goes_already(&pod.uid))
+            .count()
+    }
+
+    /// On how many nodes a pod is made, sooner or later, as things are.
+    fn pods_to_make(&self, job: &Job, renews: bool) -> usize {
+        let stands = job.asked.paused.is_some() || job.asked.cancelled.is_some();
+        if stands || self.view.permission(Right::CreatePods) == Permission::Denied {
+            return 0;
+        }
+        let is_made = |state: &&PrewarmState| match state {
+            PrewarmState::Waiting(wait) => match wait {
+                PrewarmWait::Next
+                | PrewarmWait::Limit { .. }
+                | PrewarmWait::SiteLimit { .. }
+                | PrewarmWait::NobodyDrives
+                | PrewarmWait::Refused(_)
+                | PrewarmWait::Blind(_) => true,
+                PrewarmWait::Paused | PrewarmWait::Cancelled | PrewarmWait::NodeDown | PrewarmWait::Updating => false,
+            },
+            PrewarmState::Failed { again_at, .. } => renews || again_at.is_some(),
+            PrewarmState::Queued | PrewarmState::Pulling { .. } | PrewarmState::Present => false,
+        };
+        job.states.iter().flatten().filter(is_made).count()
     }
 }
