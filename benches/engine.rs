@@ -56,12 +56,14 @@ fn measure(nodes: u32) {
         engine.observe(pulled(nth % nodes, u64::from(nodes + nth)), now);
         black_box(engine.decide(now));
     });
+    let images = mean(20, |_| drop(black_box(engine.images_on_nodes(now))));
     let mut kept = engine.snapshot(now);
     let snapshot = mean(200, |_| kept = engine.snapshot(now));
     black_box(kept);
     println!(
         "{nodes:>6} nodes   event {event:>10.2?} (budget 5 µs)   decision {decision:>9.2?} (budget 5 ms)   snapshot {snapshot:>9.2?}"
     );
+    println!("       where the images of each revision are {images:>9.2?}, once for each roll back that is looked at");
     println!("       with a pull   event {told:>10.2?} (budget 5 µs)   decision {compared:>9.2?} (budget 5 ms)");
 }
 

@@ -14,5 +14,5 @@ mod session;
 
 pub use crate::cluster::Clock;
 pub use access::{Access, AccessError};
-pub use handle::{CommandError, DrivenBy, Fleet, FleetRow, Request, Rollout, Session};
+pub use handle::{CommandError, DrivenBy, Fleet, FleetPrewarm, FleetRow, Request, Rollout, Session};
 pub use session::ClusterSession;

@@ -180,7 +180,7 @@ pub(crate) fn printable(line: &str, charset: Charset) -> Cow<'_, str> {
             character if fits(character) => plain.push(character),
             '→' => plain.push_str("->"),
             '…' => plain.push_str("..."),
-            '·' => plain.push('-'),
+            '·' | '–' => plain.push('-'),
             _ => plain.push('?'),
         }
     }
@@ -229,7 +229,7 @@ pub(crate) mod tests {
 
     #[test]
     fn ascii_spells_arrows_and_owns_up_to_the_rest() {
-        assert_eq!(printable("v1 → v2 · 3… é", Charset::Ascii), "v1 -> v2 - 3... ?");
+        assert_eq!(printable("v1 → v2 · 3… 4–5 é", Charset::Ascii), "v1 -> v2 - 3... 4-5 ?");
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //!   next     rolldeck undo --context prod-eu -n edge ds/agent   (roll back: …)
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,8 +28,10 @@ use crate::driver::{Fleet, FleetRow, Rollout, Session};
 use crate::engine::model::Str;
 use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
+use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::image::version_of;
+use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::person_of;
 use crate::engine::model::presence::Presence;
@@ -38,6 +40,7 @@ use crate::engine::model::pull::PullState;
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::{ShortDuration, Timestamp};
+use crate::engine::report::snapshot::pull_words::Throughput;
 use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{NodeView, Phase, RevisionView, Snapshot};
 
@@ -179,6 +182,13 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
     say("change", format!("{}, {}", snapshot.change(), snapshot.numbers()));
     say("driver", driver_line(context, snapshot));
     say("budget", format!("{budget}, pulling {} of {}", budget.pulling, budget.max_pulling));
+    match &snapshot.estimate {
+        RolloutEstimate::None => {}
+        RolloutEstimate::Stands { because } => say("estimate", format!("none while {because}")),
+        known @ RolloutEstimate::Known { nodes, .. } => {
+            say("estimate", format!("{known}, from {nodes} nodes; holds between steps are not counted"));
+        }
+    }
     for (nth, line) in snapshot.pulls.lines().into_iter().enumerate() {
         say(if nth == 0 { "images" } else { "" }, line);
     }
@@ -208,6 +218,12 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
         say("prewarm", prewarm.to_string());
         if !prewarm.images.is_empty() {
             say("", format!("{} by {}", prewarm.images.join(" "), person_of(&prewarm.asked.by.by)));
+        }
+        let throughput = prewarm.throughput.map(|rate| format!("~{}", Throughput(rate)));
+        let left = prewarm.estimate.map(|left| format!("{left} left"));
+        let estimates: Vec<String> = left.into_iter().chain(throughput).collect();
+        if !estimates.is_empty() {
+            say("", format!("estimate: {}", estimates.join(", ")));
         }
         not_arrived(snapshot)
             .into_iter()
@@ -317,14 +333,17 @@ pub(crate) fn some_of(nodes: &[&NodeView]) -> String {
 
 /// How far pre-warming is in each site.
 fn site_table(prewarm: &PrewarmView) -> Vec<Vec<String>> {
-    let head = ["SITE", "NODES", "PRESENT", "PULLING", "WAITING", "FAILED", "LIMIT"];
+    let head = ["SITE", "NODES", "PRESENT", "PULLING", "WAITING", "FAILED", "LIMIT", "RATE", "ETA"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
-    rows.extend(prewarm.sites.iter().map(|PrewarmSite { name, counts, pulling: _, limit }| {
+    rows.extend(prewarm.sites.iter().map(|site| {
+        let PrewarmSite { name, counts, pulling: _, limit, estimate, throughput } = site;
         let PrewarmCounts { nodes, present, pulling, waiting, failed, retrying: _ } = counts;
         let name = if name.is_empty() { "-" } else { name };
         let counts = [nodes, present, pulling, waiting, failed].map(ToString::to_string);
         let limit = limit.map_or_else(|| "-".to_owned(), |limit| limit.to_string());
-        std::iter::once(name.to_owned()).chain(counts).chain([limit]).collect()
+        let rate = throughput.map_or_else(|| "-".to_owned(), |rate| format!("~{}", Throughput(rate)));
+        let left = estimate.map_or_else(|| "-".to_owned(), |left| left.to_string());
+        std::iter::once(name.to_owned()).chain(counts).chain([limit, rate, left]).collect()
     }));
     rows
 }
@@ -438,7 +457,7 @@ fn fleet_table(fleet: &Fleet) -> Vec<Vec<String>> {
     let head = ["NAMESPACE", "DAEMONSET", "DESIRED", "UPDATED", "AVAILABLE", "STRATEGY", "STATE", "DRIVEN BY"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     rows.extend(fleet.rows.iter().map(|row| {
-        let FleetRow { namespace, name, counters, strategy, state, driven_by } = row;
+        let FleetRow { namespace, name, counters, strategy, state: _, prewarm: _, driven_by } = row;
         vec![
             namespace.to_string(),
             name.to_string(),
@@ -446,7 +465,7 @@ fn fleet_table(fleet: &Fleet) -> Vec<Vec<String>> {
             counters.updated.to_string(),
             counters.available.to_string(),
             strategy.clone(),
-            state.to_string(),
+            row.standing(),
             driven_by.to_string(),
         ]
     }));
@@ -463,15 +482,19 @@ pub(crate) async fn history(
     let rollout = session.open(namespace, &args.name.0, Role::OneShot);
     let place = LoadPlace { context: session.context(), namespace: Some(namespace) };
     let snapshot = load::rollout(&rollout, place, args.timeout).await?;
+    // Events and pods for pre-warming tell of images, too.
+    let snapshot = with_all_watches(&rollout, snapshot).await;
+    let on_nodes: HashMap<Str, ImagesOnNodes> = rollout.images_on_nodes().await?.into_iter().collect();
     match output.format() {
-        OutputFormat::Json => output.json(&json::RevisionHistory::new(&snapshot))?,
-        OutputFormat::Text => output.table(&history_table(&snapshot))?,
+        OutputFormat::Json => output.json(&json::RevisionHistory::new(&snapshot, &on_nodes))?,
+        OutputFormat::Text => output.table(&history_table(&snapshot, &on_nodes))?,
     }
     Ok(Exit::Done)
 }
 
-fn history_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
-    let mut rows = vec![["REVISION", "PODS", "AGE", "IMAGES", "CHANGE-CAUSE"].map(str::to_owned).to_vec()];
+fn history_table(snapshot: &Snapshot, on_nodes: &HashMap<Str, ImagesOnNodes>) -> Vec<Vec<String>> {
+    let head = ["REVISION", "PODS", "AGE", "IMAGES", "ON NODES", "CHANGE-CAUSE"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
     let target = snapshot.to.as_ref().map(|revision| &revision.hash);
     rows.extend(snapshot.revisions.iter().map(|revision| {
         let RevisionView { hash, number, images, created_at, change_cause, pods } = revision;
@@ -481,6 +504,7 @@ fn history_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
             pods.to_string(),
             age(*created_at, snapshot.at),
             images_in_words(images),
+            on_nodes.get(hash).map_or_else(|| "?".to_owned(), ImagesOnNodes::short),
             change_cause.as_deref().unwrap_or("").to_owned(),
         ]
     }));

@@ -12,6 +12,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Refusal, Step, Takeover};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
+use crate::engine::model::estimate::{RolloutEstimate, Standstill};
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::node::NodeState;
@@ -292,11 +293,36 @@ async fn what_else_manages_it_is_said_before_anything_is_adopted() {
 }
 
 #[tokio::test]
+async fn status_estimates_when_it_will_be_done_or_says_why_not() {
+    let told = |estimate| {
+        let script = Script::of(Snapshot { estimate, ..rollout() });
+        async move {
+            let text = script.run("status ds/agent").await.text;
+            let json: serde_json::Value =
+                serde_json::from_str(&script.run("status ds/agent -o json").await.text).unwrap();
+            let line = text.lines().find(|line| line.trim_start().starts_with("estimate"));
+            (line.map(str::to_owned), json["estimate"].to_string())
+        }
+    };
+    let (step, rollout) = (Some(script::minutes(12, 18)), script::minutes(70, 110));
+    let (line, json) = told(RolloutEstimate::Known { step, rollout, nodes: 37 }).await;
+    assert_eq!(
+        line.unwrap().trim_start(),
+        "estimate ~12–18m this step, ~1h10–1h50 all, from 37 nodes; holds between steps are not counted"
+    );
+    assert_snapshot!(json, @r#"{"is":"known","nodes":37,"rollout":{"leastSeconds":4200,"mostSeconds":6600},"step":{"leastSeconds":720,"mostSeconds":1080},"text":"~12–18m this step, ~1h10–1h50 all"}"#);
+    let (line, json) = told(RolloutEstimate::Stands { because: Standstill::Paused }).await;
+    assert_eq!(line.unwrap().trim_start(), "estimate none while it is paused");
+    assert_snapshot!(json, @r#"{"because":"paused","is":"stands","text":"no estimate while it is paused"}"#);
+    assert_eq!(told(RolloutEstimate::None).await, (None, "null".to_owned()));
+}
+
+#[tokio::test]
 async fn history_lists_revisions() {
     assert_snapshot!(Script::of(rollout()).run("history ds/agent").await.text, @r#"
-    REVISION      PODS  AGE  IMAGES                               CHANGE-CAUSE
-    15 (current)  38    10m  agent=registry.example/agent:v1.9.0  ticket 4711
-    14            82    3d   agent=registry.example/agent:v1.8.2
+    REVISION      PODS  AGE  IMAGES                               ON NODES                               CHANGE-CAUSE
+    15 (current)  38    10m  agent=registry.example/agent:v1.9.0  38 of 120, 1 would pull, 81 not known  ticket 4711
+    14            82    3d   agent=registry.example/agent:v1.8.2  82 of 120, 1 would pull, 37 not known
     "#);
 }
 
@@ -641,9 +667,9 @@ async fn ascii_is_ascii() {
 async fn the_fleet_is_a_table() {
     let script = Script::of(rollout());
     assert_snapshot!(script.run("status").await.text, @r#"
-    NAMESPACE  DAEMONSET    DESIRED  UPDATED  AVAILABLE  STRATEGY         STATE        DRIVEN BY
-    edge       agent        120      38       115        OnDelete (ours)  rolling out  ops@bastion-2
-    edge       log-shipper  120      38       115        OnDelete (ours)  up to date   controller
+    NAMESPACE  DAEMONSET    DESIRED  UPDATED  AVAILABLE  STRATEGY         STATE                        DRIVEN BY
+    edge       agent        120      38       115        OnDelete (ours)  rolling out                  ops@bastion-2
+    edge       log-shipper  120      38       115        OnDelete (ours)  pre-warm paused, up to date  controller
     "#);
     assert_snapshot!(script.json("status -o json").await);
 }

@@ -7,13 +7,14 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
-use super::handle::{DrivenBy, Fleet, FleetRow};
+use super::handle::{DrivenBy, Fleet, FleetPrewarm, FleetRow};
 use super::identity::Identity;
 use crate::cluster::{Clock, Cluster, FleetEvent, PartialDaemonSet};
 use crate::engine::model::Str;
 use crate::engine::model::config::Timing;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::facts::{LeaseFact, StrategyKind};
+use crate::engine::model::prewarm::PrewarmMethod;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Record, lease_name};
 use crate::engine::model::time::Timestamp;
@@ -151,6 +152,19 @@ impl ObservedLease {
         let record = self.fact.record.as_ref().ok()?.as_ref()?;
         record.daemonset_uid.as_ref().is_none_or(|uid| *uid == daemonset.uid).then_some(record)
     }
+
+    /// What is asked for of pre-warming, unless that is of an earlier DaemonSet of that name.
+    fn prewarm_of(&self, daemonset: &PartialDaemonSet, driven: bool) -> Option<FleetPrewarm> {
+        let prewarm = self.fact.prewarm.as_ref().ok()?.as_ref()?;
+        let prewarm = Some(prewarm).filter(|prewarm| prewarm.daemonset_uid == daemonset.uid)?;
+        Some(match (&prewarm.cancelled, &prewarm.paused) {
+            (Some(_), _) => FleetPrewarm::Cancelled,
+            (None, Some(_)) => FleetPrewarm::Paused,
+            // A StatefulSet goes on by itself.
+            (None, None) if driven || prewarm.method == PrewarmMethod::StatefulSet => FleetPrewarm::Asked,
+            (None, None) => FleetPrewarm::NobodyDrives,
+        })
+    }
 }
 
 impl KnownFleet {
@@ -208,6 +222,7 @@ impl KnownFleet {
             counters: daemonset.counters,
             strategy: strategy_words(daemonset),
             state: fleet_state(&brief(daemonset), lease.and_then(|lease| lease.record_of(daemonset)), driven),
+            prewarm: lease.and_then(|lease| lease.prewarm_of(daemonset, driven)),
             driven_by: self.driven_by(daemonset, lease.filter(|lease| lease.driver(now).is_some()), us),
         }
     }
@@ -246,7 +261,8 @@ mod agreement;
 mod tests {
     use super::*;
     use crate::engine::model::facts::DaemonSetCounters;
-    use crate::engine::model::record::{Halt, Paused};
+    use crate::engine::model::prewarm::{Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
+    use crate::engine::model::record::{By, Halt, Paused};
 
     fn daemonset(updated: u32, available: u32) -> PartialDaemonSet {
         PartialDaemonSet {
@@ -305,6 +321,37 @@ mod tests {
         };
         assert_eq!((shown(Some("uid")), shown(None)), ("paused by ada".to_owned(), "paused by ada".to_owned()));
         assert!(!shown(Some("earlier")).starts_with("paused"));
+    }
+
+    #[test]
+    fn what_is_pre_warmed_is_told_by_the_lease_alone() {
+        let by = || By { by: "ada".into(), at: Timestamp::default() };
+        let asked = Prewarm {
+            daemonset_uid: "uid".into(),
+            source: PrewarmSource::Template,
+            nodes: PrewarmNodes::All,
+            limits: PrewarmLimits::default(),
+            method: PrewarmMethod::Pods,
+            stateful_sets: false,
+            paused: None,
+            cancelled: None,
+            retried: None,
+            handover: None,
+            by: by(),
+            write_ids: Vec::new(),
+        };
+        let told = |prewarm: Prewarm, driven: bool| {
+            let fact = LeaseFact { prewarm: Ok(Some(prewarm)), ..lease(None, 0) };
+            let observed = ObservedLease { fact, holder_seen: HolderSeen::first(Timestamp::default(), false) };
+            observed.prewarm_of(&daemonset(5, 20), driven)
+        };
+        assert_eq!(told(asked.clone(), true), Some(FleetPrewarm::Asked));
+        assert_eq!(told(asked.clone(), false), Some(FleetPrewarm::NobodyDrives));
+        let by_sets = Prewarm { method: PrewarmMethod::StatefulSet, ..asked.clone() };
+        assert_eq!(told(by_sets, false), Some(FleetPrewarm::Asked));
+        assert_eq!(told(Prewarm { paused: Some(by()), ..asked.clone() }, true), Some(FleetPrewarm::Paused));
+        assert_eq!(told(Prewarm { cancelled: Some(by()), ..asked.clone() }, true), Some(FleetPrewarm::Cancelled));
+        assert_eq!(told(Prewarm { daemonset_uid: "earlier".into(), ..asked }, true), None);
     }
 
     #[test]

@@ -3,10 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::Serialize;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Preview, Refusal, Unsettled};
 use crate::engine::model::config::Role;
+use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::person_of;
 use crate::engine::report::snapshot::Snapshot;
 use crate::engine::rules::fleet_state::FleetState;
@@ -29,6 +32,8 @@ pub enum Request {
     Command(Command, oneshot::Sender<Result<String, CommandError>>),
     /// Say what this would do. Answered at once.
     Preview(Command, oneshot::Sender<Result<Preview, Refusal>>),
+    /// Say where the images of each revision are, by its hash. Answered at once.
+    ImagesOnNodes(oneshot::Sender<Vec<(Str, ImagesOnNodes)>>),
 }
 
 /// Why a command did not come to its end.
@@ -78,6 +83,16 @@ impl Rollout {
         Ok(answered.await.map_err(|_gone| CommandError::Stopped)??)
     }
 
+    /// Asks where the images of each revision are, by its hash.
+    ///
+    /// # Errors
+    /// When the driver is gone.
+    pub async fn images_on_nodes(&self) -> Result<Vec<(Str, ImagesOnNodes)>, CommandError> {
+        let (answer, answered) = oneshot::channel();
+        self.requests.send(Request::ImagesOnNodes(answer)).await.map_err(|_gone| CommandError::Stopped)?;
+        answered.await.map_err(|_gone| CommandError::Stopped)
+    }
+
     /// Closes this handle and waits until the driver has ended and given its lease back. The driver ends when every clone of the
     /// handle is gone, so the caller has to bound the wait.
     pub async fn close(self) {
@@ -121,17 +136,59 @@ pub struct Fleet {
 #[derive(Clone, PartialEq, Debug)]
 pub struct FleetRow {
     /// Its namespace.
-    pub namespace: crate::engine::model::Str,
+    pub namespace: Str,
     /// Its name.
-    pub name: crate::engine::model::Str,
+    pub name: Str,
     /// What its controller counts.
     pub counters: crate::engine::model::facts::DaemonSetCounters,
     /// The update strategy in words: `RollingUpdate 1`, `OnDelete (ours)`.
     pub strategy: String,
     /// Its state in words: `up to date`, `rolling out`, `paused 2h`, `halted: …`, `held`, `preparing`.
     pub state: FleetState,
+    /// What is asked for of pre-warming, as its Lease says; how far that is only its pods tell, which are not watched here.
+    pub prewarm: Option<FleetPrewarm>,
     /// Who drives: an identity, `controller`, or nobody.
     pub driven_by: DrivenBy,
+}
+
+/// Pre-warming of a DaemonSet in the fleet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FleetPrewarm {
+    /// Its images are brought onto nodes, or are there already.
+    Asked,
+    /// The same, and nobody drives: no pod is made for it.
+    NobodyDrives,
+    /// Somebody paused it.
+    Paused,
+    /// It was cancelled, and its pods are not deleted yet.
+    Cancelled,
+}
+
+impl fmt::Display for FleetPrewarm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Asked => "pre-warm",
+            Self::NobodyDrives => "pre-warm, nobody drives",
+            Self::Paused => "pre-warm paused",
+            Self::Cancelled => "pre-warm cancelled",
+        })
+    }
+}
+
+impl FleetRow {
+    /// Its state, and that it is pre-warmed: what asks to be looked at first. `pre-warm, held`, `2 unavailable, pre-warm paused`.
+    pub fn standing(&self) -> String {
+        let (state, Some(prewarm)) = (&self.state, self.prewarm) else { return self.state.to_string() };
+        match state {
+            FleetState::Held | FleetState::Adopted | FleetState::UpToDate => format!("{prewarm}, {state}"),
+            FleetState::Halted(_)
+            | FleetState::Degraded(_)
+            | FleetState::Misscheduled(_)
+            | FleetState::Paused(_)
+            | FleetState::Rolling => format!("{state}, {prewarm}"),
+        }
+    }
 }
 
 /// Who replaces a DaemonSet's pods.
@@ -144,9 +201,9 @@ pub enum DrivenBy {
     /// This process.
     You,
     /// Somebody's console.
-    Other(crate::engine::model::Str),
+    Other(Str),
     /// The holder that the lease names, who has not been seen renewing it yet.
-    Named(crate::engine::model::Str),
+    Named(Str),
     /// Not known: leases cannot be seen.
     Unknown,
 }

@@ -259,6 +259,10 @@ impl<H: EffectExecutor> Driver<H> {
                 // The front end that asked may be gone.
                 let _ = answer.send(self.engine.preview(&command, now));
             }
+            Request::ImagesOnNodes(answer) => {
+                let _ = answer.send(self.engine.images_on_nodes(now));
+                return;
+            }
             Request::Command(command, answer) => match self.engine.command(command, now) {
                 Ok(id) => {
                     self.waiting.insert(id, answer);

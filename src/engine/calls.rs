@@ -2,11 +2,13 @@
 
 use super::lease::lock::{Lock, Want};
 use super::machine::Engine;
+use super::model::Str;
 use super::model::command::{Command, CommandId, Preview, Refusal, Takeover};
 use super::model::config::Role;
 use super::model::effect::{Effect, EffectId};
 use super::model::event::{Event, WatchHealth, Watched};
 use super::model::facts::LeaseFact;
+use super::model::images_on_nodes::ImagesOnNodes;
 use super::model::notice::Notice;
 use super::model::record::Progress;
 use super::model::time::Timestamp;
@@ -180,6 +182,12 @@ impl Engine {
                 Needs::Saved | Needs::Driving(_) | Needs::DriverStopped => false,
             },
         }
+    }
+
+    /// Says where the images of each revision are, by its hash.
+    pub fn images_on_nodes(&mut self, now: Timestamp) -> Vec<(Str, ImagesOnNodes)> {
+        self.refresh(now);
+        self.images_of_revisions()
     }
 
     /// Says what a command would do, without doing it.

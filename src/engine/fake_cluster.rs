@@ -48,6 +48,8 @@ pub(crate) struct FakeCluster {
     /// Deletions that were refused, in order: node names, with when.
     pub(crate) denied: Vec<(Str, Timestamp)>,
     events: Vec<ClusterEvent>,
+    /// The writes that were sent, as a preview calls them.
+    pub(crate) sent: Vec<&'static str>,
     /// Pods made for pre-warming, by uid.
     pub(crate) warm: BTreeMap<Str, WarmPodFact>,
     /// StatefulSets for pre-warming, by name.
@@ -105,6 +107,7 @@ impl FakeCluster {
             undeletable: BTreeMap::new(),
             denied: Vec::new(),
             events: Vec::new(),
+            sent: Vec::new(),
             warm: BTreeMap::new(),
             sets: BTreeMap::new(),
             refuses_sets: None,
@@ -412,6 +415,17 @@ impl FakeCluster {
     /// Carries out an effect, as an API server would.
     pub(crate) fn apply(&mut self, effect: Effect) -> Outcome {
         let refuse = |kind| Err(EffectError { kind, message: "refused".into() });
+        self.sent.push(match &effect {
+            Effect::DeletePod { .. } => "DELETE pods",
+            Effect::CreateWarmPod { .. } => "POST pre-warm pods",
+            Effect::DeleteWarmPod { .. } => "DELETE pre-warm pods",
+            Effect::ListWarmSets => "GET statefulsets",
+            Effect::CreateWarmSet { .. } => "POST statefulsets",
+            Effect::DeleteWarmSet { .. } => "DELETE statefulsets",
+            Effect::PatchDaemonSet { .. } => "PATCH daemonsets",
+            Effect::WriteLease { resource_version: None, .. } => "POST leases",
+            Effect::WriteLease { .. } => "PUT leases",
+        });
         match effect {
             Effect::DeletePod { uid, node, not_after, .. } => {
                 assert!(self.now <= not_after, "a deletion was sent too late");

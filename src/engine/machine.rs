@@ -6,6 +6,7 @@ mod change;
 mod health;
 mod holds;
 pub(super) mod idle;
+mod images_on_nodes;
 mod intent;
 mod next_step;
 pub(super) mod old_pods;

@@ -2,6 +2,7 @@
 
 mod alarms;
 pub mod clocks;
+mod estimates;
 pub mod guidance;
 pub mod prewarm_words;
 mod sending;
@@ -72,6 +73,7 @@ impl Engine {
             counts,
             pulls: PullSummary { counts: self.pull_counts(), ..self.view.pull_summary().clone() },
             budget: self.budget,
+            estimate: self.rollout_estimate(&phase, &intent, &limits, now),
             plan: self.plan_view(&intent, &limits),
             settings: intent.settings(),
             comparisons: self.suspects.judgement().comparisons.clone(),

@@ -8,6 +8,7 @@ pub mod comparison;
 pub(super) mod diagnose;
 pub(crate) mod distance;
 pub mod eligibility;
+pub(super) mod estimates;
 pub mod fleet_state;
 pub mod holder;
 pub(super) mod holds;

@@ -1,9 +1,12 @@
 //! The promises, one readable test each, on the fake cluster. The attack tests them at scale.
 
+mod estimates;
 mod halts;
+mod images_on_nodes;
 mod moved_tag;
 mod order;
 mod prewarm;
+mod prewarm_previews;
 mod prewarm_statefulset;
 mod pulls;
 mod quarantine;

@@ -8,6 +8,7 @@ mod write;
 
 use self::effects::{Effects, refuse};
 pub(crate) use self::navigate::{fleet, open_rollout};
+pub(crate) use self::write::prewarm_revision;
 use super::action::ActionId;
 use super::daemonset_ref::DaemonSetRef;
 use super::dialog::Dialog;

@@ -31,6 +31,9 @@ use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::danger::Danger;
 use crate::engine::report::snapshot::Snapshot;
 
+/// In the dialog of a roll back: pre-warm the revision instead.
+pub(crate) const PREWARM: Key = Key::char('W');
+
 /// A dialog.
 #[derive(Debug)]
 pub(crate) struct Dialog {
@@ -195,6 +198,16 @@ impl Dialog {
         let next = (isize::try_from(at).unwrap_or(0) + steps).rem_euclid(len);
         self.focus = places[usize::try_from(next).unwrap_or(0)];
         self.moved = true;
+    }
+
+    /// The revision that this key asks to pre-warm, in the dialog of a roll back.
+    pub(crate) fn revision_to_prewarm(&self, key: Key) -> Option<Str> {
+        match &self.form {
+            Form::Undo(form) if self.focus != Focus::Name && key == PREWARM => {
+                form.revisions.get(form.chosen).map(|revision| revision.hash.clone())
+            }
+            _ => None,
+        }
     }
 
     /// Takes a key.

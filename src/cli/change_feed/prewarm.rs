@@ -93,7 +93,19 @@ fn trouble(node: &NodeView) -> Trouble {
 
 /// What makes a change of the whole worth a line. How many pull and how many wait changes with every node.
 fn summary(prewarm: &PrewarmView) -> impl PartialEq + use<> {
-    let PrewarmView { asked, images: _, error, counts, limit: _, pulling: _, sites: _, refusal: _, stuck: _ } = prewarm;
+    let PrewarmView {
+        asked,
+        images: _,
+        error,
+        counts,
+        limit: _,
+        pulling: _,
+        sites: _,
+        estimate: _,
+        throughput: _,
+        refusal: _,
+        stuck: _,
+    } = prewarm;
     let stands = (asked.paused.is_some(), asked.cancelled.is_some());
     let wanted = (asked.source.clone(), asked.nodes.clone(), asked.by.by.clone());
     (stands, wanted, error.clone(), counts.nodes, counts.present, counts.failed)

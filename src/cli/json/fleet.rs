@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::TypeMeta;
-use crate::driver::{Fleet, FleetRow};
+use crate::driver::{Fleet, FleetPrewarm, FleetRow};
 use crate::engine::model::facts::DaemonSetCounters;
 
 /// All DaemonSets that we may see.
@@ -36,6 +36,9 @@ struct FleetItem<'a> {
     misscheduled: u32,
     strategy: &'a str,
     state: String,
+    /// `asked`, `nobodyDrives`, `paused` or `cancelled`; absent where nothing is pre-warmed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prewarm: Option<FleetPrewarm>,
     driven_by: String,
 }
 
@@ -53,6 +56,7 @@ impl<'a> FleetItem<'a> {
             misscheduled,
             strategy: &row.strategy,
             state: row.state.to_string(),
+            prewarm: row.prewarm,
             driven_by: row.driven_by.to_string(),
         }
     }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::engine::model::Str;
+use crate::engine::model::estimate::TimeRange;
 use crate::engine::model::prewarm::{
     Prewarm, PrewarmCounts, PrewarmMethod, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmView, StuckSet,
 };
@@ -36,6 +37,12 @@ pub(crate) struct PrewarmJson<'a> {
     pulling: u32,
     limit: u32,
     sites: Vec<Site<'a>>,
+    /// How long it will take, estimated from finished pulls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimate: Option<TimeRange>,
+    /// How fast images come now, estimated from finished pulls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_per_second: Option<u64>,
     /// On which node the API server last refused a pod, and what it said.
     #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<Refusal<'a>>,
@@ -72,11 +79,16 @@ struct Site<'a> {
     pulling: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimate: Option<TimeRange>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_per_second: Option<u64>,
 }
 
 impl<'a> PrewarmJson<'a> {
     pub(crate) fn new(prewarm: &'a PrewarmView) -> Self {
-        let PrewarmView { asked, images, error, counts, limit, pulling, sites, refusal, stuck } = prewarm;
+        let PrewarmView { asked, images, error, counts, limit, pulling, sites, estimate, throughput, refusal, stuck } =
+            prewarm;
         // Its DaemonSet is known, the identifiers of writes are ours, and the driver of the rollout is told beside it.
         let Prewarm {
             daemonset_uid: _,
@@ -109,6 +121,8 @@ impl<'a> PrewarmJson<'a> {
             pulling: *pulling,
             limit: *limit,
             sites: sites.iter().map(Site::new).collect(),
+            estimate: *estimate,
+            bytes_per_second: *throughput,
             refusal: refusal.as_ref().map(|(node, message)| Refusal { node, message }),
             stuck: stuck.iter().zip(prewarm.stuck_in_words()).map(Stuck::new).collect(),
             done: prewarm.is_done(),
@@ -125,7 +139,14 @@ impl<'a> Stuck<'a> {
 
 impl<'a> Site<'a> {
     fn new(site: &'a PrewarmSite) -> Self {
-        let PrewarmSite { name, counts, pulling, limit } = site;
-        Self { name, counts: *counts, pulling: *pulling, limit: *limit }
+        let PrewarmSite { name, counts, pulling, limit, estimate, throughput } = site;
+        Self {
+            name,
+            counts: *counts,
+            pulling: *pulling,
+            limit: *limit,
+            estimate: *estimate,
+            bytes_per_second: *throughput,
+        }
     }
 }

@@ -1,8 +1,12 @@
 //! Revisions: those that a rollout leads from and to, and `history`.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 
 use super::TypeMeta;
+use crate::engine::model::Str;
+use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
 
@@ -16,6 +20,9 @@ pub(crate) struct Revision<'a> {
     created_at: Option<Timestamp>,
     change_cause: Option<&'a str>,
     pods: u32,
+    /// On how many nodes its images are; `history` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_nodes: Option<&'a ImagesOnNodes>,
 }
 
 impl<'a> Revision<'a> {
@@ -27,6 +34,7 @@ impl<'a> Revision<'a> {
             created_at: revision.created_at,
             change_cause: revision.change_cause.as_deref(),
             pods: revision.pods,
+            on_nodes: None,
         }
     }
 }
@@ -50,13 +58,15 @@ pub(crate) struct RevisionHistory<'a> {
 }
 
 impl<'a> RevisionHistory<'a> {
-    pub(crate) fn new(snapshot: &'a Snapshot) -> Self {
+    pub(crate) fn new(snapshot: &'a Snapshot, on_nodes: &'a HashMap<Str, ImagesOnNodes>) -> Self {
+        let revision =
+            |revision: &'a RevisionView| Revision { on_nodes: on_nodes.get(&revision.hash), ..Revision::new(revision) };
         Self {
             meta: TypeMeta::new("RevisionHistory"),
             at: snapshot.at,
             namespace: &snapshot.namespace,
             name: &snapshot.name,
-            revisions: snapshot.revisions.iter().map(Revision::new).collect(),
+            revisions: snapshot.revisions.iter().map(revision).collect(),
         }
     }
 }

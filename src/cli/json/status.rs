@@ -14,6 +14,7 @@ use crate::cli::audit::unwritten;
 use crate::cli::suggested_commands::{SuggestedCommand, suggested_commands};
 use crate::engine::model::Str;
 use crate::engine::model::budget::BudgetView;
+use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{DriverStopped, Halt, Paused};
@@ -64,6 +65,9 @@ pub(crate) struct StatusJson<'a> {
     counts: Counts,
     pulls: PullsJson<'a>,
     budget: BudgetView,
+    /// When it will be done, as far as that can be estimated; `text` is the line that the console shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimate: Option<EstimateJson>,
     #[serde(flatten)]
     settings: Settings,
     plan: Plan<'a>,
@@ -140,6 +144,7 @@ impl<'a> StatusJson<'a> {
             counts: snapshot.counts,
             pulls: PullsJson::new(&snapshot.pulls),
             budget: snapshot.budget,
+            estimate: EstimateJson::new(&snapshot.estimate),
             settings: snapshot.settings,
             plan: Plan::new(snapshot),
             blocker: snapshot.guidance().map(|guidance| guidance.waits),
@@ -172,6 +177,20 @@ struct Waits<'a> {
 impl<'a> Waits<'a> {
     fn new(wait: &'a Wait) -> Self {
         Self { wait, text: wait.to_string() }
+    }
+}
+
+/// An estimate: `is` is `known` or `stands`.
+#[derive(Serialize)]
+struct EstimateJson {
+    #[serde(flatten)]
+    estimate: RolloutEstimate,
+    text: String,
+}
+
+impl EstimateJson {
+    fn new(estimate: &RolloutEstimate) -> Option<Self> {
+        (*estimate != RolloutEstimate::None).then(|| Self { estimate: *estimate, text: estimate.to_string() })
     }
 }
 

@@ -64,6 +64,8 @@ fn warm(states: [PrewarmState; 3], asked: Prewarm) -> Snapshot {
         counts: PrewarmCounts { nodes, waiting: nodes, ..PrewarmCounts::default() },
         pulling: 0,
         limit: None,
+        estimate: None,
+        throughput: None,
     };
     let prewarm = PrewarmView {
         asked,
@@ -73,6 +75,8 @@ fn warm(states: [PrewarmState; 3], asked: Prewarm) -> Snapshot {
         limit: 2,
         pulling: counts.pulling,
         sites: vec![site("hall-a", 2), site("yard", 1)],
+        estimate: None,
+        throughput: None,
         refusal: None,
         stuck: Vec::new(),
     };

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 use crate::cli::args::Cli;
 use crate::cli::output::Charset;
 use crate::cli::output::tests::Kept;
-use crate::driver::{DrivenBy, Fleet, FleetRow, Request, Rollout, Session};
+use crate::driver::{DrivenBy, Fleet, FleetPrewarm, FleetRow, Request, Rollout, Session};
 use crate::engine::model::Str;
 use crate::engine::model::budget::BudgetView;
 use crate::engine::model::cause::{Cause, CauseKind};
@@ -18,9 +18,11 @@ use crate::engine::model::command::{Command, Preview, PrewarmCommand, Refusal};
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
+use crate::engine::model::estimate::{RolloutEstimate, TimeRange};
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::model::hold::Hold;
+use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::pull::{
@@ -140,6 +142,18 @@ impl Script {
         }
     }
 
+    /// The target's images are on the nodes that have its pods, and of the others one tells that it would pull.
+    fn images_on_nodes(&self) -> Vec<(Str, ImagesOnNodes)> {
+        let nodes = self.snapshots[0].counts.nodes;
+        let of = |revision: &RevisionView| {
+            let absent = u32::from(revision.pods < nodes);
+            let images = revision.images.iter().map(|(_, image)| image.clone()).collect();
+            let unknown = nodes - revision.pods - absent;
+            (revision.hash.clone(), ImagesOnNodes { images, nodes, present: revision.pods, absent, unknown })
+        };
+        self.snapshots[0].revisions.iter().map(of).collect()
+    }
+
     /// Answers what it is asked; once told to drive, the other snapshots follow.
     async fn play(self, snapshots: watch::Sender<Arc<Snapshot>>, mut requests: mpsc::Receiver<Request>) {
         let mut rest = self.snapshots.iter().skip(1).cloned();
@@ -149,6 +163,7 @@ impl Script {
         }
         while let Some(request) = requests.recv().await {
             match request {
+                Request::ImagesOnNodes(answer) => drop(answer.send(self.images_on_nodes())),
                 Request::Preview(command, answer) => drop(answer.send(self.preview(&command))),
                 Request::Command(command, answer) => {
                     let prewarm =
@@ -227,6 +242,7 @@ impl Session for Script {
             counters: DaemonSetCounters { desired: 120, updated: 38, available: 115, ..Default::default() },
             strategy: "OnDelete (ours)".to_owned(),
             state,
+            prewarm: (name == "log-shipper").then_some(FleetPrewarm::Paused),
             driven_by,
         };
         let rows = vec![
@@ -323,6 +339,7 @@ pub(super) fn rollout() -> Snapshot {
         revisions: revisions.into(),
         counts: Counts { nodes: 120, updated: 38, committed: 40, available: 115, failed: 1, ..Counts::default() },
         pulls: PullSummary::default(),
+        estimate: RolloutEstimate::None,
         budget: BudgetView {
             max_unavailable: 2,
             rollout: 1,
@@ -511,4 +528,8 @@ pub(super) fn watches_down(snapshot: &mut Snapshot, why: &str) {
     for watch in &mut snapshot.watches {
         watch.health = WatchHealth::Down { since: at(590), why: why.into() };
     }
+}
+
+pub(super) fn minutes(least: u64, most: u64) -> TimeRange {
+    TimeRange { least: Duration::from_secs(60 * least), most: Duration::from_secs(60 * most) }
 }

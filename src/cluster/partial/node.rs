@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::{Interner, Text, instant, text};
 use crate::engine::model::Str;
-use crate::engine::model::facts::{ConditionStatus, ListedImage, NodeFact, Taint};
+use crate::engine::model::facts::{ConditionStatus, ListedImage, NodeFact, REPORTED_IMAGES, Taint};
 use crate::engine::model::image::{normalized, repository_of};
 use crate::engine::model::labels::Labels;
 use crate::engine::model::template::TaintEffect;
@@ -236,6 +236,7 @@ impl NodeWire<'_> {
                 .and_then(|ready| interner.option(&ready.reason)),
             pressure: pressure.map(|pressure| interner.intern(pressure)),
             images: status.images(wanted, interner),
+            lists_all_images: status.images.as_ref().is_some_and(|images| (1..REPORTED_IMAGES).contains(&images.len())),
             clock_skew_millis: None,
         }
     }
@@ -335,5 +336,18 @@ mod tests {
         assert!(!wanted.has("docker.io/library/redis:7") && !wanted.has("registry.example/nginx:1"));
         assert!(!wanted.add([&Str::from("nginx:1.28")]), "same repository: no news");
         assert!(wanted.add([&Str::from("redis:7")]));
+    }
+
+    #[test]
+    fn a_list_that_is_full_may_lack_what_is_there() {
+        let listing = |images: usize| {
+            let images = vec![r#"{"names": ["agent:v1"], "sizeBytes": 1}"#; images].join(",");
+            read(
+                &format!(r#"{{"metadata": {{"name": "n"}}, "status": {{"images": [{images}]}}}}"#),
+                &wanted(&["agent"]),
+            )
+        };
+        let all = [0, 1, 49, 50, 60].map(|images| listing(images).lists_all_images);
+        assert_eq!(all, [false, true, true, false, false], "an empty list has not been made yet");
     }
 }

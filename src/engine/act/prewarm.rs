@@ -236,21 +236,7 @@ impl Engine {
     /// Whether a pod is not needed any more: nothing is asked for, other images are, its node is not meant, or uses the images.
     fn is_not_needed(&self, warm: &WarmPod, node: &Str, asked: Option<&Prewarm>) -> bool {
         let (Some(job), Some(asked)) = (&self.warming.job, asked) else { return true };
-        if asked.cancelled.is_some() || job.template.is_err() || warm.fact.images != job.key {
-            return true;
-        }
-        // A StatefulSet brings the images of nodes to which no other pod has brought them yet.
-        let left_to_a_set = asked.method == PrewarmMethod::StatefulSet && warm.fact.set.is_none();
-        if left_to_a_set && self.view.warm_state(warm) != WarmState::Present {
-            return true;
-        }
-        let ix = self.view.node(node);
-        let meant = ix.and_then(|ix| job.states.get(ix)).is_some_and(Option::is_some);
-        // Until its own pod has the images in use, the pod that brought them keeps them from being collected.
-        let uses = ix.and_then(|ix| self.assessment.row(ix)).is_some_and(|row| {
-            row.available && row.pod.is_some_and(|pod| self.uses_images(pod, job.template.as_ref()))
-        });
-        !meant || uses
+        asked.cancelled.is_some() || !self.is_needed(warm, node, job)
     }
 
     /// What came of the creation of a pod.

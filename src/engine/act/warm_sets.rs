@@ -46,11 +46,6 @@ impl Engine {
             || self.warming.sets.settled().is_some_and(|sets| !sets.iter().any(|set| self.is_ours(set)))
     }
 
-    /// Whether a StatefulSet is there that makes such a pod anew, or may be.
-    pub(super) fn is_of_a_set(&self, warm: &WarmPod) -> bool {
-        warm.fact.set.as_ref().is_some_and(|set| self.warming.sets.may_have(set))
-    }
-
     /// Whether a StatefulSet was made for this DaemonSet, or for an earlier one of its name.
     fn is_ours(&self, set: &WarmSetFact) -> bool {
         let daemonset = self.view.daemonset.as_ref();

@@ -11,7 +11,6 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Early, Preview, PrewarmCommand, Refusal};
 use crate::engine::model::config::Role;
 use crate::engine::model::node::NodeIx;
-use crate::engine::model::prewarm::PrewarmMethod;
 use crate::engine::model::record::{Change, Intent, lease_name};
 use crate::engine::model::settings::{Limit, OnDrift, Tuning};
 use crate::engine::model::time::{ShortDuration, Timestamp};
@@ -36,6 +35,9 @@ impl Engine {
         let nodes = self.would_go(command.lets_go(), &intent);
         let limits = Limits::of(&self.view, &intent, &self.assessment);
         let mut effects = self.effects_in_words(command, &nodes, &limits);
+        if let (Command::Undo { .. }, Some(hash)) = (command, &intent.target) {
+            effects.extend(self.images_of(hash).map(|images| format!("{images}.")));
+        }
         let placement = self.placement_of(&intent);
         effects.extend(placement.in_words());
         effects.extend(self.surge_in_words(command, limits.max_unavailable));
@@ -63,7 +65,7 @@ impl Engine {
             },
             effects,
             warnings: self.warnings(command),
-            calls: self.calls_in_words(command, &resolved, &nodes),
+            calls: self.calls_in_words(command, &resolved, &nodes, &limits, now),
             nodes: nodes.into(),
             danger: resolved.danger.max(placement.danger()),
         })
@@ -233,13 +235,21 @@ impl Engine {
         }
     }
 
-    fn calls_in_words(&self, command: &Command, resolved: &Resolved, nodes: &[Str]) -> Vec<String> {
+    fn calls_in_words(
+        &self,
+        command: &Command,
+        resolved: &Resolved,
+        nodes: &[Str],
+        limits: &Limits,
+        now: Timestamp,
+    ) -> Vec<String> {
         let name = &self.config().name;
         let lease = lease_name(name);
         let mut calls = Vec::new();
         if !resolved.edits.is_empty() {
             let verb = if self.lock.resource_version().is_some() { "PUT" } else { "POST" };
-            calls.push(format!("{verb} leases/{lease} (record)"));
+            let part = if let Command::Prewarm(_) = command { "pre-warm" } else { "record" };
+            calls.push(format!("{verb} leases/{lease} ({part})"));
         }
         let writes = command.writes();
         let adopts = resolved.brake || (resolved.drive && !self.is_adopted() && writes.may_adopt());
@@ -249,25 +259,15 @@ impl Engine {
         match writes {
             Writes::Template => calls.push(format!("PATCH daemonsets/{name} (template)")),
             Writes::OriginalStrategy => calls.push(format!("PATCH daemonsets/{name} (updateStrategy restored)")),
-            Writes::Prewarm => calls.extend(prewarming_calls(command).map(str::to_owned)),
-            Writes::Nothing | Writes::Record | Writes::OnDelete | Writes::WholeRollout => {}
+            Writes::Prewarm | Writes::Nothing | Writes::Record | Writes::OnDelete | Writes::WholeRollout => {}
+        }
+        if let Command::Prewarm(asked) = command {
+            calls.extend(self.prewarming_calls(asked, &resolved.edits, limits, now));
         }
         if !nodes.is_empty() {
             calls.push("DELETE pods, one by one, uid-guarded".to_owned());
         }
         calls
-    }
-}
-
-/// What whoever drives does to pods for pre-warming.
-fn prewarming_calls(command: &Command) -> Option<&'static str> {
-    match command {
-        Command::Prewarm(PrewarmCommand::Start { method: PrewarmMethod::StatefulSet, .. }) => {
-            Some("GET statefulsets; POST one or more; DELETE them once every node has the images")
-        }
-        Command::Prewarm(PrewarmCommand::Cancel) => Some("DELETE the pods or StatefulSets that were made for it"),
-        Command::Prewarm(PrewarmCommand::Pause) => None,
-        _ => Some("POST pods, one per node; DELETE each once its node is updated"),
     }
 }
 
@@ -289,7 +289,7 @@ fn title_of(command: &Command, limits: &Limits) -> String {
         Command::Prewarm(PrewarmCommand::Start { .. }) => "Pre-warm".into(),
         Command::Prewarm(PrewarmCommand::Pause) => "Pause pre-warming".into(),
         Command::Prewarm(PrewarmCommand::Resume) => "Go on pre-warming".into(),
-        Command::Prewarm(PrewarmCommand::Retry) => "Pre-warm again what failed".into(),
+        Command::Prewarm(PrewarmCommand::Retry) => "Retry pre-warming".into(),
         Command::Prewarm(PrewarmCommand::Cancel) => "Cancel pre-warming".into(),
         Command::Drive(_) => "Drive".into(),
         Command::StopDriving | Command::GiveUpDriving { .. } => "Stop driving".into(),

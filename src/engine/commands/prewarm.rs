@@ -1,16 +1,28 @@
 //! Pre-warming as it is asked for: what it changes, why it is refused, and what is said of it before.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use super::allowance::counted;
 use super::resolved::Resolved;
+use crate::engine::assess::plan::Limits;
 use crate::engine::lease::edit::{Edit, PrewarmEdit};
 use crate::engine::machine::Engine;
+use crate::engine::machine::prewarm::Job;
 use crate::engine::model::Str;
 use crate::engine::model::command::{PrewarmCommand, Refusal};
+use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
+use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
+use crate::engine::model::facts::WarmSetFact;
 use crate::engine::model::prewarm::{
-    PREWARM_LIMIT, PREWARM_SET_NODES, Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource,
+    PREWARM_LIMIT, PREWARM_SET_NODES, Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState,
+    PrewarmWait,
 };
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::By;
+use crate::engine::model::time::Timestamp;
+use crate::engine::rules::warm_set::request_key;
 use crate::engine::writes::pending::Needs;
 
 impl Engine {
@@ -135,6 +147,9 @@ impl Engine {
                     PrewarmNodes::NextStep => "on the nodes that the partition lets go".to_owned(),
                     PrewarmNodes::Node(name) => format!("on {name}"),
                 };
+                if self.recorded_prewarm().is_some_and(|known| known.source != *source || known.nodes != *nodes) {
+                    lines.push("It takes the place of what is pre-warmed now, whose pods are deleted where they are not needed.".into());
+                }
                 lines.push(format!("One pod per node, {where_}; no pod of the DaemonSet is replaced."));
                 match method {
                     PrewarmMethod::Pods => {
@@ -179,5 +194,117 @@ impl Engine {
             "A container that cannot run `sleep`, as in distroless images, holds it up: use --method pods for those."
                 .into(),
         ]
+    }
+
+    /// The calls that whoever drives then makes about pods.
+    pub(super) fn prewarming_calls(
+        &self,
+        asked: &PrewarmCommand,
+        edits: &[Edit],
+        limits: &Limits,
+        now: Timestamp,
+    ) -> Vec<String> {
+        let mut then = self.recorded_prewarm();
+        edits.iter().for_each(|edit| edit.apply_to_prewarm(&mut then));
+        let Some(then) = then.filter(|_| *asked != PrewarmCommand::Pause).map(Cow::into_owned) else {
+            return Vec::new();
+        };
+        let template = self.template_to_prewarm(&then.source);
+        let job = self.job_of(then, template, limits);
+        let renews = matches!(asked, PrewarmCommand::Start { .. } | PrewarmCommand::Retry);
+        let mut calls = Vec::new();
+        if self.health(Watched::WarmPods) != WatchHealth::Live {
+            calls
+                .push("DELETE pods that were made for it and are not needed then (they cannot be seen yet)".to_owned());
+        } else {
+            match self.pods_to_delete(&job, renews) {
+                0 => {}
+                1 => calls.push("DELETE the pod that was made for it".to_owned()),
+                pods => calls.push(format!("DELETE {pods} pods that were made for it")),
+            }
+        }
+        if job.asked.stateful_sets {
+            calls.push("GET statefulsets; DELETE those that are not needed then, and their pods with them".to_owned());
+        }
+        let made = self.pods_to_make(&job, renews);
+        if job.asked.method == PrewarmMethod::StatefulSet {
+            calls.extend(sets_to_make(job.sets_at_once(), made));
+        } else {
+            calls.extend(pods_for(made));
+        }
+        let drives = self.lock.holds() || self.lock.living_other(now).is_some() || self.config().role == Role::Driver;
+        if !drives {
+            calls.iter_mut().for_each(|call| call.push_str(" (once somebody drives)"));
+        }
+        calls
+    }
+
+    /// How many pods are deleted at once, as things are, beside those that go with a StatefulSet. `renews`: those whose pull failed, too.
+    fn pods_to_delete(&self, job: &Job, renews: bool) -> usize {
+        let ours = self.view.warm.iter().filter(|warm| {
+            let node = warm.fact.pod.node.as_ref().filter(|_| !self.is_of_a_set(warm));
+            (renews && warm.failing.is_some()) || node.is_some_and(|node| !self.is_needed(warm, node, job))
+        });
+        let goes_already = |uid: &Str| self.warming.writes.is_deleting(uid);
+        ours.chain(self.view.warm.strays().filter(|warm| !self.is_of_a_set(warm)))
+            .map(|warm| &warm.fact.pod)
+            .filter(|pod| pod.node.is_some() && pod.deletion_at.is_none() && !goes_already(&pod.uid))
+            .count()
+    }
+
+    /// On how many nodes a pod is made, sooner or later, as things are; by StatefulSet: on those that none is for.
+    fn pods_to_make(&self, job: &Job, renews: bool) -> usize {
+        let stands = job.asked.paused.is_some() || job.asked.cancelled.is_some();
+        let by_sets = job.asked.method == PrewarmMethod::StatefulSet;
+        let right = if by_sets { Right::CreateStatefulSets } else { Right::CreatePods };
+        if stands || self.view.permission(right) == Permission::Denied {
+            return 0;
+        }
+        let (key, request) = (&job.key, request_key(&job.asked));
+        let same = |set: &&WarmSetFact| by_sets && set.images == *key && set.request == request;
+        let sets = self.warming.sets.known().into_iter().flatten().filter(same);
+        let covered: BTreeSet<&Str> = sets.flat_map(|set| &set.nodes).collect();
+        let is_made = |state: &&PrewarmState| match state {
+            PrewarmState::Waiting(wait) => match wait {
+                PrewarmWait::Next
+                | PrewarmWait::InLine
+                | PrewarmWait::Limit { .. }
+                | PrewarmWait::SiteLimit { .. }
+                | PrewarmWait::NobodyDrives
+                | PrewarmWait::Refused(_)
+                | PrewarmWait::Blind(_) => true,
+                PrewarmWait::Paused
+                | PrewarmWait::Cancelled
+                | PrewarmWait::NodeDown
+                | PrewarmWait::Pressure(_)
+                | PrewarmWait::Updating => false,
+            },
+            PrewarmState::Failed { again_at, .. } => !by_sets && (renews || again_at.is_some()),
+            PrewarmState::Queued | PrewarmState::Pulling { .. } | PrewarmState::Present => false,
+        };
+        let states = job.states.iter().enumerate().filter_map(|(node, state)| Some((node, state.as_ref()?)));
+        let made = states.filter(|(node, state)| is_made(state) && !covered.contains(&self.view.nodes[*node].name));
+        made.count()
+    }
+}
+
+/// That pods are made on so many nodes.
+fn pods_for(nodes: usize) -> Option<String> {
+    match nodes {
+        0 => None,
+        1 => Some("POST pods, one on 1 node; DELETE it once its node is updated".to_owned()),
+        nodes => Some(format!("POST pods, one on each of {}; DELETE each once its node is updated", counted(nodes))),
+    }
+}
+
+/// That StatefulSets are made for so many nodes, as many as may be at work.
+fn sets_to_make(at_once: u32, nodes: usize) -> Option<String> {
+    match usize::try_from(at_once).unwrap_or(usize::MAX).min(nodes) {
+        0 => None,
+        1 => Some(format!("POST 1 StatefulSet for {}; DELETE it once every node has the images", counted(nodes))),
+        sets => {
+            let nodes = counted(nodes);
+            Some(format!("POST {sets} StatefulSets for {nodes}; DELETE them once every node has the images"))
+        }
     }
 }

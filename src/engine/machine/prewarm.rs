@@ -1,5 +1,7 @@
 //! Pre-warming: which images, on which nodes, how far each node is, and how many pull.
 
+mod estimates;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -21,7 +23,7 @@ use crate::engine::model::settings::Limit;
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::warm_pod::images_key;
-use crate::engine::view::{PodIx, WarmState, cannot_run};
+use crate::engine::view::{PodIx, WarmPod, WarmState, cannot_run};
 use crate::engine::writes::warm::WarmWrites;
 use crate::engine::writes::warm_sets::WarmSets;
 
@@ -128,12 +130,19 @@ impl Engine {
 
     /// Works out anew how far pre-warming is.
     pub(crate) fn assess_prewarming(&mut self, limits: &Limits) {
-        let Some(asked) = self.recorded_prewarm().map(Cow::into_owned).or_else(|| self.left_over()) else {
-            self.warming.job = None;
-            return;
+        let recorded = self.recorded_prewarm().map(Cow::into_owned);
+        let job = match recorded {
+            Some(asked) => {
+                let template = self.template_to_prewarm(&asked.source);
+                Some(self.job_of(asked, template, limits))
+            }
+            None => self.left_over().map(|left| self.job_of(left, Err(LEFT_OVER.into()), limits)),
         };
-        let left = self.recorded_prewarm().is_none();
-        let template = if left { Err(LEFT_OVER.into()) } else { self.template_to_prewarm(&asked.source) };
+        self.warming.job = job;
+    }
+
+    /// How far pre-warming is, or would be, if this were asked for.
+    pub(crate) fn job_of(&self, asked: Prewarm, template: Result<Template, Str>, limits: &Limits) -> Job {
         let images = template.as_ref().map(Template::images).unwrap_or_default();
         let key = images_key(&images);
         let mut job = Job {
@@ -148,7 +157,31 @@ impl Engine {
         if let Ok(template) = job.template.clone() {
             self.note_states(&mut job, &template, &images);
         }
-        self.warming.job = Some(job);
+        job
+    }
+
+    /// Whether a pod brings what is asked for: these images, to a node that is meant, and whose own pod does not use them yet.
+    pub(crate) fn is_needed(&self, warm: &WarmPod, node: &Str, job: &Job) -> bool {
+        if job.asked.cancelled.is_some() || job.template.is_err() || warm.fact.images != job.key {
+            return false;
+        }
+        // A StatefulSet brings the images of nodes to which no other pod has brought them yet.
+        let left_to_a_set = job.asked.method == PrewarmMethod::StatefulSet && warm.fact.set.is_none();
+        if left_to_a_set && self.view.warm_state(warm) != WarmState::Present {
+            return false;
+        }
+        let ix = self.view.node(node);
+        let meant = ix.and_then(|ix| job.states.get(ix)).is_some_and(Option::is_some);
+        // Until its own pod has the images in use, the pod that brought them keeps them from being collected.
+        let uses = ix.and_then(|ix| self.assessment.row(ix)).is_some_and(|row| {
+            row.available && row.pod.is_some_and(|pod| self.uses_images(pod, job.template.as_ref()))
+        });
+        meant && !uses
+    }
+
+    /// Whether a StatefulSet is there that makes such a pod anew, or may be.
+    pub(crate) fn is_of_a_set(&self, warm: &WarmPod) -> bool {
+        warm.fact.set.as_ref().is_some_and(|set| self.warming.sets.may_have(set))
     }
 
     /// What stands for pods that are there although nothing is to be pre-warmed: somebody deleted the Lease.
@@ -381,17 +414,24 @@ impl Engine {
                 counts: PrewarmCounts::default(),
                 pulling: slots.map_or(0, |slots| slots.used),
                 limit: slots.and_then(|slots| slots.limit),
+                estimate: None,
+                throughput: None,
             });
             counts.add(state);
             site.counts.add(state);
         }
+        let mut sites: Vec<PrewarmSite> = sites.into_values().collect();
+        self.estimate_prewarming(job, &mut sites);
         Some(PrewarmView {
+            // The whole takes as long as its slowest site.
+            estimate: all_of(&sites, |site| site.estimate).into_iter().flatten().max_by_key(|range| range.most),
+            throughput: all_of(&sites, |site| site.throughput).into_iter().flatten().reduce(u64::saturating_add),
             images: job.template.as_ref().map(Template::images).unwrap_or_default().into(),
             error: job.template.as_ref().err().cloned(),
             counts,
             limit: job.slots.limit,
             pulling: job.slots.used,
-            sites: sites.into_values().collect(),
+            sites,
             refusal: self.warming.writes.refusal().map(|it| (it.node.clone(), it.message.clone())),
             stuck: self.stuck_sets(job),
             asked: job.asked.clone(),
@@ -457,6 +497,11 @@ impl Job {
     pub(crate) fn sets_at_once(&self) -> u32 {
         self.slots.limit.max(1)
     }
+}
+
+/// What is told of the sites that pull or wait; `None` where one of them tells nothing.
+fn all_of<T>(sites: &[PrewarmSite], told: impl Fn(&PrewarmSite) -> Option<T>) -> Option<Vec<T>> {
+    sites.iter().filter(|site| site.counts.pulling + site.counts.waiting > 0).map(told).collect()
 }
 
 impl PrewarmCounts {

@@ -41,6 +41,9 @@ pub struct Taint {
     pub effect: TaintEffect,
 }
 
+/// A kubelet reports no more images than this, unless it is configured otherwise (`nodeStatusMaxImages`): the largest.
+pub const REPORTED_IMAGES: usize = 50;
+
 /// A node, as far as rollouts care.
 #[derive(Clone, PartialEq, Debug, Default, Hash)]
 pub struct NodeFact {
@@ -66,6 +69,9 @@ pub struct NodeFact {
     /// list is on the node. One that is not may be there all the same: kubelets report the 50 largest only
     /// (docs/kubernetes.md, *Image pulls*).
     pub images: Vec<ListedImage>,
+    /// Whether the kubelet reported fewer images than [`REPORTED_IMAGES`], so that one of the repositories that were kept and that
+    /// is not in the list is not on the node.
+    pub lists_all_images: bool,
     /// The node's clock minus the API server's, in milliseconds, as `rules::clocks::clock_skew` has it; `None` where nothing
     /// tells.
     pub clock_skew_millis: Option<i64>,

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Str;
 use super::cause::Cause;
+use super::estimate::TimeRange;
 use super::image::ImageRef;
 use super::labels::Selector;
 use super::record::By;
@@ -223,6 +224,11 @@ pub struct PrewarmView {
     pub pulling: u32,
     /// The same by site, by name. Nodes without a site's label are one site, whose name is empty.
     pub sites: Vec<PrewarmSite>,
+    /// How long until every node has the images that can get them; `None` where there is nothing to compute it from, or where
+    /// nothing is pulled.
+    pub estimate: Option<TimeRange>,
+    /// How many bytes a second come over all links; `None` where nothing is pulled, or kubelets do not tell sizes.
+    pub throughput: Option<u64>,
     /// What the API server said when it last refused a pod, on which node.
     pub refusal: Option<(Str, Str)>,
     /// The StatefulSets that do not go on.
@@ -286,4 +292,8 @@ pub struct PrewarmSite {
     pub pulling: u32,
     /// How many may; `None`: as many as overall.
     pub limit: Option<u32>,
+    /// How long until each of its nodes has the images, as [`PrewarmView::estimate`].
+    pub estimate: Option<TimeRange>,
+    /// How many bytes a second come over its link, as [`PrewarmView::throughput`].
+    pub throughput: Option<u64>,
 }

@@ -14,6 +14,7 @@ use crate::engine::model::Str;
 use crate::engine::model::budget::BudgetView;
 use crate::engine::model::cause::Cause;
 use crate::engine::model::driver::DriverView;
+use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::model::hold::Hold;
@@ -89,6 +90,8 @@ pub struct Snapshot {
     pub pulls: PullSummary,
     /// The budget, term by term.
     pub budget: BudgetView,
+    /// When the rollout will be done.
+    pub estimate: RolloutEstimate,
     /// The plan and where it stands.
     pub plan: PlanView,
     /// The settings in force, as operators wrote them; [`Snapshot::budget`] has the budgets in nodes.

@@ -299,6 +299,14 @@ fn a_preview_says_how_many_there_will_be_and_what_they_do_not_do() {
     let fake = FakeCluster::rolling(20, 1);
     let mut console = FakeConsole::open(&fake, "ops");
     let effects = console.engine.preview(&start(Some(3)), fake.now).unwrap().effects.join("\n");
+    let calls = console.engine.preview(&start(Some(3)), fake.now).unwrap().calls;
+    assert_eq!(
+        calls[1..],
+        [
+            "GET statefulsets; DELETE those that are not needed then, and their pods with them",
+            "POST 3 StatefulSets for 20 nodes; DELETE them once every node has the images",
+        ]
+    );
     for words in [
         "3 StatefulSets pull on up to 20 nodes, 3 at a time",
         "no console is open",

@@ -318,6 +318,12 @@ impl View {
         &self.pulls.summary
     }
 
+    /// The pulls of this image that ended well, each with its node.
+    pub(crate) fn finished_pulls(&self, image: &str) -> impl Iterator<Item = (&Str, &FinishedPull)> {
+        let finished = self.pulls.finished.get(&normalized(image));
+        finished.into_iter().flat_map(|finished| finished.pulls.iter().map(|(node, pull)| (node, pull)))
+    }
+
     /// What events told of the image of one container.
     pub(crate) fn told_of_pull(&self, uid: &str, container: &str) -> Option<LastPullEvent<'_>> {
         self.pulls.pods.get(uid)?.iter().find(|told| &*told.container == container)?.last()

@@ -104,7 +104,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         aliases: &["rollback", "roll-back"],
         keys: &[char('U')],
         label: "undo",
-        help: "roll back to an earlier revision, broken nodes first",
+        help: "roll back to an earlier revision, broken nodes first; W in its dialog pre-warms that one",
         argument: Some(Argument { hint: "revision", known: revisions }),
         footer: Some(6),
         ..change(ActionId::Undo, Guard::Write(&[Right::PatchDaemonSet]))

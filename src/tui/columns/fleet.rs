@@ -84,12 +84,12 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
     FleetColumn {
         name: "state",
         headers: &["STATE"],
-        help: "what its rollout does",
+        help: "what its rollout does, and whether something is pre-warmed",
         kind: ColumnKind::Text,
         width: Width::Rest(0),
         order: None,
-        words: Some(|row, _| row.state.to_string()),
-        cell: |row, _, _| (row.state.to_string(), sign(row).1),
+        words: Some(|row, _| row.standing()),
+        cell: |row, _, _| (row.standing(), sign(row).1),
     },
     FleetColumn {
         name: "driver",

@@ -138,6 +138,18 @@ pub(super) fn prewarm(model: &mut Model, change: &str) -> Effects {
     }
 }
 
+/// Pre-warms the images of an earlier revision, so that to go back to it is a restart and not a download.
+pub(crate) fn prewarm_revision(model: &mut Model, hash: &str) -> Effects {
+    if model.armed_for().is_none() {
+        return refuse(model, "read-only: A arms for 10 minutes, then W pre-warms".into());
+    }
+    let Some(snapshot) = model.rollout().and_then(|page| page.snapshot()).cloned() else { return Vec::new() };
+    match PrewarmForm::of_revision(&snapshot, hash) {
+        Ok(form) => dialog(model, Form::Prewarm(Box::new(form))),
+        Err(why) => refuse(model, why),
+    }
+}
+
 /// Pauses pre-warming, or lets it go on. Only the pause works while read-only.
 pub(super) fn pause_prewarm(model: &mut Model) -> Effects {
     let view = model.rollout().and_then(|page| page.snapshot()).and_then(|snapshot| snapshot.prewarm.as_ref());

@@ -111,6 +111,17 @@ impl PrewarmForm {
         })
     }
 
+    /// The form for the images of an earlier revision, on all nodes.
+    ///
+    /// # Errors
+    /// When that revision is not there any more.
+    pub(crate) fn of_revision(snapshot: &Snapshot, hash: &str) -> Result<Self, String> {
+        let form = Self::new(snapshot, None, "")?;
+        let revision = form.revisions.iter().position(|revision| *revision.hash == *hash);
+        let revision = revision.ok_or_else(|| format!("revision {hash} is not there any more"))?;
+        Ok(Self { images: ImagesChoice::Revision, revision, chosen: 1, ..form })
+    }
+
     /// The lines that it has as it is filled in.
     pub(crate) fn lines(&self) -> Vec<PrewarmLine> {
         let mut lines = vec![PrewarmLine::Images];

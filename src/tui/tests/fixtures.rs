@@ -6,13 +6,14 @@ use std::time::Duration;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
 
-use crate::driver::{DrivenBy, Fleet, FleetRow};
+use crate::driver::{DrivenBy, Fleet, FleetPrewarm, FleetRow};
 use crate::engine::model::Str;
 use crate::engine::model::budget::{BudgetView, Replacer};
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::command::Preview;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
+use crate::engine::model::estimate::{RolloutEstimate, TimeRange};
 use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::model::hold::Hold;
@@ -64,6 +65,10 @@ pub(super) fn ago(secs: u64) -> Timestamp {
 
 pub(super) const MINUTE: u64 = 60;
 pub(super) const DAY: u64 = 86_400;
+
+pub(super) fn minutes(least: u64, most: u64) -> TimeRange {
+    TimeRange { least: Duration::from_secs(MINUTE * least), most: Duration::from_secs(MINUTE * most) }
+}
 
 /// A node, outdated and next in line unless said otherwise.
 pub(super) fn node(name: &str) -> NodeView {
@@ -173,6 +178,7 @@ pub(super) fn loading() -> Snapshot {
         counts: Counts::default(),
         pulls: PullSummary::default(),
         budget: BudgetView::default(),
+        estimate: RolloutEstimate::None,
         plan: PlanView::default(),
         settings: Settings::default(),
         comparisons: Vec::new(),
@@ -337,6 +343,7 @@ pub(super) fn running() -> Snapshot {
             next: 2,
             ..Counts::default()
         },
+        estimate: RolloutEstimate::None,
         budget: BudgetView {
             max_unavailable: 2,
             max_unavailable_setting: Some(IntOrPercent::Int(2)),
@@ -554,6 +561,7 @@ pub(super) fn fleet() -> Fleet {
             },
             strategy: strategy.into(),
             state,
+            prewarm: (name == "node-exporter").then_some(FleetPrewarm::Asked),
             driven_by,
         };
     Fleet {
@@ -584,6 +592,12 @@ pub(super) fn argo_cd() -> GitOpsOwner {
         strategy: StrategyOwnership::Yes,
         returns: Returns::ByItself,
     }
+}
+
+/// A rollout of which it can be told when it will be done.
+pub(super) fn estimated() -> Snapshot {
+    let estimate = RolloutEstimate::Known { step: Some(minutes(12, 18)), rollout: minutes(70, 110), nodes: 37 };
+    Snapshot { estimate, ..running() }
 }
 
 /// The preview of an adoption under Argo CD, as the engine would write it.

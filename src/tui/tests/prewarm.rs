@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 
-use super::fixtures::{Bench, ago, idle, node, noon, running};
+use super::fixtures::{Bench, ago, idle, minutes, node, noon, running};
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::command::{Command, Preview, PrewarmCommand};
 use crate::engine::model::danger::Danger;
@@ -100,6 +100,8 @@ fn prewarming(asked: Prewarm, wait: Option<&PrewarmWait>) -> Snapshot {
         counts: counts(&states.iter().skip(rest).step_by(3).cloned().collect::<Vec<_>>()),
         pulling: 1,
         limit: Some(1),
+        estimate: (name != "munich" && wait.is_none()).then(|| minutes(12, 18)),
+        throughput: (name == "hamburg").then_some(11_400_000),
     };
     let view = PrewarmView {
         asked,
@@ -109,6 +111,8 @@ fn prewarming(asked: Prewarm, wait: Option<&PrewarmWait>) -> Snapshot {
         limit: 3,
         pulling: 3,
         sites: vec![site("", 1), site("hamburg", 0), site("munich", 2)],
+        estimate: wait.is_none().then(|| minutes(12, 18)),
+        throughput: Some(11_400_000),
         refusal: None,
         stuck: Vec::new(),
     };
@@ -138,7 +142,10 @@ fn preview() -> Preview {
         ],
         warnings: Vec::new(),
         nodes: [].into(),
-        calls: vec!["PATCH leases/rolldeck-ipc-agent (prewarm)".into(), "POST pods, one by one".into()],
+        calls: vec![
+            "PUT leases/rolldeck-ipc-agent (pre-warm)".into(),
+            "POST pods, one on each of 108 nodes; DELETE each once its node is updated".into(),
+        ],
         danger: Danger::Bounded,
     }
 }
@@ -164,12 +171,39 @@ fn the_screen() {
 }
 
 #[test]
+fn the_revision_that_one_would_go_back_to_is_pre_warmed_from_the_dialog_of_the_roll_back() {
+    let mut bench = Bench::on(running(), 80, 24).typed("AU");
+    let chosen = running().revisions.iter().find(|revision| revision.number == Some(14)).unwrap().hash.clone();
+    bench.type_keys("W");
+    let source = |bench: &Bench| match &bench.model.overlay {
+        Overlay::Dialog(dialog) => match dialog.command(&running()) {
+            Ok(Command::Prewarm(PrewarmCommand::Start { source, nodes: PrewarmNodes::All, .. })) => source,
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(source(&bench), PrewarmSource::Revision(chosen));
+    let mut older = Bench::on(running(), 80, 24).typed("AUj");
+    older.type_keys("W");
+    assert_ne!(source(&older), source(&bench));
+    // It writes no more than W itself: while read-only the dialog of the roll back does not open.
+    let read_only = Bench::on(running(), 80, 24).typed("UW");
+    assert!(!matches!(read_only.model.overlay, Overlay::Dialog(_)));
+}
+
+#[test]
 fn many_sites_leave_room_for_nodes() {
     let mut snapshot = warm();
     let view = snapshot.prewarm.as_mut().unwrap();
     let done = PrewarmCounts { nodes: 4, present: 4, ..PrewarmCounts::default() };
-    let site =
-        |nth: usize| PrewarmSite { name: format!("site-{nth:02}").into(), counts: done, pulling: 0, limit: None };
+    let site = |nth: usize| PrewarmSite {
+        name: format!("site-{nth:02}").into(),
+        counts: done,
+        pulling: 0,
+        limit: None,
+        estimate: None,
+        throughput: None,
+    };
     let rest = std::mem::take(&mut view.sites);
     view.sites = (0..20).map(site).chain(rest).collect();
     assert_snapshot!(Bench::on(snapshot, 80, 24).typed("W").screen());
@@ -231,6 +265,7 @@ fn dialogs() {
     let cancel = Bench::on(warm(), 80, 24).typed("AWx").answered(Preview {
         title: "cancel pre-warming".into(),
         effects: vec!["Its pods are deleted. Images that were pulled stay until their kubelet collects them.".into()],
+        calls: vec!["PUT leases/rolldeck-ipc-agent (pre-warm)".into(), "DELETE 16 pods that were made for it".into()],
         ..preview()
     });
     assert_snapshot!("dialog_cancel", cancel.screen());

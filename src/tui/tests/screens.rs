@@ -7,6 +7,7 @@ use super::story;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::command::Preview;
 use crate::engine::model::danger::Danger;
+use crate::engine::model::estimate::{RolloutEstimate, Standstill};
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{ImageState, NodeState};
@@ -45,6 +46,13 @@ fn rollouts() {
     for (name, snapshot) in cases {
         at_all_sizes(name, |width, height| Bench::on(snapshot(), width, height));
     }
+}
+
+#[test]
+fn when_it_will_be_done() {
+    at_all_sizes("estimated", |width, height| Bench::on(fixtures::estimated(), width, height));
+    let paused = Snapshot { estimate: RolloutEstimate::Stands { because: Standstill::Paused }, ..fixtures::paused() };
+    assert_snapshot!("estimated_paused", Bench::on(paused, 80, 24).screen());
 }
 
 #[test]

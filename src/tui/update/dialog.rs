@@ -1,5 +1,6 @@
 //! Keys for the open dialog, and what happens when it is confirmed.
 
+use crate::tui::commands::prewarm_revision;
 use crate::tui::dialog::{DialogEvent, Form, PreviewState, is_safety};
 use crate::tui::key::Key;
 use crate::tui::message::ConsoleEffect;
@@ -11,6 +12,9 @@ pub(super) fn dialog_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     let Overlay::Dialog(dialog) = &mut model.overlay else { return Vec::new() };
     let page = model.rollouts.iter().find(|page| page.target == dialog.target);
     let snapshot = page.and_then(|page| page.snapshot().cloned());
+    if let Some(hash) = dialog.revision_to_prewarm(key) {
+        return prewarm_revision(model, &hash);
+    }
     match dialog.key(key, snapshot.as_deref()) {
         DialogEvent::None => Vec::new(),
         DialogEvent::Changed => ask(model),

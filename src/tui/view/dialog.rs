@@ -40,6 +40,7 @@ use crate::tui::dialog::DriftChoice;
 use crate::tui::dialog::Focus;
 use crate::tui::dialog::Form;
 use crate::tui::dialog::Image;
+use crate::tui::dialog::PREWARM;
 use crate::tui::dialog::PreviewState;
 use crate::tui::dialog::StepForm;
 use crate::tui::dialog::Undo;
@@ -395,10 +396,18 @@ fn draw_buttons(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, more: bool
         _ => "",
     };
     let more = if more { "pgdn: more" } else { "" };
-    let words: Vec<&str> = [more, enter, "tab", "esc"].into_iter().filter(|word| !word.is_empty()).collect();
-    let hint = words.join(&format!(" {} ", ctx.glyph(Glyph::Dot)));
-    let cells = width(&hint);
-    if used + cells + 2 <= usize::from(area.width) {
+    let prewarm = format!("{PREWARM}: pre-warm");
+    let prewarm = if let Form::Undo(_) = &dialog.form { prewarm.as_str() } else { "" };
+    let room = usize::from(area.width).saturating_sub(used + 2);
+    // Where there is no room for all, the keys that every dialog has go first.
+    let hints = [vec![more, prewarm, enter, "tab", "esc"], vec![more, prewarm, enter], vec![prewarm]];
+    let hint = hints.into_iter().map(|words| {
+        let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+        words.join(&format!(" {} ", ctx.glyph(Glyph::Dot)))
+    });
+    let most = if prewarm.is_empty() { 1 } else { usize::MAX };
+    if let Some(hint) = hint.take(most).find(|hint| width(hint) <= room) {
+        let cells = width(&hint);
         let x = area.right() - u16::try_from(cells).unwrap_or(0);
         put(buffer, x, area.y, &hint, cells, ctx.style(ThemeRole::Muted));
     }

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! ─ pre-warm: 1-3 of 48 not present · esc: nodes ─────────────────────────────────
-//!    SITE       PROGRESS               PRESENT  PULLING  WAITING  FAILED   LIMIT
-//!    munich     [■■■■■▒░░░░░░░░░]     12 of 40        1       27       0  1 of 1
-//!    no site    [░░░░░░░░░░░░░░░]      0 of 20        0       20       0
-//!    all        [■■▒░░░░░░░░░░░░]     12 of 60        1       47       0  1 of 2
+//!    SITE     PROGRESS        PRESENT PULL WAIT FAIL   LIMIT      RATE     ~ LEFT
+//!    munich   [■■■■▒░░░░░]   12 of 40    1   27    0  1 of 1  ~11 MB/s    ~12–18m
+//!    no site  [░░░░░░░░░░]    0 of 20    0   20    0                 –          –
+//!    all      [■▒░░░░░░░░]   12 of 60    1   47    0  1 of 2  ~11 MB/s    ~12–18m
 //!  edge/agent:v1.9.0 on all nodes, asked by ada@bastion-3 4m ago
 //!    NODE     SITE           PRE-WARM
 //!  ✗ ipc-017  munich         failed: image not found
@@ -20,12 +20,14 @@ use ratatui::text::{Line, Span};
 use super::table::select;
 use super::{Parts, RenderContext, node, put, put_lines, put_rule, why};
 use crate::engine::model::cause::Cause;
+use crate::engine::model::estimate::TimeRange;
 use crate::engine::model::person_of;
 use crate::engine::model::prewarm::{
     PrewarmCounts, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState, PrewarmView,
 };
 use crate::engine::report::prewarm_words::PrewarmWords;
 use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::snapshot::pull_words::Throughput;
 use crate::engine::rules::site::SITE_LABEL;
 use crate::tui::columns::MARGIN;
 use crate::tui::columns::nodes::prewarm_sign;
@@ -34,12 +36,17 @@ use crate::tui::prewarm::PrewarmList;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, fit_middle, width};
 
-/// Cells of the numbers of a site: present, pulling, waiting, failed, limit.
-const NUMBERS: [usize; 5] = [12, 7, 7, 6, 8];
-const HEADS: [&str; 5] = ["PRESENT", "PULLING", "WAITING", "FAILED", "LIMIT"];
-/// The same where there is little room.
-const NARROW: [usize; 5] = [9, 4, 4, 4, 0];
-const NARROW_HEADS: [&str; 5] = ["PRESENT", "PULL", "WAIT", "FAIL", ""];
+/// How many numbers a site has: present, pulling, waiting, failed, limit; and two estimates: how fast images come, how long it takes.
+const FIGURES: usize = 7;
+/// Their cells and heads, where there is much room, little, and least.
+const WIDE: [(&str, usize); FIGURES] =
+    [("PRESENT", 12), ("PULLING", 7), ("WAITING", 7), ("FAILED", 6), ("LIMIT", 8), ("RATE", 10), ("~ LEFT", 11)];
+const MEDIUM: [(&str, usize); FIGURES] =
+    [("PRESENT", 10), ("PULL", 4), ("WAIT", 4), ("FAIL", 4), ("LIMIT", 7), ("RATE", 9), ("~ LEFT", 11)];
+const NARROW: [(&str, usize); FIGURES] =
+    [("PRESENT", 9), ("PULL", 4), ("WAIT", 4), ("FAIL", 4), ("", 0), ("", 0), ("", 0)];
+/// What is not known of a site.
+const UNKNOWN: &str = "–";
 /// Cells of a node's site.
 const SITE: usize = 14;
 const NO_SITE: &str = "no site";
@@ -154,8 +161,15 @@ fn sites(ctx: &RenderContext<'_>, view: &PrewarmView, area: Rect) -> Vec<Line<'s
     let cells = usize::from(area.width);
     let columns = Columns::of(view, cells);
     let mut lines = vec![columns.head(ctx)];
-    let total =
-        (view.sites.len() != 1).then(|| columns.line(ctx, "all", &view.counts, Some((view.pulling, view.limit))));
+    let total = (view.sites.len() != 1).then(|| {
+        let all = Figures {
+            counts: &view.counts,
+            limit: Some((view.pulling, view.limit)),
+            throughput: view.throughput,
+            estimate: view.estimate,
+        };
+        columns.line(ctx, "all", &all)
+    });
     let room = usize::from(area.height).saturating_sub(1 + usize::from(total.is_some()));
     let all_fit = view.sites.len() <= room;
     let mut left = if all_fit { room } else { room.saturating_sub(1) };
@@ -172,7 +186,9 @@ fn sites(ctx: &RenderContext<'_>, view: &PrewarmView, area: Rect) -> Vec<Line<'s
             Some(limit) => Some((site.pulling, limit)),
             None => (view.sites.len() == 1).then_some((view.pulling, view.limit)),
         };
-        lines.push(columns.line(ctx, name_of(site), &site.counts, limit));
+        let PrewarmSite { counts, throughput, estimate, .. } = site;
+        let figures = Figures { counts, limit, throughput: *throughput, estimate: *estimate };
+        lines.push(columns.line(ctx, name_of(site), &figures));
     }
     if left > 0 {
         let text = format!("{:MARGIN$}and {left} more sites", "");
@@ -190,24 +206,62 @@ fn name_of(site: &PrewarmSite) -> &str {
     if site.name.is_empty() { NO_SITE } else { &site.name }
 }
 
+/// What is told of a site, or of all of them.
+struct Figures<'a> {
+    counts: &'a PrewarmCounts,
+    limit: Option<(u32, u32)>,
+    throughput: Option<u64>,
+    estimate: Option<TimeRange>,
+}
+
+impl Figures<'_> {
+    /// In words, in the order of the columns.
+    fn words(&self) -> [(String, ThemeRole); FIGURES] {
+        let Self { counts, limit, throughput, estimate } = self;
+        let count = |nodes: u32, role: ThemeRole| (nodes.to_string(), if nodes > 0 { role } else { ThemeRole::Muted });
+        // Of a site that is done nothing is left to be estimated.
+        let unknown = || if counts.pulling + counts.waiting > 0 { UNKNOWN } else { "" }.to_owned();
+        let rate = throughput.map(|rate| format!("~{}", Throughput(rate)));
+        [
+            (format!("{} of {}", counts.present, counts.nodes), ThemeRole::Title),
+            count(counts.pulling, ThemeRole::Busy),
+            count(counts.waiting, ThemeRole::Text),
+            count(counts.failed, ThemeRole::Bad),
+            (limit.map(|(used, limit)| format!("{used} of {limit}")).unwrap_or_default(), ThemeRole::Text),
+            (rate.unwrap_or_else(unknown), ThemeRole::Text),
+            (estimate.map_or_else(unknown, |left| left.to_string()), ThemeRole::Text),
+        ]
+    }
+}
+
 /// How wide the columns of the sites are.
 struct Columns {
     name: usize,
     bar: usize,
-    numbers: [usize; 5],
-    heads: [&'static str; 5],
+    numbers: [(&'static str, usize); FIGURES],
 }
 
 impl Columns {
     fn of(view: &PrewarmView, cells: usize) -> Self {
-        let (numbers, heads) = if cells < 70 { (NARROW, NARROW_HEADS) } else { (NUMBERS, HEADS) };
+        let numbers = match cells {
+            0..70 => NARROW,
+            70..110 => MEDIUM,
+            _ => WIDE,
+        };
         let names = view.sites.iter().map(|site| width(name_of(site))).max().unwrap_or(0);
-        let taken: usize = numbers.iter().map(|cells| cells + usize::from(*cells > 0)).sum();
+        let taken: usize = numbers.iter().map(|(_, cells)| cells + usize::from(*cells > 0)).sum();
         let free = cells.saturating_sub(MARGIN + taken);
-        let name = names.clamp(4, 30).min(free.max(4));
+        // A bar is worth more than the end of a long name.
+        let beside_bar = free.saturating_sub(LEAST_BAR + 3);
+        let name = names.clamp(4, 30).min(if beside_bar >= 8 { beside_bar } else { free.max(4) });
         let bar = free.saturating_sub(name + 3).min(60);
         let bar = if bar >= LEAST_BAR { bar } else { 0 };
-        Self { name, bar, numbers, heads }
+        Self { name, bar, numbers }
+    }
+
+    fn shown(&self) -> impl Iterator<Item = (usize, &'static str, usize)> {
+        let numbered = self.numbers.into_iter().enumerate();
+        numbered.filter(|(_, (_, cells))| *cells > 0).map(|(nth, (head, cells))| (nth, head, cells))
     }
 
     fn head(&self, ctx: &RenderContext<'_>) -> Line<'static> {
@@ -216,37 +270,26 @@ impl Columns {
         if self.bar > 0 {
             text.push_str(&format!(" {:1$}", "PROGRESS", self.bar + 2));
         }
-        for (head, cells) in self.heads.into_iter().zip(self.numbers).filter(|(_, cells)| *cells > 0) {
+        for (_, head, cells) in self.shown() {
             text.push_str(&format!(" {head:>cells$}"));
         }
         Line::from(ctx.span(text, ThemeRole::Column))
     }
 
-    fn line(
-        &self,
-        ctx: &RenderContext<'_>,
-        name: &str,
-        counts: &PrewarmCounts,
-        limit: Option<(u32, u32)>,
-    ) -> Line<'static> {
+    fn line(&self, ctx: &RenderContext<'_>, name: &str, figures: &Figures<'_>) -> Line<'static> {
         let cells = self.name;
         let mut spans = vec![
             Span::raw(" ".repeat(MARGIN)),
             ctx.span(format!("{:cells$}", fit_middle(name, cells)), ThemeRole::Text),
         ];
         if self.bar > 0 {
-            spans.extend(bar(ctx, counts, self.bar));
+            spans.extend(bar(ctx, figures.counts, self.bar));
         }
-        let numbers = [
-            (format!("{} of {}", counts.present, counts.nodes), ThemeRole::Title),
-            (counts.pulling.to_string(), if counts.pulling > 0 { ThemeRole::Busy } else { ThemeRole::Muted }),
-            (counts.waiting.to_string(), if counts.waiting > 0 { ThemeRole::Text } else { ThemeRole::Muted }),
-            (counts.failed.to_string(), if counts.failed > 0 { ThemeRole::Bad } else { ThemeRole::Muted }),
-            (limit.map(|(used, limit)| format!("{used} of {limit}")).unwrap_or_default(), ThemeRole::Text),
-        ];
-        for ((text, role), cells) in numbers.into_iter().zip(self.numbers).filter(|(_, cells)| *cells > 0) {
-            spans.push(Span::raw(" ".repeat(1 + cells.saturating_sub(width(&text)))));
-            spans.push(ctx.span(text, role));
+        let words = figures.words();
+        for (nth, _, cells) in self.shown() {
+            let (text, role) = &words[nth];
+            spans.push(Span::raw(" ".repeat(1 + cells.saturating_sub(width(text)))));
+            spans.push(ctx.span(text.clone(), *role));
         }
         Line::from(spans)
     }

@@ -69,6 +69,20 @@ impl fmt::Display for Size {
     }
 }
 
+/// How fast something comes: `11 MB/s`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Throughput(pub u64);
+
+impl fmt::Display for Throughput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            // As fine as it is said of small numbers.
+            rate @ 1_000_000..10_000_000 => write!(f, "{}.{} MB/s", rate / 1_000_000, rate / 100_000 % 10),
+            rate => write!(f, "{}/s", Size(rate)),
+        }
+    }
+}
+
 /// How long a pull takes: in seconds up to ten minutes, because pulls are compared.
 struct Span(Duration);
 

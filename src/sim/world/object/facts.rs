@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::engine::model::Str;
 use crate::engine::model::facts::{
     ClusterEvent, ConditionStatus, ControllerRef, DaemonSetFact, LeaseFact, ListedImage, NodeFact, PodFact,
-    RevisionFact, WarmPodFact, WarmSetFact,
+    REPORTED_IMAGES, RevisionFact, WarmPodFact, WarmSetFact,
 };
 use crate::engine::model::labels::Labels;
 use crate::engine::model::prewarm::{PREWARM, PREWARM_IMAGES, PREWARM_REQUEST, PREWARM_SET, Prewarm};
@@ -45,6 +45,7 @@ impl Object {
                 .and_then(|ready| ready.reason.clone()),
             pressure: pressure.map(Str::from),
             images: node.images.iter().flat_map(listed).collect(),
+            lists_all_images: (1..REPORTED_IMAGES).contains(&node.images.len()),
             clock_skew_millis: ready.and_then(|ready| Some(clock_skew(ready.heartbeat_at?, node.reported_at?, None))),
         })
     }

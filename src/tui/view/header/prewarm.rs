@@ -30,6 +30,9 @@ pub(super) fn part(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Option<Span<
             words.push_str(&format!(", {count} {word}"));
         }
     }
+    if let Some(left) = view.estimate.filter(|_| view.asked.cancelled.is_none()) {
+        words.push_str(&format!(", {left} left"));
+    }
     let warns = counts.failed > 0 || view.error.is_some();
     Some(ctx.span(words, if warns { ThemeRole::Warn } else { ThemeRole::Text }))
 }

@@ -4,6 +4,7 @@ use ratatui::text::{Line, Span};
 
 use super::super::{RenderContext, flow};
 use super::{prewarm, recorded, unsent};
+use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::image::version_of;
 use crate::engine::model::record::Direction;
@@ -13,6 +14,9 @@ use crate::engine::report::snapshot::Snapshot;
 use crate::tui::model::ShownSnapshot;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{count, fit, fit_middle, width};
+
+/// The bar is at least as long where the estimate stands beside it.
+const ESTIMATE_BAR: usize = 16;
 
 /// From which revision to which, how far the plan is, what it does now.
 pub(super) fn change(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Line<'static> {
@@ -108,15 +112,11 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot) -> Vec<Span<
 /// How many nodes are done, as a bar and in numbers.
 pub(super) fn progress(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Line<'static> {
     let counts = snapshot.counts;
-    let mut words = snapshot.progress();
-    if recorded(snapshot) && snapshot.plan.allowed < counts.nodes {
-        words.push_str(&format!(", {} allowed", snapshot.plan.allowed));
-    }
-    if counts.available < counts.nodes && snapshot.phase != Phase::Idle {
-        words.push_str(&format!(", {} available", counts.available));
-    }
+    let words = progress_in_words(snapshot);
     let mut spans = vec![Span::raw(" ")];
-    let bar = cells.saturating_sub(width(&words) + 6).min(60);
+    let estimate = estimate(snapshot).filter(|_| estimate_beside_bar(snapshot, cells)).map(|text| format!("   {text}"));
+    let estimate = estimate.unwrap_or_default();
+    let bar = cells.saturating_sub(width(&words) + width(&estimate) + 6).min(60);
     if bar >= 8 {
         let part = |nodes: u32| match counts.nodes {
             0 => 0,
@@ -135,7 +135,31 @@ pub(super) fn progress(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usiz
         spans.push(ctx.span("]  ", ThemeRole::Frame));
     }
     spans.push(ctx.span(words, ThemeRole::Title));
+    spans.push(ctx.span(estimate, ThemeRole::Text));
     Line::from(spans)
+}
+
+fn progress_in_words(snapshot: &Snapshot) -> String {
+    let counts = snapshot.counts;
+    let mut words = snapshot.progress();
+    if recorded(snapshot) && snapshot.plan.allowed < counts.nodes {
+        words.push_str(&format!(", {} allowed", snapshot.plan.allowed));
+    }
+    if counts.available < counts.nodes && snapshot.phase != Phase::Idle {
+        words.push_str(&format!(", {} available", counts.available));
+    }
+    words
+}
+
+/// When it will be done, or why that cannot be said.
+fn estimate(snapshot: &Snapshot) -> Option<String> {
+    (snapshot.estimate != RolloutEstimate::None).then(|| snapshot.estimate.to_string())
+}
+
+/// Whether the estimate has room in the line of the bar; otherwise it stands beside the budget.
+fn estimate_beside_bar(snapshot: &Snapshot, cells: usize) -> bool {
+    let estimate = estimate(snapshot).map_or(0, |text| width(&text) + 3);
+    width(&progress_in_words(snapshot)) + estimate + 6 + ESTIMATE_BAR <= cells
 }
 
 /// The budget term by term, and what else limits it.
@@ -152,6 +176,8 @@ pub(super) fn budget(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize)
             words.push(vec![ctx.span(text, ThemeRole::Title)]);
         }
     }
+    let estimate = estimate(snapshot).filter(|_| !estimate_beside_bar(snapshot, cells));
+    words.extend(estimate.map(|text| vec![ctx.span(text, ThemeRole::Text)]));
     words.extend(prewarm::part(ctx, snapshot).map(|part| vec![part]));
     if snapshot.counts.leaked > 0 {
         let text = format!("{} updated outside the plan", snapshot.counts.leaked);

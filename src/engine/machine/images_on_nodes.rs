@@ -1,0 +1,147 @@
+//! Whether the nodes still have the images that they may go back to. It is worked out when somebody asks, not with every snapshot.
+//!
+//! ```text
+//!   a container of the node's pods has its imageID ─┐
+//!   its kubelet said that it came, or was there ────┼─▶ present
+//!   a pod for pre-warming brought it ───────────────┤
+//!   the node lists it ──────────────────────────────┘
+//!   the node lists all that it has, among them others of the repository ─┬─▶ would pull
+//!   it could not be pulled there ────────────────────────────────────────┘
+//!   anything else ─▶ not known
+//! ```
+
+use std::collections::HashMap;
+
+use super::Engine;
+use crate::engine::assess::rows::Row;
+use crate::engine::model::Str;
+use crate::engine::model::facts::{ListedImage, RevisionFact};
+use crate::engine::model::image::{normalized, repository_of};
+use crate::engine::model::images_on_nodes::ImagesOnNodes;
+use crate::engine::model::template::TemplateContainer;
+use crate::engine::rules::warm_pod::images_key;
+use crate::engine::view::{LastPullEvent, PodEntry};
+
+/// What is looked for.
+struct Wanted<'a> {
+    hash: &'a Str,
+    /// Tells the images from others, as pods for pre-warming carry it.
+    key: Str,
+    containers: &'a [TemplateContainer],
+    /// The images as nodes list them.
+    listed: Vec<String>,
+    /// By revision: for each wanted image, the container of that revision that has it.
+    shared: HashMap<&'a Str, Vec<Option<&'a Str>>>,
+}
+
+/// What is known of images on a node, from the worst to the best.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Known {
+    Absent,
+    Unknown,
+    Present,
+}
+
+impl Engine {
+    /// Where the images of every revision are, by hash, in no particular order.
+    pub(crate) fn images_of_revisions(&self) -> Vec<(Str, ImagesOnNodes)> {
+        self.view.own_revisions().map(|revision| (revision.hash.clone(), self.images_of_revision(revision))).collect()
+    }
+
+    /// Where the images of the revision with this hash are.
+    pub(crate) fn images_of(&self, hash: &str) -> Option<ImagesOnNodes> {
+        self.view.revision(hash).map(|revision| self.images_of_revision(revision))
+    }
+
+    fn images_of_revision(&self, revision: &RevisionFact) -> ImagesOnNodes {
+        let wanted = self.wanted(revision);
+        let images = revision.template.images().into();
+        let mut counts = ImagesOnNodes { images, nodes: 0, present: 0, absent: 0, unknown: 0 };
+        for row in self.assessment.rows().filter(|row| row.in_fleet) {
+            counts.nodes += 1;
+            let count = match self.on_node(row, &wanted) {
+                Known::Present => &mut counts.present,
+                Known::Absent => &mut counts.absent,
+                Known::Unknown => &mut counts.unknown,
+            };
+            *count += 1;
+        }
+        counts
+    }
+
+    fn wanted<'a>(&'a self, revision: &'a RevisionFact) -> Wanted<'a> {
+        let containers = revision.template.containers();
+        let sharing = |other: &'a RevisionFact| {
+            let same = |need: &TemplateContainer| {
+                other.template.containers().iter().find(|have| have.image == need.image).map(|have| &have.name)
+            };
+            (&other.hash, containers.iter().map(same).collect())
+        };
+        Wanted {
+            hash: &revision.hash,
+            key: images_key(&revision.template.images()),
+            containers,
+            listed: containers.iter().map(|container| normalized(&container.image)).collect(),
+            shared: self.view.own_revisions().map(sharing).collect(),
+        }
+    }
+
+    fn on_node(&self, row: &Row, wanted: &Wanted<'_>) -> Known {
+        let entry = &self.view.nodes[row.node];
+        // A pod of this revision stays where it is.
+        let stays = |pod: &PodEntry| {
+            let fact = &pod.fact;
+            fact.revision.as_ref() == Some(wanted.hash) && fact.deletion_at.is_none() && !fact.containers.is_empty()
+        };
+        let mut own = self.view.pods_on(row.node).map(|(_, pod)| pod).filter(|pod| stays(pod));
+        let brought = || {
+            let again = wanted.containers.iter().any(|container| container.pulls_again);
+            !again && self.view.is_warm(&entry.name, &wanted.key)
+        };
+        if own.any(|pod| pod.fact.containers.iter().all(|container| container.image_present)) || brought() {
+            return Known::Present;
+        }
+        let each = (0..wanted.containers.len()).map(|nth| self.image_on_node(row, wanted, nth));
+        each.min().unwrap_or(Known::Unknown)
+    }
+
+    fn image_on_node(&self, row: &Row, wanted: &Wanted<'_>, nth: usize) -> Known {
+        let entry = &self.view.nodes[row.node];
+        let container = &wanted.containers[nth];
+        // A tag that is pulled again may be another image by now.
+        if container.pulls_again {
+            return Known::Unknown;
+        }
+        let uses = |pod: &PodEntry| {
+            let shared = pod.fact.revision.as_ref().and_then(|hash| wanted.shared.get(hash));
+            let Some(name) = shared.and_then(|shared| shared[nth]) else { return false };
+            let reported = pod.fact.containers.iter().any(|status| status.image_present && status.name == *name);
+            reported || self.view.told_of_pull(&pod.fact.uid, name).is_some_and(says_present)
+        };
+        if self.view.pods_on(row.node).any(|(_, pod)| uses(pod)) {
+            return Known::Present;
+        }
+        let told = self.view.told_of_warming(&entry.name, &container.image);
+        if told.is_some_and(says_present) {
+            return Known::Present;
+        }
+        let Some(fact) = &entry.fact else { return Known::Unknown };
+        let long = &wanted.listed[nth];
+        if fact.images.iter().any(|image| normalized(&image.name) == *long) {
+            return Known::Present;
+        }
+        // Of repositories that nobody asked for when the node was read, no image was kept.
+        let of_repository = |image: &ListedImage| repository_of(&normalized(&image.name)) == repository_of(long);
+        let failed = matches!(told, Some(LastPullEvent::Failed(..)));
+        let lists_all = fact.lists_all_images && fact.images.iter().any(of_repository);
+        if lists_all || failed || self.view.is_absent(&entry.name, &container.image) {
+            Known::Absent
+        } else {
+            Known::Unknown
+        }
+    }
+}
+
+fn says_present(told: LastPullEvent<'_>) -> bool {
+    matches!(told, LastPullEvent::Came(_) | LastPullEvent::WasThere)
+}

@@ -1,0 +1,115 @@
+//! How fast images come over the links while they are pre-warmed, and how long it will take.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::Job;
+use crate::engine::machine::Engine;
+use crate::engine::model::Str;
+use crate::engine::model::estimate::TimeRange;
+use crate::engine::model::prewarm::{PrewarmSite, PrewarmState, PrewarmWait};
+use crate::engine::model::pull::FinishedPull;
+use crate::engine::model::template::Template;
+use crate::engine::rules::estimates::{each, until_done};
+
+/// A pull that takes so many times as long as most others is not like them.
+const OVERDUE: u32 = 2;
+
+/// The pulls of each image that ended well, by site.
+type Pulls = Vec<HashMap<Str, Vec<FinishedPull>>>;
+
+/// What is left of a site.
+#[derive(Default)]
+struct Left {
+    /// For how long its nodes pull.
+    pulling: Vec<Duration>,
+    /// Nodes whose turn comes.
+    waiting: usize,
+}
+
+impl Engine {
+    /// Fills in how fast images come to each site and how long they will take, as far as finished pulls tell.
+    pub(super) fn estimate_prewarming(&self, job: &Job, sites: &mut [PrewarmSite]) {
+        let Ok(template) = &job.template else { return };
+        if job.asked.cancelled.is_some() {
+            return;
+        }
+        let pulls = self.pulls_by_site(template);
+        let left = self.left_by_site(job);
+        let all = |left: &Left| left.waiting + left.pulling.len();
+        let total: usize = left.values().map(all).sum();
+        let stands = self.prewarming_stands(&job.asked).is_some();
+        for site in sites {
+            let Some(left) = left.get(&site.name) else { continue };
+            site.throughput = throughput(&pulls, &site.name, left.pulling.len());
+            let Some(each) = each_node(&pulls, &site.name).filter(|_| !stands || left.waiting == 0) else { continue };
+            // Links differ. Where pulls take longer than they did, on the nodes that it is taken from, nothing can be said.
+            if left.pulling.iter().any(|elapsed| *elapsed > each.most.saturating_mul(OVERDUE)) {
+                continue;
+            }
+            // Sites that have no limit of their own share that of the whole.
+            let share = (job.slots.limit as usize * all(left)).div_ceil(total.max(1)).max(1);
+            let at_once = site.limit.map_or(share, |limit| share.min(limit as usize));
+            let range = until_done(each, &left.pulling, left.waiting, at_once);
+            // What takes longer than it should may take any time.
+            site.estimate = range.filter(|range| !range.most.is_zero());
+        }
+    }
+
+    fn pulls_by_site(&self, template: &Template) -> Pulls {
+        let by_site = |image: &Str| {
+            let mut sites: HashMap<Str, Vec<FinishedPull>> = HashMap::new();
+            for (node, pull) in self.view.finished_pulls(image) {
+                let site = self.view.node(node).map(|node| self.view.nodes[node].site.clone()).unwrap_or_default();
+                sites.entry(site).or_default().push(*pull);
+            }
+            sites
+        };
+        template.images().iter().map(by_site).collect()
+    }
+
+    fn left_by_site(&self, job: &Job) -> HashMap<&Str, Left> {
+        let mut sites: HashMap<&Str, Left> = HashMap::new();
+        let now = self.view.server_time(self.now);
+        for (node, state) in job.states.iter().enumerate() {
+            let left = sites.entry(&self.view.nodes[node].site).or_default();
+            match state {
+                Some(PrewarmState::Pulling { since }) => left.pulling.push(now.since(*since)),
+                Some(PrewarmState::Queued) => left.pulling.push(Duration::ZERO),
+                Some(PrewarmState::Waiting(PrewarmWait::NodeDown | PrewarmWait::Cancelled)) => {}
+                Some(PrewarmState::Waiting(_) | PrewarmState::Failed { again_at: Some(_), .. }) => left.waiting += 1,
+                Some(PrewarmState::Failed { again_at: None, .. } | PrewarmState::Present) | None => {}
+            }
+        }
+        sites
+    }
+}
+
+/// How long a node of a site takes to pull all of the images: by the pulls of that site, else by those of all. Of an image that
+/// nobody had to pull nothing is known, and it takes no time.
+fn each_node(pulls: &Pulls, site: &str) -> Option<TimeRange> {
+    let of_image = |image: &HashMap<Str, Vec<FinishedPull>>| {
+        let mut all: Vec<Duration> = image.values().flatten().map(|pull| pull.transfer).collect();
+        let of_all = each(&mut all)?;
+        let mut here: Vec<Duration> = image.get(site).into_iter().flatten().map(|pull| pull.transfer).collect();
+        let few =
+            here.iter().min().zip(here.iter().max()).map(|(least, most)| TimeRange { least: *least, most: *most });
+        Some(each(&mut here).or(few).unwrap_or(of_all))
+    };
+    pulls
+        .iter()
+        .filter_map(of_image)
+        .reduce(|sum, of_image| TimeRange { least: sum.least + of_image.least, most: sum.most + of_image.most })
+}
+
+/// As many pulls as a site has now, each as fast as the median of those of the site that are done.
+fn throughput(pulls: &Pulls, site: &str, pulling: usize) -> Option<u64> {
+    let rate = |pull: &FinishedPull| {
+        let millis = u64::try_from(pull.transfer.as_millis()).ok().filter(|millis| *millis > 0)?;
+        Some(pull.bytes?.saturating_mul(1_000) / millis)
+    };
+    let mut rates: Vec<u64> = pulls.iter().filter_map(|image| image.get(site)).flatten().filter_map(rate).collect();
+    rates.sort_unstable();
+    let median = *rates.get(rates.len() / 2)?;
+    (pulling > 0).then(|| median.saturating_mul(u64::try_from(pulling).unwrap_or(u64::MAX)))
+}

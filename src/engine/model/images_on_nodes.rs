@@ -1,0 +1,64 @@
+//! On how many nodes images still are that nodes may go back to.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::Str;
+use super::image::version_of;
+
+/// Where the images of a revision are. [`ImagesOnNodes::present`], [`ImagesOnNodes::absent`] and [`ImagesOnNodes::unknown`] add up
+/// to [`ImagesOnNodes::nodes`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ImagesOnNodes {
+    /// The images.
+    #[serde(skip)]
+    pub images: Arc<[Str]>,
+    /// Nodes of the fleet.
+    pub nodes: u32,
+    /// All of the images are there.
+    pub present: u32,
+    /// One is not there: it would be pulled.
+    pub absent: u32,
+    /// Nothing tells.
+    pub unknown: u32,
+}
+
+/// `14 of 20 nodes still have agent:v1, 3 would pull, 3 not known`.
+impl fmt::Display for ImagesOnNodes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { images, nodes, present, .. } = self;
+        match images.as_ref() {
+            [image] => {
+                let short = image.rsplit('/').next().unwrap_or(image);
+                let short = if short.contains('@') { version_of(image) } else { short };
+                write!(f, "{present} of {nodes} nodes still have {short}")?;
+            }
+            _ => write!(f, "{present} of {nodes} nodes still have its {} images", images.len())?,
+        }
+        self.others(f)
+    }
+}
+
+impl ImagesOnNodes {
+    /// The same without what the images are, for a column: `14 of 20, 3 would pull, 3 not known`.
+    pub fn short(&self) -> String {
+        struct Short<'a>(&'a ImagesOnNodes);
+        impl fmt::Display for Short<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{} of {}", self.0.present, self.0.nodes)?;
+                self.0.others(f)
+            }
+        }
+        Short(self).to_string()
+    }
+
+    fn others(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        [(self.absent, "would pull"), (self.unknown, "not known")]
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .try_for_each(|(count, words)| write!(f, ", {count} {words}"))
+    }
+}

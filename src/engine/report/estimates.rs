@@ -1,0 +1,153 @@
+//! When the rollout will be done: how long the nodes that are done took, from the deletion of their pod until it was available,
+//! and how many may be down at once.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::is_moving;
+use super::snapshot::Phase;
+use crate::engine::assess::plan::{Limits, RolloutHold};
+use crate::engine::assess::rows::Row;
+use crate::engine::machine::Engine;
+use crate::engine::model::Str;
+use crate::engine::model::estimate::{RolloutEstimate, Standstill, TimeRange};
+use crate::engine::model::node::{ImageState, NodeState};
+use crate::engine::model::quantity::Rounding;
+use crate::engine::model::record::Intent;
+use crate::engine::model::time::Timestamp;
+use crate::engine::rules::estimates::{each, until_done};
+
+/// How long a pod that is deleted takes to go, where its template does not say, and how long until the next one is made.
+const GRACE_SECS: u64 = 30;
+const MARGIN: Duration = Duration::from_secs(10);
+
+/// A node that is done: when its pod was made and when it was available, by the API server's clock.
+struct Done {
+    made_at: Timestamp,
+    available_at: Timestamp,
+}
+
+impl Engine {
+    pub(super) fn rollout_estimate(
+        &self,
+        phase: &Phase,
+        intent: &Intent,
+        limits: &Limits,
+        now: Timestamp,
+    ) -> RolloutEstimate {
+        let Some(started_at) = self.progress.started_at else { return RolloutEstimate::None };
+        let rows = || self.assessment.rows().filter(|row| row.in_fleet);
+        let done: Vec<Done> = rows().filter_map(|row| self.done(row, intent, started_at)).collect();
+        let mut took: Vec<Duration> = done.iter().map(|done| done.available_at.since(done.made_at)).collect();
+        let nodes = u32::try_from(took.len()).unwrap_or(u32::MAX);
+        let Some(of_pod) = each(&mut took) else { return RolloutEstimate::None };
+        let left = |row: &&Row| !row.committed && row.replaceable;
+        let moving: Vec<&Row> = rows().filter(|row| is_moving(row.state)).collect();
+        if moving.is_empty() && rows().filter(left).count() == 0 {
+            return RolloutEstimate::None;
+        }
+        let because = match phase {
+            Phase::Running => {
+                matches!(self.rollout_hold(intent, now), RolloutHold::Held(_)).then_some(Standstill::Held)
+            }
+            Phase::Paused(_) => Some(Standstill::Paused),
+            Phase::Halted => Some(Standstill::Halted),
+            Phase::Held => Some(Standstill::Held),
+            Phase::Loading | Phase::Idle | Phase::Native | Phase::Preparing | Phase::Complete | Phase::Releasing => {
+                return RolloutEstimate::None;
+            }
+        };
+        if let Some(because) = because {
+            return RolloutEstimate::Stands { because };
+        }
+        let going = self.until_made(&done);
+        let each = TimeRange { least: of_pod.least + going, most: of_pod.most + going };
+        let under_way: Vec<Duration> = moving.iter().map(|row| self.under_way_for(row, going)).collect();
+        let at_once = self.at_once(intent, limits, moving.len(), rows().filter(left));
+        let until = |waiting: usize| until_done(each, &under_way, waiting, at_once);
+        let waiting = rows().filter(left).count();
+        let in_step = usize::try_from(self.plan.in_line).unwrap_or(usize::MAX).min(waiting);
+        match until(waiting) {
+            // What takes longer than it should may take any time.
+            Some(rollout) if rollout.most.is_zero() => RolloutEstimate::None,
+            Some(rollout) => {
+                RolloutEstimate::Known { step: until(in_step).filter(|_| in_step < waiting), rollout, nodes }
+            }
+            None => RolloutEstimate::Stands { because: Standstill::BudgetUsedUp },
+        }
+    }
+
+    /// A node that this rollout updated, if its pod is available.
+    fn done(&self, row: &Row, intent: &Intent, started_at: Timestamp) -> Option<Done> {
+        if !(row.at_target && row.available && row.updated && row.state == NodeState::Updated) {
+            return None;
+        }
+        let made_at = self.view.pod(row.pod?)?.fact.created_at;
+        let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
+        let soak = Duration::from_secs(min_ready.max(intent.gates.soak_secs.0).into());
+        let available_at = row.since? + soak;
+        let of_this_rollout = self.view.our_time(made_at) > started_at && available_at > made_at;
+        of_this_rollout.then_some(Done { made_at, available_at })
+    }
+
+    /// How long it takes from a deletion until the next pod is made. The old pod is gone by then, and with it what it said. So it
+    /// is taken from how long after one node was done the next pod was made. Where that is longer than an old pod may take to
+    /// go, the rollout was held in between, and it tells nothing.
+    fn until_made(&self, done: &[Done]) -> Duration {
+        let mut ends: Vec<Timestamp> = done.iter().map(|done| done.available_at).collect();
+        ends.sort_unstable();
+        let spec = self.view.daemonset.as_ref().map(|daemonset| &daemonset.template.json()["spec"]);
+        let grace = spec.and_then(|spec| spec["terminationGracePeriodSeconds"].as_u64()).unwrap_or(GRACE_SECS);
+        let most = Duration::from_secs(grace) + MARGIN;
+        let after = |done: &Done| {
+            let before = ends.partition_point(|end| *end <= done.made_at);
+            Some(done.made_at.since(*ends.get(before.checked_sub(1)?)?)).filter(|wait| *wait <= most)
+        };
+        let mut waits: Vec<Duration> = done.iter().filter_map(after).collect();
+        waits.sort_unstable();
+        waits.get(waits.len() / 2).copied().unwrap_or_default()
+    }
+
+    /// For how long a node is being updated.
+    fn under_way_for(&self, row: &Row, going: Duration) -> Duration {
+        let now = self.view.server_time(self.now);
+        let pod = row.pod.and_then(|pod| self.view.pod(pod)).filter(|_| row.state != NodeState::Terminating);
+        match pod {
+            Some(pod) => now.since(pod.fact.created_at) + going,
+            None => row.since.map(|since| now.since(since)).unwrap_or_default(),
+        }
+    }
+
+    /// How many nodes may be on their way at once.
+    fn at_once<'r>(
+        &'r self,
+        intent: &Intent,
+        limits: &Limits,
+        moving: usize,
+        left: impl Iterator<Item = &'r Row>,
+    ) -> usize {
+        let count = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
+        // What is charged and does not move stays so.
+        let stuck = count(self.budget.charged).saturating_sub(moving);
+        let may_be_down = count(limits.max_unavailable).saturating_sub(stuck);
+        let mut pulling = 0;
+        let mut sites: HashMap<&Str, u32> = HashMap::new();
+        for row in left.filter(|row| row.image != ImageState::Present) {
+            pulling += 1;
+            *sites.entry(&self.view.nodes[row.node].site).or_default() += 1;
+        }
+        if pulling == 0 {
+            return may_be_down;
+        }
+        let per_site = intent.budgets.max_pulling_per_site.at().map(|limit| {
+            let of_site = |site: &Str| {
+                self.assessment.rows().filter(|row| row.in_fleet && self.view.nodes[row.node].site == *site).count()
+            };
+            let may = |(site, left): (&&Str, &u32)| {
+                limit.of(u32::try_from(of_site(site)).unwrap_or(u32::MAX), Rounding::Up).min(*left)
+            };
+            sites.iter().map(may).fold(0, u32::saturating_add)
+        });
+        may_be_down.min(count(limits.max_pulling)).min(per_site.map_or(usize::MAX, count))
+    }
+}

@@ -1,0 +1,85 @@
+//! How long something will take that several nodes do after each other, from how long each took so far.
+//!
+//! The range is that of the quartiles: all that is left as quick as the quicker quarter, or as slow as the slower one.
+
+use std::time::Duration;
+
+use super::pulls::usual;
+use crate::engine::model::estimate::TimeRange;
+use crate::engine::model::pull::PeerScope;
+
+/// From fewer nodes nothing is estimated.
+pub(crate) const ENOUGH: usize = 3;
+
+/// How long one takes, of those that are done; `None` where they are too few to tell. The order of `took` is changed.
+pub(crate) fn each(took: &mut [Duration]) -> Option<TimeRange> {
+    if took.len() < ENOUGH {
+        return None;
+    }
+    let (least, most) = usual(took, PeerScope::Fleet)?.quartiles;
+    Some(TimeRange { least, most })
+}
+
+/// How long until all are done: those that are under way for so long, and `waiting` more, `at_once` at a time.
+///
+/// `None` where nothing is left, or where nothing may go.
+pub(crate) fn until_done(each: TimeRange, under_way: &[Duration], waiting: usize, at_once: usize) -> Option<TimeRange> {
+    if (under_way.is_empty() && waiting == 0) || (at_once == 0 && waiting > 0) {
+        return None;
+    }
+    let of = |each: Duration| last_ends(each, under_way, waiting, at_once);
+    Some(TimeRange { least: of(each.least), most: of(each.most) }.rounded())
+}
+
+/// When the last one ends if each takes as long: whoever is free takes the next.
+fn last_ends(each: Duration, under_way: &[Duration], waiting: usize, at_once: usize) -> Duration {
+    let mut busy: Vec<Duration> = under_way.iter().map(|elapsed| each.saturating_sub(*elapsed)).collect();
+    busy.sort_unstable();
+    let Some(last) = waiting.checked_sub(1) else { return busy.last().copied().unwrap_or_default() };
+    // Those that are under way beyond what may be at once end before anything else begins.
+    let surplus = busy.len().saturating_sub(at_once);
+    let free = busy.split_off(surplus);
+    let idle = at_once - free.len();
+    let (round, place) = (last / at_once, last % at_once);
+    let begins = place.checked_sub(idle).map_or(Duration::ZERO, |place| free[place]);
+    let rounds = u32::try_from(round + 1).unwrap_or(u32::MAX);
+    begins.saturating_add(each.saturating_mul(rounds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secs(secs: u64) -> Duration {
+        Duration::from_secs(secs)
+    }
+
+    fn range(least: u64, most: u64) -> TimeRange {
+        TimeRange { least: secs(least), most: secs(most) }
+    }
+
+    #[test]
+    fn two_nodes_are_no_measure() {
+        assert_eq!(each(&mut [secs(60), secs(60)]), None);
+        assert_eq!(each(&mut [secs(90), secs(30), secs(60), secs(120), secs(10)]), Some(range(30, 90)));
+    }
+
+    #[test]
+    fn what_is_left_goes_in_rounds() {
+        for (under_way, waiting, at_once, want, why) in [
+            (vec![], 10, 2, Some((300, 600)), "five rounds"),
+            (vec![], 9, 2, Some((300, 600)), "the last round is not full"),
+            (vec![], 1, 2, Some((60, 120)), "one round"),
+            (vec![60, 0], 1, 2, Some((60, 180)), "the first is free at once, or in a minute"),
+            (vec![30], 0, 2, Some((30, 90)), "only what is under way"),
+            (vec![500], 0, 2, Some((0, 0)), "overdue"),
+            (vec![], 0, 2, None, "nothing is left"),
+            (vec![], 5, 0, None, "nothing may go"),
+            (vec![0, 0, 0], 1, 1, Some((120, 240)), "more are under way than may be"),
+        ] {
+            let under_way: Vec<Duration> = under_way.into_iter().map(secs).collect();
+            let told = until_done(range(60, 120), &under_way, waiting, at_once);
+            assert_eq!(told, want.map(|(least, most)| range(least, most)), "{why}");
+        }
+    }
+}

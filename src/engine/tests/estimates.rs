@@ -1,0 +1,221 @@
+//! When a rollout and when pre-warming will be done, as far as what is done so far tells.
+
+use std::time::Duration;
+
+use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+use crate::engine::model::command::{Command, PrewarmCommand};
+use crate::engine::model::estimate::{RolloutEstimate, Standstill, TimeRange};
+use crate::engine::model::event::Event;
+use crate::engine::model::facts::ClusterEvent;
+use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmView};
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::settings::{Limit, Secs, Tuning};
+use crate::engine::rules::site::SITE_LABEL;
+
+/// Thirty nodes, of which one may be down, and each has to be ready for twenty seconds.
+fn rolling() -> (FakeCluster, FakeConsole) {
+    let mut fake = FakeCluster::rolling(30, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    let soak = Tuning { soak_secs: Some(Secs(20)), ..Tuning::default() };
+    console.ask(&mut fake, Command::Tune(soak)).unwrap();
+    console.set_image(&mut fake, "agent:v2");
+    (fake, console)
+}
+
+fn estimate(console: &mut FakeConsole, fake: &FakeCluster) -> RolloutEstimate {
+    console.snapshot(fake).estimate
+}
+
+fn between(range: TimeRange, least: u64, most: u64) {
+    let ok = Duration::from_secs(least) <= range.least && range.most <= Duration::from_secs(most);
+    assert!(ok && range.least <= range.most, "{range} is not within {least} to {most} s");
+}
+
+#[test]
+fn nothing_is_told_before_three_nodes_are_done_and_then_the_step_and_the_rest() {
+    let (mut fake, mut console) = rolling();
+    console.partition(&mut fake, 20);
+    let mut known_at = None;
+    for _ in 0..110 {
+        console.run_for(&mut fake, 1);
+        let updated = console.snapshot(&fake).counts.updated;
+        let known = matches!(estimate(&mut console, &fake), RolloutEstimate::Known { .. });
+        assert!(!known || updated >= 3, "{updated} are done");
+        known_at = known_at.or_else(|| known.then_some(updated));
+    }
+    assert_eq!(known_at, Some(3));
+    let before = console.snapshot(&fake);
+    let RolloutEstimate::Known { step: Some(step), rollout, nodes } = before.estimate else {
+        panic!("{:?}", before.estimate)
+    };
+    assert_eq!(nodes, before.counts.updated);
+    // A node takes 20 s, and a second or two to be made.
+    let left = |total: u64| total - u64::from(before.counts.updated);
+    between(step, left(10) * 20 - 25, left(10) * 26);
+    between(rollout, left(30) * 20 - 60, left(30) * 26);
+    // It comes true.
+    let began = fake.now;
+    while console.snapshot(&fake).counts.updated < 10 {
+        console.run_for(&mut fake, 1);
+    }
+    let took = fake.now.since(began);
+    let tolerance = Duration::from_secs(15);
+    assert!(step.least <= took + tolerance && took <= step.most + tolerance, "{step}, and it took {took:?}");
+}
+
+#[test]
+fn what_does_not_move_says_why_there_is_no_estimate() {
+    let (mut fake, mut console) = rolling();
+    console.partition(&mut fake, 26);
+    console.run_for(&mut fake, 120);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!(snapshot.estimate, RolloutEstimate::Stands { because: Standstill::Held }, "{:?}", snapshot.counts);
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 10);
+    let told = estimate(&mut console, &fake);
+    let RolloutEstimate::Known { step: None, .. } = told else { panic!("the step is all that is left: {told:?}") };
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    console.run_for(&mut fake, 60);
+    let told = estimate(&mut console, &fake);
+    assert_eq!(told, RolloutEstimate::Stands { because: Standstill::Paused });
+    assert_eq!(told.to_string(), "no estimate while it is paused");
+}
+
+#[test]
+fn a_hold_between_nodes_does_not_make_them_slower() {
+    let (mut fake, mut console) = rolling();
+    for keep in [29, 28, 27, 26] {
+        console.partition(&mut fake, keep);
+        console.run_for(&mut fake, 600);
+    }
+    console.partition(&mut fake, 16);
+    console.run_for(&mut fake, 1);
+    let told = estimate(&mut console, &fake);
+    let RolloutEstimate::Known { step: Some(step), .. } = told else { panic!("{told:?}") };
+    // Ten nodes of about twenty seconds.
+    between(step, 180, 260);
+}
+
+/// Twelve nodes in two halls, two of each may pull; twice, those that pull have pulled for a minute.
+fn warming(bytes: bool) -> (FakeCluster, FakeConsole) {
+    warming_where(bytes, |_| true)
+}
+
+/// The same, and only on such nodes pulls end.
+fn warming_where(bytes: bool, ends: impl Fn(&str) -> bool) -> (FakeCluster, FakeConsole) {
+    let mut fake = FakeCluster::rolling(12, 1);
+    for (nth, node) in fake.nodes.values_mut().enumerate() {
+        node.labels = [(SITE_LABEL, if nth < 6 { "hall-a" } else { "hall-b" })].into_iter().collect();
+    }
+    fake.holds_images = false;
+    let mut console = FakeConsole::open(&fake, "ops");
+    let images = [("agent".to_owned(), "agent:v2".parse().unwrap())].into();
+    let limits = PrewarmLimits {
+        max_pulling: Limit::At(IntOrPercent::Int(4)),
+        max_pulling_per_site: Limit::At(IntOrPercent::Int(2)),
+    };
+    let start = PrewarmCommand::Start {
+        source: PrewarmSource::Images(images),
+        nodes: PrewarmNodes::All,
+        limits,
+        method: PrewarmMethod::Pods,
+    };
+    console.ask(&mut fake, Command::Prewarm(start)).unwrap();
+    console.run_for(&mut fake, 1);
+    for _ in 0..2 {
+        for node in fake.warm_nodes() {
+            if ends(&node) {
+                has_pulled(&mut fake, &mut console, &node, bytes);
+            } else {
+                begins(&fake, &mut console, &node);
+            }
+        }
+        console.run_for(&mut fake, 1);
+    }
+    (fake, console)
+}
+
+/// What the kubelet of a node says of its pull.
+fn says(fake: &FakeCluster, console: &mut FakeConsole, node: &str, version: u64, reason: &str, message: &str) {
+    let pod = &fake.warm.values().find(|warm| warm.pod.node.as_deref() == Some(node)).unwrap().pod;
+    let event = ClusterEvent {
+        version: Some(version),
+        object: pod.uid.clone(),
+        node: Some(node.into()),
+        container: Some(pod.containers[0].name.clone()),
+        reason: reason.into(),
+        message: message.into(),
+        at: fake.now,
+        count: 1,
+        ..ClusterEvent::default()
+    };
+    console.engine.observe(Event::Cluster(Box::new(event)), fake.now);
+}
+
+fn begins(fake: &FakeCluster, console: &mut FakeConsole, node: &str) {
+    says(fake, console, node, 10, "Pulling", "Pulling image \"agent:v2\"");
+}
+
+/// The kubelet of a node has pulled the image within a minute.
+fn has_pulled(fake: &mut FakeCluster, console: &mut FakeConsole, node: &str, bytes: bool) {
+    let size = if bytes { ". Image size: 600000000 bytes." } else { "" };
+    let pulled = format!("Successfully pulled image \"agent:v2\" in 1m0s (1m0s including waiting){size}");
+    begins(fake, console, node);
+    says(fake, console, node, 11, "Pulled", &pulled);
+    fake.warm_arrives(node);
+}
+
+fn view(console: &mut FakeConsole, fake: &FakeCluster) -> PrewarmView {
+    console.snapshot(fake).prewarm.unwrap()
+}
+
+#[test]
+fn each_site_tells_how_fast_images_come_and_how_long_it_takes() {
+    let (mut fake, mut console) = warming(true);
+    let told = view(&mut console, &fake);
+    assert_eq!((told.counts.present, told.counts.pulling), (8, 4), "{told}");
+    let sites: Vec<_> = told.sites.iter().map(|site| (site.throughput, site.estimate.unwrap().to_string())).collect();
+    // Two pulls of 10 MB a second each, and each site has two left, at once.
+    assert_eq!(sites, [(Some(20_000_000), "~60s".to_owned()), (Some(20_000_000), "~60s".to_owned())]);
+    assert_eq!((told.throughput, told.estimate.unwrap().to_string()), (Some(40_000_000), "~60s".to_owned()));
+    console.ask(&mut fake, Command::Prewarm(PrewarmCommand::Cancel)).unwrap();
+    if let Some(told) = console.snapshot(&fake).prewarm {
+        assert_eq!(told.estimate, None);
+    }
+}
+
+#[test]
+fn of_a_link_that_is_thinner_than_the_others_nothing_is_told_before_it_has_brought_an_image() {
+    let (mut fake, mut console) = warming_where(true, |node| ["n1", "n2", "n3", "n10", "n11", "n12"].contains(&node));
+    let told = view(&mut console, &fake);
+    // Nobody knows yet that hall b is slower: as long as the others would it may take.
+    assert_eq!(told.sites.iter().map(|site| site.throughput).collect::<Vec<_>>(), [Some(20_000_000), None]);
+    assert_eq!((told.throughput, told.estimate.is_some()), (None, true), "{told:?}");
+    console.run_for(&mut fake, 150);
+    let told = view(&mut console, &fake);
+    assert_eq!((told.sites[1].estimate, told.estimate), (None, None), "{told:?}");
+}
+
+#[test]
+fn kubelets_that_do_not_tell_sizes_leave_the_throughput_unknown() {
+    let (fake, mut console) = warming(false);
+    let told = view(&mut console, &fake);
+    assert_eq!((told.throughput, told.sites[0].throughput), (None, None));
+    assert!(told.estimate.is_some(), "how long a pull takes they do tell");
+}
+
+#[test]
+fn before_anything_was_pulled_nothing_is_told() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    fake.holds_images = false;
+    let mut console = FakeConsole::open(&fake, "ops");
+    let start = PrewarmCommand::Start {
+        source: PrewarmSource::Template,
+        nodes: PrewarmNodes::All,
+        limits: PrewarmLimits::default(),
+        method: PrewarmMethod::Pods,
+    };
+    console.ask(&mut fake, Command::Prewarm(start)).unwrap();
+    let told = view(&mut console, &fake);
+    assert_eq!((told.throughput, told.estimate), (None, None));
+}

@@ -1,0 +1,78 @@
+//! Whether nodes still have the images that they may go back to, and what the preview of a roll back says of it.
+
+use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+use crate::engine::model::command::{Command, PrewarmCommand};
+use crate::engine::model::event::Event;
+use crate::engine::model::facts::{ListedImage, NodeFact};
+use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
+
+/// Five nodes at `agent:v2`, which was rolled out; before they had `agent:v1`.
+fn updated() -> (FakeCluster, FakeConsole) {
+    let mut fake = FakeCluster::rolling(5, 5);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.keep(&mut fake);
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 30);
+    assert_eq!(fake.at("hash2"), 5);
+    (fake, console)
+}
+
+fn lists(fake: &mut FakeCluster, console: &mut FakeConsole, node: &str, images: &[&str], all: bool) {
+    let images = images.iter().map(|image| ListedImage { name: (*image).into(), bytes: 400_000_000 }).collect();
+    let node = NodeFact { images, lists_all_images: all, ..fake.nodes[node].clone() };
+    fake.nodes.insert(node.name.clone(), node.clone());
+    console.engine.observe(Event::Node(Box::new(node)), fake.now);
+}
+
+fn on_nodes(fake: &FakeCluster, console: &mut FakeConsole, hash: &str) -> String {
+    console.hear(fake);
+    let all = console.engine.images_on_nodes(fake.now);
+    all.iter().find(|(known, _)| **known == *hash).unwrap().1.to_string()
+}
+
+#[test]
+fn what_nodes_list_and_what_their_pods_use_is_there_the_rest_is_not_known() {
+    let (mut fake, mut console) = updated();
+    assert_eq!(on_nodes(&fake, &mut console, "hash2"), "5 of 5 nodes still have agent:v2");
+    assert_eq!(on_nodes(&fake, &mut console, "hash1"), "0 of 5 nodes still have agent:v1, 5 not known");
+    lists(&mut fake, &mut console, "n1", &["docker.io/library/agent:v1", "docker.io/library/agent:v2"], false);
+    lists(&mut fake, &mut console, "n2", &["docker.io/library/agent:v2"], true);
+    lists(&mut fake, &mut console, "n3", &["docker.io/library/agent:v2"], false);
+    let told = "1 of 5 nodes still have agent:v1, 1 would pull, 3 not known";
+    assert_eq!(on_nodes(&fake, &mut console, "hash1"), told, "a full list lacks what may be there");
+    // Nothing of the repository was kept: that node may have been read before anybody asked for it.
+    lists(&mut fake, &mut console, "n2", &["other:1"], true);
+    assert_eq!(on_nodes(&fake, &mut console, "hash1"), "1 of 5 nodes still have agent:v1, 4 not known");
+    let preview = console.engine.preview(&Command::Undo { to: Some(1) }, fake.now).unwrap();
+    let line = "1 of 5 nodes still have agent:v1, 4 not known.";
+    assert!(preview.effects.iter().any(|effect| effect == line), "{:?}", preview.effects);
+}
+
+#[test]
+fn a_revision_is_made_ready_by_pre_warming_it() {
+    let (mut fake, mut console) = updated();
+    let source = PrewarmSource::Revision("hash1".into());
+    let start = PrewarmCommand::Start {
+        source,
+        nodes: PrewarmNodes::All,
+        limits: PrewarmLimits::default(),
+        method: PrewarmMethod::Pods,
+    };
+    console.ask(&mut fake, Command::Prewarm(start)).unwrap();
+    fake.warm_arrives("n1");
+    fake.warm_arrives("n2");
+    console.run_for(&mut fake, 1);
+    assert_eq!(on_nodes(&fake, &mut console, "hash1"), "2 of 5 nodes still have agent:v1, 3 not known");
+}
+
+#[test]
+fn nodes_that_never_left_it_have_it() {
+    let mut fake = FakeCluster::rolling(5, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 3);
+    console.run_for(&mut fake, 30);
+    assert_eq!((fake.at("hash1"), fake.at("hash2")), (3, 2));
+    assert_eq!(on_nodes(&fake, &mut console, "hash1"), "3 of 5 nodes still have agent:v1, 2 not known");
+}
