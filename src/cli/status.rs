@@ -362,6 +362,7 @@ fn node_cells(node: &NodeView, at: Timestamp) -> [String; NODE_HEAD.len()] {
         prewarm: _,
         serves: _,
         selected: _,
+        site: _,
         clock_skew_millis: _,
         // They are not printed: `STATE` says it, the cluster tells them, it changes whenever another node goes.
         eligible: _,

@@ -35,6 +35,7 @@ use super::model::facts::{DaemonSetFact, StrategyKind};
 use super::model::notice::Notice;
 use super::model::pod_wait::Blocker;
 use super::model::record::{ORIGINAL_STRATEGY, Progress};
+use super::model::site::SiteLabel;
 use super::model::time::Timestamp;
 use super::model::{Str, person_of};
 use super::view::View;
@@ -158,6 +159,15 @@ impl Engine {
     /// The site of a row's node.
     pub(crate) fn site(&self, row: &Row) -> Str {
         self.view.nodes.get(row.node).map(|entry| entry.site.clone()).unwrap_or_default()
+    }
+
+    /// By which label nodes are told apart into sites: the rollout's; where none is recorded, that of what is pre-warmed.
+    pub(crate) fn site_label(&self) -> SiteLabel {
+        let of_prewarming = || self.recorded_prewarm().and_then(|asked| asked.limits.site_label.clone());
+        match self.assessed_intent() {
+            Some(intent) => intent.budgets.site_label.clone(),
+            None => of_prewarming().unwrap_or_default(),
+        }
     }
 
     pub(crate) fn natural_ranks(&self) -> &[u32] {

@@ -32,6 +32,7 @@ pub mod quantity;
 pub mod record;
 pub mod rollout_event;
 pub mod settings;
+pub mod site;
 pub mod step_ahead;
 pub mod suspect;
 pub mod template;

@@ -34,6 +34,8 @@ impl Engine {
         let images =
             target.as_ref().and_then(|hash| self.view.revision(hash)).map(|revision| revision.template.images());
         self.view.confirm_images(images.unwrap_or_default());
+        let site_label = self.site_label();
+        self.view.tell_sites_apart_by(&site_label);
         self.view.sum_up_pulls();
         self.view.natural_ranks();
         let mut touched = self.view.take_touched();

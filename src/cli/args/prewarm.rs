@@ -9,6 +9,7 @@ use crate::engine::model::command::PrewarmCommand;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes};
 use crate::engine::model::settings::Limit;
+use crate::engine::model::site::SiteLabel;
 
 #[derive(Args, Clone, Debug)]
 #[command(group = clap::ArgGroup::new("which").multiple(true).conflicts_with("control"))]
@@ -40,6 +41,9 @@ pub(crate) struct PrewarmArgs {
     /// So many nodes of a site pull at once [default: the rollout's own limit]
     #[arg(long, value_name = "N|N%", value_parser = pull_limit, group = "limits")]
     pub(crate) max_pulling_per_site: Option<Limit>,
+    /// The node label whose value is a node's site, where no rollout is recorded [default: topology.kubernetes.io/zone]
+    #[arg(long, value_name = "KEY", group = "limits")]
+    pub(crate) site_label: Option<SiteLabel>,
     /// Make no more pods; what is being pulled goes on
     #[arg(long, group = "control")]
     pub(crate) pause: bool,
@@ -91,6 +95,7 @@ impl PrewarmArgs {
         PrewarmLimits {
             max_pulling: self.max_pulling.unwrap_or_default(),
             max_pulling_per_site: self.max_pulling_per_site.unwrap_or_default(),
+            site_label: self.site_label.clone(),
         }
     }
 }

@@ -140,7 +140,7 @@ impl<'a> StatusJson<'a> {
             counts: snapshot.counts,
             pulls: PullsJson::new(&snapshot.pulls),
             budget: snapshot.budget,
-            settings: snapshot.settings,
+            settings: snapshot.settings.clone(),
             plan: Plan::new(snapshot),
             blocker: snapshot.guidance().map(|guidance| guidance.waits),
             alarms: snapshot.alarms.iter().map(AlarmLine::new).collect(),

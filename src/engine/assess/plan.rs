@@ -49,8 +49,8 @@ impl Limits {
         let own = own.filter(|own| own.of(assessment.desired, Rounding::Up) > 0);
         let lacks_budget = view.daemonset.as_ref().is_some_and(|daemonset| lacks_budget(daemonset, intent));
         let own = if lacks_budget { Some(IntOrPercent::Int(0)) } else { own };
-        // What is charged to the budgets, and so `strict`, is the budget's: see `budget`.
-        let Budgets { max_unavailable, max_pulling, max_pulling_per_site, strict: _ } = intent.budgets;
+        // What is charged to the budgets, and so `strict`, is the budget's: see `budget`. What a site is, is the view's.
+        let Budgets { max_unavailable, max_pulling, max_pulling_per_site, site_label: _, strict: _ } = intent.budgets;
         let setting = max_unavailable.at().or(own).unwrap_or(IntOrPercent::Int(1));
         let max_unavailable = setting.of(assessment.desired, Rounding::Up);
         let max_pulling = max_pulling.at().map_or(max_unavailable, |limit| limit.of(assessment.desired, Rounding::Up));

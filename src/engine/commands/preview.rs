@@ -191,6 +191,7 @@ impl Engine {
         if lines.is_empty() {
             lines.push("Nothing changes: it is so already.".into());
         }
+        lines.extend(tuning.site_label.as_ref().map(|label| self.sites_in_words(label)));
         let desired = self.assessment.desired;
         if tuning.max_unavailable.is_some() && self.may_all_be_down(limits) {
             lines.push(format!("Every one of the {desired} nodes may be down at once."));

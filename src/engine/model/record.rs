@@ -223,8 +223,9 @@ impl Default for Intent {
 impl Intent {
     /// What is set.
     pub fn settings(&self) -> Settings {
-        let Self { budgets, gates, on_drift, finish, .. } = *self;
-        Settings { budgets, gates, policies: Policies { on_drift, finish } }
+        let Self { budgets, gates, on_drift, finish, .. } = self;
+        let policies = Policies { on_drift: *on_drift, finish: *finish };
+        Settings { budgets: budgets.clone(), gates: *gates, policies }
     }
 
     /// Changes what `tuning` names.

@@ -27,6 +27,7 @@ use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Direction, DriverStopped, Halt, Paused};
 use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::settings::Settings;
+use crate::engine::model::site::SiteLabel;
 use crate::engine::model::step_ahead::{NoStep, StepAhead};
 use crate::engine::model::suspect::{SiteOutage, SuspectView};
 use crate::engine::model::time::Timestamp;
@@ -93,6 +94,8 @@ pub struct Snapshot {
     pub plan: PlanView,
     /// The settings in force, as operators wrote them; [`Snapshot::budget`] has the budgets in nodes.
     pub settings: Settings,
+    /// By which label nodes are told apart into sites.
+    pub site_label: SiteLabel,
     /// What it waits for while it is prepared or released.
     pub blocked: Option<Blocked>,
     /// The halt that stands.
@@ -394,6 +397,8 @@ pub struct NodeView {
     pub serves: bool,
     /// Whether it matches the selector (true without one).
     pub selected: bool,
+    /// Its site; empty where it has not got the label that names it.
+    pub site: Str,
     /// Its labels.
     pub labels: Labels,
     /// Its place in the order in which nodes would go, from 0; `None` when it is not in line.

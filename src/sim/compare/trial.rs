@@ -131,6 +131,7 @@ impl Trial {
                 let limits = PrewarmLimits {
                     max_pulling: Limit::At(IntOrPercent::Int(per_site.saturating_mul(sites))),
                     max_pulling_per_site: Limit::At(IntOrPercent::Int(per_site)),
+                    ..PrewarmLimits::default()
                 };
                 Box::new(Rolldeck::new(&rollout, Some(limits), (self.seed, world)))
             }

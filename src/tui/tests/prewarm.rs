@@ -39,6 +39,7 @@ fn asked() -> Prewarm {
         limits: PrewarmLimits {
             max_pulling: Limit::At(IntOrPercent::Int(3)),
             max_pulling_per_site: Limit::At(IntOrPercent::Int(1)),
+            site_label: None,
         },
         paused: None,
         cancelled: None,
@@ -271,6 +272,7 @@ fn keys_fill_in_the_form() {
                 PrewarmLimits {
                     max_pulling: Limit::At(IntOrPercent::Int(4)),
                     max_pulling_per_site: Limit::At(IntOrPercent::Percent(25)),
+                    site_label: None,
                 },
             ),
         ),

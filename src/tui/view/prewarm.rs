@@ -24,9 +24,9 @@ use crate::engine::model::person_of;
 use crate::engine::model::prewarm::{
     PrewarmCounts, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState, PrewarmView,
 };
+use crate::engine::model::site::site_name;
 use crate::engine::report::prewarm_words::PrewarmWords;
 use crate::engine::report::snapshot::Snapshot;
-use crate::engine::rules::site::SITE_LABEL;
 use crate::tui::columns::MARGIN;
 use crate::tui::columns::nodes::prewarm_sign;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
@@ -42,7 +42,6 @@ const NARROW: [usize; 5] = [9, 4, 4, 4, 0];
 const NARROW_HEADS: [&str; 5] = ["PRESENT", "PULL", "WAIT", "FAIL", ""];
 /// Cells of a node's site.
 const SITE: usize = 14;
-const NO_SITE: &str = "no site";
 /// Fewer cells tell nothing as a bar.
 const LEAST_BAR: usize = 8;
 
@@ -187,7 +186,7 @@ fn is_done(counts: &PrewarmCounts) -> bool {
 }
 
 fn name_of(site: &PrewarmSite) -> &str {
-    if site.name.is_empty() { NO_SITE } else { &site.name }
+    site_name(&site.name)
 }
 
 /// How wide the columns of the sites are.
@@ -285,7 +284,7 @@ fn draw_nodes(
     let nodes = || (0..screen.len()).filter_map(|row| screen.node(row));
     let cells = cells_of(area, 3);
     let name = nodes().map(|node| width(table.short(&node.name))).max().unwrap_or(4).clamp(4, (cells * 2 / 5).max(4));
-    let sites = nodes().any(|node| node.labels.get(SITE_LABEL).is_some());
+    let sites = nodes().any(|node| !node.site.is_empty());
     let site = if sites && cells >= 70 { SITE } else { 0 };
     let widths = [name, site, cells.saturating_sub(name + 1 + site + usize::from(site > 0))];
     put_cells(ctx, area, area.y, ["NODE", "SITE", "PRE-WARM"], widths, ThemeRole::Column, buffer);
@@ -295,7 +294,7 @@ fn draw_nodes(
         };
         let (glyph, role) = prewarm_sign(state);
         put(buffer, area.x + 1, y, ctx.glyph(glyph), 1, ctx.style(role));
-        let site = node.labels.get(SITE_LABEL).map_or(NO_SITE, |site| site);
+        let site = site_name(&node.site);
         let words = words(ctx, shown, state);
         put_cells(ctx, area, y, [table.short(&node.name), site, &words], widths, role, buffer);
         if screen.list.cursor() == Some(row) {
