@@ -9,6 +9,7 @@ pub(super) mod idle;
 mod intent;
 mod next_step;
 pub(super) mod old_pods;
+pub(crate) mod pace;
 pub(super) mod prewarm;
 pub(super) mod release;
 mod sending;
@@ -18,6 +19,7 @@ pub(super) mod suspects;
 pub(crate) mod tell;
 pub(super) mod unsent;
 
+use self::pace::Pacing;
 use self::prewarm::Prewarming;
 use self::suspects::Suspects;
 use self::tell::DriverTold;
@@ -71,6 +73,8 @@ pub struct Engine {
     pub(crate) suspects: Suspects,
     /// Pre-warming: what is on its way, and how far it is.
     pub(crate) warming: Prewarming,
+    /// The limits of sites that follow what their links bear.
+    pub(crate) pacing: Pacing,
     /// What the rollout waits for while it is prepared or released, and since when.
     pub(crate) blocked_since: Option<(Blocker, Timestamp)>,
     pub(crate) freshness: Freshness,
@@ -100,6 +104,7 @@ impl Engine {
             plan: Plan::default(),
             suspects: Suspects::default(),
             warming: Prewarming::default(),
+            pacing: Pacing::default(),
             blocked_since: None,
             freshness: Freshness::default(),
             now: Timestamp::default(),

@@ -24,6 +24,7 @@ pub mod image;
 pub mod labels;
 pub mod node;
 pub mod notice;
+pub mod pace;
 pub mod pod_wait;
 pub mod presence;
 pub mod prewarm;

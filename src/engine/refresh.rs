@@ -72,11 +72,16 @@ impl Engine {
         if self.strategy() == StrategyKind::RollingUpdate && self.lock.record().is_none() {
             self.budget.replaced_by = Replacer::Controller;
         }
+        self.pace_sites(&intent, &limits, now);
         let rollout_hold = self.rollout_hold(&intent, now);
         let refused = |row: &Row| self.refused_deletion(row, now);
         let obstacles = Obstacles { rollout_hold: &rollout_hold, refused: &refused };
-        let nodes =
-            NodeLookup { name: &|row| self.name(row), outage: &|row| self.outage_of(row), site: &|row| self.site(row) };
+        let nodes = NodeLookup {
+            name: &|row| self.name(row),
+            outage: &|row| self.outage_of(row),
+            site: &|row| self.site(row),
+            pace: &|site, most| self.paced_limit(site, most),
+        };
         self.plan =
             Plan::of(&self.assessment, &limits, &self.budget, &intent, &obstacles, self.natural_ranks(), &nodes);
         self.assess_prewarming(&limits);

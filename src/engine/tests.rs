@@ -2,6 +2,7 @@
 
 mod halts;
 mod moved_tag;
+mod pace;
 mod prewarm;
 mod pulls;
 mod quarantine;

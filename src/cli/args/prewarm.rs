@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::values::{ContainerImage, DaemonSetName, duration, pull_limit};
+use super::values::{ContainerImage, DaemonSetName, duration, pace, pull_limit};
 use crate::engine::model::command::PrewarmCommand;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes};
-use crate::engine::model::settings::Limit;
+use crate::engine::model::settings::{Limit, Pace};
 use crate::engine::model::site::SiteLabel;
 
 #[derive(Args, Clone, Debug)]
@@ -44,6 +44,9 @@ pub(crate) struct PrewarmArgs {
     /// The node label whose value is a node's site, where no rollout is recorded [default: topology.kubernetes.io/zone]
     #[arg(long, value_name = "KEY", group = "limits")]
     pub(crate) site_label: Option<SiteLabel>,
+    /// `auto`: each site begins with one pull, and has more, up to the limits, as long as its link bears them
+    #[arg(long, value_name = "auto|fixed", value_parser = pace, group = "limits")]
+    pub(crate) pace: Option<Pace>,
     /// Make no more pods; what is being pulled goes on
     #[arg(long, group = "control")]
     pub(crate) pause: bool,
@@ -96,6 +99,7 @@ impl PrewarmArgs {
             max_pulling: self.max_pulling.unwrap_or_default(),
             max_pulling_per_site: self.max_pulling_per_site.unwrap_or_default(),
             site_label: self.site_label.clone(),
+            pace: self.pace.unwrap_or_default(),
         }
     }
 }

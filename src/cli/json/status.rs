@@ -6,7 +6,7 @@ use super::alarm::AlarmLine;
 use super::driver::{Driver, ManagedBy};
 use super::node::NodeJson;
 use super::prewarm::PrewarmJson;
-use super::pulls::PullsJson;
+use super::pulls::{PacedSiteJson, PullsJson};
 use super::revision::Revision;
 use super::watch::Watch;
 use super::{TypeMeta, kinds};
@@ -63,6 +63,9 @@ pub(crate) struct StatusJson<'a> {
     image_changes: Vec<ImageChange<'a>>,
     counts: Counts,
     pulls: PullsJson<'a>,
+    /// The limits of sites that follow what their links bear.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pace: Vec<PacedSiteJson<'a>>,
     budget: BudgetView,
     #[serde(flatten)]
     settings: Settings,
@@ -139,6 +142,7 @@ impl<'a> StatusJson<'a> {
             image_changes: snapshot.image_changes.iter().map(ImageChange::new).collect(),
             counts: snapshot.counts,
             pulls: PullsJson::new(&snapshot.pulls),
+            pace: snapshot.pace.iter().map(PacedSiteJson::new).collect(),
             budget: snapshot.budget,
             settings: snapshot.settings.clone(),
             plan: Plan::new(snapshot),

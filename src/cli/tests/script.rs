@@ -351,6 +351,7 @@ pub(super) fn rollout() -> Snapshot {
             })),
         },
         settings: Settings::default(),
+        pace: Default::default(),
         site_label: SiteLabel::default(),
         comparisons: Vec::new(),
         blocked: None,

@@ -28,7 +28,7 @@ impl Engine {
             prewarm.write_ids.drain(..prewarm.write_ids.len().saturating_sub(Record::WRITE_IDS));
             prewarm
         });
-        LeaseContents { record: self.record(), prewarm }
+        LeaseContents { record: self.record(), prewarm, pace: self.pace_view() }
     }
 
     /// Whether there is anything to drive: a rollout, or pre-warming.

@@ -15,7 +15,7 @@ use super::cause::Cause;
 use super::image::ImageRef;
 use super::labels::Selector;
 use super::record::By;
-use super::settings::Limit;
+use super::settings::{Limit, Pace};
 use super::site::SiteLabel;
 use super::time::Timestamp;
 
@@ -112,6 +112,9 @@ pub struct PrewarmLimits {
     /// The label by whose value nodes are told apart into sites, while no rollout is recorded: then it is the rollout's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub site_label: Option<SiteLabel>,
+    /// Whether limits of sites follow what their links bear; they also do where the rollout says so.
+    #[serde(skip_serializing_if = "Pace::is_fixed")]
+    pub pace: Pace,
 }
 
 /// How far the pre-warming of one node is.

@@ -25,7 +25,7 @@ use super::danger::Danger;
 use super::quantity::{IntOrPercent, Rounding};
 use super::site::SiteLabel;
 
-pub use self::value::{Finish, Limit, OnDrift, OnFailure, Secs};
+pub use self::value::{Finish, Limit, OnDrift, OnFailure, Pace, Secs};
 
 /// The settings of a rollout.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -92,6 +92,17 @@ settings! {
         SiteLabel => site_label: SiteLabel = SiteLabel::default(), About {
             flag: "site-label",
             meaning: Meaning::Always("is a node's site"),
+            refuse_zero: None,
+            danger: Danger::Bounded,
+        };
+
+        /// How many nodes of a site pull at once: as many as the limits say, or up to that as many as its link bears
+        ///
+        /// With `auto` each site begins with one; the rule is in `rules/pace.rs`.
+        #[serde(default, skip_serializing_if = "Pace::is_fixed")]
+        Pace => pace: Pace = Pace::Fixed, About {
+            flag: "pace",
+            meaning: Meaning::Choices(&["as many as the limits say", "as many as each site's link bears"]),
             refuse_zero: None,
             danger: Danger::Bounded,
         };

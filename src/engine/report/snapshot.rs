@@ -19,6 +19,7 @@ use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::labels::{Labels, Selector};
 use crate::engine::model::node::{Blame, ImageState, NodeState, RestartsView};
+use crate::engine::model::pace::PacedSite;
 use crate::engine::model::pod_wait::{Blocked, PodWait};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::{PrewarmState, PrewarmView};
@@ -116,6 +117,8 @@ pub struct Snapshot {
     pub waits: Option<Wait>,
     /// How far pre-warming is; `None`: nothing is pre-warmed.
     pub prewarm: Option<PrewarmView>,
+    /// The limits of sites that follow what their links bear, and why; empty where limits are fixed, or nobody drives.
+    pub pace: Arc<[PacedSite]>,
     /// How far away the API server is.
     pub distance: DistanceView,
     /// The API server's clock minus ours, in milliseconds, once measured.

@@ -11,7 +11,7 @@ use crate::engine::model::node::ImageState;
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::Intent;
-use crate::engine::model::settings::{Limit, Tuning};
+use crate::engine::model::settings::{Limit, Pace, Tuning};
 use crate::engine::model::site::ZONE;
 
 fn start(source: PrewarmSource, nodes: PrewarmNodes, most: u32) -> Command {
@@ -323,6 +323,7 @@ fn each_site_has_a_limit_of_its_own() {
     let mut console = FakeConsole::open(&fake, "ops");
     let limits = PrewarmLimits {
         site_label: None,
+        pace: Pace::Fixed,
         max_pulling: Limit::At(IntOrPercent::Int(10)),
         max_pulling_per_site: Limit::At(IntOrPercent::Percent(20)),
     };
@@ -352,6 +353,7 @@ fn one_per_site(label: Option<&str>) -> PrewarmLimits {
         max_pulling: Limit::At(IntOrPercent::Int(10)),
         max_pulling_per_site: Limit::At(IntOrPercent::Int(1)),
         site_label: label.map(|key| key.parse().unwrap()),
+        pace: Pace::Fixed,
     }
 }
 

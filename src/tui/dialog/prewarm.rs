@@ -12,7 +12,7 @@ use crate::engine::model::command::{Command, PrewarmCommand};
 use crate::engine::model::image::ImageRef;
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource};
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::settings::Limit;
+use crate::engine::model::settings::{Limit, Pace};
 use crate::engine::model::site::SiteLabel;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
 use crate::tui::key::Key;
@@ -65,8 +65,9 @@ pub(crate) struct PrewarmForm {
     pub(crate) node: Option<Str>,
     pub(crate) max_pulling: Input,
     pub(crate) max_pulling_per_site: Input,
-    /// As it is in force: the form does not change it.
+    /// As they are in force: the form does not change them.
     site_label: Option<SiteLabel>,
+    pace: Pace,
     chosen: usize,
 }
 
@@ -107,6 +108,7 @@ impl PrewarmForm {
             node,
             max_pulling: limit(limits.max_pulling),
             max_pulling_per_site: limit(limits.max_pulling_per_site),
+            pace: limits.pace,
             site_label: limits.site_label.filter(|label| *label == snapshot.site_label),
             chosen: usize::from(images == ImagesChoice::Typed),
         })
@@ -139,6 +141,7 @@ impl PrewarmForm {
                 max_pulling: limit(&self.max_pulling)?,
                 max_pulling_per_site: limit(&self.max_pulling_per_site)?,
                 site_label: self.site_label.clone(),
+                pace: self.pace,
             },
         }))
     }

@@ -177,6 +177,7 @@ pub(super) fn loading() -> Snapshot {
         budget: BudgetView::default(),
         plan: PlanView::default(),
         settings: Settings::default(),
+        pace: Arc::default(),
         site_label: SiteLabel::default(),
         comparisons: Vec::new(),
         blocked: None,

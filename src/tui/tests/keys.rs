@@ -112,7 +112,7 @@ fn limits_change_what_was_changed_and_nothing_else() {
     for (keys, want) in [
         // What is typed first replaces what is there.
         ("AL5<enter>", tune(five.clone())),
-        ("AL5<down><down><down><down><right><enter>", tune(Tuning { strict: Some(true), ..five.clone() })),
+        ("AL5<down><down><down><down><down><right><enter>", tune(Tuning { strict: Some(true), ..five.clone() })),
         ("A:tune max-unavailable=5<enter><enter>", tune(five)),
         ("A:set --on-drift=enforce<enter><enter>", tune(enforce.clone())),
         ("A:tune on-drift<enter> <enter>", tune(enforce)),

@@ -7,6 +7,7 @@
 //!    no site    [░░░░░░░░░░░░░░░]      0 of 20        0       20       0
 //!    all        [■■▒░░░░░░░░░░░░]     12 of 60        1       47       0  1 of 2
 //!  edge/agent:v1.9.0 on all nodes, asked by ada@bastion-3 4m ago
+//!    munich 1 at once, halved: ipc-017 lost readiness
 //!    NODE     SITE           PRE-WARM
 //!  ✗ ipc-017  munich         failed: image not found
 //!  ↓ ipc-018  munich         pulling for 20s
@@ -20,6 +21,7 @@ use ratatui::text::{Line, Span};
 use super::table::select;
 use super::{Parts, RenderContext, node, put, put_lines, put_rule, why};
 use crate::engine::model::cause::Cause;
+use crate::engine::model::pace::PacedSite;
 use crate::engine::model::person_of;
 use crate::engine::model::prewarm::{
     PrewarmCounts, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState, PrewarmView,
@@ -49,11 +51,13 @@ const LEAST_BAR: usize = 8;
 struct Areas {
     sites: Rect,
     about: Rect,
+    /// Of sites whose limit follows what their link bears.
+    pace: Rect,
     nodes: Rect,
 }
 
 impl Areas {
-    fn of(parts: &Parts, view: Option<&PrewarmView>) -> Self {
+    fn of(parts: &Parts, view: Option<&PrewarmView>, paced: usize) -> Self {
         let list = parts.list;
         // A head, the sites, and all of them together; half of the list at most.
         let wanted = view.map_or(0, |view| view.sites.len() + 1 + usize::from(view.sites.len() != 1));
@@ -61,14 +65,18 @@ impl Areas {
         let height = u16::try_from(wanted.min(most.max(2))).unwrap_or(u16::MAX).min(list.height);
         let sites = Rect { height, ..list };
         let about = Rect { y: sites.bottom(), height: 1, ..list }.intersection(list);
-        let nodes = Rect { y: about.bottom(), height: list.bottom().saturating_sub(about.bottom()), ..list };
-        Self { sites, about, nodes }
+        let paced = paced.min(usize::from(list.height) / 5);
+        let height = u16::try_from(paced).unwrap_or(u16::MAX);
+        let pace = Rect { y: about.bottom(), height, ..list }.intersection(list);
+        let nodes = Rect { y: pace.bottom(), height: list.bottom().saturating_sub(pace.bottom()), ..list };
+        Self { sites, about, pace, nodes }
     }
 }
 
 /// How many nodes are seen.
 pub(super) fn node_rows(parts: &Parts, snapshot: Option<&Snapshot>) -> usize {
-    let areas = Areas::of(parts, snapshot.and_then(|snapshot| snapshot.prewarm.as_ref()));
+    let paced = snapshot.map_or(0, |snapshot| snapshot.pace.len());
+    let areas = Areas::of(parts, snapshot.and_then(|snapshot| snapshot.prewarm.as_ref()), paced);
     usize::from(areas.nodes.height.saturating_sub(1))
 }
 
@@ -82,7 +90,7 @@ pub(super) fn draw(
 ) {
     let Some(shown) = &page.live else { return };
     let view = shown.snapshot.prewarm.as_ref();
-    let areas = Areas::of(parts, view);
+    let areas = Areas::of(parts, view, shown.snapshot.pace.len());
     let rows = usize::from(areas.nodes.height.saturating_sub(1));
     put_rule(ctx, buffer, parts.rule, &about_list(ctx, screen, rows));
     let Some(view) = view else {
@@ -92,6 +100,7 @@ pub(super) fn draw(
     };
     put_lines(buffer, areas.sites, &sites(ctx, view, areas.sites));
     put_lines(buffer, areas.about, &[about(ctx, shown, view, cells_of(areas.about, 2))]);
+    put_lines(buffer, areas.pace, &pace(ctx, &shown.snapshot.pace, areas.pace));
     draw_nodes(ctx, page, shown, screen, areas.nodes, buffer);
     if screen.len() == 0 && areas.nodes.height > 1 {
         let text = match view.error {
@@ -179,6 +188,16 @@ fn sites(ctx: &RenderContext<'_>, view: &PrewarmView, area: Rect) -> Vec<Line<'s
     }
     lines.extend(total);
     lines
+}
+
+/// A line per site whose limit follows what its link bears; those that were halved come first.
+fn pace(ctx: &RenderContext<'_>, sites: &[PacedSite], area: Rect) -> Vec<Line<'static>> {
+    let cells = usize::from(area.width);
+    let line = |site: &PacedSite| {
+        let role = if site.why.is_halved() { ThemeRole::Warn } else { ThemeRole::Muted };
+        Line::from(ctx.span(fit(&format!("{:MARGIN$}{site}", ""), cells).into_owned(), role))
+    };
+    PacedSite::by_news(sites).into_iter().take(area.height.into()).map(line).collect()
 }
 
 fn is_done(counts: &PrewarmCounts) -> bool {

@@ -261,6 +261,15 @@ macro_rules! choices {
 }
 
 choices! {
+    /// How many nodes of a site may pull at once.
+    pub enum Pace {
+        /// As many as operators set.
+        #[default]
+        Fixed = "fixed",
+        /// As many as the link of the site bears, up to what operators set.
+        Auto = "auto",
+    }
+
     /// What reaching the failure threshold does.
     pub enum OnFailure {
         /// Start nothing more; the operator decides.
@@ -286,6 +295,13 @@ choices! {
         Release = "release",
         /// Stay adopted until somebody releases.
         Keep = "keep",
+    }
+}
+
+impl Pace {
+    /// Whether limits are as operators set them.
+    pub fn is_fixed(&self) -> bool {
+        *self == Self::Fixed
     }
 }
 

@@ -7,7 +7,7 @@ use super::Generator;
 use crate::engine::model::command::{Command, PrewarmCommand};
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource};
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::settings::{Limit, Tuning};
+use crate::engine::model::settings::{Limit, Pace, Tuning};
 use crate::engine::model::site::SiteLabel;
 use crate::sim::attack::case::Act;
 
@@ -42,6 +42,7 @@ impl Generator {
             tuning.max_pulling_per_site = Some(self.few());
         }
         tuning.site_label = self.site_label();
+        tuning.pace = Some(self.pace());
     }
 
     fn prewarm_command(&mut self) -> PrewarmCommand {
@@ -64,6 +65,7 @@ impl Generator {
                     max_pulling: self.few(),
                     max_pulling_per_site: self.few(),
                     site_label: self.site_label(),
+                    pace: self.pace(),
                 },
             },
         }
@@ -72,6 +74,10 @@ impl Generator {
     /// Nodes that are updated first are a site, and so are the others; or they are where they stand.
     fn site_label(&mut self) -> Option<SiteLabel> {
         if self.one_in(4) { "canary".parse().ok() } else { None }
+    }
+
+    fn pace(&mut self) -> Pace {
+        if self.one_in(3) { Pace::Auto } else { Pace::Fixed }
     }
 
     fn few(&mut self) -> Limit {

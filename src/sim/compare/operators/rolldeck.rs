@@ -61,6 +61,7 @@ impl Rolldeck {
                 require_image: prewarms.as_ref().map(|_| true),
                 max_pulling: prewarms.as_ref().map(|limits| limits.max_pulling),
                 max_pulling_per_site: prewarms.as_ref().map(|limits| limits.max_pulling_per_site),
+                pace: prewarms.as_ref().map(|limits| limits.pace),
                 ..Tuning::default()
             },
             stage: prewarms.map_or(Stage::SetsImage, Stage::Prewarms),
