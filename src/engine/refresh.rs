@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::assess::plan::{Limits, NodeLookup, Obstacles, Plan, budget};
 use super::assess::rows::{AssessmentInput, Row};
 use super::machine::Engine;
+use super::model::Str;
 use super::model::budget::Replacer;
 use super::model::facts::StrategyKind;
 use super::model::record::Progress;
@@ -76,11 +77,12 @@ impl Engine {
         let rollout_hold = self.rollout_hold(&intent, now);
         let refused = |row: &Row| self.refused_deletion(row, now);
         let obstacles = Obstacles { rollout_hold: &rollout_hold, refused: &refused };
+        let paced = |site: &Str, most: u32| self.paced_limit(site, most);
         let nodes = NodeLookup {
             name: &|row| self.name(row),
             outage: &|row| self.outage_of(row),
             site: &|row| self.site(row),
-            pace: &|site, most| self.paced_limit(site, most),
+            pace: self.pacing.is_on().then_some(&paced),
         };
         self.plan =
             Plan::of(&self.assessment, &limits, &self.budget, &intent, &obstacles, self.natural_ranks(), &nodes);

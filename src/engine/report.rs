@@ -85,7 +85,7 @@ impl Engine {
             unaudited: Vec::new(),
             waits: self.waits_for(now).filter(|_| self.view.presence == Presence::Present),
             prewarm: self.prewarm_view(),
-            pace: self.pace_view(),
+            pace: self.pacing.view(),
             distance: self.distance_view(now),
             skew_millis: self.view.skew_millis,
             node_clocks: NodeClocks::of(&nodes),

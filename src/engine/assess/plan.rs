@@ -105,6 +105,9 @@ fn is_charged(row: &Row, strict: bool) -> bool {
     }
 }
 
+/// How many nodes of a site may pull by its pace, where operators allow so many; `None`: as many as those.
+pub(crate) type SitePaces<'a> = dyn Fn(&Str, u32) -> Option<u32> + 'a;
+
 /// What a plan asks about nodes.
 pub(crate) struct NodeLookup<'a> {
     /// A node's name.
@@ -113,8 +116,8 @@ pub(crate) struct NodeLookup<'a> {
     pub(crate) outage: &'a dyn Fn(&Row) -> Option<SiteOutage>,
     /// Its site.
     pub(crate) site: &'a dyn Fn(&Row) -> Str,
-    /// How many nodes of a site may pull by its pace, where operators allow so many; `None`: as many as those.
-    pub(crate) pace: &'a dyn Fn(&Str, u32) -> Option<u32>,
+    /// The paces of sites, where limits follow what links bear.
+    pub(crate) pace: Option<&'a SitePaces<'a>>,
 }
 
 /// What comes next: a hold for every node, and the nodes whose pods to replace now, in order.
@@ -292,6 +295,9 @@ struct Sites {
 
 impl Sites {
     fn of(assessment: &Assessment, limits: &Limits, nodes: &NodeLookup<'_>) -> Self {
+        if nodes.pace.is_none() && limits.max_pulling_per_site.is_default() {
+            return Self::default();
+        }
         let mut sizes: HashMap<Str, (u32, u32)> = HashMap::new();
         for row in assessment.rows() {
             let (used, size) = sizes.entry((nodes.site)(row)).or_default();
@@ -300,7 +306,8 @@ impl Sites {
         }
         let of_site = |(site, (used, size)): (Str, (u32, u32))| {
             let set = limits.max_pulling_per_site.at().map(|limit| limit.of(size, Rounding::Up));
-            let limit = (nodes.pace)(&site, set.unwrap_or(limits.max_pulling)).or(set)?;
+            let paced = nodes.pace.and_then(|pace| pace(&site, set.unwrap_or(limits.max_pulling)));
+            let limit = paced.or(set)?;
             Some((site, (used, limit)))
         };
         Self { pulling: sizes.into_iter().filter_map(of_site).collect() }

@@ -19,10 +19,13 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::by_server;
 use crate::engine::rules::pace::{EndedPull, SitePace};
 
-/// What was measured of each site since we drive; empty where limits are fixed or somebody else drives.
+/// The limits of sites that follow what their links bear; empty where limits are fixed, or nobody drives.
 #[derive(Debug, Default)]
 pub(crate) struct Pacing {
+    /// What was measured of each site since we drive.
     sites: BTreeMap<Str, PacedLink>,
+    /// What the driver tells, where that is somebody else.
+    told: Arc<[PacedSite]>,
     /// By node: how it was when it was looked at last.
     nodes: Vec<NodeWas>,
 }
@@ -53,8 +56,16 @@ struct SiteUse {
 }
 
 impl Pacing {
-    /// What others are told.
-    pub(crate) fn told(&self) -> Arc<[PacedSite]> {
+    /// Whether any limit follows what a link bears.
+    pub(crate) fn is_on(&self) -> bool {
+        !self.sites.is_empty() || !self.told.is_empty()
+    }
+
+    /// The limit of each site, and why.
+    pub(crate) fn view(&self) -> Arc<[PacedSite]> {
+        if self.sites.is_empty() {
+            return self.told.clone();
+        }
         let told = self.sites.iter().take(PACED_SITES).map(|(site, link)| PacedSite {
             site: site.clone(),
             limit: link.pace.limit(link.most),
@@ -75,7 +86,9 @@ impl Engine {
     pub(crate) fn pace_sites(&mut self, intent: &Intent, limits: &Limits, now: Timestamp) {
         let ended = self.view.take_finished_pulls();
         if !self.lock.holds() || !self.is_paced(intent) {
-            self.pacing = Pacing::default();
+            let is_driven = self.is_paced(intent) && self.lock.living_other(now).is_some();
+            let told = if is_driven { self.lock.told_pace() } else { Arc::default() };
+            self.pacing = Pacing { told, ..Pacing::default() };
             return;
         }
         let mut uses: BTreeMap<Str, SiteUse> = BTreeMap::new();
@@ -169,13 +182,7 @@ impl Engine {
         if let Some(link) = self.pacing.sites.get(site) {
             return Some(link.pace.limit(most));
         }
-        let told = self.lock.told_pace();
-        let told = told.iter().find(|told| *told.site == *site).filter(|_| !self.lock.holds());
+        let told = self.pacing.told.iter().find(|told| *told.site == *site);
         told.map(|told| told.limit.min(most))
-    }
-
-    /// The pace of each site, as we have it or as whoever drives tells it.
-    pub(crate) fn pace_view(&self) -> Arc<[PacedSite]> {
-        if self.lock.holds() { self.pacing.told() } else { self.lock.told_pace() }
     }
 }
