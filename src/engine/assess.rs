@@ -2,5 +2,6 @@
 
 pub(super) mod freshness;
 pub(super) mod inputs;
+mod order;
 pub(super) mod plan;
 pub(super) mod rows;

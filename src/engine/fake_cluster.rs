@@ -432,7 +432,7 @@ impl FakeCluster {
                 if self.warm.remove(&uid).is_none() {
                     return refuse(EffectErrorKind::NotFound);
                 }
-                self.log.push(Event::WarmPodGone(uid));
+                self.log.push(Event::WarmPodGone(uid, None));
                 Ok(Done::WarmPodDeleted)
             }
             Effect::PatchDaemonSet { resource_version, patch } => {
@@ -541,7 +541,7 @@ impl FakeCluster {
     /// A pod for pre-warming is evicted.
     pub(crate) fn take_warm_pod(&mut self, uid: &Str) {
         self.warm.remove(uid);
-        self.log.push(Event::WarmPodGone(uid.clone()));
+        self.log.push(Event::WarmPodGone(uid.clone(), None));
     }
 
     /// The images have arrived, and cannot sleep: the container ended at once.

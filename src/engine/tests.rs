@@ -2,6 +2,7 @@
 
 mod halts;
 mod moved_tag;
+mod order;
 mod pace;
 mod prewarm;
 mod pulls;

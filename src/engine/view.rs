@@ -200,7 +200,7 @@ impl View {
             Event::Pod(fact) => self.pod_is(*fact, now),
             Event::PodGone(uid, version) => self.pod_gone(&uid, version),
             Event::WarmPod(fact) => self.warm_pod_is(*fact, now),
-            Event::WarmPodGone(uid) => self.warm_pod_gone(&uid),
+            Event::WarmPodGone(uid, version) => self.warm_pod_gone(&uid, version),
             Event::Cluster(event) => self.cluster_event(&event, now),
             Event::Listing(watched) => self.begin_listing(watched),
             Event::Listed(watched, version) => self.end_listing(watched, version, now),

@@ -74,7 +74,8 @@ impl Subject for WatchedWarmPods {
     }
 
     fn deleted(&mut self, wire: PodWire<'_>) -> Option<Event> {
-        Some(Event::WarmPodGone(text(&wire.metadata.uid).into()))
+        let version = text(&wire.metadata.resource_version).parse().ok();
+        Some(Event::WarmPodGone(text(&wire.metadata.uid).into(), version))
     }
 
     fn listing(&mut self) -> Option<Event> {

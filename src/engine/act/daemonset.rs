@@ -3,6 +3,7 @@
 use crate::engine::lease::lock::{KnownLease, Want};
 use crate::engine::machine::Engine;
 use crate::engine::model::effect::{DaemonSetPatch, Effect, EffectId};
+use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::{ORIGINAL_STRATEGY, Progress};
 use crate::engine::model::time::Timestamp;
@@ -74,13 +75,14 @@ impl Engine {
     /// The patch that adopts. It saves the present strategy as the original one, unless this rollout has saved one already: then
     /// that one stays the original, whoever drives or brakes by now. An annotation left behind by a rollout whose record is gone
     /// is overwritten, because somebody may have set another strategy since. As long as the Lease has not been seen, so that
-    /// it is not known whether there is a record, a saved strategy is kept.
+    /// it is not known whether there is a record, a saved strategy is kept; so it is while the Lease cannot be watched.
     fn adoption(&self) -> DaemonSetPatch {
         let daemonset = self.view.daemonset.as_ref();
         let began = |progress: &Progress| progress.adopted || progress.drifted;
         let recorded =
             self.lock.known == KnownLease::Nothing || self.lock.record().is_some_and(|it| began(&it.progress));
-        let ours = recorded || began(&self.progress) || self.strategy() == StrategyKind::OnDelete;
+        let unseen = self.health(Watched::Lease) != WatchHealth::Live;
+        let ours = recorded || unseen || began(&self.progress) || self.strategy() == StrategyKind::OnDelete;
         let saved = daemonset.filter(|_| ours).and_then(|daemonset| daemonset.annotations.get(ORIGINAL_STRATEGY));
         let original = saved.map_or_else(
             || daemonset.map(|daemonset| daemonset.strategy.raw.to_string()).unwrap_or_default(),

@@ -264,7 +264,7 @@ impl Engine {
             self.warming.writes.delete_settled(uid);
         }
         if matches!(outcome, Err(EffectError { kind: EffectErrorKind::NotFound, .. })) {
-            self.view.observe(Event::WarmPodGone(uid.clone()), now);
+            self.view.observe(Event::WarmPodGone(uid.clone(), None), now);
         }
     }
 }

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use super::order::site_places;
 use super::rows::{Assessment, Row};
 use crate::engine::model::Str;
 use crate::engine::model::budget::BudgetView;
@@ -13,7 +14,7 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, ImageState, NodeIx, NodeState, RestartsView};
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::model::record::{Direction, Intent};
-use crate::engine::model::settings::{Budgets, Limit};
+use crate::engine::model::settings::{Budgets, Limit, NodeOrder};
 use crate::engine::model::suspect::SiteOutage;
 use crate::engine::rules::holds::HoldKind;
 use crate::engine::rules::surge::lacks_budget;
@@ -29,6 +30,8 @@ pub(crate) struct Limits {
     pub(crate) max_pulling_per_site: Limit,
     /// A node goes only once its images are there.
     pub(crate) require_image: bool,
+    /// In which order nodes of several sites go.
+    pub(crate) order: NodeOrder,
     /// Pods that stay at the old revision.
     pub(crate) keep: u32,
     /// Nodes that may be updated in total.
@@ -66,6 +69,7 @@ impl Limits {
             max_pulling,
             max_pulling_per_site,
             require_image: intent.gates.require_image && intent.direction() == Direction::Forward,
+            order: intent.order,
             keep,
             allowed,
             room_for_names: usize::MAX,
@@ -125,6 +129,8 @@ pub(crate) struct NodeLookup<'a> {
 pub(crate) struct Plan {
     holds: Vec<Option<Hold>>,
     ranks: Vec<Option<u32>>,
+    /// By node: what its site says of its place in any order.
+    site_places: Vec<u64>,
     /// Nodes in line, in order.
     pub(crate) line: Vec<NodeIx>,
     /// Nodes whose pods to replace now, in order.
@@ -180,6 +186,11 @@ impl Plan {
         *self.ranks.get(node)?
     }
 
+    /// What a node's site says of its place among nodes that are not in line; smaller first.
+    pub(crate) fn site_place(&self, node: NodeIx) -> u64 {
+        self.site_places.get(node).copied().unwrap_or(u64::MAX)
+    }
+
     /// Lines up the nodes. `natural` is each node's place in natural name order.
     pub(crate) fn of(
         assessment: &Assessment,
@@ -190,7 +201,12 @@ impl Plan {
         natural: &[u32],
         nodes: &NodeLookup<'_>,
     ) -> Self {
-        let mut plan = Self { holds: vec![None; natural.len()], ranks: vec![None; natural.len()], ..Self::default() };
+        let mut plan = Self {
+            holds: vec![None; natural.len()],
+            ranks: vec![None; natural.len()],
+            site_places: site_places(assessment, limits.order, natural, nodes.site),
+            ..Self::default()
+        };
         let mut candidates = Vec::new();
         let (mut committed, mut proven, mut trouble) = (0, false, None);
         for row in assessment.rows() {
@@ -237,7 +253,7 @@ impl Plan {
             room_for_names: limits.room_for_names,
             lacks_budget: limits.lacks_budget,
         };
-        sort_candidates(&mut candidates, proven || back, natural, obstacles);
+        sort_candidates(&mut candidates, proven || back, &plan.site_places, natural, obstacles);
         plan.line = candidates.iter().map(|row| row.node).collect();
         for (place, row) in candidates.into_iter().enumerate() {
             plan.ranks[row.node] = u32::try_from(place).ok();
@@ -421,9 +437,15 @@ fn is_in_trouble(row: &Row) -> bool {
 }
 
 /// Deterministic order: what the rollout broke, what is down by itself (once the image is proven, or on the way back; last
-/// otherwise), then nodes that have the image, then the calmest pods, then by natural name; at the very end whose deletion
-/// was refused.
-fn sort_candidates(candidates: &mut [&Row], broken_first: bool, natural: &[u32], obstacles: &Obstacles<'_>) {
+/// otherwise), then nodes that have the image, then the calmest pods, then as their sites say, then by natural name; at the very
+/// end whose deletion was refused.
+fn sort_candidates(
+    candidates: &mut [&Row],
+    broken_first: bool,
+    site_places: &[u64],
+    natural: &[u32],
+    obstacles: &Obstacles<'_>,
+) {
     candidates.sort_by_cached_key(|row| {
         let late = match row.blame {
             Some(Blame::Rollout) => 0,
@@ -433,6 +455,7 @@ fn sort_candidates(candidates: &mut [&Row], broken_first: bool, natural: &[u32],
         };
         let natural = natural.get(row.node).copied().unwrap_or(u32::MAX);
         let refused = (obstacles.refused)(row).is_some();
-        (refused, late, row.image != ImageState::Present, row.restarts, natural)
+        let place = site_places.get(row.node).copied().unwrap_or(u64::MAX);
+        (refused, late, row.image != ImageState::Present, row.restarts, place, natural)
     });
 }

@@ -158,6 +158,11 @@ impl Assessment {
             pulls: Vec::new(),
             last_pulls: Arc::default(),
             target_images: template.map_or_else(Str::default, |template| images_key(&template.images())),
+            replacements_need_others: view
+                .daemonset
+                .as_ref()
+                .zip(template)
+                .is_some_and(|(daemonset, target)| daemonset.template.images() != target.images()),
             available_at: None,
             changes_at: None,
         };
@@ -197,6 +202,8 @@ pub(crate) struct Assessor<'a> {
     last_pulls: Arc<[ImagePull]>,
     /// What tells its images from others.
     target_images: Str,
+    /// The DaemonSet's template was changed since: what is created next has other images than the target.
+    replacements_need_others: bool,
     /// Of the row being assessed.
     available_at: Option<(u32, Timestamp)>,
     /// Of the row being assessed.

@@ -212,7 +212,8 @@ impl Engine {
         let natural = self.view.natural();
         line.sort_by_key(|node| {
             let failed = self.warming.writes.attempts(&self.view.nodes[*node].name).map_or(0, |it| it.failed);
-            (failed, self.plan.rank(*node).unwrap_or(u32::MAX), natural.get(*node).copied().unwrap_or(u32::MAX))
+            let rank = self.plan.rank(*node).unwrap_or(u32::MAX);
+            (failed, rank, self.plan.site_place(*node), natural.get(*node).copied().unwrap_or(u32::MAX))
         });
         let refused = self.warming.writes.refusal().map(|refusal| refusal.node.clone());
         // A node whose pod was refused may be the only one that is: another is tried first.

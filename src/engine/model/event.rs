@@ -35,8 +35,8 @@ pub enum Event {
     PodGone(Str, Option<u64>),
     /// A pod made for pre-warming as it is now.
     WarmPod(Box<WarmPodFact>),
-    /// The pod made for pre-warming with this uid is gone.
-    WarmPodGone(Str),
+    /// The pod made for pre-warming with this uid is gone from what is watched, as of this resource version where that is a number.
+    WarmPodGone(Str, Option<u64>),
     /// An event about a pod or the DaemonSet.
     Cluster(Box<ClusterEvent>),
     /// The Lease with lock and record as it is now.
@@ -68,7 +68,7 @@ impl Event {
             Self::Revision(_) | Self::RevisionGone(_) => Some(Watched::Revisions),
             Self::Node(_) | Self::NodeGone(_) => Some(Watched::Nodes),
             Self::Pod(_) | Self::PodGone(..) => Some(Watched::Pods),
-            Self::WarmPod(_) | Self::WarmPodGone(_) => Some(Watched::WarmPods),
+            Self::WarmPod(_) | Self::WarmPodGone(..) => Some(Watched::WarmPods),
             Self::Cluster(_) => Some(Watched::Events),
             Self::Lease(_) | Self::LeaseGone => Some(Watched::Lease),
             Self::Listing(watched) | Self::Listed(watched, _) | Self::Heard(watched, _) => Some(*watched),

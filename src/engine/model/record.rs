@@ -17,7 +17,7 @@ use super::Str;
 use super::image::ImageRef;
 use super::labels::Selector;
 use super::quantity::IntOrPercent;
-use super::settings::{Finish, Policies, Settings, Tuning};
+use super::settings::{Finish, NodeOrder, Policies, Settings, Tuning};
 use super::time::Timestamp;
 
 pub use super::settings::{Budgets, Gates, OnDrift};
@@ -190,6 +190,9 @@ pub struct Intent {
     pub acknowledged_halt: u32,
     /// What happens when somebody changes the strategy back while the rollout runs.
     pub on_drift: OnDrift,
+    /// In which order nodes of several sites go.
+    #[serde(default, skip_serializing_if = "NodeOrder::is_default")]
+    pub order: NodeOrder,
 }
 
 impl Default for Intent {
@@ -216,6 +219,7 @@ impl Default for Intent {
             handover: None,
             acknowledged_halt: 0,
             on_drift: OnDrift::default(),
+            order: NodeOrder::default(),
         }
     }
 }
@@ -223,8 +227,8 @@ impl Default for Intent {
 impl Intent {
     /// What is set.
     pub fn settings(&self) -> Settings {
-        let Self { budgets, gates, on_drift, finish, .. } = self;
-        let policies = Policies { on_drift: *on_drift, finish: *finish };
+        let Self { budgets, gates, on_drift, order, finish, .. } = self;
+        let policies = Policies { on_drift: *on_drift, order: *order, finish: *finish };
         Settings { budgets: budgets.clone(), gates: *gates, policies }
     }
 
@@ -232,8 +236,9 @@ impl Intent {
     pub(crate) fn tune(&mut self, tuning: &Tuning) {
         let mut settings = self.settings();
         tuning.apply_to(&mut settings);
-        let Settings { budgets, gates, policies: Policies { on_drift, finish } } = settings;
-        (self.budgets, self.gates, self.on_drift, self.finish) = (budgets, gates, on_drift, finish);
+        let Settings { budgets, gates, policies: Policies { on_drift, order, finish } } = settings;
+        (self.budgets, self.gates) = (budgets, gates);
+        (self.on_drift, self.order, self.finish) = (on_drift, order, finish);
     }
 
     /// Which way the rollout goes: back only while the target is the revision that was asked back to.

@@ -25,7 +25,7 @@ use super::danger::Danger;
 use super::quantity::{IntOrPercent, Rounding};
 use super::site::SiteLabel;
 
-pub use self::value::{Finish, Limit, OnDrift, OnFailure, Pace, Secs};
+pub use self::value::{Finish, Limit, NodeOrder, OnDrift, OnFailure, Pace, Secs};
 
 /// The settings of a rollout.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -190,6 +190,17 @@ settings! {
         OnDrift => on_drift: OnDrift = OnDrift::Report, About {
             flag: "on-drift",
             meaning: Meaning::Choices(&["pause, say who set it back", "set OnDelete again at once"]),
+            refuse_zero: None,
+            danger: Danger::Bounded,
+        };
+
+        /// Which node goes next: of each site in turn, so that their links share the pulls, or one site after the other
+        ///
+        /// After what matters more: which nodes have the image, and whose pods restart least.
+        #[serde(default, skip_serializing_if = "NodeOrder::is_default")]
+        Order => order: NodeOrder = NodeOrder::Spread, About {
+            flag: "order",
+            meaning: Meaning::Choices(&["a node of each site in turn", "one site after the other"]),
             refuse_zero: None,
             danger: Danger::Bounded,
         };

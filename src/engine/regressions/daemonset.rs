@@ -148,6 +148,28 @@ fn whoever_brakes_keeps_the_first_original() {
     assert_eq!(fake.daemonset.strategy.raw, original);
 }
 
+/// The same by a console whose watch of the Lease is broken, so that it knows of no rollout. Found by the attack (seed 444018492).
+#[test]
+fn whoever_brakes_without_seeing_the_lease_keeps_the_first_original() {
+    let mut fake = FakeCluster::rolling(3, 1);
+    let original = fake.daemonset.strategy.raw.clone();
+    let mut blind = FakeConsole::open(&fake, "eve");
+    blind.hear(&fake);
+    blind.mute(Watched::Lease);
+    let down = WatchHealth::Down { since: fake.now, why: "the connection was reset".into() };
+    blind.engine.observe(Event::Watch(Watched::Lease, down), fake.now);
+    let mut ops = FakeConsole::open(&fake, "ops");
+    ops.set_image(&mut fake, "agent:v2");
+    ops.run_for(&mut fake, 3);
+    fake.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 3}}));
+    blind.engine.command(Command::Pause { why: None }, fake.now).unwrap();
+    blind.run(&mut fake);
+    assert_eq!(fake.daemonset.strategy.raw["type"], "OnDelete");
+    ops.run_for(&mut fake, 2);
+    ops.ask(&mut fake, Command::Release(Early::Accept)).unwrap();
+    assert_eq!(fake.daemonset.strategy.raw, original);
+}
+
 /// The watch of the DaemonSet is broken, and it is handed back to its controller meanwhile.
 #[test]
 fn a_pause_brakes_what_it_cannot_see() {

@@ -3,6 +3,7 @@
 use super::record;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Step};
+use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::node::Blame;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Limit, Tuning};
@@ -54,6 +55,30 @@ fn what_was_down_before_and_is_taken_is_our_doing_for_the_next_driver_too() {
     let row = snapshot.nodes.iter().find(|row| &*row.name == "n1").unwrap();
     assert_eq!(row.blame, Some(Blame::Rollout), "{row:?}");
     assert!(record(&fake).progress.down_before.is_empty());
+}
+
+/// A node goes down after its update while nodes cannot be watched: the time that it may stay down counts from when it went
+/// down, as the cluster says, not from when that is seen. Found by the attack (seed 444019767).
+#[test]
+fn a_node_that_fell_unseen_has_been_down_since_then() {
+    let mut fake = FakeCluster::rolling(4, 1);
+    let mut ops = FakeConsole::open(&fake, "ops");
+    ops.engine.observe(Event::Skew(0), fake.now);
+    ops.set_image(&mut fake, "agent:v2");
+    ops.partition(&mut fake, 3);
+    ops.run_for(&mut fake, 10);
+    assert_eq!(fake.at("hash2"), 1);
+    ops.mute(Watched::Nodes);
+    let down = WatchHealth::Down { since: fake.now, why: "the connection was reset".into() };
+    ops.engine.observe(Event::Watch(Watched::Nodes, down), fake.now);
+    fake.set_node_ready("n1", false);
+    ops.run_for(&mut fake, 290);
+    ops.engine.observe(Event::Watch(Watched::Nodes, WatchHealth::Live), fake.now);
+    ops.unmute(&fake, Watched::Nodes);
+    ops.run_for(&mut fake, 5);
+    assert!(ops.snapshot(&fake).halt.is_none(), "a node may be down for five minutes");
+    ops.run_for(&mut fake, 10);
+    assert!(ops.snapshot(&fake).halt.is_some());
 }
 
 /// Rolled back, and given another image before what was taken down has recovered.

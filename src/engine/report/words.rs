@@ -21,7 +21,7 @@ use crate::engine::model::image::version_of;
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::person_of;
 use crate::engine::model::record::Direction;
-use crate::engine::model::settings::{Finish, Gates, OnDrift, OnFailure, Policies, Secs, Settings};
+use crate::engine::model::settings::{Finish, Gates, NodeOrder, OnDrift, OnFailure, Policies, Secs, Settings};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::model::wait::Wait;
 
@@ -281,7 +281,7 @@ impl fmt::Display for Gating<'_> {
             require_image,
             on_failure,
         } = gates;
-        let Policies { on_drift, finish } = policies;
+        let Policies { on_drift, order, finish } = policies;
         let then = match on_failure {
             OnFailure::Halt => "halts",
             OnFailure::RollBack => "rolls back",
@@ -297,6 +297,10 @@ impl fmt::Display for Gating<'_> {
         f.write_str(match on_drift {
             OnDrift::Report => "; strategy drift is reported",
             OnDrift::EnforceOnDelete => "; OnDelete is enforced",
+        })?;
+        f.write_str(match order {
+            NodeOrder::Spread => "",
+            NodeOrder::BySite => "; one site after the other",
         })?;
         match finish {
             Finish::Release => Ok(()),

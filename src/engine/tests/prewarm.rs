@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Early, PrewarmCommand, Refusal, Takeover};
-use crate::engine::model::event::Event;
+use crate::engine::model::event::{Event, Watched};
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::ImageState;
@@ -506,4 +506,16 @@ fn pre_warming_a_daemonset_that_surges_is_driven_without_a_budget() {
     next.ask(&mut fake, Command::Prewarm(PrewarmCommand::Cancel)).unwrap();
     next.run_for(&mut fake, 5);
     assert!(fake.warm_nodes().is_empty());
+}
+
+/// Found by the attack (seed 444008840).
+#[test]
+fn an_old_list_does_not_free_the_slot_of_a_pod_that_was_made_since() {
+    let (mut fake, mut console) = warming();
+    console.run_for(&mut fake, 5);
+    let old = fake.warm.values().map(|warm| warm.pod.resource_version.parse::<u64>().unwrap()).min().unwrap() - 1;
+    console.engine.observe(Event::Listing(Watched::WarmPods), fake.now);
+    console.engine.observe(Event::Listed(Watched::WarmPods, Some(old)), fake.now);
+    console.run_for(&mut fake, 5);
+    assert_eq!(fake.warm_nodes(), ["n1", "n2"]);
 }

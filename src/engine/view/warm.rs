@@ -1,6 +1,6 @@
 //! The pods that were made for pre-warming, by node, and how far each has brought its images.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::View;
 use crate::engine::model::Str;
@@ -72,8 +72,11 @@ pub(crate) struct WarmPods {
     owner: Option<(Str, String)>,
     pods: BTreeMap<Str, WarmPod>,
     by_node: HashMap<Str, Vec<Str>>,
-    gone: HashSet<Str>,
+    /// By uid: at which resource version it was gone, where that is known.
+    gone: HashMap<Str, Option<u64>>,
     tombstones: VecDeque<Str>,
+    /// The highest resource version that was seen: a list that is older does not know of what came after it.
+    newest: Option<u64>,
 }
 
 impl WarmPods {
@@ -113,8 +116,13 @@ impl WarmPods {
 
     fn take_in(&mut self, fact: WarmPodFact, (now, server_now): (Timestamp, Timestamp)) -> bool {
         let uid = fact.pod.uid.clone();
-        if self.gone.contains(&uid) {
-            return false;
+        let version = fact.pod.resource_version.parse::<u64>().ok();
+        if let Some(gone_at) = self.gone.get(&uid) {
+            // Newer than the end that was seen: somebody removed its label and put it back. Otherwise this is a late event.
+            if version.zip(*gone_at).is_none_or(|(told, gone_at)| told <= gone_at) {
+                return false;
+            }
+            self.gone.remove(&uid);
         }
         let before = self.pods.get_mut(&uid);
         if let Some(known) = before
@@ -123,6 +131,7 @@ impl WarmPods {
             known.listed = true;
             return false;
         }
+        self.newest = self.newest.max(version);
         let known = self.pods.get(&uid);
         if known.is_none()
             && let Some(node) = &fact.pod.node
@@ -134,6 +143,32 @@ impl WarmPods {
         // While a pull is tried again the status does not name the last failure.
         let tries_again = known.and_then(|known| known.failing.clone()).filter(|_| !has_images(&fact.pod));
         self.pods.insert(uid, WarmPod { fact, failing: failing.or(tries_again), listed: true });
+        true
+    }
+
+    /// See the field.
+    pub(super) fn newest(&self) -> Option<u64> {
+        self.newest
+    }
+
+    /// Notes the end of a pod; whether it is one.
+    fn ends(&mut self, uid: &Str, version: Option<u64>) -> bool {
+        // Something newer was seen of it since: the pod is not gone.
+        let known = self.pods.get(uid).and_then(|known| known.fact.pod.resource_version.parse().ok());
+        if version.zip(known).is_some_and(|(gone_at, newest): (u64, u64)| gone_at < newest) {
+            return false;
+        }
+        self.newest = self.newest.max(version);
+        let before = self.gone.get(uid).copied();
+        self.gone.insert(uid.clone(), version.max(before.flatten()));
+        if before.is_none() {
+            self.tombstones.push_back(uid.clone());
+            if self.tombstones.len() > TOMBSTONES
+                && let Some(oldest) = self.tombstones.pop_front()
+            {
+                self.gone.remove(&oldest);
+            }
+        }
         true
     }
 
@@ -188,16 +223,10 @@ impl View {
         }
     }
 
-    pub(super) fn warm_pod_gone(&mut self, uid: &Str) {
-        if self.warm.gone.insert(uid.clone()) {
-            self.warm.tombstones.push_back(uid.clone());
-            if self.warm.tombstones.len() > TOMBSTONES
-                && let Some(oldest) = self.warm.tombstones.pop_front()
-            {
-                self.warm.gone.remove(&oldest);
-            }
+    pub(super) fn warm_pod_gone(&mut self, uid: &Str, version: Option<u64>) {
+        if self.warm.ends(uid, version) {
+            self.forget_warm_pod(uid);
         }
-        self.forget_warm_pod(uid);
     }
 
     fn forget_warm_pod(&mut self, uid: &Str) {

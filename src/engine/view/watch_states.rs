@@ -122,7 +122,7 @@ impl WatchStates {
             | Event::Pod(_)
             | Event::PodGone(..)
             | Event::WarmPod(_)
-            | Event::WarmPodGone(_)
+            | Event::WarmPodGone(..)
             | Event::Cluster(_)
             | Event::Watch(..)
             | Event::Rights(_)

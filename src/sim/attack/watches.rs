@@ -312,7 +312,9 @@ fn fact_of(
         Watched::Nodes if gone => Some(Event::NodeGone(object.meta.name.clone())),
         Watched::Nodes => Some(Event::Node(Box::new(object.node_fact()?))),
         Watched::WarmPods if !here => None,
-        Watched::WarmPods if gone => object.warm_pod_fact().map(|_| Event::WarmPodGone(uid())),
+        Watched::WarmPods if gone => {
+            object.warm_pod_fact().map(|_| Event::WarmPodGone(uid(), Some(object.meta.resource_version)))
+        }
         Watched::WarmPods => Some(Event::WarmPod(Box::new(object.warm_pod_fact()?))),
         Watched::Events if gone || !here => None,
         Watched::Events => Some(Event::Cluster(Box::new(object.event_fact()?))),

@@ -196,7 +196,7 @@ impl<'a> Assessor<'a> {
         // A pod at another revision that lacks its images keeps trying to pull them, too.
         let lacks_images = live.is_some_and(|pod| !images_present(pod));
         let under_way = if replaced {
-            in_fleet && image != ImageState::Present
+            in_fleet && (image != ImageState::Present || self.replacements_need_others)
         } else {
             lacks_images && (!at_target || image != ImageState::Present)
         };

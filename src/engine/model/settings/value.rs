@@ -240,6 +240,13 @@ macro_rules! choices {
             $Variant,
         )+}
 
+        impl $Choice {
+            /// Whether nothing else was chosen.
+            pub fn is_default(&self) -> bool {
+                *self == Self::default()
+            }
+        }
+
         impl fmt::Display for $Choice {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(match self { $(Self::$Variant => $word,)+ })
@@ -286,6 +293,15 @@ choices! {
         Report = "report",
         /// `OnDelete` is set again at once, unless that goes on and on.
         EnforceOnDelete = "enforce",
+    }
+
+    /// In which order nodes of several sites go.
+    pub enum NodeOrder {
+        /// Nodes of all sites in turn, of each in proportion to its size: their links share the pulls.
+        #[default]
+        Spread = "spread",
+        /// One site after the other.
+        BySite = "site",
     }
 
     /// What happens when every node is at the target.

@@ -64,13 +64,15 @@ impl Versions {
             Event::DaemonSet(fact) => fact.resource_version.parse().ok(),
             Event::Lease(fact) => fact.resource_version.parse().ok(),
             Event::Node(fact) => fact.version,
-            Event::PodGone(_, version) | Event::Listed(_, version) | Event::Heard(_, version) => *version,
+            Event::WarmPod(fact) => fact.pod.resource_version.parse().ok(),
+            Event::PodGone(_, version)
+            | Event::WarmPodGone(_, version)
+            | Event::Listed(_, version)
+            | Event::Heard(_, version) => *version,
             Event::DaemonSetGone
             | Event::Revision(_)
             | Event::RevisionGone(_)
             | Event::NodeGone(_)
-            | Event::WarmPod(_)
-            | Event::WarmPodGone(_)
             | Event::Cluster(_)
             | Event::LeaseGone
             | Event::Listing(_)

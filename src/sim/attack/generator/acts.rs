@@ -290,7 +290,8 @@ impl Generator {
             on_drift: self.drift_tuning().on_drift,
             // Varied last, by dice of its own (`gates.rs`).
             max_restarts: Some(Gates::default().max_restarts),
-            // Not drawn.
+            // Not drawn: no promise depends on them.
+            order: None,
             finish: None,
         }
     }

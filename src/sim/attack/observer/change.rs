@@ -34,8 +34,12 @@ impl Observer {
         let intent = record.map(|record| &record.intent);
         if let (Some(was), Some(intent)) = (&was, intent) {
             let refused = intent.outcome.as_ref().is_some_and(|outcome| outcome.refused.is_some());
+            // A rollout that was released has ended: what begins in its place, not adopted yet, knows nothing of its change.
+            let begins = was.releasing.is_some() && record.is_some_and(|record| !record.progress.adopted);
             let given_up = was.change.is_some() && intent.change.is_none() && (refused || intent.target.is_none());
-            if given_up && intent.paused.is_none() && intent.releasing.is_none() {
+            // An operator who resumes once it was given up ends the pause before it is written.
+            let resumed = self.resumptions.iter().any(|(_, given_at)| *given_at + COMMAND_TAKES >= at);
+            if given_up && !begins && !resumed && intent.paused.is_none() && intent.releasing.is_none() {
                 self.report_violation("P3", at, "a change was given up, and the rollout goes on".to_owned());
             }
         }

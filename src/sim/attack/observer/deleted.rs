@@ -20,6 +20,8 @@ impl Observer {
             self.replaced.clear();
         }
         if another {
+            // Its pods are refused or made by a controller that begins with them anew: so does the grace.
+            self.absent.template_changed(at);
             // Those that still go are the old one's; those that stayed are told of again when the new one takes them over.
             let uids: Vec<Str> = self.pods.keys().cloned().collect();
             uids.iter().for_each(|uid| self.pod_gone(uid, at));
@@ -43,7 +45,9 @@ impl Observer {
         }
         let there = self.daemon_set.as_ref().map(|set| &set.uid);
         let named: BTreeSet<&Str> = context.records.iter().filter_map(|record| record.daemonset_uid.as_ref()).collect();
-        let foreign = !named.is_empty() && named.iter().all(|uid| Some(*uid) != there);
+        // A request that was on its way when the other one came could not be called back.
+        let just_now = self.record_lost_at.is_some_and(|lost_at| lost_at + self.slack >= context.at);
+        let foreign = !just_now && !named.is_empty() && named.iter().all(|uid| Some(*uid) != there);
         foreign.then(|| ("P7", format!("deleted a pod on {node} by a record that is of another DaemonSet")))
     }
 

@@ -144,9 +144,15 @@ impl Observer {
             let pod = world.store().list_in(Kind::Pod, &self.namespace).find(|pod| pod.meta.uid == **uid);
             pod.is_some_and(|pod| lacks(pod, &there.node, world)) && !there.refused
         });
-        let images = self.daemon_set.as_ref().map(|fact| fact.template.images()).unwrap_or_default();
-        let lacking = |node: &Str| images.iter().any(|image| !world.fleet().has_image(node, image));
-        // A node whose pod has its images pulls for no update, whatever the template needs by now; nor one whose image is refused.
+        let next = self.daemon_set.as_ref().map(|fact| fact.template.images()).unwrap_or_default();
+        // A pod that is there needs its own images, whatever the template needs by now.
+        let lacking = |node: &Str| {
+            let pods = world.store().list_in(Kind::Pod, &self.namespace);
+            let mut here = pods.filter(|pod| self.is_ours(pod) && !pod.meta.is_deleting()).filter_map(|pod| pod.pod());
+            let images = here.find(|pod| pod.node.as_ref() == Some(node)).map(|pod| pod.template.images());
+            images.as_ref().unwrap_or(&next).iter().any(|image| !world.fleet().has_image(node, image))
+        };
+        // A node whose pod has its images pulls for no update; nor one whose image is refused.
         let has = |node: &Str| {
             self.pods.values().any(|pod| {
                 pod.fact.node.as_ref() == Some(node) && (pod.images_since.is_some() || pod.failing_since.is_some())
@@ -154,7 +160,9 @@ impl Observer {
         };
         let updating = self.pulling.iter().filter(|node| self.may_run_on(node, at) && lacking(node) && !has(node));
         let ready = |node: &&Str| self.nodes.get(*node).is_some_and(|seen| seen.ready);
-        warm.map(|(_, there)| &there.node).chain(updating.filter(ready)).cloned().collect()
+        // A node that is gone pulls nothing.
+        let warm = warm.map(|(_, there)| &there.node).filter(|node| self.nodes.contains_key(*node));
+        warm.chain(updating.filter(ready)).cloned().collect()
     }
 
     /// The highest limit that pre-warming had of its own lately; 0 where it had none.
