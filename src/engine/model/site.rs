@@ -47,7 +47,7 @@ impl FromStr for SiteLabel {
         let refuse = |why: String| {
             let key = text.split(['=', ' ']).next().unwrap_or_default();
             let hint = if text.contains('=') && label_key(key).is_ok() { key } else { ZONE };
-            format!("site label: {why}: write the key of a label that nodes have, such as `{hint}`")
+            format!("{why}; write the key of a label that nodes have, such as `{hint}`")
         };
         label_key(text).map(Self).map_err(refuse)
     }
@@ -57,7 +57,7 @@ impl TryFrom<Str> for SiteLabel {
     type Error = String;
 
     fn try_from(key: Str) -> Result<Self, String> {
-        key.parse()
+        key.parse().map_err(|why: String| format!("site label: {why}"))
     }
 }
 
@@ -95,8 +95,9 @@ mod tests {
             ("a/b/c", "`a/b/c` is not a label key"),
         ] {
             let why = text.parse::<SiteLabel>().unwrap_err();
-            assert!(why.starts_with("site label: ") && why.contains(hint), "{text}: {why}");
+            assert!(why.contains(hint), "{text}: {why}");
         }
-        assert!(serde_json::from_str::<SiteLabel>("\"no key\"").is_err());
+        let recorded = serde_json::from_str::<SiteLabel>("\"no key\"").unwrap_err().to_string();
+        assert!(recorded.contains("site label: `no key` is not a label key"), "{recorded}");
     }
 }
