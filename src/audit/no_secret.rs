@@ -11,7 +11,7 @@ use crate::engine::model::command::{Command, Early, PrewarmCommand, Step, Takeov
 use crate::engine::model::effect::{EffectError, EffectErrorKind};
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::notice::Notice;
-use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource};
+use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Limit, Tuning};
 use crate::engine::model::template::Template;
@@ -128,6 +128,7 @@ fn following(command: &Command, hidden: &Hidden) -> Option<Command> {
             source: PrewarmSource::Template,
             nodes: PrewarmNodes::All,
             limits: PrewarmLimits::default(),
+            method: PrewarmMethod::StatefulSet,
         }),
         Command::Prewarm(PrewarmCommand::Start { .. }) => Command::Prewarm(PrewarmCommand::Cancel),
         Command::Prewarm(_) => Command::StopDriving,

@@ -29,7 +29,7 @@ use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::person_of;
 use crate::engine::model::presence::Presence;
-use crate::engine::model::prewarm::{PrewarmSource, PrewarmState};
+use crate::engine::model::prewarm::{PrewarmMethod, PrewarmSource, PrewarmState};
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 
 /// How long a one-shot edit may take when nothing else is said.
@@ -89,6 +89,11 @@ impl Task for Prewarming<'_> {
         if prewarm.asked.cancelled.is_some() {
             return vec![format!("its pods are still being deleted: whoever drives next does it, or {cancel}")];
         }
+        if prewarm.asked.method == PrewarmMethod::StatefulSet {
+            return vec![format!(
+                "its StatefulSets go on by themselves; whoever drives deletes them once every node has the images, or {cancel}"
+            )];
+        }
         let goes_on = format!("`rolldeck {} {target}`", prewarm_command(&prewarm.asked, &snapshot.revisions));
         if let DriverView::Other { holder, .. } = &snapshot.driver {
             return vec![format!("{holder} drives and carries it out; {cancel} ends it")];
@@ -121,7 +126,12 @@ impl Prewarming<'_> {
             None if images.is_empty() => PrewarmSource::Template,
             None => PrewarmSource::Images(by_container(images)),
         };
-        Ok(PrewarmCommand::Start { source, nodes: self.args.nodes(), limits: self.args.limits() })
+        Ok(PrewarmCommand::Start {
+            source,
+            nodes: self.args.nodes(),
+            limits: self.args.limits(),
+            method: self.args.method(),
+        })
     }
 }
 
@@ -129,11 +139,15 @@ impl Prewarming<'_> {
 async fn follow(foreground: &mut Foreground<'_>, rollout: &Rollout, asked: &PrewarmCommand) -> Result<Exit, CliError> {
     let mut snapshots = rollout.snapshots.clone();
     let mut vacant_since = None;
+    let mut arrived = false;
     loop {
         foreground.room().await;
         let snapshot = snapshots.borrow_and_update().clone();
         foreground.tell(&snapshot)?;
+        arrived |= snapshot.prewarm.as_ref().is_some_and(|prewarm| prewarm.error.is_none() && prewarm.has_all());
         match course(&snapshot, asked) {
+            // What StatefulSets brought to every node ends by itself.
+            Course::Replaced(_) if arrived && snapshot.prewarm.is_none() => return Ok(Exit::Done),
             Course::GoesOn => {}
             Course::Over(end) => {
                 if let (Ok(Exit::Halted), Some(failures)) = (&end, failures(&snapshot)) {
@@ -180,6 +194,9 @@ fn failures(snapshot: &Snapshot) -> Option<String> {
     let prewarm = snapshot.prewarm.as_ref()?;
     let failed = |node: &&NodeView| matches!(node.prewarm, Some(PrewarmState::Failed { .. }));
     let failed: Vec<&NodeView> = snapshot.nodes.iter().filter(failed).collect();
+    if failed.is_empty() {
+        return None;
+    }
     let again = format!(
         "rolldeck {} -n {} ds/{}",
         prewarm_command(&prewarm.asked, &snapshot.revisions),
@@ -209,7 +226,9 @@ fn course(snapshot: &Snapshot, command: &PrewarmCommand) -> Course {
     };
     let asked = &prewarm.asked;
     let same = match command {
-        PrewarmCommand::Start { source, nodes, limits: _ } => (&asked.source, &asked.nodes) == (source, nodes),
+        PrewarmCommand::Start { source, nodes, limits: _, method } => {
+            (&asked.source, &asked.nodes, &asked.method) == (source, nodes, method)
+        }
         _ => asked.cancelled.is_some(),
     };
     if !same {
@@ -218,6 +237,9 @@ fn course(snapshot: &Snapshot, command: &PrewarmCommand) -> Course {
     match &prewarm.error {
         Some(why) => Course::Over(Err(CliError::failed(format!("it cannot be pre-warmed: {why}")))),
         None if asked.cancelled.is_some() || !prewarm.is_done() => Course::GoesOn,
+        // What they leave is cleaned up first.
+        None if asked.method == PrewarmMethod::StatefulSet && prewarm.has_all() => Course::GoesOn,
+        None if !prewarm.stuck.is_empty() => Course::Over(Ok(Exit::Halted)),
         None if prewarm.counts.failed > 0 => Course::Over(Ok(Exit::Halted)),
         None => Course::Over(Ok(Exit::Done)),
     }

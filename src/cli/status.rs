@@ -231,7 +231,11 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
         if !estimates.is_empty() {
             say("", format!("estimate: {}", estimates.join(", ")));
         }
-        not_arrived(snapshot).into_iter().chain(prewarm.refused()).for_each(|line| say("", line));
+        not_arrived(snapshot)
+            .into_iter()
+            .chain(prewarm.refused())
+            .chain(prewarm.stuck_in_words())
+            .for_each(|line| say("", line));
     }
     say("view", snapshot.freshness().to_string());
     if snapshot.distance.round_trip.is_some() {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::engine::model::driver::DriverView;
-use crate::engine::model::prewarm::{Prewarm, PrewarmLimits, PrewarmNodes, PrewarmSource};
+use crate::engine::model::prewarm::{Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use crate::engine::report::guidance::Remedy;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
 
@@ -81,12 +81,15 @@ fn prewarming(context: &str, snapshot: &Snapshot) -> Option<SuggestedCommand> {
     let prewarm = snapshot.prewarm.as_ref().filter(|prewarm| prewarm.asked.cancelled.is_none())?;
     let nobody = matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. });
     let missing = prewarm.counts.present < prewarm.counts.nodes;
+    let goes_on = prewarm.asked.method == PrewarmMethod::StatefulSet && prewarm.error.is_none();
     let (remedy, command, text) = if prewarm.error.is_some() {
         ("prewarmCancel", "prewarm --cancel".to_owned(), "deletes the pods that were made for it")
     } else if prewarm.asked.paused.is_some() {
         ("prewarmResume", "prewarm --resume".to_owned(), "goes on pre-warming")
-    } else if nobody && missing {
+    } else if nobody && missing && !goes_on {
         ("prewarm", prewarm_command(&prewarm.asked, &snapshot.revisions), "carries pre-warming on")
+    } else if nobody && goes_on && prewarm.has_all() {
+        ("prewarmCancel", "prewarm --cancel".to_owned(), "deletes its StatefulSets, which have nothing left to do")
     } else if prewarm.counts.failed > prewarm.counts.retrying {
         ("prewarmRetry", "prewarm --retry".to_owned(), "pulls again what failed")
     } else {
@@ -120,6 +123,9 @@ pub(crate) fn prewarm_command(asked: &Prewarm, revisions: &[RevisionView]) -> St
     }
     words.extend(site_label.iter().map(|label| format!("--site-label {label}")));
     words.extend((!pace.is_fixed()).then(|| format!("--pace {pace}")));
+    if asked.method == PrewarmMethod::StatefulSet {
+        words.push("--method statefulset".to_owned());
+    }
     words.join(" ")
 }
 

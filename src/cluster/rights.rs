@@ -67,6 +67,9 @@ fn attributes(right: Right, workload: &dyn Workload, namespace: &str, name: &str
         Right::CreateLease => ("create", LEASES, "leases", None),
         Right::UpdateLease => ("update", LEASES, "leases", Some(lease_name(name))),
         Right::CreatePods => ("create", "", "pods", None),
+        Right::ListStatefulSets => ("list", "apps", "statefulsets", None),
+        Right::CreateStatefulSets => ("create", "apps", "statefulsets", None),
+        Right::DeleteStatefulSets => ("delete", "apps", "statefulsets", None),
         Right::CreateEvent => ("create", "", "events", None),
     };
     let mut attributes = json!({"namespace": namespace, "verb": verb, "group": group, "resource": resource});

@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 mod tests;
+mod warm_sets;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 
+use self::warm_sets::WarmSetWriter;
 use super::failure::Failure;
 use super::http::{Call, Http, with_query};
 use super::last_seen::LastSeen;
@@ -86,6 +88,11 @@ impl Writer {
                 self.create_warm_pod((name, node), pod, *not_after).await
             }
             Effect::DeleteWarmPod { name, uid, node } => self.delete_warm_pod(name, uid, node).await,
+            Effect::ListWarmSets => Executed::only(self.warm_sets().list().await),
+            Effect::CreateWarmSet { name, set, not_after } => {
+                Executed::only(self.warm_sets().create(name, set, *not_after).await)
+            }
+            Effect::DeleteWarmSet { name, uid } => Executed::only(self.warm_sets().delete(name, uid).await),
             Effect::PatchDaemonSet { resource_version, patch } => self.patch_daemonset(resource_version, patch).await,
             Effect::WriteLease { resource_version: None, lease } => self.create_lease(lease).await,
             Effect::WriteLease { resource_version: Some(version), lease } => self.replace_lease(version, lease).await,
@@ -303,6 +310,10 @@ impl Writer {
         Ok(fact)
     }
 
+    fn warm_sets(&self) -> WarmSetWriter<'_> {
+        WarmSetWriter { writer: self, path: format!("/apis/apps/v1/namespaces/{}/statefulsets", self.namespace) }
+    }
+
     /// The uid of the DaemonSet, which owns the Lease.
     async fn owner(&self) -> Result<Str, Failure> {
         let known = self.shared.daemonset.borrow().as_ref().map(|daemonset| daemonset.uid.clone());
@@ -360,7 +371,7 @@ fn read(body: &[u8]) -> Result<Value, Failure> {
     serde_json::from_slice(body).map_err(|error| Failure::Malformed(format!("the answer cannot be read: {error}")))
 }
 
-fn error(what: &str, failure: &Failure) -> EffectError {
+pub(super) fn error(what: &str, failure: &Failure) -> EffectError {
     EffectError { kind: failure.kind(), message: format!("{what}: {failure}").into() }
 }
 

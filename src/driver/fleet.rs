@@ -259,7 +259,7 @@ mod agreement;
 mod tests {
     use super::*;
     use crate::engine::model::facts::DaemonSetCounters;
-    use crate::engine::model::prewarm::{Prewarm, PrewarmLimits, PrewarmNodes, PrewarmSource};
+    use crate::engine::model::prewarm::{Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
     use crate::engine::model::record::{By, Halt, Paused};
 
     fn daemonset(updated: u32, available: u32) -> PartialDaemonSet {
@@ -330,6 +330,8 @@ mod tests {
             source: PrewarmSource::Template,
             nodes: PrewarmNodes::All,
             limits: PrewarmLimits::default(),
+            method: PrewarmMethod::Pods,
+            stateful_sets: false,
             paused: None,
             cancelled: None,
             retried: None,

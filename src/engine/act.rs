@@ -20,3 +20,4 @@ mod send;
 mod settle;
 pub(super) mod stopped;
 pub(super) mod strategy_drift;
+mod warm_sets;

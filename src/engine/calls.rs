@@ -271,6 +271,7 @@ impl Engine {
             .chain(refusals.changes_at(*now))
             .chain(sending.changes_at())
             .chain(warming.writes.changes_at())
+            .chain(warming.sets.changes_at())
             .filter(|at| at > now)
             .min()
     }

@@ -3,6 +3,7 @@
 
 mod console;
 pub(crate) mod far;
+mod warm_sets;
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -10,11 +11,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 pub(crate) use self::console::FakeConsole;
+use self::warm_sets::FakeSet;
 use super::model::Str;
 use super::model::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome};
 use super::model::event::Event;
 use super::model::facts::*;
-use super::model::prewarm::{PREWARM, PREWARM_IMAGES};
+use super::model::prewarm::{PREWARM, PREWARM_IMAGES, PREWARM_SET};
 use super::model::record::{CHANGE, ORIGINAL_STRATEGY, RECORD_LIMIT};
 use super::model::template::{ContainerRole, TaintEffect, Template};
 use super::model::time::Timestamp;
@@ -50,6 +52,13 @@ pub(crate) struct FakeCluster {
     pub(crate) sent: Vec<&'static str>,
     /// Pods made for pre-warming, by uid.
     pub(crate) warm: BTreeMap<Str, WarmPodFact>,
+    /// StatefulSets for pre-warming, by name.
+    pub(crate) sets: BTreeMap<Str, FakeSet>,
+    /// StatefulSets for pre-warming are refused with these words.
+    pub(crate) refuses_sets: Option<Str>,
+    /// How many StatefulSets were made in all, and how often they were listed.
+    pub(crate) sets_made: usize,
+    pub(crate) sets_listed: usize,
     /// Pods for pre-warming are refused with these words.
     pub(crate) refuses_warm: Option<Str>,
     /// How many pods for pre-warming were made in all.
@@ -100,6 +109,10 @@ impl FakeCluster {
             events: Vec::new(),
             sent: Vec::new(),
             warm: BTreeMap::new(),
+            sets: BTreeMap::new(),
+            refuses_sets: None,
+            sets_made: 0,
+            sets_listed: 0,
             refuses_warm: None,
             warm_made: 0,
             holds_images: true,
@@ -406,6 +419,9 @@ impl FakeCluster {
             Effect::DeletePod { .. } => "DELETE pods",
             Effect::CreateWarmPod { .. } => "POST pre-warm pods",
             Effect::DeleteWarmPod { .. } => "DELETE pre-warm pods",
+            Effect::ListWarmSets => "GET statefulsets",
+            Effect::CreateWarmSet { .. } => "POST statefulsets",
+            Effect::DeleteWarmSet { .. } => "DELETE statefulsets",
             Effect::PatchDaemonSet { .. } => "PATCH daemonsets",
             Effect::WriteLease { resource_version: None, .. } => "POST leases",
             Effect::WriteLease { .. } => "PUT leases",
@@ -437,7 +453,7 @@ impl FakeCluster {
                 if self.warm.values().any(|warm| warm.pod.name == name) {
                     return refuse(EffectErrorKind::Conflict);
                 }
-                Ok(Done::WarmPodCreated(Box::new(self.make_warm_pod(name, node, &pod))))
+                Ok(Done::WarmPodCreated(Box::new(self.make_warm_pod(name, Some(node), &pod))))
             }
             Effect::DeleteWarmPod { uid, .. } => {
                 if self.warm.remove(&uid).is_none() {
@@ -446,6 +462,12 @@ impl FakeCluster {
                 self.log.push(Event::WarmPodGone(uid, None));
                 Ok(Done::WarmPodDeleted)
             }
+            Effect::ListWarmSets => Ok(self.list_sets()),
+            Effect::CreateWarmSet { name, set, not_after } => {
+                assert!(self.now <= not_after, "a StatefulSet was sent too late");
+                self.make_set(name, &set)
+            }
+            Effect::DeleteWarmSet { name, uid } => self.delete_set(&name, &uid),
             Effect::PatchDaemonSet { resource_version, patch } => {
                 if resource_version != self.daemonset.resource_version {
                     return refuse(EffectErrorKind::Conflict);
@@ -498,10 +520,11 @@ impl FakeCluster {
         }
     }
 
-    fn make_warm_pod(&mut self, name: Str, node: Str, pod: &Value) -> WarmPodFact {
+    fn make_warm_pod(&mut self, name: Str, node: Option<Str>, pod: &Value) -> WarmPodFact {
         (self.version, self.serial) = (self.version + 1, self.serial + 1);
         self.warm_made += 1;
-        let label = |key: &str| Str::from(pod["metadata"]["labels"][key].as_str().unwrap());
+        let labels = &pod["metadata"]["labels"];
+        let label = |key: &str| Str::from(labels[key].as_str().unwrap());
         let uid: Str = format!("warm{}", self.serial).into();
         let waiting = ContainerState::Waiting { reason: "ContainerCreating".into(), message: None };
         let containers = pod["spec"]["containers"].as_array().unwrap().iter().map(|container| ContainerFact {
@@ -518,13 +541,14 @@ impl FakeCluster {
             uid: uid.clone(),
             name,
             resource_version: self.version.to_string().into(),
-            node: Some(node),
-            bound: true,
+            bound: node.is_some(),
+            node,
             created_at: self.now,
             containers: containers.collect(),
             ..PodFact::default()
         };
-        let fact = WarmPodFact { pod, daemonset: label(PREWARM), images: label(PREWARM_IMAGES) };
+        let set = labels[PREWARM_SET].as_str().map(Str::from);
+        let fact = WarmPodFact { pod, daemonset: label(PREWARM), images: label(PREWARM_IMAGES), set };
         self.warm.insert(uid, fact.clone());
         self.log.push(Event::WarmPod(Box::new(fact.clone())));
         fact

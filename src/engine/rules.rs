@@ -22,3 +22,4 @@ pub(super) mod strategy_drift;
 pub(super) mod surge;
 pub(super) mod suspects;
 pub mod warm_pod;
+pub mod warm_set;

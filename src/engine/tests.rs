@@ -8,6 +8,7 @@ mod order;
 mod pace;
 mod prewarm;
 mod prewarm_previews;
+mod prewarm_statefulset;
 mod pulls;
 mod quarantine;
 mod record;

@@ -36,7 +36,7 @@ pub(super) mod watch_states;
 pub(crate) use creation::{Creation, IDLE_AFTER};
 pub(crate) use pods::{ObservedAt, PodEntry};
 pub(crate) use pulls::LastPullEvent;
-pub(crate) use warm::{WarmPod, WarmPods, WarmState};
+pub(crate) use warm::{WarmPod, WarmPods, WarmState, cannot_run};
 
 /// How many uids of gone pods are remembered.
 const TOMBSTONES: usize = 4096;

@@ -9,3 +9,4 @@ pub(super) mod refusals;
 pub(super) mod retry;
 pub(super) mod sending;
 pub(super) mod warm;
+pub(super) mod warm_sets;

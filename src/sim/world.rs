@@ -11,7 +11,8 @@
 //! ```
 //!
 //! [`World::advance`] lets time pass; between calls the world stands still, so a caller sees one consistent state. The
-//! order of events at one instant is fixed: faults, kubelets, DaemonSet controller, scheduler, node lifecycle, eviction, collector.
+//! order of events at one instant is fixed: faults, kubelets, DaemonSet and StatefulSet controller, scheduler, node lifecycle,
+//! eviction, collector.
 
 mod admission;
 mod apply;
@@ -42,6 +43,7 @@ use controllers::daemonset::DaemonSets;
 use controllers::eviction::TaintEviction;
 use controllers::lifecycle::NodeLifecycle;
 use controllers::scheduler::Scheduler;
+use controllers::statefulset::StatefulSets;
 use error::ApiError;
 use kind::Kind;
 use kubelet::{Kubelets, PodSeen};
@@ -58,6 +60,7 @@ pub struct World {
     store: Store,
     fleet: Kubelets,
     daemon_sets: DaemonSets,
+    stateful_sets: StatefulSets,
     scheduler: Scheduler,
     lifecycle: NodeLifecycle,
     eviction: TaintEviction,
@@ -73,6 +76,7 @@ enum Actor {
     Faults,
     Fleet,
     DaemonSets,
+    StatefulSets,
     Scheduler,
     Lifecycle,
     Eviction,
@@ -250,6 +254,7 @@ impl World {
             (self.faults.front().map(|(at, _)| *at), Actor::Faults),
             (self.fleet.next_at(), Actor::Fleet),
             (self.daemon_sets.next_at(), Actor::DaemonSets),
+            (self.stateful_sets.next_at(), Actor::StatefulSets),
             (self.scheduler.next_at(), Actor::Scheduler),
             (self.lifecycle.next_at(), Actor::Lifecycle),
             (self.eviction.next_at(), Actor::Eviction),
@@ -270,6 +275,7 @@ impl World {
             }
             Actor::Fleet => self.fleet.advance(now),
             Actor::DaemonSets => self.daemon_sets.run(&mut self.store, now),
+            Actor::StatefulSets => self.stateful_sets.run(&mut self.store, now),
             Actor::Scheduler => self.scheduler.run(&mut self.store, now),
             Actor::Lifecycle => self.lifecycle.run(&mut self.store, now),
             Actor::Eviction => self.eviction.run(&mut self.store, now),
@@ -299,6 +305,7 @@ impl World {
     fn tell(&mut self, change: &StoreChange) {
         let now = self.now;
         self.daemon_sets.observe(change, now);
+        self.stateful_sets.observe(change, now);
         self.scheduler.observe(change, now);
         self.lifecycle.observe(change, now);
         self.eviction.observe(change, now);

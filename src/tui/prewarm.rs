@@ -93,9 +93,11 @@ pub(crate) fn standstill(nodes: &[NodeView]) -> Option<&PrewarmWait> {
             | PrewarmWait::NobodyDrives
             | PrewarmWait::Blind(_) => Some(wait),
             PrewarmWait::Next
+            | PrewarmWait::InLine
             | PrewarmWait::Limit { .. }
             | PrewarmWait::SiteLimit { .. }
             | PrewarmWait::NodeDown
+            | PrewarmWait::Pressure(_)
             | PrewarmWait::Updating => None,
         },
         _ => None,

@@ -1,8 +1,10 @@
 //! Pre-warming as a script meets it: the real program, run against a practice cluster served by another process.
 
+use std::time::{Duration, Instant};
+
 use rustix::process::Signal;
 
-use crate::support::practice::Practice;
+use crate::support::practice::{Practice, SOON};
 use crate::support::program::text;
 
 const DS: &str = "ds/agent";
@@ -117,4 +119,63 @@ fn an_image_that_is_not_there_has_its_own_exit_code() {
     assert!(text(&told).contains("0 of 3 present, 3 failed"), "{}", text(&told));
     let again = "--image agent=registry.example/agent:missing -l canary=true -n edge ds/agent` tries again";
     assert!(text(&told).contains(again), "{}", text(&told));
+}
+
+#[test]
+fn statefulsets_pre_warm_a_fleet_and_are_gone_at_the_end() {
+    let practice = Practice::start();
+    let sets = || practice.stateful_sets();
+    let mut command = practice.start(&[
+        "prewarm",
+        DS,
+        "--image",
+        V2,
+        "--max-pulling",
+        "4",
+        "--method",
+        "statefulset",
+        "--timeout",
+        "120s",
+    ]);
+    command.until("8 of 20 present");
+    assert_eq!(sets().matches("\"podManagementPolicy\":\"OrderedReady\"").count(), 4);
+    assert_eq!(command.end().code(), Some(0), "{}", command.seen());
+    assert!(practice.warm_pods().is_empty() && !sets().contains("-prewarm-"), "{}", sets());
+    assert!(!practice.leases().contains("rolldeck.io/prewarm"), "{}", practice.leases());
+}
+
+#[test]
+fn statefulsets_go_on_when_their_maker_is_killed_and_a_cancellation_leaves_nothing() {
+    let practice = Practice::start();
+    let mut first = practice.start(&["prewarm", DS, "--image", V2, "--method", "statefulset"]);
+    first.until("2 of 20 present");
+    first.signal(Signal::KILL);
+    first.end();
+    let (began, there) = (Instant::now(), practice.warm_pods().len());
+    while practice.warm_pods().len() < there + 4 {
+        assert!(began.elapsed() < SOON, "{:?}", practice.warm_pods());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let status = practice.status(DS).0;
+    assert_eq!(status["prewarm"]["method"], "statefulSet");
+    assert_ne!(status["driver"]["state"], "you", "{status}");
+    let paused = practice.run(&["prewarm", DS, "--pause"]);
+    assert!(text(&paused).contains("a StatefulSet goes on by itself and cannot be paused"), "{}", text(&paused));
+    practice.ok(&["prewarm", DS, "--cancel", "--timeout", "60s"]);
+    assert!(practice.warm_pods().is_empty(), "{:?}", practice.warm_pods());
+    assert!(!practice.stateful_sets().contains("-prewarm-"), "{}", practice.stateful_sets());
+    assert!(!practice.leases().contains("rolldeck.io/prewarm"), "{}", practice.leases());
+}
+
+#[test]
+fn what_statefulsets_will_do_is_said_before() {
+    let practice = Practice::start();
+    let said =
+        practice.ok(&["prewarm", DS, "--image", V2, "--max-pulling", "3", "--method", "statefulset", "--dry-run"]);
+    for words in ["3 StatefulSets pull on up to 20 nodes, 3 at a time", "distroless", "POST one or more"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let by_site =
+        practice.run(&["prewarm", DS, "--image", V2, "--max-pulling-per-site", "1", "--method", "statefulset"]);
+    assert!(text(&by_site).contains("a StatefulSet knows no sites"), "{}", text(&by_site));
 }

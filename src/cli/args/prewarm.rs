@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::values::{ContainerImage, DaemonSetName, duration, pace, pull_limit};
 use crate::engine::model::command::PrewarmCommand;
 use crate::engine::model::labels::Selector;
-use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes};
+use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes};
 use crate::engine::model::settings::{Limit, Pace};
 use crate::engine::model::site::SiteLabel;
 
@@ -47,6 +47,19 @@ pub(crate) struct PrewarmArgs {
     /// `auto`: each site begins with one pull, and has more, up to the limits, as long as its link bears them
     #[arg(long, value_name = "auto|fixed", value_parser = pace, group = "limits")]
     pub(crate) pace: Option<Pace>,
+    /// Who makes the pods. `pods`: whoever drives, in the rollout's order, under its limits, and only while somebody drives.
+    /// `statefulset`: one StatefulSet for each of `--max-pulling` nodes (1 unless given), which goes on with every console
+    /// closed; it keeps no order, knows nothing of updates that pull, of nodes that flap nor of nodes that join, waits for ever
+    /// where a node cannot pull, and does not work for images without `sleep` (distroless)
+    #[arg(
+        long,
+        value_name = "METHOD",
+        value_enum,
+        default_value = "pods",
+        hide_possible_values = true,
+        group = "which"
+    )]
+    pub(crate) method: MethodFlag,
     /// Make no more pods; what is being pulled goes on
     #[arg(long, group = "control")]
     pub(crate) pause: bool,
@@ -70,7 +83,23 @@ pub(crate) struct PrewarmArgs {
     pub(crate) timeout: Option<Duration>,
 }
 
+/// `--method`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum MethodFlag {
+    Pods,
+    #[value(name = "statefulset")]
+    StatefulSet,
+}
+
 impl PrewarmArgs {
+    /// Who makes the pods.
+    pub(crate) fn method(&self) -> PrewarmMethod {
+        match self.method {
+            MethodFlag::Pods => PrewarmMethod::Pods,
+            MethodFlag::StatefulSet => PrewarmMethod::StatefulSet,
+        }
+    }
+
     /// What is to be done about what is being pre-warmed; `None`: begin.
     pub(crate) fn control(&self) -> Option<PrewarmCommand> {
         [

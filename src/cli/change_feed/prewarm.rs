@@ -23,6 +23,15 @@ impl Telling<'_> {
         {
             self.say(Topic::Prewarm(Some(Box::new(prewarm.clone()))), format!("pre-warming: {refused}"));
         }
+        let stuck = |prewarm: Option<&PrewarmView>| -> Vec<String> {
+            prewarm.into_iter().flat_map(PrewarmView::stuck_in_words).collect()
+        };
+        let known = stuck(was);
+        if let Some(prewarm) = is {
+            for words in prewarm.stuck_in_words().filter(|words| !known.contains(words)) {
+                self.say(Topic::Prewarm(Some(Box::new(prewarm.clone()))), format!("pre-warming: {words}"));
+            }
+        }
         match (was, is) {
             (Some(_), None) => self.say(Topic::Prewarm(None), "nothing is being pre-warmed any more".to_owned()),
             (_, Some(is)) if was.map(summary) != Some(summary(is)) => {
@@ -95,6 +104,7 @@ fn summary(prewarm: &PrewarmView) -> impl PartialEq + use<> {
         estimate: _,
         throughput: _,
         refusal: _,
+        stuck: _,
     } = prewarm;
     let stands = (asked.paused.is_some(), asked.cancelled.is_some());
     let wanted = (asked.source.clone(), asked.nodes.clone(), asked.by.by.clone());

@@ -4,7 +4,9 @@ use serde::Serialize;
 
 use crate::engine::model::Str;
 use crate::engine::model::estimate::TimeRange;
-use crate::engine::model::prewarm::{Prewarm, PrewarmCounts, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmView};
+use crate::engine::model::prewarm::{
+    Prewarm, PrewarmCounts, PrewarmMethod, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmView, StuckSet,
+};
 use crate::engine::model::record::By;
 use crate::engine::model::settings::{Limit, Pace};
 use crate::engine::model::site::SiteLabel;
@@ -22,6 +24,7 @@ pub(crate) struct PrewarmJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     site_label: Option<&'a SiteLabel>,
     pace: Pace,
+    method: PrewarmMethod,
     by: &'a By,
     #[serde(skip_serializing_if = "Option::is_none")]
     paused: Option<&'a By>,
@@ -47,8 +50,23 @@ pub(crate) struct PrewarmJson<'a> {
     /// On which node the API server last refused a pod, and what it said.
     #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<Refusal<'a>>,
+    /// The StatefulSets that do not come to their next node.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stuck: Vec<Stuck<'a>>,
     /// Whether nothing more will happen by itself.
     done: bool,
+}
+
+/// A StatefulSet that waits for this pod, or is let make none; `text` says why, and what can be done.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Stuck<'a> {
+    stateful_set: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pod: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<&'a str>,
+    text: String,
 }
 
 #[derive(Serialize)]
@@ -73,7 +91,7 @@ struct Site<'a> {
 
 impl<'a> PrewarmJson<'a> {
     pub(crate) fn new(prewarm: &'a PrewarmView) -> Self {
-        let PrewarmView { asked, images, error, counts, limit, pulling, sites, estimate, throughput, refusal } =
+        let PrewarmView { asked, images, error, counts, limit, pulling, sites, estimate, throughput, refusal, stuck } =
             prewarm;
         // Its DaemonSet is known, the identifiers of writes are ours, and the driver of the rollout is told beside it.
         let Prewarm {
@@ -81,6 +99,8 @@ impl<'a> PrewarmJson<'a> {
             source,
             nodes,
             limits,
+            method,
+            stateful_sets: _,
             paused,
             cancelled,
             retried,
@@ -96,6 +116,7 @@ impl<'a> PrewarmJson<'a> {
             max_pulling_per_site: limits.max_pulling_per_site,
             site_label: limits.site_label.as_ref(),
             pace: limits.pace,
+            method: *method,
             by,
             paused: paused.as_ref(),
             cancelled: cancelled.as_ref(),
@@ -109,8 +130,16 @@ impl<'a> PrewarmJson<'a> {
             estimate: *estimate,
             bytes_per_second: *throughput,
             refusal: refusal.as_ref().map(|(node, message)| Refusal { node, message }),
+            stuck: stuck.iter().zip(prewarm.stuck_in_words()).map(Stuck::new).collect(),
             done: prewarm.is_done(),
         }
+    }
+}
+
+impl<'a> Stuck<'a> {
+    fn new((stuck, text): (&'a StuckSet, String)) -> Self {
+        let StuckSet { name, pod, node, why: _ } = stuck;
+        Self { stateful_set: name, pod: pod.as_deref(), node: node.as_deref(), text }
     }
 }
 

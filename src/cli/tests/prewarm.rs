@@ -11,8 +11,8 @@ use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::prewarm::{
-    Prewarm, PrewarmCounts, PrewarmLimits, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState, PrewarmView,
-    PrewarmWait,
+    Prewarm, PrewarmCounts, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState,
+    PrewarmView, PrewarmWait,
 };
 use crate::engine::model::record::By;
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
@@ -33,6 +33,8 @@ fn asked() -> Prewarm {
         source: images(),
         nodes: PrewarmNodes::All,
         limits: PrewarmLimits { max_pulling: "2".parse().unwrap(), ..PrewarmLimits::default() },
+        method: PrewarmMethod::Pods,
+        stateful_sets: false,
         paused: None,
         cancelled: None,
         retried: None,
@@ -75,6 +77,7 @@ fn warm(states: [PrewarmState; 3], asked: Prewarm) -> Snapshot {
         estimate: None,
         throughput: None,
         refusal: None,
+        stuck: Vec::new(),
     };
     Snapshot { driver: DriverView::You { renewed_at: at(600) }, prewarm: Some(prewarm), nodes: nodes.into(), ..idle() }
 }
@@ -111,7 +114,8 @@ async fn it_drives_until_every_node_has_the_images() {
     assert_eq!(told.code, 0, "{}", told.error);
     assert_snapshot!(told.text);
     let limits = asked().limits;
-    let start = PrewarmCommand::Start { source: images(), nodes: PrewarmNodes::All, limits };
+    let start =
+        PrewarmCommand::Start { source: images(), nodes: PrewarmNodes::All, limits, method: PrewarmMethod::Pods };
     assert_eq!(script.asked(), [Command::Prewarm(start), Command::StopDriving]);
 }
 

@@ -57,6 +57,9 @@ struct PodLabels<'a> {
     /// [`crate::engine::model::prewarm::PREWARM_IMAGES`].
     #[serde(borrow, rename = "rolldeck.io/prewarm-images")]
     prewarm_images: Option<Text<'a>>,
+    /// [`crate::engine::model::prewarm::PREWARM_SET`].
+    #[serde(borrow, rename = "rolldeck.io/prewarm-set")]
+    prewarm_set: Option<Text<'a>>,
 }
 
 #[derive(Deserialize, Default, Debug)]
@@ -204,7 +207,7 @@ impl PodWire<'_> {
     pub(crate) fn warm_fact(&self, interner: &mut Interner) -> Option<WarmPodFact> {
         let labels = self.metadata.labels.as_ref()?;
         let (daemonset, images) = (interner.option(&labels.prewarm)?, interner.option(&labels.prewarm_images)?);
-        Some(WarmPodFact { pod: self.fact(interner), daemonset, images })
+        Some(WarmPodFact { pod: self.fact(interner), daemonset, images, set: interner.option(&labels.prewarm_set) })
     }
 
     pub(crate) fn fact(&self, interner: &mut Interner) -> PodFact {
@@ -256,7 +259,15 @@ impl Spec<'_> {
             return Some(bound);
         }
         let terms = self.affinity.as_ref()?.node_affinity.as_ref()?.required.as_ref()?.node_selector_terms.as_ref()?;
-        terms.iter().flat_map(|term| term.match_fields.iter().flatten()).find_map(|field| {
+        let first = terms.first()?.node()?;
+        terms.iter().all(|term| term.node() == Some(first)).then_some(first)
+    }
+}
+
+impl Term<'_> {
+    /// The one node that it names.
+    fn node(&self) -> Option<&str> {
+        self.match_fields.iter().flatten().find_map(|field| {
             let names_it = text(&field.key) == "metadata.name" && text(&field.operator) == "In";
             match field.values.as_deref() {
                 Some([only]) if names_it => Some(&**only),
@@ -372,6 +383,17 @@ mod tests {
             {"key":"metadata.name","operator":"In","values":["a","b"]}]}]}}}}}"#,
         );
         assert_eq!(pod.node, None);
+        let term = |node: &str| {
+            format!(r#"{{"matchFields":[{{"key":"metadata.name","operator":"In","values":["{node}"]}}]}}"#)
+        };
+        let of = |terms: &str| {
+            read(&format!(
+                r#"{{"metadata":{{"name":"p"}},"spec":{{"affinity":{{"nodeAffinity":{{
+                "requiredDuringSchedulingIgnoredDuringExecution":{{"nodeSelectorTerms":[{terms}]}}}}}}}}}}"#
+            ))
+        };
+        assert_eq!(of(&format!("{},{}", term("a"), term("b"))).node, None, "terms are alternatives");
+        assert_eq!(of(&format!("{},{}", term("a"), term("a"))).node.as_deref(), Some("a"));
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::engine::model::facts::NodeFact;
 use crate::engine::model::labels::Labels;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::clock_skew;
+use crate::engine::rules::warm_set::set_names_begin;
 
 /// The pods under the DaemonSet's selector.
 #[derive(Default)]
@@ -209,8 +210,8 @@ pub(crate) struct ClusterEvents {
 pub(crate) enum EventsAbout {
     /// Pods whose name begins like this. The server cannot select by prefix, so it is done here, before anything is kept.
     PodsOf {
-        /// `<daemonset>-`.
-        prefix: String,
+        /// `<daemonset>-`, and how the names of StatefulSets for its pre-warming begin.
+        prefixes: [String; 2],
     },
     /// The DaemonSet. The health of this watch is not sent: it comes and goes with that of the pods' Events.
     TheDaemonSet,
@@ -218,7 +219,8 @@ pub(crate) enum EventsAbout {
 
 impl ClusterEvents {
     pub(crate) fn of_pods(daemonset: &str) -> Self {
-        Self { about: EventsAbout::PodsOf { prefix: format!("{daemonset}-") }, interner: Interner::default() }
+        let prefixes = [format!("{daemonset}-"), set_names_begin(daemonset)];
+        Self { about: EventsAbout::PodsOf { prefixes }, interner: Interner::default() }
     }
 
     pub(crate) fn of_daemonset() -> Self {
@@ -240,7 +242,10 @@ impl Subject for ClusterEvents {
 
     fn applied(&mut self, wire: EventWire<'_>) -> Result<Option<Event>, String> {
         let ours = match &self.about {
-            EventsAbout::PodsOf { prefix } => text(&wire.involved_object.name).starts_with(prefix),
+            EventsAbout::PodsOf { prefixes } => {
+                let name = text(&wire.involved_object.name);
+                prefixes.iter().any(|prefix| name.starts_with(prefix))
+            }
             EventsAbout::TheDaemonSet => true,
         };
         Ok(ours.then(|| Event::Cluster(Box::new(wire.fact(&mut self.interner)))))

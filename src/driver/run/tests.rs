@@ -145,6 +145,8 @@ fn obedient(effect: &Effect) -> Executed {
     only(Ok(match effect {
         Effect::DeletePod { .. } => Done::PodDeleted,
         Effect::CreateWarmPod { .. } | Effect::DeleteWarmPod { .. } => Done::WarmPodDeleted,
+        Effect::ListWarmSets => Done::WarmSets(Vec::new()),
+        Effect::CreateWarmSet { .. } | Effect::DeleteWarmSet { .. } => Done::WarmSetDeleted,
         Effect::PatchDaemonSet { patch, .. } => {
             let mut fact = DaemonSetFact { resource_version: "2".into(), ..daemonset() };
             if let DaemonSetPatch::Adopt { original } = patch {

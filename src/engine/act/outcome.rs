@@ -42,6 +42,9 @@ impl Engine {
             }
             Some(Sent::CreateWarm { node, pod }) => self.warm_pod_outcome(&node, &pod, outcome, now),
             Some(Sent::DeleteWarm { uid, .. }) => self.warm_deletion_outcome(&uid, &outcome, now),
+            Some(Sent::ListSets) => self.warm_sets_outcome(outcome, now),
+            Some(Sent::CreateSet { name }) => self.warm_set_outcome(&name, outcome, now),
+            Some(Sent::DeleteSet { name, uid }) => self.warm_set_deletion_outcome((&name, &uid), &outcome, now),
             Some(Sent::DaemonSet) => self.patch_outcome(id, outcome, now),
             Some(Sent::Lease) => self.lease_outcome(id, outcome, now),
             None => {}

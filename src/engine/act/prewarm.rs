@@ -24,7 +24,7 @@ use crate::engine::model::config::Role;
 use crate::engine::model::effect::{Done, Effect, EffectError, EffectErrorKind, EffectId, Outcome};
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::node::NodeIx;
-use crate::engine::model::prewarm::{Prewarm, PrewarmLimits, PrewarmNodes, PrewarmSource, PrewarmState};
+use crate::engine::model::prewarm::{Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState};
 use crate::engine::model::record::{By, Direction, OURSELVES};
 use crate::engine::model::rollout_event::EventOutcome;
 use crate::engine::model::time::Timestamp;
@@ -52,10 +52,11 @@ impl Engine {
             let by = By { by: OURSELVES.into(), at: now };
             self.edit(None, Edit::Prewarm(PrewarmEdit::Cancel(by)));
         }
+        self.end_with_the_last_node(&asked, now);
         let saved = self.lock.prewarm().is_some_and(|saved| saved.cancelled.is_some());
         let live = self.health(Watched::WarmPods) == WatchHealth::Live;
         let idle = self.warming.writes.creating().next().is_none() && !self.effects.has_warm();
-        if saved && live && idle && self.view.warm.is_empty() {
+        if saved && live && idle && self.view.warm.is_empty() && self.has_no_sets(&asked) {
             self.edit(None, Edit::Prewarm(PrewarmEdit::End));
             if !self.is_recorded() {
                 self.lock.want = Want::No;
@@ -76,6 +77,8 @@ impl Engine {
             source: PrewarmSource::Template,
             nodes: PrewarmNodes::NextStep,
             limits: PrewarmLimits::default(),
+            method: PrewarmMethod::Pods,
+            stateful_sets: false,
             paused: None,
             cancelled: None,
             retried: None,
@@ -90,13 +93,18 @@ impl Engine {
     pub(super) fn prewarm(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
         self.note_arrivals(now);
         self.note_retry();
-        let Some(not_after) = self.lock.may_act_until().filter(|_| self.may_prewarm(now)) else { return Vec::new() };
+        let Some(not_after) = self.lock.may_act_until().filter(|_| self.may_prewarm(now)) else {
+            // Whoever drives meanwhile may make and delete some.
+            self.warming.sets.forget();
+            return Vec::new();
+        };
         // What was asked for must be in the cluster, limits included: another driver would not know of it.
         if !self.edits.is_empty() {
             return Vec::new();
         }
         let mut effects = self.delete_warm_pods(now);
         effects.extend(self.make_warm_pods(not_after, now));
+        effects.extend(self.prewarm_by_sets(not_after, now));
         effects
     }
 
@@ -114,7 +122,9 @@ impl Engine {
     fn note_retry(&mut self) {
         let asked = self.lock.prewarm().map(|saved| (saved.by.clone(), saved.retried.clone()));
         let failed = self.view.warm.iter().filter(|warm| warm.failing.is_some()).map(|warm| warm.fact.pod.uid.clone());
-        self.warming.writes.follow_request(asked, failed);
+        if self.warming.writes.follow_request(asked, failed) {
+            self.warming.sets.try_now();
+        }
         let Some(job) = &self.warming.job else { return };
         let present = job.states.iter().enumerate().filter(|(_, state)| **state == Some(PrewarmState::Present));
         let present: Vec<NodeIx> = present.map(|(node, _)| node).collect();
@@ -180,21 +190,26 @@ impl Engine {
         let mut failed = Vec::new();
         for warm in self.view.warm.iter() {
             let pod = &warm.fact.pod;
-            let Some(node) = pod.node.clone() else { continue };
             if pod.deletion_at.is_some() || self.warming.writes.is_deleting(&pod.uid) {
                 continue;
             }
+            let renewed = self.warming.writes.is_renewed(&pod.uid);
+            if !renewed && self.is_of_a_set(warm) {
+                continue;
+            }
+            let Some(node) = place_of(warm) else { continue };
             let failing = self.failed_in_vain(warm);
             if let Some(cause) = failing {
                 failed.push((node.clone(), cause));
-            } else if !self.warming.writes.is_renewed(&pod.uid) && !self.is_not_needed(warm, &node, asked.as_ref()) {
+            } else if !renewed && !self.is_not_needed(warm, &node, asked.as_ref()) {
                 continue;
             }
             doomed.push((node, pod.name.clone(), pod.uid.clone()));
         }
-        for stray in self.view.warm.strays().map(|warm| &warm.fact.pod) {
+        for warm in self.view.warm.strays().filter(|warm| !self.is_of_a_set(warm)) {
+            let stray = &warm.fact.pod;
             let going = stray.deletion_at.is_some() || self.warming.writes.is_deleting(&stray.uid);
-            if let Some(node) = stray.node.clone().filter(|_| !going) {
+            if let Some(node) = place_of(warm).filter(|_| !going) {
                 doomed.push((node, stray.name.clone(), stray.uid.clone()));
             }
         }
@@ -258,4 +273,9 @@ impl Engine {
             self.view.observe(Event::WarmPodGone(uid.clone(), None), now);
         }
     }
+}
+
+/// Where a pod is, for the log. A pod that a StatefulSet left behind may have no node yet.
+fn place_of(warm: &WarmPod) -> Option<Str> {
+    warm.fact.pod.node.clone().or_else(|| warm.fact.set.is_some().then(|| "no node".into()))
 }

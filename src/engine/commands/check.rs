@@ -1,9 +1,10 @@
 //! What every command needs before it is resolved: something to judge by, and the rights for what it writes.
 
 use crate::engine::machine::Engine;
-use crate::engine::model::command::{Command, Refusal};
+use crate::engine::model::command::{Command, PrewarmCommand, Refusal};
 use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
 use crate::engine::model::presence::Presence;
+use crate::engine::model::prewarm::PrewarmMethod;
 use crate::engine::model::settings::Tuning;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::commands::Writes;
@@ -51,7 +52,12 @@ impl Engine {
             _ if brakes => &[Right::PatchDaemonSet],
             Writes::Nothing => &[],
             Writes::Record => &[lease],
-            Writes::Prewarm => &[lease, Right::CreatePods, Right::DeletePods],
+            Writes::Prewarm => match command {
+                Command::Prewarm(PrewarmCommand::Start { method: PrewarmMethod::StatefulSet, .. }) => {
+                    &[lease, Right::ListStatefulSets, Right::CreateStatefulSets, Right::DeleteStatefulSets]
+                }
+                _ => &[lease, Right::CreatePods, Right::DeletePods],
+            },
             Writes::OnDelete | Writes::Template | Writes::OriginalStrategy => &[lease, Right::PatchDaemonSet],
             Writes::WholeRollout => &[Right::UpdateLease, Right::PatchDaemonSet, Right::DeletePods],
         };

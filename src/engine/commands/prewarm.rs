@@ -15,8 +15,10 @@ use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
 use crate::engine::model::prewarm::{
-    PREWARM_LIMIT, Prewarm, PrewarmLimits, PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait,
+    PREWARM_LIMIT, PREWARM_SET_NODES, Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState,
+    PrewarmWait,
 };
+use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::By;
 use crate::engine::model::site::SiteLabel;
 use crate::engine::model::time::Timestamp;
@@ -36,12 +38,13 @@ impl Engine {
             _ => {}
         }
         let (edit, says, drive) = match asked {
-            PrewarmCommand::Start { source, nodes, limits } => {
+            PrewarmCommand::Start { source, nodes, limits, method } => {
                 let template = self.template_to_prewarm(source).map_err(|why| Refusal::Invalid(why.to_string()))?;
                 let count = template.images().len();
                 let says = format!("pre-warming {count} image{}", if count == 1 { "" } else { "s" });
                 self.check_prewarm_nodes(nodes)?;
                 self.check_site_label(limits)?;
+                self.check_prewarm_method(*method, nodes, limits)?;
                 let daemonset =
                     self.view.daemonset.as_ref().ok_or_else(|| Refusal::NotLoaded("no DaemonSet".into()))?;
                 let prewarm = Prewarm {
@@ -49,6 +52,8 @@ impl Engine {
                     source: source.clone(),
                     nodes: nodes.clone(),
                     limits: limits.clone(),
+                    method: *method,
+                    stateful_sets: *method == PrewarmMethod::StatefulSet,
                     paused: None,
                     cancelled: None,
                     retried: None,
@@ -64,6 +69,11 @@ impl Engine {
                     )));
                 }
                 (PrewarmEdit::Start(Box::new(prewarm)), says, true)
+            }
+            PrewarmCommand::Pause | PrewarmCommand::Resume if self.warms_by_sets() => {
+                let why = "a StatefulSet goes on by itself and cannot be paused: cancel it, what was pulled stays, or begin \
+                           again with --method pods";
+                return Err(Refusal::NotNow(why.into()));
             }
             PrewarmCommand::Pause => {
                 (PrewarmEdit::Pause(by), "pre-warming is paused: no more pods are made".to_owned(), false)
@@ -114,6 +124,35 @@ impl Engine {
         }
     }
 
+    /// Whether what is being pre-warmed is by StatefulSets.
+    fn warms_by_sets(&self) -> bool {
+        self.recorded_prewarm().is_some_and(|asked| asked.method == PrewarmMethod::StatefulSet)
+    }
+
+    fn check_prewarm_method(
+        &self,
+        method: PrewarmMethod,
+        nodes: &PrewarmNodes,
+        limits: &PrewarmLimits,
+    ) -> Result<(), Refusal> {
+        if method == PrewarmMethod::Pods {
+            return Ok(());
+        }
+        if !limits.max_pulling_per_site.is_default() {
+            let why = "a StatefulSet knows no sites: --max-pulling-per-site needs --method pods";
+            return Err(Refusal::Invalid(why.into()));
+        }
+        let meant = self.assessment.rows().filter(|row| self.is_meant(row, nodes)).count();
+        if meant > PREWARM_SET_NODES {
+            let why = format!(
+                "{meant} nodes are more than the pods of StatefulSets can name, {PREWARM_SET_NODES}: fewer with a selector, \
+                 or --method pods"
+            );
+            return Err(Refusal::Invalid(why));
+        }
+        Ok(())
+    }
+
     fn check_prewarm_nodes(&self, nodes: &PrewarmNodes) -> Result<(), Refusal> {
         let fleet = || self.assessment.rows().filter(|row| row.in_fleet).map(|row| &self.view.nodes[row.node]);
         match nodes {
@@ -130,7 +169,7 @@ impl Engine {
 
     pub(super) fn prewarming_in_words(&self, asked: &PrewarmCommand) -> Vec<String> {
         match asked {
-            PrewarmCommand::Start { source, nodes, limits } => {
+            PrewarmCommand::Start { source, nodes, limits, method } => {
                 let images: Vec<Str> = self.template_to_prewarm(source).map(|it| it.images()).unwrap_or_default();
                 let mut lines: Vec<String> = images.iter().map(|image| format!("pulls {image}")).collect();
                 if let PrewarmSource::Images(_) = source {
@@ -147,11 +186,23 @@ impl Engine {
                 }
                 lines.push(format!("One pod per node, {where_}; no pod of the DaemonSet is replaced."));
                 lines.extend(limits.site_label.as_ref().map(|label| self.sites_in_words(label)));
-                lines.push("Each stays until its node is updated, or pre-warming is cancelled.".into());
+                match method {
+                    PrewarmMethod::Pods => {
+                        lines.push("Each stays until its node is updated, or pre-warming is cancelled.".into());
+                    }
+                    PrewarmMethod::StatefulSet => lines.extend(self.sets_in_words(nodes, limits)),
+                }
                 lines
             }
             PrewarmCommand::Pause => vec!["No more pods are made. What is being pulled goes on.".into()],
             PrewarmCommand::Resume => vec!["Pods are made again, in the order of the rollout.".into()],
+            PrewarmCommand::Retry if self.warms_by_sets() => {
+                vec!["Pods whose pull failed are deleted; their StatefulSet makes them anew, on any of its nodes.".into()]
+            }
+            PrewarmCommand::Cancel if self.warms_by_sets() => vec![
+                "Its StatefulSets are deleted, and their pods. Images that were pulled stay until their kubelet collects them."
+                    .into(),
+            ],
             PrewarmCommand::Retry => vec!["Pods whose pull failed are deleted and made anew.".into()],
             PrewarmCommand::Cancel => {
                 vec!["Its pods are deleted. Images that were pulled stay until their kubelet collects them.".into()]
@@ -175,7 +226,11 @@ impl Engine {
         let template = self.template_to_prewarm(&then.source);
         let job = self.job_of(then, template, limits);
         let renews = matches!(asked, PrewarmCommand::Start { .. } | PrewarmCommand::Retry);
+        let by_sets = job.asked.method == PrewarmMethod::StatefulSet && job.asked.cancelled.is_none();
         let mut calls = Vec::new();
+        if job.asked.stateful_sets && !by_sets {
+            calls.push("DELETE statefulsets that were made for it; their pods go with them".to_owned());
+        }
         if self.health(Watched::WarmPods) != WatchHealth::Live {
             calls
                 .push("DELETE pods that were made for it and are not needed then (they cannot be seen yet)".to_owned());
@@ -188,6 +243,10 @@ impl Engine {
         }
         match self.pods_to_make(&job, renews) {
             0 => {}
+            _ if by_sets => {
+                let words = "GET statefulsets; POST those that are missing; DELETE them once every node has the images";
+                calls.push(words.to_owned());
+            }
             1 => calls.push("POST pods, one on 1 node; DELETE it once its node is updated".to_owned()),
             nodes => {
                 let nodes = counted(nodes);
@@ -205,7 +264,9 @@ impl Engine {
     fn pods_to_delete(&self, job: &Job, renews: bool) -> usize {
         let ours = self.view.warm.iter().filter(|warm| {
             let node = warm.fact.pod.node.as_ref();
-            (renews && warm.failing.is_some()) || node.is_some_and(|node| !self.is_needed(warm, node, job))
+            let goes_with_its_set = warm.fact.set.is_some();
+            (renews && warm.failing.is_some())
+                || (!goes_with_its_set && node.is_some_and(|node| !self.is_needed(warm, node, job)))
         });
         let goes_already = |uid: &Str| self.warming.writes.is_deleting(uid);
         ours.chain(self.view.warm.strays())
@@ -225,14 +286,40 @@ impl Engine {
                 PrewarmWait::Next
                 | PrewarmWait::Limit { .. }
                 | PrewarmWait::SiteLimit { .. }
+                | PrewarmWait::InLine
                 | PrewarmWait::NobodyDrives
                 | PrewarmWait::Refused(_)
                 | PrewarmWait::Blind(_) => true,
-                PrewarmWait::Paused | PrewarmWait::Cancelled | PrewarmWait::NodeDown | PrewarmWait::Updating => false,
+                PrewarmWait::Paused
+                | PrewarmWait::Cancelled
+                | PrewarmWait::NodeDown
+                | PrewarmWait::Pressure(_)
+                | PrewarmWait::Updating => false,
             },
             PrewarmState::Failed { again_at, .. } => renews || again_at.is_some(),
             PrewarmState::Queued | PrewarmState::Pulling { .. } | PrewarmState::Present => false,
         };
         job.states.iter().flatten().filter(is_made).count()
+    }
+
+    /// How many StatefulSets there will be, and what they do not do.
+    fn sets_in_words(&self, nodes: &PrewarmNodes, limits: &PrewarmLimits) -> Vec<String> {
+        let takes =
+            self.assessment.rows().filter(|row| self.is_meant(row, nodes) && row.should_run && !row.is_down).count();
+        let most = limits.max_pulling.at().map_or(1, |limit| limit.of(self.assessment.desired, Rounding::Up).max(1));
+        let sets = usize::try_from(most).unwrap_or(usize::MAX).min(takes);
+        let begin = if sets == 1 {
+            format!("1 StatefulSet pulls on up to {takes} nodes, one after the other.")
+        } else {
+            format!("{sets} StatefulSets pull on up to {takes} nodes, {sets} at a time.")
+        };
+        vec![
+            begin,
+            "It goes on while no console is open; whoever drives deletes it once every node has the images.".into(),
+            "It keeps no order, and knows nothing of updates that pull, of nodes that flap, nor of nodes that join."
+                .into(),
+            "A container that cannot run `sleep`, as in distroless images, holds it up: use --method pods for those."
+                .into(),
+        ]
     }
 }

@@ -123,7 +123,9 @@ impl Edit {
         match (edit, prewarm.as_mut()) {
             (PrewarmEdit::Start(asked), _) => {
                 let write_ids = prewarm.as_ref().map(|known| known.write_ids.clone()).unwrap_or_default();
-                *prewarm = Some(Cow::Owned(Prewarm { write_ids, ..(**asked).clone() }));
+                let before = prewarm.as_ref().is_some_and(|known| known.stateful_sets);
+                let stateful_sets = asked.stateful_sets || before;
+                *prewarm = Some(Cow::Owned(Prewarm { write_ids, stateful_sets, ..(**asked).clone() }));
             }
             (PrewarmEdit::End, _) => drop(prewarm.take_if(|known| known.cancelled.is_some())),
             (_, None) => {}

@@ -134,7 +134,7 @@ impl Engine {
         let of_rollout = at(limits.max_pulling_per_site);
         let updates = if self.is_recorded() { limits.max_pulling.min(of_rollout) } else { 0 };
         let warming = self.recorded_prewarm().map_or(0, |asked| {
-            self.prewarm_limit(&asked.limits, limits).min(of_rollout).min(at(asked.limits.max_pulling_per_site))
+            self.prewarm_limit(&asked, limits).min(of_rollout).min(at(asked.limits.max_pulling_per_site))
         });
         updates.max(warming).max(1)
     }

@@ -14,8 +14,8 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::image::normalized;
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::prewarm::{
-    Prewarm, PrewarmCounts, PrewarmLimits, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState, PrewarmView,
-    PrewarmWait,
+    Prewarm, PrewarmCounts, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState,
+    PrewarmView, PrewarmWait, StuckSet, StuckWhy,
 };
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::{By, OURSELVES};
@@ -23,16 +23,21 @@ use crate::engine::model::settings::Limit;
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::warm_pod::images_key;
-use crate::engine::view::{PodIx, WarmPod, WarmState};
+use crate::engine::view::{PodIx, WarmPod, WarmState, cannot_run};
 use crate::engine::writes::warm::WarmWrites;
+use crate::engine::writes::warm_sets::WarmSets;
 
 /// Why nothing is done about pods that nobody asked for.
 const LEFT_OVER: &str = "pods of an earlier pre-warming are left; cancel it to delete them";
+
+/// Reason of a pod that no node takes.
+const UNSCHEDULABLE: &str = "Unschedulable";
 
 /// What is asked for, what is on its way, and what follows from both.
 #[derive(Debug, Default)]
 pub(crate) struct Prewarming {
     pub(crate) writes: WarmWrites,
+    pub(crate) sets: WarmSets,
     /// What is being pre-warmed, as of the last assessment.
     pub(crate) job: Option<Job>,
 }
@@ -49,6 +54,8 @@ pub(crate) struct Job {
     pub(crate) states: Vec<Option<PrewarmState>>,
     /// The nodes on which a pod may be made now, in order.
     pub(crate) next: Vec<NodeIx>,
+    /// The nodes that a StatefulSet has to bring the images to.
+    pub(crate) for_sets: Vec<NodeIx>,
     slots: Slots,
 }
 
@@ -142,6 +149,7 @@ impl Engine {
             slots: self.slots(&asked, limits),
             states: vec![None; self.view.nodes.len()],
             next: Vec::new(),
+            for_sets: Vec::new(),
             asked,
             template,
             key,
@@ -155,6 +163,11 @@ impl Engine {
     /// Whether a pod brings what is asked for: these images, to a node that is meant, and whose own pod does not use them yet.
     pub(crate) fn is_needed(&self, warm: &WarmPod, node: &Str, job: &Job) -> bool {
         if job.asked.cancelled.is_some() || job.template.is_err() || warm.fact.images != job.key {
+            return false;
+        }
+        // A StatefulSet brings the images of nodes to which no other pod has brought them yet.
+        let left_to_a_set = job.asked.method == PrewarmMethod::StatefulSet && warm.fact.set.is_none();
+        if left_to_a_set && self.view.warm_state(warm) != WarmState::Present {
             return false;
         }
         let ix = self.view.node(node);
@@ -174,6 +187,8 @@ impl Engine {
             source: PrewarmSource::Template,
             nodes: PrewarmNodes::All,
             limits: PrewarmLimits::default(),
+            method: PrewarmMethod::Pods,
+            stateful_sets: self.view.warm.has_those_of_sets(),
             paused: None,
             cancelled: None,
             retried: None,
@@ -186,7 +201,7 @@ impl Engine {
 
     /// How many nodes pull now, overall and by site, and how many may.
     fn slots(&self, asked: &Prewarm, limits: &Limits) -> Slots {
-        let mut slots = Slots { limit: self.prewarm_limit(&asked.limits, limits), ..Slots::default() };
+        let mut slots = Slots { limit: self.prewarm_limit(asked, limits), ..Slots::default() };
         for row in self.assessment.rows() {
             let site = self.view.nodes[row.node].site.clone();
             let of_site = slots.sites.entry(site).or_default();
@@ -205,13 +220,14 @@ impl Engine {
     }
 
     /// How many nodes may pull at once overall, for pre-warming.
-    pub(crate) fn prewarm_limit(&self, asked: &PrewarmLimits, limits: &Limits) -> u32 {
-        let own = asked.max_pulling.at().map(|limit| limit.of(self.assessment.desired, Rounding::Up));
+    pub(crate) fn prewarm_limit(&self, asked: &Prewarm, limits: &Limits) -> u32 {
+        let own = asked.limits.max_pulling.at().map(|limit| limit.of(self.assessment.desired, Rounding::Up));
         // A limit that an operator gave the rollout holds for both; its default is about how many nodes may be down.
         let given = self.assessed_intent().is_some_and(|intent| !intent.budgets.max_pulling.is_default());
         match own {
             Some(own) if given => own.min(limits.max_pulling),
             Some(own) => own,
+            None if asked.method == PrewarmMethod::StatefulSet => 1,
             None => limits.max_pulling,
         }
     }
@@ -219,7 +235,7 @@ impl Engine {
     /// What every node's state is, and which come next.
     fn note_states(&self, job: &mut Job, template: &Template, images: &[Str]) {
         let wanted: Vec<NodeIx> =
-            self.assessment.rows().filter(|row| self.is_wanted(row, &job.asked)).map(|it| it.node).collect();
+            self.assessment.rows().filter(|row| self.is_meant(row, &job.asked.nodes)).map(|it| it.node).collect();
         let stopped = self.prewarming_stands(&job.asked);
         let images: Vec<String> = images.iter().map(|image| normalized(image)).collect();
         let mut line = Vec::new();
@@ -241,6 +257,14 @@ impl Engine {
         let refused = self.warming.writes.refusal().map(|refusal| refusal.node.clone());
         // A node whose pod was refused may be the only one that is: another is tried first.
         line.sort_by_key(|node| Some(&self.view.nodes[*node].name) == refused.as_ref());
+        if job.asked.method == PrewarmMethod::StatefulSet {
+            let pressed = |node: &NodeIx| Some((*node, self.view.nodes[*node].fact.as_ref()?.pressure.clone()?));
+            for (node, what) in line.iter().filter_map(pressed) {
+                job.states[node] = Some(PrewarmState::Waiting(PrewarmWait::Pressure(what)));
+            }
+            line.retain(|node| pressed(node).is_none());
+            return job.leave_to_sets(line, stopped.as_ref());
+        }
         for node in line {
             let wait = match &stopped {
                 Some(why) => Err(why.clone()),
@@ -257,11 +281,11 @@ impl Engine {
         }
     }
 
-    /// Whether it is about this node.
-    fn is_wanted(&self, row: &Row, asked: &Prewarm) -> bool {
+    /// Whether pre-warming on these nodes is about this one.
+    pub(crate) fn is_meant(&self, row: &Row, nodes: &PrewarmNodes) -> bool {
         let entry = &self.view.nodes[row.node];
         row.in_fleet
-            && match &asked.nodes {
+            && match nodes {
                 PrewarmNodes::All => true,
                 PrewarmNodes::Node(name) => entry.name == *name,
                 PrewarmNodes::Selector(selector) => {
@@ -281,8 +305,14 @@ impl Engine {
         if asked.paused.is_some() {
             return Some(PrewarmWait::Paused);
         }
-        if self.view.permission(Right::CreatePods) == Permission::Denied {
-            return Some(PrewarmWait::Refused(format!("not permitted: {}", Right::CreatePods).into()));
+        let needed: &[Right] = match asked.method {
+            PrewarmMethod::Pods => &[Right::CreatePods],
+            PrewarmMethod::StatefulSet => &[Right::ListStatefulSets, Right::CreateStatefulSets],
+        };
+        let goes_on = asked.method == PrewarmMethod::StatefulSet && self.view.warm.has_those_of_sets();
+        let denied = needed.iter().find(|right| self.view.permission(**right) == Permission::Denied);
+        if let Some(right) = denied.filter(|_| !goes_on) {
+            return Some(PrewarmWait::Refused(format!("not permitted: {right}").into()));
         }
         let blind = self.blindness().or_else(|| match self.health(Watched::WarmPods) {
             WatchHealth::Live => None,
@@ -294,8 +324,13 @@ impl Engine {
         if let Some(why) = blind {
             return Some(PrewarmWait::Blind(why));
         }
-        if !self.lock.holds() && self.lock.living_other(self.now).is_none() {
+        // A StatefulSet goes on by itself.
+        if !self.lock.holds() && self.lock.living_other(self.now).is_none() && !goes_on {
             return Some(PrewarmWait::NobodyDrives);
+        }
+        let refused = self.warming.sets.refusal().filter(|_| !goes_on && !self.warming.sets.is_free(self.now));
+        if let Some((_, message)) = refused {
+            return Some(PrewarmWait::Refused(message.clone()));
         }
         let refusal = self.warming.writes.refusal().filter(|refusal| self.now < refusal.again_at);
         refusal.map(|refusal| PrewarmWait::Refused(refusal.message.clone()))
@@ -398,8 +433,69 @@ impl Engine {
             pulling: job.slots.used,
             sites,
             refusal: self.warming.writes.refusal().map(|it| (it.node.clone(), it.message.clone())),
+            stuck: self.stuck_sets(job),
             asked: job.asked.clone(),
         })
+    }
+
+    /// The StatefulSets that do not come to their next node.
+    fn stuck_sets(&self, job: &Job) -> Vec<StuckSet> {
+        if job.asked.method != PrewarmMethod::StatefulSet || job.asked.cancelled.is_some() {
+            return Vec::new();
+        }
+        let mut stuck = Vec::new();
+        for warm in self.view.warm.iter().filter(|warm| warm.fact.images == job.key) {
+            let pod = &warm.fact.pod;
+            let (Some(set), false) = (&warm.fact.set, pod.ready || pod.deletion_at.is_some()) else { continue };
+            let state = self.view.warm_state(warm);
+            let row = pod.node.as_ref().and_then(|node| self.view.node(node)).and_then(|ix| self.assessment.row(ix));
+            let why = match state {
+                WarmState::Failed(cause) => Some(StuckWhy::Failed(cause)),
+                _ if row.is_some_and(|row| row.is_down) => Some(StuckWhy::NodeDown),
+                WarmState::Present => cannot_run(pod).map(StuckWhy::NotRunning),
+                WarmState::Pulling { .. } if !pod.bound && pod.reason.as_deref() == Some(UNSCHEDULABLE) => {
+                    Some(StuckWhy::Unschedulable(pod.message.clone().unwrap_or_default()))
+                }
+                WarmState::Pulling { .. } | WarmState::Terminating => None,
+            };
+            let node = pod.node.clone();
+            let there = |why| StuckSet { name: set.clone(), pod: Some(pod.name.clone()), node, why };
+            stuck.extend(why.map(there));
+        }
+        for set in self.warming.sets.known().into_iter().flatten().filter(|set| set.images == job.key) {
+            let waits =
+                self.view.warm.iter().any(|warm| warm.fact.set.as_ref() == Some(&set.name) && !warm.fact.pod.ready);
+            if let Some(said) = set.refused.as_ref().filter(|_| !waits) {
+                let why = StuckWhy::Refused(said.clone());
+                stuck.push(StuckSet { name: set.name.clone(), pod: None, node: None, why });
+            }
+        }
+        let refused = self.warming.sets.refusal().map(|(name, said)| StuckSet {
+            name: name.clone(),
+            pod: None,
+            node: None,
+            why: StuckWhy::Refused(said.clone()),
+        });
+        stuck.extend(refused);
+        stuck.sort_by(|a, b| (&a.name, &a.pod).cmp(&(&b.name, &b.pod)));
+        stuck
+    }
+}
+
+impl Job {
+    /// Nodes that wait are left to StatefulSets, which make their pods by themselves.
+    fn leave_to_sets(&mut self, line: Vec<NodeIx>, stopped: Option<&PrewarmWait>) {
+        for node in line {
+            self.states[node] = Some(PrewarmState::Waiting(stopped.cloned().unwrap_or(PrewarmWait::InLine)));
+            if stopped.is_none() {
+                self.for_sets.push(node);
+            }
+        }
+    }
+
+    /// How many StatefulSets pull at once.
+    pub(crate) fn sets_at_once(&self) -> u32 {
+        self.slots.limit.max(1)
     }
 }
 

@@ -259,6 +259,16 @@ impl Engine {
         self.tell(None, what, result, Visibility::Log, None, said);
     }
 
+    /// A StatefulSet for pre-warming is made, or deleted where it is named by its `uid`.
+    pub(crate) fn tell_warm_set(&mut self, set: &Str, uid: Option<&Str>, result: EventOutcome, said: Option<Str>) {
+        let set = set.clone();
+        let what = match uid {
+            None => RolloutEventKind::CreateWarmSet { set },
+            Some(uid) => RolloutEventKind::DeleteWarmSet { set, uid: uid.clone() },
+        };
+        self.tell(None, what, result, Visibility::Log, None, said);
+    }
+
     pub(crate) fn tell_patch(&mut self, kind: PatchPurpose, result: EventOutcome, said: Option<Str>) {
         let change = match kind {
             PatchPurpose::Adopt => PatchChange::Adopt,

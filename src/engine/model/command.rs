@@ -10,7 +10,7 @@ use super::Str;
 use super::event::Right;
 use super::image::ImageRef;
 use super::labels::Selector;
-use super::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource};
+use super::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use super::quantity::IntOrPercent;
 use super::settings::Tuning;
 
@@ -116,6 +116,9 @@ pub enum PrewarmCommand {
         nodes: PrewarmNodes,
         /// How many nodes may pull at once.
         limits: PrewarmLimits,
+        /// Who makes the pods.
+        #[serde(default)]
+        method: PrewarmMethod,
     },
     /// Make no more pods; what is being pulled goes on.
     Pause,
@@ -131,7 +134,7 @@ pub enum PrewarmCommand {
 impl fmt::Display for PrewarmCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Start { source, nodes, limits: _ } => {
+            Self::Start { source, nodes, limits: _, method } => {
                 f.write_str("pre-warm")?;
                 match source {
                     PrewarmSource::Template => f.write_str(" the template's images")?,
@@ -145,6 +148,10 @@ impl fmt::Display for PrewarmCommand {
                     PrewarmNodes::Selector(selector) => write!(f, " on nodes with {selector}"),
                     PrewarmNodes::NextStep => f.write_str(" on the nodes of the step"),
                     PrewarmNodes::Node(name) => write!(f, " on {name}"),
+                }?;
+                match method {
+                    PrewarmMethod::Pods => Ok(()),
+                    PrewarmMethod::StatefulSet => f.write_str(" by StatefulSet"),
                 }
             }
             Self::Pause => f.write_str("pause pre-warming"),

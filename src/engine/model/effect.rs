@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Str;
-use super::facts::{DaemonSetFact, LeaseFact, WarmPodFact};
+use super::facts::{DaemonSetFact, LeaseFact, WarmPodFact, WarmSetFact};
 use super::pace::PacedSite;
 use super::prewarm::Prewarm;
 use super::record::Record;
@@ -57,6 +57,27 @@ pub enum Effect {
         /// Its node, for the log.
         node: Str,
     },
+    /// List the StatefulSets that were made for pre-warming in the namespace.
+    ///
+    /// They are few, only whoever drives needs them, and only while pre-warming has some: a list now and then costs less than
+    /// a watch in every process. That their pods are made and deleted, the watch of those pods shows.
+    ListWarmSets,
+    /// Create a StatefulSet for pre-warming. Must not be sent after `not_after`: by then somebody else may drive.
+    CreateWarmSet {
+        /// Its name. If there is one of that name, the outcome is [`EffectErrorKind::Conflict`].
+        name: Str,
+        /// The StatefulSet, without the owner reference to the DaemonSet: whoever sends it adds that.
+        set: Arc<Value>,
+        /// The instant after which this must not be sent any more, by the clock that the engine is handed.
+        not_after: Timestamp,
+    },
+    /// Delete a StatefulSet that was made for pre-warming, and with it its pods. The uid is sent as precondition.
+    DeleteWarmSet {
+        /// Its name.
+        name: Str,
+        /// Its uid.
+        uid: Str,
+    },
     /// Change the DaemonSet, if it is still at this resource version.
     PatchDaemonSet {
         /// `metadata.resourceVersion` as last seen; a mismatch is a conflict.
@@ -76,7 +97,16 @@ pub enum Effect {
 impl Effect {
     /// Whether it must not be sent any more: by then somebody else may drive.
     pub fn is_too_late(&self, now: Timestamp) -> bool {
-        matches!(self, Self::DeletePod { not_after, .. } | Self::CreateWarmPod { not_after, .. } if now > *not_after)
+        match self {
+            Self::DeletePod { not_after, .. }
+            | Self::CreateWarmPod { not_after, .. }
+            | Self::CreateWarmSet { not_after, .. } => now > *not_after,
+            Self::DeleteWarmPod { .. }
+            | Self::ListWarmSets
+            | Self::DeleteWarmSet { .. }
+            | Self::PatchDaemonSet { .. }
+            | Self::WriteLease { .. } => false,
+        }
     }
 }
 
@@ -143,6 +173,12 @@ pub enum Done {
     WarmPodCreated(Box<WarmPodFact>),
     /// The pod for pre-warming is terminating or gone.
     WarmPodDeleted,
+    /// The StatefulSets for pre-warming that are there.
+    WarmSets(Vec<WarmSetFact>),
+    /// The StatefulSet for pre-warming is there.
+    WarmSetCreated,
+    /// The StatefulSet for pre-warming is gone or going.
+    WarmSetDeleted,
     /// The DaemonSet after the patch, as the server answered.
     DaemonSet(Box<DaemonSetFact>),
     /// The Lease after the write, as the server answered.

@@ -194,6 +194,12 @@ pub enum Right {
     UpdateLease,
     /// `create pods`: pre-warm. Nothing else is refused for want of it.
     CreatePods,
+    /// `list statefulsets`: find those of pre-warming by StatefulSet. Nothing else is refused for want of it.
+    ListStatefulSets,
+    /// `create statefulsets`: pre-warm by StatefulSet. Nothing else is refused for want of it.
+    CreateStatefulSets,
+    /// `delete statefulsets`: end that. Nothing else is refused for want of it.
+    DeleteStatefulSets,
     /// `create events`: tell on the DaemonSet who did what. Nothing is refused for want of it.
     CreateEvent,
 }
@@ -207,6 +213,9 @@ impl fmt::Display for Right {
             Self::CreateLease => "`create` on leases.coordination.k8s.io in this namespace",
             Self::UpdateLease => "`update` on leases.coordination.k8s.io in this namespace",
             Self::CreatePods => "`create` on pods in this namespace",
+            Self::ListStatefulSets => "`list` on statefulsets.apps in this namespace",
+            Self::CreateStatefulSets => "`create` on statefulsets.apps in this namespace",
+            Self::DeleteStatefulSets => "`delete` on statefulsets.apps in this namespace",
             Self::CreateEvent => "`create` on events in this namespace",
         })
     }

@@ -440,10 +440,33 @@ pub struct LeaseFact {
 /// A pod that was made for pre-warming.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WarmPodFact {
-    /// The pod. It has no controller.
+    /// The pod. It has no controller, or a StatefulSet that was made for pre-warming.
     pub pod: PodFact,
     /// The uid of the DaemonSet that it was made for: its label [`super::prewarm::PREWARM`].
     pub daemonset: Str,
     /// Which images it brings: its label [`super::prewarm::PREWARM_IMAGES`].
     pub images: Str,
+    /// The StatefulSet that made it: its label [`super::prewarm::PREWARM_SET`]; `None`: no StatefulSet did.
+    pub set: Option<Str>,
+}
+
+/// A StatefulSet that was made for pre-warming.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WarmSetFact {
+    /// Its name.
+    pub name: Str,
+    /// Its uid.
+    pub uid: Str,
+    /// The uid of the DaemonSet that it was made for.
+    pub daemonset: Str,
+    /// Which images its pods bring.
+    pub images: Str,
+    /// For which nodes and limits it was made: its label [`super::prewarm::PREWARM_REQUEST`].
+    pub request: Str,
+    /// The nodes that its pods may be placed on, one each.
+    pub nodes: Vec<Str>,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+    /// Why it cannot make its next pod, as it was last told in an event; `None`: it can, as far as is known.
+    pub refused: Option<Str>,
 }

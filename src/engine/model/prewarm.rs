@@ -2,8 +2,8 @@
 //! download.
 //!
 //! What operators want of it is a [`Prewarm`], kept in an annotation of the rollout's Lease beside the record. It needs no
-//! rollout: an image can be pre-warmed before the template has it. The driver makes one pod per node, a few at a time; what
-//! has been done is told by these pods alone.
+//! rollout: an image can be pre-warmed before the template has it. The driver makes one pod per node, a few at a time, or has
+//! StatefulSets make them; what has been done is told by these pods alone.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,6 +24,12 @@ use super::time::Timestamp;
 pub const PREWARM: &str = "rolldeck.io/prewarm";
 /// Label of every pod made for pre-warming: which images it brings, see [`crate::engine::rules::warm_pod::images_key`].
 pub const PREWARM_IMAGES: &str = "rolldeck.io/prewarm-images";
+/// Label of every pod that a StatefulSet made for pre-warming, and of that StatefulSet: its name. It is all that it selects by.
+pub const PREWARM_SET: &str = "rolldeck.io/prewarm-set";
+/// Label of such a StatefulSet: for which nodes and limits it was made, see [`crate::engine::rules::warm_set::request_key`].
+pub const PREWARM_REQUEST: &str = "rolldeck.io/prewarm-request";
+/// The most nodes that the pods of StatefulSets may be meant for: each pod names those of its own.
+pub const PREWARM_SET_NODES: usize = 1000;
 /// The most a serialized [`Prewarm`] may take, in bytes.
 pub const PREWARM_LIMIT: usize = 16 * 1024;
 
@@ -41,6 +47,12 @@ pub struct Prewarm {
     /// How many nodes may pull at once.
     #[serde(default)]
     pub limits: PrewarmLimits,
+    /// Who makes the pods.
+    #[serde(default, skip_serializing_if = "PrewarmMethod::is_pods")]
+    pub method: PrewarmMethod,
+    /// Whether StatefulSets may be there: made for this, or for what it replaced.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stateful_sets: bool,
     /// Set while no more pods are made: by whom.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<By>,
@@ -83,6 +95,24 @@ pub enum PrewarmSource {
     Images(BTreeMap<String, ImageRef>),
     /// Those of the ControllerRevision with this hash, as when rolling back to it.
     Revision(Str),
+}
+
+/// Who makes the pods that bring the images.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PrewarmMethod {
+    /// Whoever drives: one on each node, in the order of the rollout.
+    #[default]
+    Pods,
+    /// One StatefulSet for each node that may pull at once. It makes its next pod once the last one is ready, also while
+    /// nobody drives.
+    StatefulSet,
+}
+
+impl PrewarmMethod {
+    fn is_pods(&self) -> bool {
+        *self == Self::Pods
+    }
 }
 
 /// On which of the nodes that may run the DaemonSet's pods.
@@ -148,6 +178,8 @@ pub enum PrewarmState {
 pub enum PrewarmWait {
     /// It is its turn.
     Next,
+    /// A StatefulSet makes the pods, one after the other, and has not come to it.
+    InLine,
     /// As many nodes pull as may, overall.
     Limit {
         /// How many pull.
@@ -170,6 +202,8 @@ pub enum PrewarmWait {
     Cancelled,
     /// The node is down, or takes no pods at the moment.
     NodeDown,
+    /// Its kubelet reports this pressure: no StatefulSet brings it there.
+    Pressure(Str),
     /// Its pod is being replaced: the update pulls.
     Updating,
     /// The API server refuses such pods at the moment, in these words.
@@ -204,6 +238,36 @@ pub struct PrewarmView {
     pub throughput: Option<u64>,
     /// What the API server said when it last refused a pod, on which node.
     pub refusal: Option<(Str, Str)>,
+    /// The StatefulSets that do not go on.
+    pub stuck: Vec<StuckSet>,
+}
+
+/// A StatefulSet that does not come to its next node.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StuckSet {
+    /// Its name.
+    pub name: Str,
+    /// The pod that it waits for; `None`: it is not let make one.
+    pub pod: Option<Str>,
+    /// The node of that pod; `None`: it has none.
+    pub node: Option<Str>,
+    /// Why.
+    pub why: StuckWhy,
+}
+
+/// Why a StatefulSet does not come to its next node.
+#[derive(Clone, PartialEq, Debug)]
+pub enum StuckWhy {
+    /// The images of the pod do not arrive.
+    Failed(Cause),
+    /// They are there, and a container of the pod cannot run, in its kubelet's words: as where its image has no `sleep`.
+    NotRunning(Str),
+    /// The node of the pod is down.
+    NodeDown,
+    /// No node takes the pod, in the scheduler's words.
+    Unschedulable(Str),
+    /// The API server refuses the pod, in these words.
+    Refused(Str),
 }
 
 /// How many nodes are how far.

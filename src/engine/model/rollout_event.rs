@@ -153,6 +153,18 @@ pub enum RolloutEventKind {
         /// Its uid, which the deletion carries as precondition.
         uid: Str,
     },
+    /// A StatefulSet for pre-warming was made: its creation was sent, or answered.
+    CreateWarmSet {
+        /// Its name.
+        set: Str,
+    },
+    /// A StatefulSet for pre-warming was deleted: its deletion was sent, or answered.
+    DeleteWarmSet {
+        /// Its name.
+        set: Str,
+        /// Its uid, which the deletion carries as precondition.
+        uid: Str,
+    },
     /// The DaemonSet was patched: the patch was sent, or answered.
     PatchDaemonSet {
         /// What it changes.
@@ -308,6 +320,8 @@ impl RolloutEvent {
             | RolloutEventKind::DeletePod { .. }
             | RolloutEventKind::CreateWarmPod { .. }
             | RolloutEventKind::DeleteWarmPod { .. }
+            | RolloutEventKind::CreateWarmSet { .. }
+            | RolloutEventKind::DeleteWarmSet { .. }
             | RolloutEventKind::PatchDaemonSet { .. } => self.outcome.severity(),
             RolloutEventKind::Command(command) => match command {
                 Command::GiveUpDriving { .. } => Severity::Warning,
@@ -350,6 +364,8 @@ impl RolloutEvent {
             RolloutEventKind::DeletePod { .. } => "RolloutPodDeleted",
             RolloutEventKind::CreateWarmPod { .. } => "RolloutPrewarmPodCreated",
             RolloutEventKind::DeleteWarmPod { .. } => "RolloutPrewarmPodDeleted",
+            RolloutEventKind::CreateWarmSet { .. } => "RolloutPrewarmStatefulSetCreated",
+            RolloutEventKind::DeleteWarmSet { .. } => "RolloutPrewarmStatefulSetDeleted",
             RolloutEventKind::PatchDaemonSet { .. } => "RolloutDaemonSetPatched",
             RolloutEventKind::Reported { reason, .. } => reason,
             RolloutEventKind::Command(command) => match command.inner() {
@@ -395,6 +411,10 @@ impl fmt::Display for RolloutEvent {
             }
             (RolloutEventKind::DeleteWarmPod { node, pod, .. }, result) => {
                 write!(f, "delete pre-warm pod {pod} on {node}: {}", result.words())?;
+                if said.is_empty() { Ok(()) } else { write!(f, ": {said}") }
+            }
+            (what @ (RolloutEventKind::CreateWarmSet { .. } | RolloutEventKind::DeleteWarmSet { .. }), result) => {
+                write!(f, "{what}: {}", result.words())?;
                 if said.is_empty() { Ok(()) } else { write!(f, ": {said}") }
             }
             (RolloutEventKind::PatchDaemonSet { change }, result) => {
@@ -457,6 +477,8 @@ impl fmt::Display for RolloutEventKind {
             Self::DeletePod { node, pod, .. } => write!(f, "delete pod {pod} on {node}"),
             Self::CreateWarmPod { node, pod } => write!(f, "create pre-warm pod {pod} on {node}"),
             Self::DeleteWarmPod { node, pod, .. } => write!(f, "delete pre-warm pod {pod} on {node}"),
+            Self::CreateWarmSet { set } => write!(f, "create pre-warm statefulset {set}"),
+            Self::DeleteWarmSet { set, .. } => write!(f, "delete pre-warm statefulset {set}"),
             Self::PatchDaemonSet { change } => f.write_str(change.words()),
             Self::Reported { reason, .. } => f.write_str(reason),
             Self::Command(command) => write!(f, "{}", CommandWords(command)),

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::engine::model::prewarm::{PrewarmCounts, PrewarmState, PrewarmView, PrewarmWait};
+use crate::engine::model::prewarm::{
+    PrewarmCounts, PrewarmMethod, PrewarmState, PrewarmView, PrewarmWait, StuckSet, StuckWhy,
+};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 
 /// `pulling for 12s`, `waits: 2 of 2 nodes pull`, as of an instant.
@@ -55,6 +57,7 @@ impl fmt::Display for PrewarmWait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Next => f.write_str("next"),
+            Self::InLine => f.write_str("its StatefulSet has not come to it"),
             Self::Limit { used, limit } => write!(f, "{used} of {limit} nodes pull"),
             Self::SiteLimit { site, used, limit } if site.is_empty() => {
                 write!(f, "{used} of {limit} nodes without a site pull")
@@ -63,6 +66,7 @@ impl fmt::Display for PrewarmWait {
             Self::Paused => f.write_str("pre-warming is paused"),
             Self::Cancelled => f.write_str("cancelled"),
             Self::NodeDown => f.write_str("the node is down"),
+            Self::Pressure(what) => write!(f, "its kubelet reports {what}"),
             Self::Updating => f.write_str("its update pulls"),
             Self::Refused(why) => write!(f, "its pod is refused: {why}"),
             Self::NobodyDrives => f.write_str("nobody drives"),
@@ -96,7 +100,10 @@ impl fmt::Display for PrewarmView {
             Some(why) => write!(f, "{name}: {why}"),
             None => {
                 write!(f, "{name}: {}", self.counts)?;
-                if self.counts.waiting > 0 {
+                let left = self.asked.method == PrewarmMethod::StatefulSet && self.asked.cancelled.is_none();
+                if left && self.has_all() {
+                    f.write_str("; whoever drives deletes its StatefulSets")
+                } else if self.counts.waiting > 0 {
                     write!(f, "; {} of {} may pull", self.pulling, self.limit)
                 } else {
                     Ok(())
@@ -110,7 +117,28 @@ impl PrewarmView {
     /// Whether nothing more will happen by itself: each node has the images, or does not get them.
     pub fn is_done(&self) -> bool {
         let PrewarmCounts { pulling, waiting, retrying, .. } = self.counts;
-        self.error.is_some() || (pulling, waiting, retrying) == (0, 0, 0)
+        self.error.is_some() || (pulling, waiting, retrying) == (0, 0, 0) || self.is_stuck()
+    }
+
+    /// Whether every node has the images.
+    pub fn has_all(&self) -> bool {
+        self.counts.nodes > 0 && self.counts.present == self.counts.nodes
+    }
+
+    /// Whether all of its StatefulSets wait for something that does not come by itself.
+    fn is_stuck(&self) -> bool {
+        let for_ever = |stuck: &&StuckSet| match &stuck.why {
+            StuckWhy::Failed(cause) => cause.kind.is_the_registrys_verdict(),
+            StuckWhy::NotRunning(_) => true,
+            StuckWhy::NodeDown | StuckWhy::Unschedulable(_) | StuckWhy::Refused(_) => false,
+        };
+        let stuck = self.stuck.iter().filter(for_ever).count();
+        stuck > 0 && stuck >= self.limit as usize && self.counts.pulling == 0
+    }
+
+    /// Why StatefulSets do not go on, and what can be done about it.
+    pub fn stuck_in_words(&self) -> impl Iterator<Item = String> + '_ {
+        self.stuck.iter().map(|stuck| format!("{stuck}; {}", stuck.remedy()))
     }
 
     /// That the API server refuses its pods, in its words, and what can be done about it.
@@ -120,12 +148,49 @@ impl PrewarmView {
     }
 }
 
+/// `agent-prewarm-0f3a-3 on ipc-017 holds up its StatefulSet: image not found`.
+impl fmt::Display for StuckSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.pod, &self.node) {
+            (Some(pod), Some(node)) => write!(f, "{pod} on {node} holds up its StatefulSet: ")?,
+            (Some(pod), None) => write!(f, "{pod} holds up its StatefulSet: ")?,
+            (None, _) => write!(f, "{} makes no pod: ", self.name)?,
+        }
+        match &self.why {
+            StuckWhy::Failed(cause) => write!(f, "{cause}"),
+            StuckWhy::NotRunning(said) => write!(f, "its images are there, but it cannot run `sleep` ({said})"),
+            StuckWhy::NodeDown => f.write_str("the node is down"),
+            StuckWhy::Unschedulable(said) => write!(f, "no node takes it ({said})"),
+            StuckWhy::Refused(said) => f.write_str(said),
+        }
+    }
+}
+
+impl StuckSet {
+    /// What can be done about it.
+    fn remedy(&self) -> &'static str {
+        match &self.why {
+            StuckWhy::Failed(_) => "retry makes it anew, cancel ends it; with --method pods no node waits for another",
+            StuckWhy::NotRunning(_) => {
+                "it never becomes ready, as with distroless images: --method pods needs no `sleep`"
+            }
+            StuckWhy::NodeDown => "it waits until the node is back; with --method pods no node waits for another",
+            StuckWhy::Unschedulable(_) => {
+                "it waits until a node takes it, cancel ends it; --method pods goes on elsewhere"
+            }
+            StuckWhy::Refused(said) => refusal_remedy(said),
+        }
+    }
+}
+
 /// What can be done where pods are refused with these words. They are tried again by themselves, one at a time.
 fn refusal_remedy(message: &str) -> &'static str {
     if message.contains("exceeded quota") {
         "raise the quota by one pod per node, or pre-warm fewer nodes with a selector"
     } else if message.contains("must specify") {
         "the quota asks for resources that these pods do not name: a LimitRange with defaults names them"
+    } else if message.contains("statefulsets") {
+        "the README has the Role that rolldeck needs: `list`, `create` and `delete` on statefulsets"
     } else if message.contains("cannot create resource") || message.contains("not permitted") {
         "the README has the Role that rolldeck needs: `create` on pods"
     } else {

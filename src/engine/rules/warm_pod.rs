@@ -51,7 +51,7 @@ pub fn names_begin(daemonset: &str) -> String {
     format!("{}-prewarm-", daemonset[..end].trim_end_matches(['.', '-']))
 }
 
-fn fnv<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
+pub(super) fn fnv<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
     let bytes = parts.into_iter().flat_map(str::bytes);
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
@@ -73,8 +73,25 @@ pub struct WarmPodOwner<'a> {
 /// no controller takes it for its own, and no Service sends it anything. The owner reference, by which it goes with the
 /// DaemonSet, is added by whoever sends it: only that knows the kind of the workload.
 pub fn warm_pod(owner: &WarmPodOwner<'_>, node: &str, template: &Template) -> Value {
+    let key = images_key(&template.images());
+    let mut spec = warm_spec(template, &TOLERATED);
+    spec.insert("nodeName".into(), node.into());
+    spec.insert("restartPolicy".into(), "Never".into());
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": &*warm_pod_name(owner.name, node, &key),
+            "namespace": owner.namespace,
+            "labels": {PREWARM: owner.uid, PREWARM_IMAGES: &*key, MANAGED_BY.0: MANAGED_BY.1},
+        },
+        "spec": spec,
+    })
+}
+
+/// What the spec of a pod that brings the images of `template` has, wherever it is placed and whatever becomes of it then.
+pub(super) fn warm_spec(template: &Template, tolerated: &[(&str, &str)]) -> Map<String, Value> {
     let images = template.images();
-    let key = images_key(&images);
     let spec = &template.json()["spec"];
     let always =
         |image: &str| template.containers().iter().any(|container| &*container.image == image && container.pulls_again);
@@ -86,10 +103,8 @@ pub fn warm_pod(owner: &WarmPodOwner<'_>, node: &str, template: &Template) -> Va
             pod.insert(field.into(), value.clone());
         }
     }
-    pod.insert("nodeName".into(), node.into());
     pod.insert("containers".into(), containers.into());
-    pod.insert("tolerations".into(), tolerations(spec));
-    pod.insert("restartPolicy".into(), "Never".into());
+    pod.insert("tolerations".into(), tolerations(spec, tolerated));
     pod.insert("terminationGracePeriodSeconds".into(), 0.into());
     pod.insert("automountServiceAccountToken".into(), false.into());
     pod.insert("enableServiceLinks".into(), false.into());
@@ -101,16 +116,7 @@ pub fn warm_pod(owner: &WarmPodOwner<'_>, node: &str, template: &Template) -> Va
             "seccompProfile": {"type": "RuntimeDefault"},
         }),
     );
-    json!({
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": &*warm_pod_name(owner.name, node, &key),
-            "namespace": owner.namespace,
-            "labels": {PREWARM: owner.uid, PREWARM_IMAGES: &*key, MANAGED_BY.0: MANAGED_BY.1},
-        },
-        "spec": pod,
-    })
+    pod
 }
 
 fn container(nth: usize, image: &str, always: bool) -> Value {
@@ -124,12 +130,12 @@ fn container(nth: usize, image: &str, always: bool) -> Value {
     })
 }
 
-/// The template's tolerations, and those that the DaemonSet controller adds to each pod. Without the latter, admission would add
-/// ones that end after five minutes.
-fn tolerations(spec: &Value) -> Value {
+/// The template's tolerations, and of those that the DaemonSet controller adds to each pod, these. Without those of nodes that are
+/// down, admission would add ones that end after five minutes.
+fn tolerations(spec: &Value, tolerated: &[(&str, &str)]) -> Value {
     let mut tolerations = spec["tolerations"].as_array().cloned().unwrap_or_default();
-    for (key, effect) in TOLERATED {
-        let there = |toleration: &Value| toleration["key"] == key && toleration["effect"] == effect;
+    for (key, effect) in tolerated {
+        let there = |toleration: &Value| toleration["key"] == *key && toleration["effect"] == *effect;
         if !tolerations.iter().any(there) {
             tolerations.push(json!({"key": key, "operator": "Exists", "effect": effect}));
         }

@@ -7,7 +7,7 @@ use crate::engine::model::command::{Command, PrewarmCommand};
 use crate::engine::model::estimate::{RolloutEstimate, Standstill, TimeRange};
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::ClusterEvent;
-use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource, PrewarmView};
+use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmView};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Limit, Secs, Tuning};
 use crate::engine::model::site::ZONE;
@@ -115,7 +115,12 @@ fn warming_where(bytes: bool, ends: impl Fn(&str) -> bool) -> (FakeCluster, Fake
         max_pulling_per_site: Limit::At(IntOrPercent::Int(2)),
         ..PrewarmLimits::default()
     };
-    let start = PrewarmCommand::Start { source: PrewarmSource::Images(images), nodes: PrewarmNodes::All, limits };
+    let start = PrewarmCommand::Start {
+        source: PrewarmSource::Images(images),
+        nodes: PrewarmNodes::All,
+        limits,
+        method: PrewarmMethod::Pods,
+    };
     console.ask(&mut fake, Command::Prewarm(start)).unwrap();
     console.run_for(&mut fake, 1);
     for _ in 0..2 {
@@ -209,6 +214,7 @@ fn before_anything_was_pulled_nothing_is_told() {
         source: PrewarmSource::Template,
         nodes: PrewarmNodes::All,
         limits: PrewarmLimits::default(),
+        method: PrewarmMethod::Pods,
     };
     console.ask(&mut fake, Command::Prewarm(start)).unwrap();
     let told = view(&mut console, &fake);

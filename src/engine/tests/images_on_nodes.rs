@@ -4,7 +4,7 @@ use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, PrewarmCommand};
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{ListedImage, NodeFact};
-use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource};
+use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 
 /// Five nodes at `agent:v2`, which was rolled out; before they had `agent:v1`.
 fn updated() -> (FakeCluster, FakeConsole) {
@@ -53,7 +53,12 @@ fn what_nodes_list_and_what_their_pods_use_is_there_the_rest_is_not_known() {
 fn a_revision_is_made_ready_by_pre_warming_it() {
     let (mut fake, mut console) = updated();
     let source = PrewarmSource::Revision("hash1".into());
-    let start = PrewarmCommand::Start { source, nodes: PrewarmNodes::All, limits: PrewarmLimits::default() };
+    let start = PrewarmCommand::Start {
+        source,
+        nodes: PrewarmNodes::All,
+        limits: PrewarmLimits::default(),
+        method: PrewarmMethod::Pods,
+    };
     console.ask(&mut fake, Command::Prewarm(start)).unwrap();
     fake.warm_arrives("n1");
     fake.warm_arrives("n2");

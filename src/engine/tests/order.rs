@@ -2,7 +2,7 @@
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, PrewarmCommand, Step};
-use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource};
+use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Limit, NodeOrder, Tuning};
 use crate::engine::model::site::ZONE;
@@ -53,7 +53,7 @@ fn pre_warming_spreads_over_sites_before_any_rollout() {
     fake.holds_images = false;
     let source = PrewarmSource::Images([("agent".to_owned(), "agent:v2".parse().unwrap())].into());
     let limits = PrewarmLimits { max_pulling: Limit::At(IntOrPercent::Int(2)), ..PrewarmLimits::default() };
-    let start = PrewarmCommand::Start { source, nodes: PrewarmNodes::All, limits };
+    let start = PrewarmCommand::Start { source, nodes: PrewarmNodes::All, limits, method: PrewarmMethod::Pods };
     console.engine.command(Command::Prewarm(start), fake.now).unwrap();
     console.run(&mut fake);
     assert_eq!(fake.warm_nodes(), ["n1", "n7"]);

@@ -4,7 +4,7 @@ use super::*;
 use crate::engine::model::Str;
 use crate::engine::model::command::PrewarmCommand;
 use crate::engine::model::facts::ClusterEvent;
-use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource};
+use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use crate::engine::model::settings::{Limit, Pace};
 use crate::engine::model::site::ZONE;
 use crate::engine::report::snapshot::Snapshot;
@@ -29,7 +29,7 @@ fn warming(fake: &mut FakeCluster) -> FakeConsole {
         ..PrewarmLimits::default()
     };
     let source = PrewarmSource::Images([("agent".to_owned(), "agent:v2".parse().unwrap())].into());
-    let start = PrewarmCommand::Start { source, nodes: PrewarmNodes::All, limits };
+    let start = PrewarmCommand::Start { source, nodes: PrewarmNodes::All, limits, method: PrewarmMethod::Pods };
     console.ask(fake, Command::Prewarm(start)).unwrap();
     console
 }

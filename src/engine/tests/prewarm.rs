@@ -8,7 +8,9 @@ use crate::engine::model::event::{Event, Watched};
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::ImageState;
-use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait};
+use crate::engine::model::prewarm::{
+    PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait,
+};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::Intent;
 use crate::engine::model::settings::{Limit, Pace, Tuning};
@@ -16,7 +18,7 @@ use crate::engine::model::site::ZONE;
 
 fn start(source: PrewarmSource, nodes: PrewarmNodes, most: u32) -> Command {
     let limits = PrewarmLimits { max_pulling: Limit::At(IntOrPercent::Int(most)), ..PrewarmLimits::default() };
-    Command::Prewarm(PrewarmCommand::Start { source, nodes, limits })
+    Command::Prewarm(PrewarmCommand::Start { source, nodes, limits, method: PrewarmMethod::Pods })
 }
 
 fn image(tag: &str) -> PrewarmSource {
@@ -327,7 +329,8 @@ fn each_site_has_a_limit_of_its_own() {
         max_pulling: Limit::At(IntOrPercent::Int(10)),
         max_pulling_per_site: Limit::At(IntOrPercent::Percent(20)),
     };
-    let start = PrewarmCommand::Start { source: image("v2"), nodes: PrewarmNodes::All, limits };
+    let start =
+        PrewarmCommand::Start { source: image("v2"), nodes: PrewarmNodes::All, limits, method: PrewarmMethod::Pods };
     console.engine.command(Command::Prewarm(start), fake.now).unwrap();
     console.run_for(&mut fake, 5);
     assert_eq!(pulling_by_site(&fake, &fake.warm_nodes()), [2, 2], "a fifth of ten nodes each");
@@ -345,7 +348,12 @@ fn in_racks(fake: &mut FakeCluster) {
 }
 
 fn start_with(limits: PrewarmLimits) -> Command {
-    Command::Prewarm(PrewarmCommand::Start { source: image("v2"), nodes: PrewarmNodes::All, limits })
+    Command::Prewarm(PrewarmCommand::Start {
+        source: image("v2"),
+        nodes: PrewarmNodes::All,
+        limits,
+        method: PrewarmMethod::Pods,
+    })
 }
 
 fn one_per_site(label: Option<&str>) -> PrewarmLimits {

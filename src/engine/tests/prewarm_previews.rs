@@ -3,7 +3,7 @@
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, PrewarmCommand, Takeover};
 use crate::engine::model::config::Role;
-use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource};
+use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::Limit;
 
@@ -13,7 +13,7 @@ const NOT_FOUND: &str = "failed to resolve reference \"agent:v2\": agent:v2: not
 fn start_on(tag: &str, nodes: PrewarmNodes) -> PrewarmCommand {
     let images = [("agent".to_owned(), format!("agent:{tag}").parse().unwrap())].into();
     let limits = PrewarmLimits { max_pulling: Limit::At(IntOrPercent::Int(2)), ..PrewarmLimits::default() };
-    PrewarmCommand::Start { source: PrewarmSource::Images(images), nodes, limits }
+    PrewarmCommand::Start { source: PrewarmSource::Images(images), nodes, limits, method: PrewarmMethod::Pods }
 }
 
 fn start(tag: &str) -> PrewarmCommand {

@@ -7,7 +7,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::PrewarmCommand;
 use crate::engine::model::facts::{ClusterEvent, ContainerFact, ListedImage, NodeFact, PodFact};
 use crate::engine::model::node::ImageState;
-use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource};
+use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use crate::engine::model::pull::{Evidence, ImagePull, PeerScope, PullFailure, PullState};
 use crate::engine::model::settings::Limit;
 use crate::engine::model::site::ZONE;
@@ -308,7 +308,7 @@ fn pods_for_pre_warming_tell_of_their_nodes_and_are_peers() {
     console.set_image(&mut fake, "agent:v2");
     let source = PrewarmSource::Images([("agent".to_owned(), "agent:v2".parse().unwrap())].into());
     let limits = PrewarmLimits { max_pulling: Limit::At(IntOrPercent::Int(2)), ..PrewarmLimits::default() };
-    let start = PrewarmCommand::Start { source, nodes: PrewarmNodes::All, limits };
+    let start = PrewarmCommand::Start { source, nodes: PrewarmNodes::All, limits, method: PrewarmMethod::Pods };
     console.engine.command(Command::Prewarm(start), fake.now).unwrap();
     console.run(&mut fake);
     assert_eq!(fake.warm_nodes(), ["n1", "n2"]);

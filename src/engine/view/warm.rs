@@ -10,6 +10,7 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::model::version::is_older;
 use crate::engine::rules::diagnose::diagnose;
 use crate::engine::rules::warm_pod::names_begin;
+use crate::engine::rules::warm_set::is_set_of;
 
 /// How many uids of pods that are gone are remembered.
 const TOMBSTONES: usize = 4096;
@@ -64,12 +65,20 @@ impl WarmState {
     }
 }
 
+/// The DaemonSet that pods are made for.
+#[derive(Debug)]
+struct Owner {
+    uid: Str,
+    name: Str,
+    /// How the names of its pods begin.
+    names_begin: String,
+}
+
 /// The pods that were made for pre-warming.
 #[derive(Debug, Default)]
 pub(crate) struct WarmPods {
-    /// The uid of the present DaemonSet, and how the names of its pods begin. Pods that were made for another one are known, and
-    /// not counted.
-    owner: Option<(Str, String)>,
+    /// The present DaemonSet. Pods that were made for another one are known, and not counted.
+    owner: Option<Owner>,
     pods: BTreeMap<Str, WarmPod>,
     by_node: HashMap<Str, Vec<Str>>,
     /// By uid: at which resource version it was gone, where that is known.
@@ -91,16 +100,26 @@ impl WarmPods {
     }
 
     fn is_ours(&self, pod: &WarmPod) -> bool {
-        self.owner.as_ref().is_some_and(|(uid, _)| *uid == pod.fact.daemonset)
+        self.owner.as_ref().is_some_and(|owner| owner.uid == pod.fact.daemonset)
     }
 
     /// Those that were made for an earlier DaemonSet of this name, which was deleted without its pods.
     pub(crate) fn strays(&self) -> impl Iterator<Item = &WarmPod> {
         let of_this_name = |pod: &&WarmPod| {
-            let named = |begin: &String| pod.fact.pod.name.starts_with(begin.as_str());
-            self.owner.as_ref().is_some_and(|(uid, begin)| *uid != pod.fact.daemonset && named(begin))
+            self.owner.as_ref().is_some_and(|owner| {
+                let named = match &pod.fact.set {
+                    Some(set) => is_set_of(&owner.name, set),
+                    None => pod.fact.pod.name.starts_with(owner.names_begin.as_str()),
+                };
+                owner.uid != pod.fact.daemonset && named
+            })
         };
         self.pods.values().filter(of_this_name)
+    }
+
+    /// Whether StatefulSets made some of them, strays included.
+    pub(crate) fn has_those_of_sets(&self) -> bool {
+        self.iter().chain(self.strays()).any(|pod| pod.fact.set.is_some())
     }
 
     /// The one with this uid.
@@ -133,7 +152,8 @@ impl WarmPods {
         }
         self.newest = self.newest.max(version);
         let known = self.pods.get(&uid);
-        if known.is_none()
+        // Where the pod of a StatefulSet goes is known later than the pod.
+        if known.is_none_or(|known| known.fact.pod.node.is_none())
             && let Some(node) = &fact.pod.node
         {
             self.by_node.entry(node.clone()).or_default().push(uid.clone());
@@ -212,7 +232,7 @@ impl View {
 
     /// The DaemonSet with this uid and name is the present one.
     pub(super) fn warm_pods_are_of(&mut self, uid: &Str, name: &str) {
-        self.warm.owner = Some((uid.clone(), names_begin(name)));
+        self.warm.owner = Some(Owner { uid: uid.clone(), name: name.into(), names_begin: names_begin(name) });
     }
 
     pub(super) fn warm_pod_is(&mut self, fact: WarmPodFact, now: Timestamp) {
@@ -270,6 +290,24 @@ fn has_image(container: &ContainerFact) -> bool {
         ContainerState::Running { .. } => true,
     };
     container.image_present || later
+}
+
+/// What its kubelet says of a container that cannot run although its image is there; `None`: they all can, as far as is known.
+pub(crate) fn cannot_run(pod: &PodFact) -> Option<Str> {
+    let said = |container: &ContainerFact| {
+        let (reason, message) = match &container.state {
+            ContainerState::Waiting { reason, message } if AFTER_THE_PULL.contains(&&**reason) => (reason, message),
+            ContainerState::Terminated { reason, message, .. } if ENDED_BY_ITSELF.contains(&&**reason) => {
+                (reason, message)
+            }
+            _ => return None,
+        };
+        Some(match message {
+            Some(message) if !message.is_empty() => format!("{reason}: {message}").into(),
+            _ => reason.clone(),
+        })
+    };
+    pod.containers.iter().find_map(said)
 }
 
 /// Why its images do not arrive.

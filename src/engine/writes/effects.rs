@@ -14,6 +14,12 @@ pub(crate) enum Sent {
     CreateWarm { node: Str, pod: Str },
     /// The deletion of one.
     DeleteWarm { uid: Str },
+    /// A list of the StatefulSets for pre-warming.
+    ListSets,
+    /// The creation of one.
+    CreateSet { name: Str },
+    /// The deletion of one.
+    DeleteSet { name: Str, uid: Str },
     /// A patch of the DaemonSet.
     DaemonSet,
     /// A write of the Lease.

@@ -110,17 +110,22 @@ impl WarmWrites {
         self.attempts.remove(node);
     }
 
-    /// Takes in what is asked for. If an operator has asked again since, everything that failed is tried now; `failed` are the pods
-    /// that did. By no clock: those of an operator and of the cluster may differ.
-    pub(crate) fn follow_request(&mut self, asked: Option<(By, Option<By>)>, failed: impl Iterator<Item = Str>) {
+    /// Takes in what is asked for, and says whether it is news. If an operator has asked again since, everything that failed is
+    /// tried now; `failed` are the pods that did. By no clock: those of an operator and of the cluster may differ.
+    pub(crate) fn follow_request(
+        &mut self,
+        asked: Option<(By, Option<By>)>,
+        failed: impl Iterator<Item = Str>,
+    ) -> bool {
         if self.asked == asked {
-            return;
+            return false;
         }
         let is_news = self.asked.is_some();
         self.asked = asked;
         self.attempts.clear();
         self.refusal = None;
         self.renewed = if is_news { failed.collect() } else { BTreeSet::new() };
+        true
     }
 
     /// Whether an operator has asked for this pod to be made anew.

@@ -71,6 +71,7 @@ fn columns(kind: Kind) -> &'static [Column] {
         Kind::ControllerRevision => {
             &[("Name", "string", 0), ("Controller", "string", 0), ("Revision", "string", 0), ("Age", "string", 0)]
         }
+        Kind::StatefulSet => &[("Name", "string", 0), ("Ready", "string", 0), ("Age", "string", 0)],
         Kind::Lease => &[("Name", "string", 0), ("Holder", "string", 0), ("Age", "string", 0)],
         Kind::Namespace => &[("Name", "string", 0), ("Status", "string", 0), ("Age", "string", 0)],
         Kind::ConfigMap => &[("Name", "string", 0), ("Data", "string", 0), ("Age", "string", 0)],
@@ -118,6 +119,11 @@ pub(super) fn cells(object: &Object, now: Timestamp) -> Vec<Value> {
                 Kind::ConfigMap => vec![name, (size("data") + size("binaryData")).into(), age],
                 Kind::Secret => vec![name, rest["type"].as_str().unwrap_or("Opaque").into(), size("data").into(), age],
                 Kind::ServiceAccount => vec![name, rest["secrets"].as_array().map_or(0, Vec::len).into(), age],
+                Kind::StatefulSet => {
+                    let number = |part: &str, field: &str| rest[part][field].as_u64().unwrap_or(0);
+                    let ready = format!("{}/{}", number("status", "readyReplicas"), number("spec", "replicas"));
+                    vec![name, ready.into(), age]
+                }
                 _ => vec![name, age],
             }
         }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::engine::model::Str;
 use crate::engine::model::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome};
 use crate::engine::model::event::Event;
-use crate::engine::model::facts::{LeaseFact, UpdateStrategy};
+use crate::engine::model::facts::{LeaseFact, UpdateStrategy, WarmSetFact};
 use crate::engine::model::labels::{Labels, Selector};
 use crate::engine::model::pace::{PACE, pace_text};
 use crate::engine::model::prewarm::PREWARM;
@@ -16,7 +16,7 @@ use crate::engine::model::time::Timestamp;
 use crate::sim::world::World;
 use crate::sim::world::error::{ApiError, Reason};
 use crate::sim::world::kind::Kind;
-use crate::sim::world::object::{Body, Lease, Object, Owner, Pod};
+use crate::sim::world::object::{Body, EventBody, Lease, Object, Owner, Pod};
 use crate::sim::world::store::DeleteOptions;
 use crate::sim::world::write::{Mode, Part, WriteOptions};
 
@@ -113,6 +113,14 @@ impl ApiClient {
                 let done = world.delete((Kind::Pod, &self.namespace, name), &options, WriteOptions::named(MANAGER));
                 (done.map(|_| Done::WarmPodDeleted).map_err(|error| failure(&error)), None)
             }
+            Effect::ListWarmSets => (Ok(Done::WarmSets(self.warm_sets(world))), None),
+            Effect::CreateWarmSet { name, set, .. } => (self.create_warm_set(name, set, world), None),
+            Effect::DeleteWarmSet { name, uid } => {
+                let options = DeleteOptions { uid: Some(uid.clone()), ..DeleteOptions::default() };
+                let key = (Kind::StatefulSet, &*self.namespace, &**name);
+                let done = world.delete(key, &options, WriteOptions::named(MANAGER));
+                (done.map(|_| Done::WarmSetDeleted).map_err(|error| failure(&error)), None)
+            }
             Effect::PatchDaemonSet { resource_version, patch } => self.patch(resource_version, patch, world),
             Effect::WriteLease { resource_version, lease } => self.write_lease(resource_version.as_ref(), lease, world),
         }
@@ -131,6 +139,26 @@ impl ApiClient {
         let unseen = || EffectError { kind: EffectErrorKind::Unknown, message: "no pod".into() };
         let made = world.create(object, WriteOptions::named(MANAGER)).map_err(|error| failure(&error))?;
         Ok(Done::WarmPodCreated(Box::new(made.warm_pod_fact().ok_or_else(unseen)?)))
+    }
+
+    fn create_warm_set(&self, name: &Str, set: &Value, world: &mut World) -> Outcome {
+        let body = json!({"spec": set["spec"]});
+        let mut object = Object::new(&self.namespace, name, Body::Other(Kind::StatefulSet, body.into()));
+        object.meta.labels = Labels::from_json(&set["metadata"]["labels"]);
+        object.meta.owners = self.owner(world).into_iter().collect();
+        let made = world.create(object, WriteOptions::named(MANAGER));
+        made.map(|_| Done::WarmSetCreated).map_err(|error| failure(&error))
+    }
+
+    fn warm_sets(&self, world: &World) -> Vec<WarmSetFact> {
+        let store = world.store();
+        let refusal = |set: &WarmSetFact| {
+            let about = |event: &&EventBody| event.involved.uid == set.uid && &*event.reason == "FailedCreate";
+            let events = store.list_in(Kind::Event, &self.namespace).filter_map(|object| object.event());
+            events.filter(about).max_by_key(|event| event.last_at).map(|event| event.message.clone())
+        };
+        let sets = store.list_in(Kind::StatefulSet, &self.namespace).filter_map(|object| object.warm_set_fact());
+        sets.map(|set| WarmSetFact { refused: refusal(&set), ..set }).collect()
     }
 
     fn patch(&self, version: &str, patch: &DaemonSetPatch, world: &mut World) -> (Outcome, Option<Event>) {

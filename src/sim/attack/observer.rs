@@ -367,6 +367,7 @@ impl Observer {
                 self.prewarm_is(object, gone, change.at);
                 self.lease_is(object, gone, change.at);
             }
+            Kind::StatefulSet if here => self.warm_set_changes(change, world),
             Kind::Pod if here && self.warm_pod_changes(change, world) => {}
             Kind::Pod if here => {
                 if let Some(deletion) = deletions.iter().find(|deletion| deletion.uid == object.meta.uid)

@@ -4,6 +4,7 @@
 //!   store ──changes──→ observe ─┐
 //!                               ├─ daemonset   pods per node, rolling updates, revisions, status
 //!                     next_at ──┤  scheduler   binds pods
+//!                               │  statefulset pods one after the other
 //!                       run   ──┤  lifecycle   silent nodes: Unknown, taints, pods not ready
 //!                               │  eviction    pods that do not tolerate a NoExecute taint
 //!   store ←──writes────────────┘  collector   dependents of what is gone, pods of nodes that are gone
@@ -15,6 +16,7 @@ pub mod eligibility;
 pub(super) mod eviction;
 pub(super) mod lifecycle;
 pub(super) mod scheduler;
+pub(super) mod statefulset;
 
 use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;

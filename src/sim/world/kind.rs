@@ -25,6 +25,8 @@ pub enum Kind {
     Secret,
     /// `v1` ServiceAccount.
     ServiceAccount,
+    /// `apps/v1` StatefulSet.
+    StatefulSet,
 }
 
 /// Whether objects of a kind live in namespaces.
@@ -57,7 +59,7 @@ pub struct Words {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Node,
         Self::Pod,
         Self::DaemonSet,
@@ -68,6 +70,7 @@ impl Kind {
         Self::ConfigMap,
         Self::Secret,
         Self::ServiceAccount,
+        Self::StatefulSet,
     ];
 
     /// Its names in the API.
@@ -98,13 +101,14 @@ impl Kind {
             Self::ServiceAccount => {
                 words("", "ServiceAccount", "serviceaccounts", "serviceaccount", &["sa"], Namespaced)
             }
+            Self::StatefulSet => words("apps", "StatefulSet", "statefulsets", "statefulset", &["sts"], Namespaced),
         }
     }
 
     /// `v1` or `group/v1`, as in an object's `apiVersion`.
     pub const fn api_version(self) -> &'static str {
         match self {
-            Self::DaemonSet | Self::ControllerRevision => "apps/v1",
+            Self::DaemonSet | Self::ControllerRevision | Self::StatefulSet => "apps/v1",
             Self::Lease => "coordination.k8s.io/v1",
             _ => "v1",
         }

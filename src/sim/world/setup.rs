@@ -20,6 +20,7 @@ use super::controllers::daemonset::DaemonSets;
 use super::controllers::eviction::TaintEviction;
 use super::controllers::lifecycle::NodeLifecycle;
 use super::controllers::scheduler::Scheduler;
+use super::controllers::statefulset::StatefulSets;
 use super::kind::Kind;
 use super::kubelet::{Kubelets, LEASE_NAMESPACE, setups};
 use super::object::{Body, DaemonSet, DaemonSetSpec, Object};
@@ -44,6 +45,7 @@ pub(super) fn build(scenario: &Scenario, seed: u64) -> World {
         store,
         fleet: Kubelets::new(&scenario.sites, &scenario.images, seeds.u64(..), now),
         daemon_sets: DaemonSets::new(scenario.controller, seeds.u64(..)),
+        stateful_sets: StatefulSets::default(),
         scheduler: Scheduler::new(seeds.u64(..)),
         lifecycle: NodeLifecycle::new(scenario.node_grace, seeds.u64(..), now),
         eviction: TaintEviction::default(),

@@ -10,7 +10,7 @@ use super::form::Canary;
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, PrewarmCommand};
 use crate::engine::model::image::ImageRef;
-use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource};
+use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Limit, Pace};
 use crate::engine::model::site::SiteLabel;
@@ -49,6 +49,7 @@ pub(crate) enum PrewarmLine {
     Selector,
     MaxPulling,
     MaxPullingPerSite,
+    Method,
 }
 
 /// The form.
@@ -68,6 +69,7 @@ pub(crate) struct PrewarmForm {
     /// As they are in force: the form does not change them.
     site_label: Option<SiteLabel>,
     pace: Pace,
+    pub(crate) method: PrewarmMethod,
     chosen: usize,
 }
 
@@ -110,6 +112,7 @@ impl PrewarmForm {
             max_pulling_per_site: limit(limits.max_pulling_per_site),
             pace: limits.pace,
             site_label: limits.site_label.filter(|label| *label == snapshot.site_label),
+            method: snapshot.prewarm.as_ref().map(|view| view.asked.method).unwrap_or_default(),
             chosen: usize::from(images == ImagesChoice::Typed),
         })
     }
@@ -135,7 +138,9 @@ impl PrewarmForm {
         }
         lines.push(PrewarmLine::Nodes);
         lines.extend((self.nodes == NodesChoice::Selector).then_some(PrewarmLine::Selector));
-        lines.extend([PrewarmLine::MaxPulling, PrewarmLine::MaxPullingPerSite]);
+        lines.push(PrewarmLine::MaxPulling);
+        lines.extend((self.method == PrewarmMethod::Pods).then_some(PrewarmLine::MaxPullingPerSite));
+        lines.push(PrewarmLine::Method);
         lines
     }
 
@@ -150,10 +155,15 @@ impl PrewarmForm {
             nodes: self.nodes()?,
             limits: PrewarmLimits {
                 max_pulling: limit(&self.max_pulling)?,
-                max_pulling_per_site: limit(&self.max_pulling_per_site)?,
+                max_pulling_per_site: match self.method {
+                    PrewarmMethod::Pods => limit(&self.max_pulling_per_site)?,
+                    // A StatefulSet knows no sites; its form does not ask for it.
+                    PrewarmMethod::StatefulSet => Limit::Default,
+                },
                 site_label: self.site_label.clone(),
                 pace: self.pace,
             },
+            method: self.method,
         }))
     }
 
@@ -196,7 +206,7 @@ impl PrewarmForm {
     /// The text field that is chosen, if it is one.
     pub(crate) fn field(&mut self) -> Option<&mut Input> {
         match self.line() {
-            PrewarmLine::Images | PrewarmLine::Revision | PrewarmLine::Nodes => None,
+            PrewarmLine::Images | PrewarmLine::Revision | PrewarmLine::Nodes | PrewarmLine::Method => None,
             PrewarmLine::Image(at) => self.containers.get_mut(at).map(|(_, _, input)| input),
             PrewarmLine::Selector => Some(&mut self.selector.input),
             PrewarmLine::MaxPulling => Some(&mut self.max_pulling),
@@ -243,6 +253,11 @@ impl PrewarmForm {
                 let all: Vec<_> =
                     [NodesChoice::All, NodesChoice::NextStep, NodesChoice::Selector].into_iter().chain(node).collect();
                 self.nodes = after(&all, self.nodes, back);
+            }
+            PrewarmLine::Method => {
+                self.method = after(&[PrewarmMethod::Pods, PrewarmMethod::StatefulSet], self.method, back);
+                // The line above it comes and goes.
+                self.chosen = self.lines().len() - 1;
             }
             PrewarmLine::Image(_)
             | PrewarmLine::Selector

@@ -14,8 +14,8 @@ use crate::engine::model::event::{Permission, Right};
 use crate::engine::model::node::{ImageState, NodeState};
 use crate::engine::model::pace::{Flap, PaceReason, PacedSite, Throughput};
 use crate::engine::model::prewarm::{
-    Prewarm, PrewarmCounts, PrewarmLimits, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState, PrewarmView,
-    PrewarmWait,
+    Prewarm, PrewarmCounts, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState,
+    PrewarmView, PrewarmWait,
 };
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{By, OURSELVES};
@@ -43,6 +43,8 @@ fn asked() -> Prewarm {
             site_label: None,
             pace: Pace::Fixed,
         },
+        method: PrewarmMethod::Pods,
+        stateful_sets: false,
         paused: None,
         cancelled: None,
         retried: None,
@@ -115,6 +117,7 @@ fn prewarming(asked: Prewarm, wait: Option<&PrewarmWait>) -> Snapshot {
         estimate: wait.is_none().then(|| minutes(12, 18)),
         throughput: Some(11_400_000),
         refusal: None,
+        stuck: Vec::new(),
     };
     Snapshot { driver: DriverView::You { renewed_at: ago(1) }, prewarm: Some(view), nodes: nodes.collect(), ..idle() }
 }
@@ -299,6 +302,7 @@ fn keys_fill_in_the_form() {
         source,
         nodes,
         limits,
+        method: PrewarmMethod::Pods,
     };
     let none = PrewarmLimits::default;
     let image = |image: &str| PrewarmSource::Images([("agent".to_owned(), image.parse().unwrap())].into());
@@ -332,6 +336,14 @@ fn keys_fill_in_the_form() {
         let bench = Bench::on(running(), 80, 24).typed(keys).answered(preview()).typed("<enter>");
         assert_eq!(done(&bench), [want], "{keys}");
     }
+    // A StatefulSet knows no sites: what was typed for them is left out, and so is the line.
+    let by_sets = "AW<down><down>4<down>2<down><right>";
+    let bench = Bench::on(running(), 80, 24).typed(by_sets);
+    assert!(!bench.screen().contains("in each site"), "{}", bench.screen());
+    let limits = PrewarmLimits { max_pulling: Limit::At(IntOrPercent::Int(4)), ..none() };
+    let (source, method) = (PrewarmSource::Template, PrewarmMethod::StatefulSet);
+    let want = PrewarmCommand::Start { source, nodes: PrewarmNodes::All, limits, method };
+    assert_eq!(done(&bench.answered(preview()).typed("<enter>")), [want]);
     let unknown = Bench::on(running(), 80, 24).typed("A:prewarm side=agent:v3<enter>");
     assert!(unknown.model.status.unwrap().text.contains("there are agent"));
 }
@@ -363,7 +375,10 @@ fn keys_on_the_screen_ask_first() {
     let another = Bench::on(warm(), 80, 24).typed("AWW<c-u>agent:v3").answered(preview()).typed("<enter>");
     let limits = asked().limits;
     let source = PrewarmSource::Images([("agent".to_owned(), "agent:v3".parse().unwrap())].into());
-    assert_eq!(done(&another), [PrewarmCommand::Start { source, nodes: PrewarmNodes::All, limits }]);
+    assert_eq!(
+        done(&another),
+        [PrewarmCommand::Start { source, nodes: PrewarmNodes::All, limits, method: PrewarmMethod::Pods }]
+    );
 }
 
 #[test]

@@ -129,12 +129,13 @@ pub(crate) fn operator(plane: &ControlPlane, namespace: &str) -> Operator {
 pub(crate) const READS: &str = "pods,events,daemonsets.apps,controllerrevisions.apps,leases.coordination.k8s.io";
 
 /// The rights of `deploy/rbac.yaml`.
-pub(crate) fn grants(namespace: &str) -> [Grant; 6] {
+pub(crate) fn grants(namespace: &str) -> [Grant; 7] {
     [
         Grant::within(namespace, "get,list,watch", READS),
         Grant::within(namespace, "patch", "daemonsets.apps"),
         Grant::within(namespace, "create,delete", "pods"),
         Grant::within(namespace, "create,update", "leases.coordination.k8s.io"),
+        Grant::within(namespace, "list,create,delete", "statefulsets.apps"),
         Grant::within(namespace, "create", "events"),
         Grant::everywhere("get,list,watch", "nodes"),
     ]

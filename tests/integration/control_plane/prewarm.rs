@@ -5,12 +5,15 @@
 mod admission;
 mod driver;
 mod leftovers;
+mod statefulset;
 
 use std::time::{Duration, Instant};
 
 use rolldeck::engine::model::command::{Command, PrewarmCommand};
 use rolldeck::engine::model::facts::{StrategyKind, Taint};
-use rolldeck::engine::model::prewarm::{PREWARM, PrewarmLimits, PrewarmNodes, PrewarmSource, PrewarmState};
+use rolldeck::engine::model::prewarm::{
+    PREWARM, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState,
+};
 use rolldeck::engine::model::quantity::IntOrPercent;
 use rolldeck::engine::model::settings::Limit;
 use rolldeck::engine::model::template::TaintEffect;
@@ -43,7 +46,7 @@ fn start(image: &str) -> Command {
         ..PrewarmLimits::default()
     };
     let source = PrewarmSource::Images([("agent".to_owned(), image.parse().unwrap())].into());
-    Command::Prewarm(PrewarmCommand::Start { source, nodes: PrewarmNodes::All, limits })
+    Command::Prewarm(PrewarmCommand::Start { source, nodes: PrewarmNodes::All, limits, method: PrewarmMethod::Pods })
 }
 
 /// What watches the pods that were made for pre-warming.
@@ -67,7 +70,9 @@ fn application(fixture: &RolloutFixture) -> Value {
     let mut daemon_set = fixture.daemon_set();
     daemon_set["metadata"]["resourceVersion"].take();
     daemon_set["metadata"]["managedFields"].take();
-    let revisions = versions(fixture, "/apis/apps/v1", "controllerrevisions");
+    let mut revisions = versions(fixture, "/apis/apps/v1", "controllerrevisions");
+    // A StatefulSet for pre-warming has one of its own, and takes it along.
+    revisions.retain(|name, _| !name.starts_with("agent-prewarm-"));
     let pods: Vec<(String, String)> = fixture.witness.pods().into_values().map(|pod| (pod.node, pod.uid)).collect();
     json!({"daemonSet": daemon_set, "revisions": revisions, "pods": pods})
 }
@@ -136,7 +141,7 @@ fn a_killed_driver_is_succeeded_without_a_second_pod_and_a_cancellation_leaves_n
     let operator = fixture.operator();
     let (before, all) = (application(&fixture), everything(&fixture));
     let warm = witness_of_warm_pods(&fixture);
-    let mut first = DriverProcess::start(&operator, &fixture, FULL);
+    let mut first = DriverProcess::start(&operator, &fixture, FULL, PrewarmMethod::Pods);
     warm.until("five have it", SOON, |warm| warm.pulled().len() >= 5);
     first.kill();
     let made = warm.made();

@@ -43,6 +43,11 @@ impl Practice {
         named.filter(|name| name.contains("-prewarm-")).map(str::to_owned).collect()
     }
 
+    /// The StatefulSets of the namespace, as the API server answers them.
+    pub(crate) fn stateful_sets(&self) -> String {
+        self.request("GET /apis/apps/v1/namespaces/edge/statefulsets", "", "")
+    }
+
     /// The leases of the namespace, as the API server answers them.
     pub(crate) fn leases(&self) -> String {
         self.request("GET /apis/coordination.k8s.io/v1/namespaces/edge/leases", "", "")

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Generator;
 use crate::engine::model::command::{Command, PrewarmCommand};
-use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource};
+use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Limit, Pace, Tuning};
 use crate::engine::model::site::SiteLabel;
@@ -13,6 +13,8 @@ use crate::sim::attack::case::Act;
 
 /// Tells these dice from those of the rest.
 const DICE: u64 = 0x7761_726d;
+/// The same, for the method.
+const SETS: u64 = 0x7365_7473;
 
 impl Generator {
     /// Adds what operators ask of pre-warming to a case, in one of three.
@@ -32,6 +34,18 @@ impl Generator {
             acts.push((at, Act::Ask(dice.rng.usize(0..3), Command::Prewarm(command))));
         }
         acts.sort_by_key(|(at, _)| *at);
+        // By dice of their own: cases without StatefulSets stay as they were.
+        dice.rng = fastrand::Rng::with_seed(seed ^ SETS);
+        for (_, act) in acts.iter_mut() {
+            let Act::Ask(_, Command::Prewarm(PrewarmCommand::Start { method, limits, .. })) = act else { continue };
+            if dice.one_in(3) {
+                *method = PrewarmMethod::StatefulSet;
+                // With a limit of each site it would be refused.
+                if !dice.one_in(8) {
+                    limits.max_pulling_per_site = Limit::Default;
+                }
+            }
+        }
     }
 
     fn vary_gate(&mut self, tuning: &mut Tuning) {
@@ -67,6 +81,7 @@ impl Generator {
                     site_label: self.site_label(),
                     pace: self.pace(),
                 },
+                method: PrewarmMethod::Pods,
             },
         }
     }

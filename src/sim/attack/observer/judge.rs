@@ -154,8 +154,8 @@ impl Observer {
         // What pre-warming pulls there already under a limit of its own is no pull more.
         let limit = context.intents().map(of).max()?.max(self.own_limit_of_prewarming(context.at));
         let known = self.pulling.iter().filter(|node| self.is_known_to_pull(node, context));
-        let warming = self.nodes_that_warm(context.at, world);
-        let pulling: BTreeSet<Str> = known.cloned().chain(warming.iter().cloned()).collect();
+        let [warming, decided] = self.nodes_that_warm(context.at, world);
+        let pulling: BTreeSet<Str> = known.cloned().chain(decided).collect();
         // A node that was warming pulled already.
         // Which images it needs may have changed while the request was on its way.
         let just_changed = self.template_since + self.slack >= context.at;

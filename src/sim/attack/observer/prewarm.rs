@@ -6,25 +6,33 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::judge::{Broken, DeletionContext, listed};
 use super::{Observer, ROUNDED};
 use crate::engine::model::Str;
-use crate::engine::model::prewarm::{PREWARM, Prewarm};
+use crate::engine::model::facts::WarmSetFact;
+use crate::engine::model::prewarm::{PREWARM, PREWARM_SET, Prewarm, PrewarmMethod};
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::Intent;
 use crate::engine::model::settings::Limit;
 use crate::engine::model::site::SiteLabel;
+use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::site::site_of;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
-use crate::sim::world::object::Object;
+use crate::sim::world::object::{Body, Object};
 use crate::sim::world::store::{ChangeKind, StoreChange};
 
-/// The pods made for pre-warming, by uid.
+/// What was made for pre-warming, by uid.
 #[derive(Debug, Default)]
-pub(super) struct WarmPodsThere(BTreeMap<Str, WarmPodThere>);
+pub(super) struct WarmPodsThere {
+    pods: BTreeMap<Str, WarmPodThere>,
+    /// StatefulSets. One whose Lease was deleted by hand, and that has no pod, nobody can know of: `false`.
+    sets: BTreeMap<Str, bool>,
+}
 
 #[derive(Debug)]
 struct WarmPodThere {
     node: Str,
+    /// A StatefulSet made it: when it pulls, no process of rolldeck decides.
+    by_set: bool,
     /// The registry refused its image once: nothing travels for it, also while its kubelet asks again.
     refused: bool,
 }
@@ -36,28 +44,67 @@ impl Observer {
         if object.meta.labels.get(PREWARM).is_none() {
             return false;
         }
-        let Some(node) = object.pod().and_then(|pod| pod.node.clone()) else { return true };
+        let by_set = object.meta.labels.get(PREWARM_SET).is_some();
+        let Some(node) = object.pod().and_then(|pod| pod.node.clone().or_else(|| by_set.then(Str::default))) else {
+            return true;
+        };
+        let there = WarmPodThere { node: node.clone(), by_set, refused: false };
         match change.kind {
-            ChangeKind::Deleted => drop(self.warm_pods.0.remove(&object.meta.uid)),
+            ChangeKind::Deleted => drop(self.warm_pods.pods.remove(&object.meta.uid)),
             ChangeKind::Added => {
-                self.warm_pods.0.insert(object.meta.uid.clone(), WarmPodThere { node: node.clone(), refused: false });
+                self.warm_pods.pods.insert(object.meta.uid.clone(), there);
                 if let Some((promise, what)) = self.check_warm_pod(object, &node, change.at, world) {
                     self.report_violation(promise, change.at, what);
                 }
             }
             ChangeKind::Modified => {
-                if is_in_trouble(object)
-                    && let Some(there) = self.warm_pods.0.get_mut(&object.meta.uid)
-                {
-                    there.refused = true;
-                }
+                let there = self.warm_pods.pods.entry(object.meta.uid.clone()).or_insert(there);
+                there.node = node;
+                there.refused |= is_in_trouble(object);
             }
         }
         true
     }
 
+    /// Takes in a StatefulSet.
+    pub(super) fn warm_set_changes(&mut self, change: &StoreChange, world: &World) {
+        let Some(set) = change.object.warm_set_fact() else { return };
+        match change.kind {
+            ChangeKind::Deleted => drop(self.warm_pods.sets.remove(&set.uid)),
+            ChangeKind::Modified => {}
+            ChangeKind::Added => {
+                self.warm_pods.sets.insert(set.uid.clone(), true);
+                if let Some((promise, what)) = self.check_warm_set(&set, change.at, world) {
+                    self.report_violation(promise, change.at, what);
+                }
+            }
+        }
+    }
+
+    /// P6: more StatefulSets are at work than nodes may pull, as far as whoever made it could know; or nobody asked for it.
+    fn check_warm_set(&self, set: &WarmSetFact, at: Timestamp, world: &World) -> Broken {
+        let by_sets = |asked: &&Prewarm| asked.method == PrewarmMethod::StatefulSet && asked.cancelled.is_none();
+        let asked: Vec<&Prewarm> = self.prewarms.at(at).flatten().filter(by_sets).collect();
+        if asked.is_empty() {
+            return Some(("P3", format!("StatefulSet {} was made, and nobody asked for any", set.name)));
+        }
+        let at_work = world.store().list_in(Kind::StatefulSet, &self.namespace).filter(|object| {
+            let of_it = object.warm_set_fact().filter(|other| other.images == set.images && !other.deleting);
+            of_it.is_some_and(|other| {
+                let images = images_of(object);
+                other.nodes.iter().any(|node| images.iter().any(|image| !world.fleet().has_image(node, image)))
+            })
+        });
+        let (at_work, limit) = (at_work.count(), self.pull_limit(&asked, at).max(1));
+        (at_work > limit as usize)
+            .then(|| ("P6", format!("{at_work} StatefulSets pull with a limit of {limit}: {}", set.name)))
+    }
+
     /// Takes in what is to be pre-warmed.
     pub(super) fn prewarm_is(&mut self, lease: &Object, gone: bool, at: Timestamp) {
+        if gone {
+            self.warm_pods.sets.values_mut().for_each(|known| *known = false);
+        }
         let text = lease.meta.annotations.get(PREWARM).filter(|_| !gone);
         self.prewarms.is(at, text.and_then(|text| Prewarm::parse(text).ok()));
     }
@@ -65,6 +112,9 @@ impl Observer {
     /// P6: a pod for pre-warming begins a pull beyond the limits, as far as whoever made it could know; or nobody asked for it.
     fn check_warm_pod(&self, pod: &Object, node: &Str, at: Timestamp, world: &World) -> Broken {
         let asked: Vec<&Prewarm> = self.prewarms.at(at).flatten().collect();
+        if pod.meta.labels.get(PREWARM_SET).is_some() {
+            return None;
+        }
         if asked.is_empty() {
             return Some(("P3", format!("a pod for pre-warming was made on {node}, and nobody asked for any")));
         }
@@ -130,19 +180,25 @@ impl Observer {
             .then(|| format!("{} pull in site {here:?} with a limit of {limit}: {}", there.len(), listed(&there)))
     }
 
-    /// The nodes that have pulled for pre-warming for so long that everybody can know.
-    pub(super) fn nodes_that_warm(&self, at: Timestamp, world: &World) -> BTreeSet<Str> {
+    /// The nodes that have pulled for pre-warming for so long that everybody can know; and those among them where that was
+    /// decided by a process of rolldeck.
+    pub(super) fn nodes_that_warm(&self, at: Timestamp, world: &World) -> [BTreeSet<Str>; 2] {
         let pods = world.store().list_in(Kind::Pod, &self.namespace);
-        let known = pods.filter(|pod| pod.meta.created_at + self.slack + ROUNDED < at);
-        let warm = known.filter_map(|pod| Some((pod, self.warm_pods.0.get(&pod.meta.uid)?)));
+        let warm = pods.filter_map(|pod| Some((pod, self.warm_pods.pods.get(&pod.meta.uid)?)));
+        // When the pod of a StatefulSet comes to a node, nobody decided: an update there is no pull more, however soon.
+        let warm = warm.filter(|(pod, there)| there.by_set || pod.meta.created_at + self.slack + ROUNDED < at);
         let pulls = warm.filter(|(pod, there)| lacks(pod, &there.node, world) && !there.refused);
         let ready = |node: &Str| self.nodes.get(node).is_some_and(|seen| seen.ready);
-        pulls.map(|(_, there)| there.node.clone()).filter(ready).collect()
+        let pulls: Vec<&WarmPodThere> = pulls.map(|(_, there)| there).filter(|there| ready(&there.node)).collect();
+        let nodes = |decided: bool| {
+            pulls.iter().filter(|there| !decided || !there.by_set).map(|there| there.node.clone()).collect()
+        };
+        [nodes(false), nodes(true)]
     }
 
     /// The nodes that pull for pre-warming, or are known to pull for an update.
     fn nodes_that_pull(&self, at: Timestamp, world: &World) -> BTreeSet<Str> {
-        let warm = self.warm_pods.0.iter().filter(|(uid, there)| {
+        let warm = self.warm_pods.pods.iter().filter(|(_, there)| !there.by_set).filter(|(uid, there)| {
             let pod = world.store().list_in(Kind::Pod, &self.namespace).find(|pod| pod.meta.uid == **uid);
             pod.is_some_and(|pod| lacks(pod, &there.node, world)) && !there.refused
         });
@@ -201,23 +257,30 @@ impl Observer {
         Some(("P6", format!("replaced a pod on {}, which has to have {missing} first and has not", context.node)))
     }
 
-    /// Whether pods for pre-warming are there.
+    /// Whether pods or StatefulSets for pre-warming are there.
     pub(in crate::sim::attack) fn sees_warm_pods(&self) -> bool {
-        !self.warm_pods.0.is_empty()
+        !self.warm_pods.pods.is_empty() || self.warm_pods.sets.values().any(|known| *known)
     }
 
     /// P9: at the end nothing of pre-warming is left, unless its DaemonSet was deleted without its pods: then nobody is there to
     /// delete them.
     pub(in crate::sim::attack) fn check_nothing_is_left_of_prewarming(&mut self, at: Timestamp) {
-        if !self.warm_pods.0.is_empty() && self.daemon_set.is_some() && self.daemon_set_goes_since.is_none() {
-            let left: BTreeSet<Str> = self.warm_pods.0.values().map(|there| there.node.clone()).collect();
-            self.report_violation("P9", at, format!("pods for pre-warming are left on {}", listed(&left)));
+        if self.sees_warm_pods() && self.daemon_set.is_some() && self.daemon_set_goes_since.is_none() {
+            let left: BTreeSet<Str> = self.warm_pods.pods.values().map(|there| there.node.clone()).collect();
+            let sets = self.warm_pods.sets.len();
+            let what = format!("{sets} StatefulSets and pods for pre-warming are left on {}", listed(&left));
+            self.report_violation("P9", at, what);
         }
     }
 }
 
 fn is_in_trouble(pod: &Object) -> bool {
     pod.pod_fact().is_some_and(|fact| super::state::trouble_of(&fact).is_some())
+}
+
+fn images_of(set: &Object) -> Vec<Str> {
+    let Body::Other(_, body) = &set.body else { return Vec::new() };
+    Template::from_json(body["spec"]["template"].clone()).images()
 }
 
 fn lacks(pod: &Object, node: &Str, world: &World) -> bool {

@@ -9,7 +9,7 @@ use super::RolloutOperator;
 use crate::engine::model::command::{Command, PrewarmCommand, Step};
 use crate::engine::model::config::{RateLimit, Role};
 use crate::engine::model::image::ImageRef;
-use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource};
+use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::Tuning;
 use crate::engine::model::time::Timestamp;
@@ -76,7 +76,12 @@ impl Rolldeck {
         match &self.stage {
             Stage::Prewarms(limits) if shown.phase != Phase::Loading => {
                 let source = PrewarmSource::Images(self.images.clone());
-                let start = PrewarmCommand::Start { source, nodes: PrewarmNodes::All, limits: limits.clone() };
+                let start = PrewarmCommand::Start {
+                    source,
+                    nodes: PrewarmNodes::All,
+                    limits: limits.clone(),
+                    method: PrewarmMethod::Pods,
+                };
                 Some((Command::Prewarm(start), Stage::SetsImage))
             }
             Stage::SetsImage if shown.phase != Phase::Loading => {

@@ -69,6 +69,8 @@ pub enum Unfit {
     Affinity,
     /// The node is cordoned.
     Unschedulable,
+    /// A pod is there that it keeps apart from.
+    AntiAffinity,
 }
 
 /// Whether the scheduler would place a pod on a node.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::engine::model::Str;
 use crate::engine::model::facts::{ConditionStatus, PodPhase};
+use crate::engine::model::labels::Labels;
 use crate::engine::model::time::Timestamp;
 
 use super::super::kind::Kind;
@@ -37,7 +38,7 @@ impl Scheduler {
     fn schedule(&mut self, key: &Key, store: &mut Store, now: Timestamp) {
         let Some(object) = store.get(Kind::Pod, &key.0, &key.1).cloned() else { return };
         let Some(pod) = object.pod().filter(|pod| pod.node.is_none() && !object.meta.is_deleting()) else { return };
-        match self.place(pod, store) {
+        match self.place(&key.0, pod, store) {
             Ok(node) => {
                 let message = format!("Successfully assigned {}/{} to {node}", key.0, key.1);
                 let bound = store.modify(
@@ -75,7 +76,7 @@ impl Scheduler {
     }
 
     /// The node for a pod: the one it is pinned to, else any that fits.
-    fn place(&mut self, pod: &Pod, store: &Store) -> Result<Str, Str> {
+    fn place(&mut self, namespace: &str, pod: &Pod, store: &Store) -> Result<Str, Str> {
         if let Some(node) = pod.pinned.as_ref().and_then(|pinned| store.get(Kind::Node, "", pinned))
             && fits(pod, node).is_ok()
         {
@@ -83,8 +84,10 @@ impl Scheduler {
         }
         let mut unfit: BTreeMap<Unfit, usize> = BTreeMap::new();
         let mut fit = Vec::new();
+        let taken = kept_apart_from(namespace, pod, store);
         for node in store.list(Kind::Node) {
             match fits(pod, node) {
+                Ok(()) if taken.contains(&node.meta.name) => *unfit.entry(Unfit::AntiAffinity).or_default() += 1,
                 Ok(()) => fit.push(node.meta.name.clone()),
                 Err(why) => *unfit.entry(why).or_default() += 1,
             }
@@ -95,6 +98,28 @@ impl Scheduler {
             Ok(fit.swap_remove(self.rng.usize(..fit.len())))
         }
     }
+}
+
+/// The nodes of pods that a pod has to keep apart from, by node (`requiredDuringSchedulingIgnoredDuringExecution`, `matchLabels`).
+fn kept_apart_from(namespace: &str, pod: &Pod, store: &Store) -> BTreeSet<Str> {
+    let apart = &pod.template.json()["spec"]["affinity"]["podAntiAffinity"];
+    let terms = apart["requiredDuringSchedulingIgnoredDuringExecution"].as_array();
+    let terms: Vec<Labels> = terms
+        .into_iter()
+        .flatten()
+        .map(|term| Labels::from_json(&term["labelSelector"]["matchLabels"]))
+        .filter(|wanted| wanted.iter().next().is_some())
+        .collect();
+    if terms.is_empty() {
+        return BTreeSet::new();
+    }
+    let matches = |object: &Object| {
+        let has = |wanted: &Labels| wanted.iter().all(|(key, value)| object.meta.labels.get(key) == Some(value));
+        terms.iter().any(has)
+    };
+    let there = store.list_in(Kind::Pod, namespace).filter(|object| matches(object));
+    let runs = |pod: &&Pod| !matches!(pod.status.phase, PodPhase::Failed | PodPhase::Succeeded);
+    there.filter_map(|object| object.pod().filter(runs)?.node.clone()).collect()
 }
 
 fn set_scheduled(object: &mut Object, node: Option<&Str>, status: ConditionStatus, why: Option<Str>, now: Timestamp) {
@@ -124,6 +149,7 @@ fn explain(nodes: usize, unfit: &BTreeMap<Unfit, usize>) -> Str {
             Unfit::Taint(key, value) => format!("{count} node(s) had untolerated taint {{{key}: {value}}}"),
             Unfit::Affinity => format!("{count} node(s) didn't match Pod's node affinity/selector"),
             Unfit::Unschedulable => format!("{count} node(s) were unschedulable"),
+            Unfit::AntiAffinity => format!("{count} node(s) didn't match pod anti-affinity rules"),
         })
         .collect();
     clauses.sort();
@@ -151,6 +177,9 @@ impl Controller for Scheduler {
                     ChangeKind::Deleted => {
                         self.queue.remove(&key);
                         self.parked.remove(&key);
+                        // It may have kept another away from its node.
+                        let again = std::mem::take(&mut self.parked);
+                        self.queue.extend(again.into_iter().map(|key| (key, now + BACK_OFF)));
                     }
                     _ => {}
                 }

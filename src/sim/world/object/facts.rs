@@ -5,16 +5,18 @@ use std::sync::Arc;
 use crate::engine::model::Str;
 use crate::engine::model::facts::{
     ClusterEvent, ConditionStatus, ControllerRef, DaemonSetFact, LeaseFact, ListedImage, NodeFact, PodFact,
-    REPORTED_IMAGES, RevisionFact, WarmPodFact,
+    REPORTED_IMAGES, RevisionFact, WarmPodFact, WarmSetFact,
 };
 use crate::engine::model::labels::Labels;
 use crate::engine::model::pace::{PACE, parse_pace};
-use crate::engine::model::prewarm::{PREWARM, PREWARM_IMAGES, Prewarm};
+use crate::engine::model::prewarm::{PREWARM, PREWARM_IMAGES, PREWARM_REQUEST, PREWARM_SET, Prewarm};
 use crate::engine::model::record::{RECORD, Record};
 use crate::engine::rules::clocks::clock_skew;
+use crate::engine::rules::warm_set::nodes_of;
 
+use super::super::kind::Kind;
 use super::body::conditions;
-use super::{Condition, LAST_APPLIED, NodeImage, Object, TEMPLATE_GENERATION};
+use super::{Body, Condition, LAST_APPLIED, NodeImage, Object, TEMPLATE_GENERATION};
 
 /// `kubernetes.io/change-cause`.
 const CHANGE_CAUSE: &str = "kubernetes.io/change-cause";
@@ -84,8 +86,25 @@ impl Object {
 
     /// What the engine is told of this pod, if it was made for pre-warming.
     pub fn warm_pod_fact(&self) -> Option<WarmPodFact> {
-        let images = self.meta.labels.get(PREWARM_IMAGES)?.clone();
-        Some(WarmPodFact { pod: self.pod_fact()?, daemonset: self.meta.labels.get(PREWARM)?.clone(), images })
+        let label = |key| self.meta.labels.get(key).cloned();
+        let (daemonset, images) = (label(PREWARM)?, label(PREWARM_IMAGES)?);
+        Some(WarmPodFact { pod: self.pod_fact()?, daemonset, images, set: label(PREWARM_SET) })
+    }
+
+    /// What the engine is told of this StatefulSet, if it was made for pre-warming.
+    pub fn warm_set_fact(&self) -> Option<WarmSetFact> {
+        let Body::Other(Kind::StatefulSet, body) = &self.body else { return None };
+        let label = |key| self.meta.labels.get(key).cloned();
+        Some(WarmSetFact {
+            name: self.meta.name.clone(),
+            uid: self.meta.uid.clone(),
+            daemonset: label(PREWARM)?,
+            images: label(PREWARM_IMAGES)?,
+            request: label(PREWARM_REQUEST)?,
+            nodes: nodes_of(body),
+            deleting: self.meta.is_deleting(),
+            refused: None,
+        })
     }
 
     /// What the engine is told of this DaemonSet; `None` when it is none.

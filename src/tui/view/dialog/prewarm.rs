@@ -5,9 +5,11 @@
 //!   nodes            all nodes
 //!   max pulling      as many as the rollout may have pulling: 2
 //!   in each site     no limit of its own
+//!   method           pods: whoever drives makes them
 //! ```
 
 use super::Body;
+use crate::engine::model::prewarm::PrewarmMethod;
 use crate::engine::report::snapshot::Snapshot;
 use crate::engine::report::words::VersionWords;
 use crate::tui::dialog::PrewarmForm;
@@ -35,8 +37,20 @@ pub(super) fn fill(body: &mut Body<'_>, form: &PrewarmForm, snapshot: &Snapshot,
                 field(body, (here, focused), "with labels", &form.selector.input, "a label selector; tab completes");
                 matching(body, form, snapshot);
             }
+            PrewarmLine::Method => {
+                let value = match form.method {
+                    PrewarmMethod::Pods => "pods: whoever drives makes them",
+                    PrewarmMethod::StatefulSet => "statefulset: goes on with every console closed",
+                };
+                switch(body, (here, focused), "method", value);
+            }
             PrewarmLine::MaxPulling => {
-                let words = format!("as many as the rollout may have pulling: {}", snapshot.budget.max_pulling);
+                let words = match form.method {
+                    PrewarmMethod::Pods => {
+                        format!("as many as the rollout may have pulling: {}", snapshot.budget.max_pulling)
+                    }
+                    PrewarmMethod::StatefulSet => "1 StatefulSet, 1 node at a time".to_owned(),
+                };
                 field(body, (here, focused), "max pulling", &form.max_pulling, &words);
             }
             PrewarmLine::MaxPullingPerSite => {

@@ -87,6 +87,10 @@ fn words(
         let keys = format!("{} retry", on_screen(page, ActionId::RetryPrewarm));
         return Some((format!("pre-warm pods are refused ({node}): {remedy}{message}"), keys));
     }
+    if let Some(stuck) = view.stuck_in_words().next() {
+        let keys = format!("{} retry", on_screen(page, ActionId::RetryPrewarm));
+        return Some((format!("pre-warm: {stuck}"), keys));
+    }
     match page.summary.prewarm_stands.as_ref()? {
         PrewarmWait::NobodyDrives if !told => Some(("pre-warm waits: nobody drives".into(), format!("{drive} drive"))),
         PrewarmWait::Refused(why) => Some((format!("pre-warm waits: {why}"), "ask for a role that allows it".into())),

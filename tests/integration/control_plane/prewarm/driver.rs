@@ -7,6 +7,7 @@ use rolldeck::driver::{Access, ClusterSession, Rollout, Session};
 use rolldeck::engine::model::command::{Command, Takeover};
 use rolldeck::engine::model::config::Role;
 use rolldeck::engine::model::driver::DriverView;
+use rolldeck::engine::model::prewarm::PrewarmMethod;
 use rolldeck::engine::report::snapshot::Snapshot;
 use tokio::runtime::Runtime;
 
@@ -91,8 +92,11 @@ impl DriverHere {
     }
 }
 
-/// The driver's image, kubeconfig and namespace, in the environment of its process.
-const ENVIRONMENT: [&str; 3] = ["ROLLDECK_TEST_IMAGE", "ROLLDECK_TEST_KUBECONFIG", "ROLLDECK_TEST_NAMESPACE"];
+/// The driver's image, kubeconfig, namespace and method, in the environment of its process.
+const ENVIRONMENT: [&str; 4] =
+    ["ROLLDECK_TEST_IMAGE", "ROLLDECK_TEST_KUBECONFIG", "ROLLDECK_TEST_NAMESPACE", "ROLLDECK_TEST_METHOD"];
+/// What stands for pre-warming by StatefulSet there.
+const BY_SETS: &str = "statefulset";
 /// The test that becomes the process.
 const PROCESS: &str = "control_plane::prewarm::a_driver_in_a_process_of_its_own";
 
@@ -101,11 +105,12 @@ pub(super) struct DriverProcess(Child);
 
 impl DriverProcess {
     /// Pre-warms `image`.
-    pub(super) fn start(operator: &Operator, fixture: &RolloutFixture, image: &str) -> Self {
+    pub(super) fn start(operator: &Operator, fixture: &RolloutFixture, image: &str, method: PrewarmMethod) -> Self {
         let kubeconfig = operator.kubeconfig().to_str().unwrap();
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", PROCESS, "--ignored"]).stdin(Stdio::null()).stdout(Stdio::null());
-        for (key, value) in ENVIRONMENT.into_iter().zip([image, kubeconfig, fixture.sandbox.namespace()]) {
+        let method = if method == PrewarmMethod::StatefulSet { BY_SETS } else { "pods" };
+        for (key, value) in ENVIRONMENT.into_iter().zip([image, kubeconfig, fixture.sandbox.namespace(), method]) {
             command.env(key, value);
         }
         Self(command.spawn().unwrap())
@@ -127,9 +132,9 @@ impl Drop for DriverProcess {
 
 /// Drives until it is killed, if it was started by [`DriverProcess`].
 pub(super) fn be_a_process() {
-    let [Ok(image), Ok(kubeconfig), Ok(namespace)] = ENVIRONMENT.map(std::env::var) else { return };
+    let [Ok(image), Ok(kubeconfig), Ok(namespace), Ok(method)] = ENVIRONMENT.map(std::env::var) else { return };
     let driver = DriverHere::open(kubeconfig.as_ref(), &namespace);
-    driver.drive(super::start(&image));
+    driver.drive(if method == BY_SETS { super::statefulset::start(&image, None) } else { super::start(&image) });
     loop {
         std::thread::park();
     }

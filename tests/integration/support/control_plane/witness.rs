@@ -231,7 +231,9 @@ async fn observe(http: Client, url: String, token: String, log: &Mutex<Log>) -> 
 
 fn seen(pod: &Value) -> PodState {
     let terms = &pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
-    let pinned = &terms["nodeSelectorTerms"][0]["matchFields"][0]["values"][0];
+    // Of a pod that may go to several nodes, it is known once it is bound.
+    let one = terms["nodeSelectorTerms"].as_array().is_some_and(|terms| terms.len() == 1);
+    let pinned = if one { &terms["nodeSelectorTerms"][0]["matchFields"][0]["values"][0] } else { &Value::Null };
     let conditions = pod["status"]["conditions"].as_array();
     let ready =
         conditions.into_iter().flatten().any(|condition| condition["type"] == "Ready" && condition["status"] == "True");
