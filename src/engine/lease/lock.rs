@@ -128,7 +128,8 @@ impl Lock {
     /// Takes in the lease as observed.
     pub(crate) fn observe(&mut self, fact: LeaseFact, now: Timestamp) {
         if let KnownLease::Present(known) = &self.known {
-            if known.uid == fact.uid && is_older(&fact.resource_version, &known.resource_version) {
+            // Also of another uid: a watch that is late still tells of the one that was deleted before this one was made.
+            if is_older(&fact.resource_version, &known.resource_version) {
                 return;
             }
             self.holder_seen = self.holder_seen.next(known, &fact, now);

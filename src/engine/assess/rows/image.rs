@@ -1,6 +1,7 @@
 //! What is known of the target's images on a node: all in all, of each, and whether its pod is pulling them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Assessor;
 use crate::engine::model::facts::{ContainerFact, ContainerState};
@@ -179,13 +180,13 @@ impl<'a> Assessor<'a> {
     }
 
     pub(super) fn pulls(
-        &self,
+        &mut self,
         in_fleet: bool,
         blame: Option<Blame>,
         at_target: bool,
         replaced: bool,
         image: ImageState,
-        live: Option<&PodEntry>,
+        (live, going): (Option<&PodEntry>, Option<&PodEntry>),
     ) -> bool {
         // A node that is down by itself occupies no pull slot. A node that is no longer eligible and still pulls does.
         let cannot = matches!(blame, Some(Blame::Node | Blame::PreExisting));
@@ -200,7 +201,19 @@ impl<'a> Assessor<'a> {
         } else {
             lacks_images && (!at_target || image != ImageState::Present)
         };
-        !cannot && under_way
+        let leaving = live.filter(|_| replaced).or(going);
+        !cannot && (under_way || leaving.is_some_and(|pod| !refused(pod) && self.still_pulls(pod)))
+    }
+
+    /// Whether the images of a pod that goes may still be on their way: its kubelet does not break off a pull. After the time in
+    /// which the pod is to be gone, something else keeps it.
+    fn still_pulls(&mut self, pod: &PodEntry) -> bool {
+        if images_present(pod) {
+            return false;
+        }
+        let left = pod.fact.deletion_at.map(|at| at.since(self.server_now));
+        left.into_iter().for_each(|left| self.wake_after(left, Duration::ZERO));
+        left.is_none_or(|left| left > Duration::ZERO)
     }
 
     /// Whether the pod's own revision needs all the images that the target needs.

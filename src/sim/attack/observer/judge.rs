@@ -157,7 +157,9 @@ impl Observer {
         let warming = self.nodes_that_warm(context.at, world);
         let pulling: BTreeSet<Str> = known.cloned().chain(warming.iter().cloned()).collect();
         // A node that was warming pulled already.
-        let begins = pulls == Pulls::Begins && !warming.contains(context.node);
+        // Which images it needs may have changed while the request was on its way.
+        let just_changed = self.template_since + self.slack >= context.at;
+        let begins = pulls == Pulls::Begins && !warming.contains(context.node) && !just_changed;
         let over = begins && pulling.len() > limit as usize;
         over.then(|| ("P6", format!("{} must pull with a limit of {limit}: {}", pulling.len(), listed(&pulling))))
     }
