@@ -6,7 +6,8 @@ use crate::engine::model::Str;
 use crate::engine::model::estimate::TimeRange;
 use crate::engine::model::prewarm::{Prewarm, PrewarmCounts, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmView};
 use crate::engine::model::record::By;
-use crate::engine::model::settings::Limit;
+use crate::engine::model::settings::{Limit, Pace};
+use crate::engine::model::site::SiteLabel;
 
 /// Pre-warming as a whole; that of each node is with the node. `text` is the line that the console shows.
 #[derive(Serialize)]
@@ -18,6 +19,9 @@ pub(crate) struct PrewarmJson<'a> {
     nodes: &'a PrewarmNodes,
     max_pulling: Limit,
     max_pulling_per_site: Limit,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    site_label: Option<&'a SiteLabel>,
+    pace: Pace,
     by: &'a By,
     #[serde(skip_serializing_if = "Option::is_none")]
     paused: Option<&'a By>,
@@ -90,6 +94,8 @@ impl<'a> PrewarmJson<'a> {
             nodes,
             max_pulling: limits.max_pulling,
             max_pulling_per_site: limits.max_pulling_per_site,
+            site_label: limits.site_label.as_ref(),
+            pace: limits.pace,
             by,
             paused: paused.as_ref(),
             cancelled: cancelled.as_ref(),

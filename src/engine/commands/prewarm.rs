@@ -1,6 +1,7 @@
 //! Pre-warming as it is asked for: what it changes, why it is refused, and what is said of it before.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use super::allowance::counted;
 use super::resolved::Resolved;
@@ -13,9 +14,13 @@ use crate::engine::model::command::{PrewarmCommand, Refusal};
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
-use crate::engine::model::prewarm::{PREWARM_LIMIT, Prewarm, PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait};
+use crate::engine::model::prewarm::{
+    PREWARM_LIMIT, Prewarm, PrewarmLimits, PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait,
+};
 use crate::engine::model::record::By;
+use crate::engine::model::site::SiteLabel;
 use crate::engine::model::time::Timestamp;
+use crate::engine::rules::site::site_of;
 use crate::engine::writes::pending::Needs;
 
 impl Engine {
@@ -36,13 +41,14 @@ impl Engine {
                 let count = template.images().len();
                 let says = format!("pre-warming {count} image{}", if count == 1 { "" } else { "s" });
                 self.check_prewarm_nodes(nodes)?;
+                self.check_site_label(limits)?;
                 let daemonset =
                     self.view.daemonset.as_ref().ok_or_else(|| Refusal::NotLoaded("no DaemonSet".into()))?;
                 let prewarm = Prewarm {
                     daemonset_uid: daemonset.uid.clone(),
                     source: source.clone(),
                     nodes: nodes.clone(),
-                    limits: *limits,
+                    limits: limits.clone(),
                     paused: None,
                     cancelled: None,
                     retried: None,
@@ -75,6 +81,39 @@ impl Engine {
         Ok(Resolved { drive, ..Resolved::new(vec![Edit::Prewarm(edit)], Needs::Saved, says, Danger::Bounded) })
     }
 
+    /// With a rollout recorded there is one site label, the rollout's.
+    fn check_site_label(&self, limits: &PrewarmLimits) -> Result<(), Refusal> {
+        let Some(intent) = self.recorded_intent() else { return Ok(()) };
+        let recorded = &intent.budgets.site_label;
+        match limits.site_label.as_ref().filter(|label| *label != recorded) {
+            None => Ok(()),
+            Some(label) => Err(Refusal::Invalid(format!(
+                "site label {label}: the rollout of this DaemonSet tells sites apart by {recorded}, for pre-warming as well; \
+                 leave it out, or change the rollout's: `tune --site-label {label}`"
+            ))),
+        }
+    }
+
+    /// Into how many sites a label tells the fleet apart.
+    pub(super) fn sites_in_words(&self, label: &SiteLabel) -> String {
+        let fleet = self.assessment.rows().filter(|row| row.in_fleet).map(|row| &self.view.nodes[row.node]);
+        let labels = fleet.filter_map(|entry| entry.fact.as_ref()).map(|fact| &fact.labels);
+        let mut nodes: BTreeMap<Str, u32> = BTreeMap::new();
+        for labels in labels {
+            *nodes.entry(site_of(labels, label)).or_default() += 1;
+        }
+        let without = nodes.remove("").unwrap_or(0);
+        match (nodes.len(), without) {
+            (0, _) => format!("No node has the label {label}: all of them are one site."),
+            (1, 0) => format!("By the label {label} there is one site."),
+            (sites, 0) => format!("By the label {label} there are {sites} sites."),
+            (sites, without) => {
+                let are = if sites == 1 { "is one site".to_owned() } else { format!("are {sites} sites") };
+                format!("By the label {label} there {are}; {without} nodes without it are one more.")
+            }
+        }
+    }
+
     fn check_prewarm_nodes(&self, nodes: &PrewarmNodes) -> Result<(), Refusal> {
         let fleet = || self.assessment.rows().filter(|row| row.in_fleet).map(|row| &self.view.nodes[row.node]);
         match nodes {
@@ -91,7 +130,7 @@ impl Engine {
 
     pub(super) fn prewarming_in_words(&self, asked: &PrewarmCommand) -> Vec<String> {
         match asked {
-            PrewarmCommand::Start { source, nodes, .. } => {
+            PrewarmCommand::Start { source, nodes, limits } => {
                 let images: Vec<Str> = self.template_to_prewarm(source).map(|it| it.images()).unwrap_or_default();
                 let mut lines: Vec<String> = images.iter().map(|image| format!("pulls {image}")).collect();
                 if let PrewarmSource::Images(_) = source {
@@ -107,6 +146,7 @@ impl Engine {
                     lines.push("It takes the place of what is pre-warmed now, whose pods are deleted where they are not needed.".into());
                 }
                 lines.push(format!("One pod per node, {where_}; no pod of the DaemonSet is replaced."));
+                lines.extend(limits.site_label.as_ref().map(|label| self.sites_in_words(label)));
                 lines.push("Each stays until its node is updated, or pre-warming is cancelled.".into());
                 lines
             }
