@@ -148,6 +148,7 @@ fn fleet(nodes: u32) -> Engine {
                 transitions: lease.transitions,
                 record: Ok(lease.record),
                 prewarm: Ok(None),
+                pace: Default::default(),
             };
             engine.outcome(id, Ok(Done::Lease(Box::new(lease))), START);
         }

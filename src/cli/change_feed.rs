@@ -360,6 +360,7 @@ fn summary(node: &NodeView) -> impl PartialEq + use<> {
         // They are the cluster's, and no part of the rollout.
         eligible: _,
         ineligible: _,
+        site: _,
         labels: _,
         clock_skew_millis: _,
         uncounted_until: _,

@@ -33,10 +33,12 @@ use crate::engine::model::event::WatchHealth;
 use crate::engine::model::image::version_of;
 use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::node::NodeState;
+use crate::engine::model::pace::PacedSite;
 use crate::engine::model::person_of;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::{PrewarmCounts, PrewarmSite, PrewarmState, PrewarmView};
 use crate::engine::model::pull::PullState;
+use crate::engine::model::site::site_name;
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::{ShortDuration, Timestamp};
@@ -82,6 +84,10 @@ pub(crate) async fn rollout(
             if let Some(prewarm) = snapshot.prewarm.as_ref().filter(|prewarm| prewarm.sites.len() > 1) {
                 output.line("")?;
                 output.table(&site_table(prewarm))?;
+            }
+            if args.images && !snapshot.pace.is_empty() {
+                output.line("")?;
+                output.table(&pace_table(&snapshot))?;
             }
             for (asked, table) in [(args.nodes, node_table as fn(&Snapshot) -> _), (args.images, image_table)] {
                 if asked {
@@ -348,6 +354,14 @@ fn site_table(prewarm: &PrewarmView) -> Vec<Vec<String>> {
     rows
 }
 
+/// How many nodes of each site may pull at once where that follows what its link bears, and why.
+fn pace_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
+    let head = ["SITE", "LIMIT", "PACE"].map(str::to_owned).to_vec();
+    let site =
+        |paced: &PacedSite| vec![site_name(&paced.site).to_owned(), paced.limit.to_string(), paced.why.to_string()];
+    std::iter::once(head).chain(snapshot.pace.iter().map(site)).collect()
+}
+
 const NODE_HEAD: [&str; 8] = ["NODE", "STATE", "REV", "IMAGE", "POD", "RESTARTS", "AGE", "WHY"];
 
 fn node_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
@@ -385,6 +399,7 @@ fn node_cells(node: &NodeView, at: Timestamp) -> [String; NODE_HEAD.len()] {
         prewarm: _,
         serves: _,
         selected: _,
+        site: _,
         clock_skew_millis: _,
         // They are not printed: `STATE` says it, the cluster tells them, it changes whenever another node goes.
         eligible: _,

@@ -117,10 +117,12 @@ pub(crate) fn prewarm_command(asked: &Prewarm, revisions: &[RevisionView]) -> St
         PrewarmNodes::NextStep => words.push("--next-step".to_owned()),
         PrewarmNodes::Node(name) => words.push(format!("--node {name}")),
     }
-    let PrewarmLimits { max_pulling, max_pulling_per_site } = asked.limits;
+    let PrewarmLimits { max_pulling, max_pulling_per_site, site_label, pace } = &asked.limits;
     for (flag, limit) in [("--max-pulling", max_pulling), ("--max-pulling-per-site", max_pulling_per_site)] {
         words.extend(limit.at().map(|limit| format!("{flag} {limit}")));
     }
+    words.extend(site_label.iter().map(|label| format!("--site-label {label}")));
+    words.extend((!pace.is_fixed()).then(|| format!("--pace {pace}")));
     if asked.method == PrewarmMethod::StatefulSet {
         words.push("--method statefulset".to_owned());
     }

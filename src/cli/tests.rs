@@ -16,6 +16,7 @@ use crate::engine::model::estimate::{RolloutEstimate, Standstill};
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::node::NodeState;
+use crate::engine::model::pace::{Flap, PaceReason, PacedSite, Throughput};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::record::{Halt, Paused};
 use crate::engine::model::step_ahead::{NoStep, SelectionDone};
@@ -112,6 +113,33 @@ async fn status_answers_the_four_questions() {
     ipc-020  outdated   14   unknown  agent-ipc-020  0         5m   budget: 2 of 2 down
     ipc-001  updated    15   present  agent-ipc-001  0         5m
     "#);
+}
+
+/// Where limits follow what links bear it is said how many nodes each site may have pulling, and why.
+#[tokio::test]
+async fn status_says_how_many_may_pull_in_each_site_and_why() {
+    let throughput = Throughput::Bytes(11_000_000 * 3_600);
+    let paced = |site: &str, limit, why| PacedSite { site: site.into(), limit, why };
+    let pace = [
+        paced("", 1, PaceReason::Flapped { node: "ipc-017".into(), what: Flap::LostReadiness }),
+        paced("hall-a", 4, PaceReason::Raised { finished: 3, throughput }),
+    ];
+    let script = Script::of(Snapshot { pace: pace.into(), ..script::pulling() });
+    let text = script.run("status ds/agent --images").await.text;
+    let table: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("SITE")).take(3).collect();
+    assert_eq!(
+        table,
+        [
+            "SITE     LIMIT  PACE",
+            "no site  1      halved: ipc-017 lost readiness",
+            "hall-a   4      raised: 3 finished, 11 MB/s",
+        ]
+    );
+    let json: serde_json::Value = serde_json::from_str(&script.json("status ds/agent --images -o json").await).unwrap();
+    assert_eq!(
+        json["pace"][1],
+        serde_json::json!({"site": "hall-a", "limit": 4, "why": "raised: 3 finished, 11 MB/s"})
+    );
 }
 
 #[tokio::test]

@@ -299,6 +299,7 @@ mod tests {
             transitions: 0,
             record: Ok(Some(record(|_| {}))),
             prewarm: Ok(None),
+            pace: Default::default(),
         }
     }
 

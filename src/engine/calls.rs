@@ -248,6 +248,7 @@ impl Engine {
             failures: _,
             budget: _,
             plan: _,
+            pacing: _,
             blocked_since: _,
             freshness: _,
             notices: _,

@@ -51,7 +51,7 @@ impl Engine {
             Command::Tuned { tuning, command } => {
                 let mut resolved = self.resolve_inner(command, now)?;
                 self.check_tuning(tuning)?;
-                resolved.edits.push(Edit::Tune(*tuning));
+                resolved.edits.push(Edit::Tune(tuning.clone()));
                 Ok(resolved)
             }
             Command::Prewarm(asked) => self.resolve_prewarm(asked, by),
@@ -87,7 +87,7 @@ impl Engine {
         self.check_tuning(tuning)?;
         let changes = tuning.changes(&self.intent().settings());
         let says = if changes.is_empty() { "nothing to change: it is so already".into() } else { changes.join(", ") };
-        let resolved = Resolved::new(vec![Edit::Tune(*tuning)], Needs::Saved, says, Danger::Bounded);
+        let resolved = Resolved::new(vec![Edit::Tune(tuning.clone())], Needs::Saved, says, Danger::Bounded);
         Ok(Resolved { drive: false, danger: self.tuning_danger(tuning), ..resolved })
     }
 

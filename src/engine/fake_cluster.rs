@@ -614,6 +614,7 @@ impl FakeCluster {
             transitions: write.transitions,
             record: Ok(write.record),
             prewarm: Ok(write.prewarm),
+            pace: write.pace,
         };
         self.lease = Some(fact.clone());
         self.log.push(Event::Lease(Box::new(fact.clone())));

@@ -10,6 +10,7 @@ mod images_on_nodes;
 mod intent;
 mod next_step;
 pub(super) mod old_pods;
+pub(crate) mod pace;
 pub(super) mod prewarm;
 pub(super) mod release;
 mod sending;
@@ -19,6 +20,7 @@ pub(super) mod suspects;
 pub(crate) mod tell;
 pub(super) mod unsent;
 
+use self::pace::Pacing;
 use self::prewarm::Prewarming;
 use self::suspects::Suspects;
 use self::tell::DriverTold;
@@ -36,6 +38,7 @@ use super::model::facts::{DaemonSetFact, StrategyKind};
 use super::model::notice::Notice;
 use super::model::pod_wait::Blocker;
 use super::model::record::{ORIGINAL_STRATEGY, Progress};
+use super::model::site::SiteLabel;
 use super::model::time::Timestamp;
 use super::model::{Str, person_of};
 use super::view::View;
@@ -71,6 +74,8 @@ pub struct Engine {
     pub(crate) suspects: Suspects,
     /// Pre-warming: what is on its way, and how far it is.
     pub(crate) warming: Prewarming,
+    /// The limits of sites that follow what their links bear.
+    pub(crate) pacing: Pacing,
     /// What the rollout waits for while it is prepared or released, and since when.
     pub(crate) blocked_since: Option<(Blocker, Timestamp)>,
     pub(crate) freshness: Freshness,
@@ -100,6 +105,7 @@ impl Engine {
             plan: Plan::default(),
             suspects: Suspects::default(),
             warming: Prewarming::default(),
+            pacing: Pacing::default(),
             blocked_since: None,
             freshness: Freshness::default(),
             now: Timestamp::default(),
@@ -159,6 +165,15 @@ impl Engine {
     /// The site of a row's node.
     pub(crate) fn site(&self, row: &Row) -> Str {
         self.view.nodes.get(row.node).map(|entry| entry.site.clone()).unwrap_or_default()
+    }
+
+    /// By which label nodes are told apart into sites: the rollout's; where none is recorded, that of what is pre-warmed.
+    pub(crate) fn site_label(&self) -> SiteLabel {
+        let of_prewarming = || self.recorded_prewarm().and_then(|asked| asked.limits.site_label.clone());
+        match self.assessed_intent() {
+            Some(intent) => intent.budgets.site_label.clone(),
+            None => of_prewarming().unwrap_or_default(),
+        }
     }
 
     pub(crate) fn natural_ranks(&self) -> &[u32] {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::assess::plan::{Limits, NodeLookup, Obstacles, Plan, budget};
 use super::assess::rows::{AssessmentInput, Row};
 use super::machine::Engine;
+use super::model::Str;
 use super::model::budget::Replacer;
 use super::model::facts::StrategyKind;
 use super::model::record::Progress;
@@ -34,6 +35,8 @@ impl Engine {
         let images =
             target.as_ref().and_then(|hash| self.view.revision(hash)).map(|revision| revision.template.images());
         self.view.confirm_images(images.unwrap_or_default());
+        let site_label = self.site_label();
+        self.view.tell_sites_apart_by(&site_label);
         self.view.sum_up_pulls();
         self.view.natural_ranks();
         let mut touched = self.view.take_touched();
@@ -70,11 +73,17 @@ impl Engine {
         if self.strategy() == StrategyKind::RollingUpdate && self.lock.record().is_none() {
             self.budget.replaced_by = Replacer::Controller;
         }
+        self.pace_sites(&intent, &limits, now);
         let rollout_hold = self.rollout_hold(&intent, now);
         let refused = |row: &Row| self.refused_deletion(row, now);
         let obstacles = Obstacles { rollout_hold: &rollout_hold, refused: &refused };
-        let nodes =
-            NodeLookup { name: &|row| self.name(row), outage: &|row| self.outage_of(row), site: &|row| self.site(row) };
+        let paced = |site: &Str, most: u32| self.paced_limit(site, most);
+        let nodes = NodeLookup {
+            name: &|row| self.name(row),
+            outage: &|row| self.outage_of(row),
+            site: &|row| self.site(row),
+            pace: self.pacing.is_on().then_some(&paced),
+        };
         self.plan =
             Plan::of(&self.assessment, &limits, &self.budget, &intent, &obstacles, self.natural_ranks(), &nodes);
         self.assess_prewarming(&limits);

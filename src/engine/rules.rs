@@ -13,6 +13,7 @@ pub mod fleet_state;
 pub mod holder;
 pub(super) mod holds;
 pub mod ownership;
+pub(crate) mod pace;
 pub(super) mod pulls;
 pub mod rate;
 pub(crate) mod recognise;

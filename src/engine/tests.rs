@@ -5,6 +5,7 @@ mod halts;
 mod images_on_nodes;
 mod moved_tag;
 mod order;
+mod pace;
 mod prewarm;
 mod prewarm_previews;
 mod prewarm_statefulset;

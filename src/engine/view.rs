@@ -16,6 +16,7 @@ use super::model::facts::{DaemonSetFact, NodeFact, RevisionFact};
 use super::model::image::normalized;
 use super::model::node::NodeIx;
 use super::model::presence::Presence;
+use super::model::site::SiteLabel;
 use super::model::time::Timestamp;
 use super::model::version::is_older;
 use super::rules::eligibility::{Eligibility, eligibility};
@@ -90,6 +91,8 @@ pub(crate) struct View {
     pub(crate) replaced_unready: u32,
     /// What is known of the controller that creates the pods.
     pub(crate) creation: Creation,
+    /// By which nodes are told apart into sites.
+    site_label: SiteLabel,
     node_index: HashMap<Str, NodeIx>,
     natural: Vec<u32>,
     pods: Vec<Option<PodEntry>>,
@@ -140,6 +143,7 @@ impl Default for View {
             skew_millis: None,
             replaced_unready: 0,
             creation: Creation::default(),
+            site_label: SiteLabel::default(),
             node_index: HashMap::new(),
             natural: Vec::new(),
             pods: Vec::new(),
@@ -301,6 +305,26 @@ impl View {
         }
     }
 
+    /// Tells nodes apart into sites by this label from now on. Of a node that is gone its site stays what it was.
+    pub(crate) fn tell_sites_apart_by(&mut self, label: &SiteLabel) {
+        if *label == self.site_label {
+            return;
+        }
+        self.site_label = label.clone();
+        for entry in &mut self.nodes {
+            if let Some(fact) = &entry.fact {
+                entry.site = site_of(&fact.labels, label);
+            }
+        }
+        self.touched.all = true;
+        self.pulls.compare_again();
+    }
+
+    /// By which nodes are told apart into sites.
+    pub(crate) fn site_label(&self) -> &SiteLabel {
+        &self.site_label
+    }
+
     /// Whether the node's kubelet reports all these images, which are named as runtimes report them.
     pub(crate) fn confirms(&self, node: NodeIx, images: &[String]) -> bool {
         self.nodes.get(node).is_some_and(|entry| confirms(entry.fact.as_ref(), images))
@@ -382,7 +406,7 @@ impl View {
         let observed = self.observed_now(Watched::Nodes, now);
         let entry = &mut self.nodes[ix];
         entry.version = fact.version;
-        let site = site_of(&fact.labels);
+        let site = site_of(&fact.labels, &self.site_label);
         if entry.site != site || gone {
             self.pulls.compare_again();
         }

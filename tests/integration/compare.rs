@@ -20,13 +20,13 @@ fn rolldeck_keeps_its_budget_and_the_leases_where_others_lose_them() {
     for run in &runs {
         let total = run.total.unwrap_or_else(|| panic!("{} did not end", run.method));
         assert!(comparison.over_bound(total) >= 1.0, "{} is faster than its link", run.method);
-        if matches!(run.method, Method::Rolldeck | Method::Prewarmed(_)) {
+        if matches!(run.method, Method::Rolldeck | Method::Prewarmed(_) | Method::Paced(_)) {
             assert!(run.peak_offline <= BUDGET, "{comparison}");
             assert_eq!(run.lease_losses, 0, "{comparison}");
         }
     }
-    let [two, ten_percent, by_hand, pulls_first, _, prewarmed] = &runs;
-    for run in [pulls_first, prewarmed] {
+    let [two, ten_percent, by_hand, pulls_first, _, prewarmed, paced] = &runs;
+    for run in [pulls_first, prewarmed, paced] {
         assert!(run.offline * 10 < two.offline, "nodes are offline for a restart, not for a download: {comparison}");
     }
     assert!(prewarmed.total.is_some_and(|total| comparison.over_bound(total) <= 1.10), "{comparison}");

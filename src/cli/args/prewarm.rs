@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::values::{ContainerImage, DaemonSetName, duration, pull_limit};
+use super::values::{ContainerImage, DaemonSetName, duration, pace, pull_limit};
 use crate::engine::model::command::PrewarmCommand;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes};
-use crate::engine::model::settings::Limit;
+use crate::engine::model::settings::{Limit, Pace};
+use crate::engine::model::site::SiteLabel;
 
 #[derive(Args, Clone, Debug)]
 #[command(group = clap::ArgGroup::new("which").multiple(true).conflicts_with("control"))]
@@ -40,6 +41,12 @@ pub(crate) struct PrewarmArgs {
     /// So many nodes of a site pull at once [default: the rollout's own limit]
     #[arg(long, value_name = "N|N%", value_parser = pull_limit, group = "limits")]
     pub(crate) max_pulling_per_site: Option<Limit>,
+    /// The node label whose value is a node's site, where no rollout is recorded [default: topology.kubernetes.io/zone]
+    #[arg(long, value_name = "KEY", group = "limits")]
+    pub(crate) site_label: Option<SiteLabel>,
+    /// `auto`: each site begins with one pull, and has more, up to the limits, as long as its link bears them
+    #[arg(long, value_name = "auto|fixed", value_parser = pace, group = "limits")]
+    pub(crate) pace: Option<Pace>,
     /// Who makes the pods. `pods`: whoever drives, in the rollout's order, under its limits, and only while somebody drives.
     /// `statefulset`: one StatefulSet for each of `--max-pulling` nodes (1 unless given), which goes on with every console
     /// closed; it keeps no order, knows nothing of updates that pull, of nodes that flap nor of nodes that join, waits for ever
@@ -120,6 +127,8 @@ impl PrewarmArgs {
         PrewarmLimits {
             max_pulling: self.max_pulling.unwrap_or_default(),
             max_pulling_per_site: self.max_pulling_per_site.unwrap_or_default(),
+            site_label: self.site_label.clone(),
+            pace: self.pace.unwrap_or_default(),
         }
     }
 }

@@ -7,13 +7,13 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use crate::engine::model::settings::{Setting, Tuning};
 
 /// Settings, each left as it is where it is not named.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct TuningFlags(Tuning);
 
 impl TuningFlags {
     /// What they ask of the engine.
     pub(crate) fn tuning(&self) -> Tuning {
-        self.0
+        self.0.clone()
     }
 }
 
@@ -30,12 +30,12 @@ impl Args for TuningFlags {
 impl FromArgMatches for TuningFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let named = Setting::ALL.iter().filter_map(|setting| matches.get_one::<Tuning>(setting.name()));
-        Ok(Self(named.fold(Tuning::default(), |tuning, change| tuning.and(*change))))
+        Ok(Self(named.fold(Tuning::default(), |tuning, change| tuning.and(change.clone()))))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         let Self(named) = Self::from_arg_matches(matches)?;
-        self.0 = self.0.and(named);
+        self.0 = std::mem::take(&mut self.0).and(named);
         Ok(())
     }
 }

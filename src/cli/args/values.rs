@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::audit::AuditLog;
 use crate::engine::model::image::ImageRef;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::settings::Limit;
+use crate::engine::model::settings::{Limit, Pace, Setting};
 
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     text.parse::<jiff::SignedDuration>()
@@ -24,6 +24,11 @@ pub(crate) fn pull_limit(text: &str) -> Result<Limit, String> {
         }
         limit => Ok(limit),
     }
+}
+
+/// Whether limits of sites follow what their links bear.
+pub(crate) fn pace(text: &str) -> Result<Pace, String> {
+    Setting::Pace.read(text).map(|tuning| tuning.pace.unwrap_or_default())
 }
 
 pub(crate) fn speed(text: &str) -> Result<f64, String> {

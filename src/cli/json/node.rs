@@ -54,6 +54,8 @@ pub(crate) struct NodeJson<'a> {
     /// Whether its pod is Ready on a Ready node.
     serves: bool,
     selected: bool,
+    /// Empty where it has not got the label that names it.
+    site: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     clock_skew_millis: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,6 +87,7 @@ impl<'a> NodeJson<'a> {
             ineligible,
             serves,
             selected,
+            site,
             clock_skew_millis,
             uncounted_until,
             // `state` says it.
@@ -120,6 +123,7 @@ impl<'a> NodeJson<'a> {
             ineligible: ineligible.as_ref().map(ToString::to_string),
             serves: *serves,
             selected: *selected,
+            site,
             clock_skew_millis: *clock_skew_millis,
             uncounted_until: *uncounted_until,
         }

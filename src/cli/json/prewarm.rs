@@ -8,7 +8,8 @@ use crate::engine::model::prewarm::{
     Prewarm, PrewarmCounts, PrewarmMethod, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmView, StuckSet,
 };
 use crate::engine::model::record::By;
-use crate::engine::model::settings::Limit;
+use crate::engine::model::settings::{Limit, Pace};
+use crate::engine::model::site::SiteLabel;
 
 /// Pre-warming as a whole; that of each node is with the node. `text` is the line that the console shows.
 #[derive(Serialize)]
@@ -20,6 +21,9 @@ pub(crate) struct PrewarmJson<'a> {
     nodes: &'a PrewarmNodes,
     max_pulling: Limit,
     max_pulling_per_site: Limit,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    site_label: Option<&'a SiteLabel>,
+    pace: Pace,
     method: PrewarmMethod,
     by: &'a By,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,6 +114,8 @@ impl<'a> PrewarmJson<'a> {
             nodes,
             max_pulling: limits.max_pulling,
             max_pulling_per_site: limits.max_pulling_per_site,
+            site_label: limits.site_label.as_ref(),
+            pace: limits.pace,
             method: *method,
             by,
             paused: paused.as_ref(),

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::engine::model::Str;
+use crate::engine::model::pace::PacedSite;
 use crate::engine::model::pull::{
     Evidence, ImagePull, ImageSummary, PeerScope, PullCounts, PullFailure, PullState, PullSummary, SlowPull, UsualPull,
 };
@@ -81,6 +82,23 @@ impl UsualPullJson {
     pub(super) fn new(usual: UsualPull) -> Self {
         let UsualPull { median, quartiles: (low, high), peers, scope } = usual;
         Self { median_millis: median.as_millis(), quartiles_millis: [low.as_millis(), high.as_millis()], peers, scope }
+    }
+}
+
+/// How many nodes of a site may pull at once where that follows what its link bears, and why.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PacedSiteJson<'a> {
+    site: &'a str,
+    limit: u32,
+    /// `raised: 3 finished, 11 MB/s`.
+    why: String,
+}
+
+impl<'a> PacedSiteJson<'a> {
+    pub(super) fn new(paced: &'a PacedSite) -> Self {
+        let PacedSite { site, limit, why } = paced;
+        Self { site, limit: *limit, why: why.to_string() }
     }
 }
 

@@ -6,7 +6,7 @@ use super::alarm::AlarmLine;
 use super::driver::{Driver, ManagedBy};
 use super::node::NodeJson;
 use super::prewarm::PrewarmJson;
-use super::pulls::PullsJson;
+use super::pulls::{PacedSiteJson, PullsJson};
 use super::revision::Revision;
 use super::watch::Watch;
 use super::{TypeMeta, kinds};
@@ -64,6 +64,9 @@ pub(crate) struct StatusJson<'a> {
     image_changes: Vec<ImageChange<'a>>,
     counts: Counts,
     pulls: PullsJson<'a>,
+    /// The limits of sites that follow what their links bear.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pace: Vec<PacedSiteJson<'a>>,
     budget: BudgetView,
     /// When it will be done, as far as that can be estimated; `text` is the line that the console shows.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -143,9 +146,10 @@ impl<'a> StatusJson<'a> {
             image_changes: snapshot.image_changes.iter().map(ImageChange::new).collect(),
             counts: snapshot.counts,
             pulls: PullsJson::new(&snapshot.pulls),
+            pace: snapshot.pace.iter().map(PacedSiteJson::new).collect(),
             budget: snapshot.budget,
             estimate: EstimateJson::new(&snapshot.estimate),
-            settings: snapshot.settings,
+            settings: snapshot.settings.clone(),
             plan: Plan::new(snapshot),
             blocker: snapshot.guidance().map(|guidance| guidance.waits),
             alarms: snapshot.alarms.iter().map(AlarmLine::new).collect(),

@@ -15,7 +15,6 @@ use crate::engine::model::prewarm::{
     PrewarmView, PrewarmWait,
 };
 use crate::engine::model::record::By;
-use crate::engine::model::settings::Limit;
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 
 const V2: &str = "prewarm ds/agent --image agent=registry.example/agent:v2 --max-pulling 2";
@@ -33,7 +32,7 @@ fn asked() -> Prewarm {
         daemonset_uid: "uid".into(),
         source: images(),
         nodes: PrewarmNodes::All,
-        limits: PrewarmLimits { max_pulling: "2".parse().unwrap(), max_pulling_per_site: Limit::Default },
+        limits: PrewarmLimits { max_pulling: "2".parse().unwrap(), ..PrewarmLimits::default() },
         method: PrewarmMethod::Pods,
         stateful_sets: false,
         paused: None,

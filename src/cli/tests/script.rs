@@ -32,6 +32,7 @@ use crate::engine::model::pull::{
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::Direction;
 use crate::engine::model::settings::Settings;
+use crate::engine::model::site::SiteLabel;
 use crate::engine::model::step_ahead::StepAhead;
 use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;
@@ -291,6 +292,7 @@ pub(super) fn node(name: &str, state: NodeState) -> NodeView {
         ineligible: None,
         serves: true,
         selected: true,
+        site: Str::default(),
         labels: Default::default(),
         rank: None,
         clock_skew_millis: None,
@@ -366,6 +368,8 @@ pub(super) fn rollout() -> Snapshot {
             })),
         },
         settings: Settings::default(),
+        pace: Default::default(),
+        site_label: SiteLabel::default(),
         comparisons: Vec::new(),
         blocked: None,
         halt: None,

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{count_of, instant_of, str_of};
 use crate::engine::model::effect::LeaseWrite;
 use crate::engine::model::facts::LeaseFact;
+use crate::engine::model::pace::{PACE, pace_text, parse_pace};
 use crate::engine::model::prewarm::{PREWARM, Prewarm};
 use crate::engine::model::record::{MANAGED_BY, RECORD, Record};
 use crate::engine::model::time::Timestamp;
@@ -24,6 +25,7 @@ pub(crate) fn lease_fact(object: &Value) -> LeaseFact {
         transitions: count_of(&spec["leaseTransitions"]),
         record: record.map(Record::parse).transpose().map_err(Into::into),
         prewarm: prewarm.map(Prewarm::parse).transpose().map_err(Into::into),
+        pace: parse_pace(metadata["annotations"][PACE].as_str()),
     }
 }
 
@@ -43,7 +45,7 @@ pub(crate) fn lease_object(mut object: Value, write: &LeaseWrite) -> Result<Valu
     object["metadata"]["labels"][MANAGED_BY.0] = MANAGED_BY.1.into();
     let record = write.record.as_ref().map(serde_json::to_string).transpose()?;
     let prewarm = write.prewarm.as_ref().map(serde_json::to_string).transpose()?;
-    for (key, text) in [(RECORD, record), (PREWARM, prewarm)] {
+    for (key, text) in [(RECORD, record), (PREWARM, prewarm), (PACE, pace_text(&write.pace))] {
         match text {
             Some(text) => object["metadata"]["annotations"][key] = text.into(),
             None => {
@@ -102,6 +104,7 @@ mod tests {
             transitions: 2,
             record: Some(Record { version: 1, ..Record::default() }),
             prewarm: None,
+            pace: Default::default(),
         }
     }
 

@@ -44,6 +44,7 @@ fn lease_write() -> LeaseWrite {
         transitions: 0,
         record: Some(Record { version: 1, ..Record::default() }),
         prewarm: None,
+        pace: Default::default(),
     }
 }
 

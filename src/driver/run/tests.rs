@@ -168,6 +168,7 @@ fn obedient(effect: &Effect) -> Executed {
                 transitions: lease.transitions,
                 record: Ok(lease.record.clone()),
                 prewarm: Ok(None),
+                pace: Default::default(),
             }))
         }
     }))

@@ -52,8 +52,9 @@ impl Limits {
         let own = own.filter(|own| own.of(assessment.desired, Rounding::Up) > 0);
         let lacks_budget = view.daemonset.as_ref().is_some_and(|daemonset| lacks_budget(daemonset, intent));
         let own = if lacks_budget { Some(IntOrPercent::Int(0)) } else { own };
-        // What is charged to the budgets, and so `strict`, is the budget's: see `budget`.
-        let Budgets { max_unavailable, max_pulling, max_pulling_per_site, strict: _ } = intent.budgets;
+        // What is charged to the budgets, and so `strict`, is the budget's: see `budget`. What a site is, is the view's; its pace is in [`NodeLookup`].
+        let Budgets { max_unavailable, max_pulling, max_pulling_per_site, site_label: _, pace: _, strict: _ } =
+            intent.budgets;
         let setting = max_unavailable.at().or(own).unwrap_or(IntOrPercent::Int(1));
         let max_unavailable = setting.of(assessment.desired, Rounding::Up);
         let max_pulling = max_pulling.at().map_or(max_unavailable, |limit| limit.of(assessment.desired, Rounding::Up));
@@ -108,6 +109,9 @@ fn is_charged(row: &Row, strict: bool) -> bool {
     }
 }
 
+/// How many nodes of a site may pull by its pace, where operators allow so many; `None`: as many as those.
+pub(crate) type SitePaces<'a> = dyn Fn(&Str, u32) -> Option<u32> + 'a;
+
 /// What a plan asks about nodes.
 pub(crate) struct NodeLookup<'a> {
     /// A node's name.
@@ -116,6 +120,8 @@ pub(crate) struct NodeLookup<'a> {
     pub(crate) outage: &'a dyn Fn(&Row) -> Option<SiteOutage>,
     /// Its site.
     pub(crate) site: &'a dyn Fn(&Row) -> Str,
+    /// The paces of sites, where limits follow what links bear.
+    pub(crate) pace: Option<&'a SitePaces<'a>>,
 }
 
 /// What comes next: a hold for every node, and the nodes whose pods to replace now, in order.
@@ -239,7 +245,7 @@ impl Plan {
             max_unavailable: limits.max_unavailable,
             pulling: budget.pulling,
             max_pulling: limits.max_pulling,
-            sites: Sites::of(assessment, limits.max_pulling_per_site, nodes),
+            sites: Sites::of(assessment, limits, nodes),
             require_image: limits.require_image,
             unready,
             trouble: trouble.filter(|_| !back).map(nodes.name),
@@ -296,39 +302,43 @@ struct Line {
     lacks_budget: bool,
 }
 
-/// How many nodes pull in each site, and how many may; empty where no limit is set.
+/// How many nodes pull in each site, and how many may; empty where no site has a limit of its own.
 #[derive(Debug, Default)]
 struct Sites {
-    limit: Limit,
-    /// By site: how many pull, and how many nodes it has.
+    /// By site: how many pull, and how many may.
     pulling: HashMap<Str, (u32, u32)>,
 }
 
 impl Sites {
-    fn of(assessment: &Assessment, limit: Limit, nodes: &NodeLookup<'_>) -> Self {
-        let mut sites = Self { limit, pulling: HashMap::new() };
-        if limit.at().is_some() {
-            for row in assessment.rows() {
-                let (used, size) = sites.pulling.entry((nodes.site)(row)).or_default();
-                *used += u32::from(row.pulls || row.warm_pulls);
-                *size += u32::from(row.in_fleet);
-            }
+    fn of(assessment: &Assessment, limits: &Limits, nodes: &NodeLookup<'_>) -> Self {
+        if nodes.pace.is_none() && limits.max_pulling_per_site.is_default() {
+            return Self::default();
         }
-        sites
+        let mut sizes: HashMap<Str, (u32, u32)> = HashMap::new();
+        for row in assessment.rows() {
+            let (used, size) = sizes.entry((nodes.site)(row)).or_default();
+            *used += u32::from(row.pulls || row.warm_pulls);
+            *size += u32::from(row.in_fleet);
+        }
+        let of_site = |(site, (used, size)): (Str, (u32, u32))| {
+            let set = limits.max_pulling_per_site.at().map(|limit| limit.of(size, Rounding::Up));
+            let paced = nodes.pace.and_then(|pace| pace(&site, set.unwrap_or(limits.max_pulling)));
+            let limit = paced.or(set)?;
+            Some((site, (used, limit)))
+        };
+        Self { pulling: sizes.into_iter().filter_map(of_site).collect() }
     }
 
     /// The row's site with how many pull and may, where no more may.
     fn full(&self, row: &Row, nodes: &NodeLookup<'_>) -> Option<(Str, u32, u32)> {
-        let limit = self.limit.at()?;
         let site = (nodes.site)(row);
-        let (used, size) = self.pulling.get(&site).copied().unwrap_or_default();
-        let limit = limit.of(size, Rounding::Up);
+        let (used, limit) = self.pulling.get(&site).copied()?;
         (used >= limit).then_some((site, used, limit))
     }
 
     fn take(&mut self, row: &Row, nodes: &NodeLookup<'_>) {
-        if self.limit.at().is_some() {
-            self.pulling.entry((nodes.site)(row)).or_default().0 += 1;
+        if let Some((used, _)) = self.pulling.get_mut(&(nodes.site)(row)) {
+            *used += 1;
         }
     }
 }

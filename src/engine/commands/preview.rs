@@ -89,7 +89,8 @@ impl Engine {
         let budget = crate::engine::assess::plan::budget(&assessment, &unlimited, true);
         let natural = self.natural_ranks();
         let obstacles = Obstacles { rollout_hold: &RolloutHold::None, refused: &|_| None };
-        let nodes = NodeLookup { name: &|row| self.name(row), outage: &|_| None, site: &|row| self.site(row) };
+        let nodes =
+            NodeLookup { name: &|row| self.name(row), outage: &|_| None, site: &|row| self.site(row), pace: None };
         let plan = Plan::of(&assessment, &unlimited, &budget, intent, &obstacles, natural, &nodes);
         let goes = |node: &&NodeIx| plan.hold(**node).is_none_or(|hold| hold.kind() != HoldKind::Partition);
         plan.line.iter().filter(goes).filter_map(|node| assessment.row(*node)).map(|row| self.name(row)).collect()
@@ -194,6 +195,7 @@ impl Engine {
         if lines.is_empty() {
             lines.push("Nothing changes: it is so already.".into());
         }
+        lines.extend(tuning.site_label.as_ref().map(|label| self.sites_in_words(label)));
         let desired = self.assessment.desired;
         if tuning.max_unavailable.is_some() && self.may_all_be_down(limits) {
             lines.push(format!("Every one of the {desired} nodes may be down at once."));

@@ -1,7 +1,7 @@
 //! Pre-warming as it is asked for: what it changes, why it is refused, and what is said of it before.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::allowance::counted;
 use super::resolved::Resolved;
@@ -21,7 +21,9 @@ use crate::engine::model::prewarm::{
 };
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::By;
+use crate::engine::model::site::SiteLabel;
 use crate::engine::model::time::Timestamp;
+use crate::engine::rules::site::site_of;
 use crate::engine::rules::warm_set::request_key;
 use crate::engine::writes::pending::Needs;
 
@@ -43,6 +45,7 @@ impl Engine {
                 let count = template.images().len();
                 let says = format!("pre-warming {count} image{}", if count == 1 { "" } else { "s" });
                 self.check_prewarm_nodes(nodes)?;
+                self.check_site_label(limits)?;
                 self.check_prewarm_method(*method, nodes, limits)?;
                 let daemonset =
                     self.view.daemonset.as_ref().ok_or_else(|| Refusal::NotLoaded("no DaemonSet".into()))?;
@@ -50,7 +53,7 @@ impl Engine {
                     daemonset_uid: daemonset.uid.clone(),
                     source: source.clone(),
                     nodes: nodes.clone(),
-                    limits: *limits,
+                    limits: limits.clone(),
                     method: *method,
                     stateful_sets: *method == PrewarmMethod::StatefulSet,
                     paused: None,
@@ -88,6 +91,39 @@ impl Engine {
             }
         };
         Ok(Resolved { drive, ..Resolved::new(vec![Edit::Prewarm(edit)], Needs::Saved, says, Danger::Bounded) })
+    }
+
+    /// With a rollout recorded there is one site label, the rollout's.
+    fn check_site_label(&self, limits: &PrewarmLimits) -> Result<(), Refusal> {
+        let Some(intent) = self.recorded_intent() else { return Ok(()) };
+        let recorded = &intent.budgets.site_label;
+        match limits.site_label.as_ref().filter(|label| *label != recorded) {
+            None => Ok(()),
+            Some(label) => Err(Refusal::Invalid(format!(
+                "site label {label}: the rollout of this DaemonSet tells sites apart by {recorded}, for pre-warming as well; \
+                 leave it out, or change the rollout's: `tune --site-label {label}`"
+            ))),
+        }
+    }
+
+    /// Into how many sites a label tells the fleet apart.
+    pub(super) fn sites_in_words(&self, label: &SiteLabel) -> String {
+        let fleet = self.assessment.rows().filter(|row| row.in_fleet).map(|row| &self.view.nodes[row.node]);
+        let labels = fleet.filter_map(|entry| entry.fact.as_ref()).map(|fact| &fact.labels);
+        let mut nodes: BTreeMap<Str, u32> = BTreeMap::new();
+        for labels in labels {
+            *nodes.entry(site_of(labels, label)).or_default() += 1;
+        }
+        let without = nodes.remove("").unwrap_or(0);
+        match (nodes.len(), without) {
+            (0, _) => format!("No node has the label {label}: all of them are one site."),
+            (1, 0) => format!("By the label {label} there is one site."),
+            (sites, 0) => format!("By the label {label} there are {sites} sites."),
+            (sites, without) => {
+                let are = if sites == 1 { "is one site".to_owned() } else { format!("are {sites} sites") };
+                format!("By the label {label} there {are}; {without} nodes without it are one more.")
+            }
+        }
     }
 
     /// Whether what is being pre-warmed is by StatefulSets.
@@ -151,6 +187,7 @@ impl Engine {
                     lines.push("It takes the place of what is pre-warmed now, whose pods are deleted where they are not needed.".into());
                 }
                 lines.push(format!("One pod per node, {where_}; no pod of the DaemonSet is replaced."));
+                lines.extend(limits.site_label.as_ref().map(|label| self.sites_in_words(label)));
                 match method {
                     PrewarmMethod::Pods => {
                         lines.push("Each stays until its node is updated, or pre-warming is cancelled.".into());
@@ -239,7 +276,8 @@ impl Engine {
         calls
     }
 
-    /// How many pods are deleted at once, as things are, beside those that go with a StatefulSet. `renews`: those whose pull failed, too.
+    /// How many pods are deleted at once, as things are, beside those that go with a StatefulSet. `renews`: those whose pull
+    /// failed, too.
     fn pods_to_delete(&self, job: &Job, renews: bool) -> usize {
         let ours = self.view.warm.iter().filter(|warm| {
             let node = warm.fact.pod.node.as_ref().filter(|_| !self.is_of_a_set(warm));

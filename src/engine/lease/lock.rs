@@ -5,6 +5,7 @@
 //! when that was sent. In between nobody acts. Taking over from a living driver goes through the record
 //! ([`crate::engine::model::record::Intent::handover`]): it stops, and gives the lease back.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::model::Str;
@@ -12,6 +13,7 @@ use crate::engine::model::config::Timing;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::effect::{EffectId, LeaseWrite};
 use crate::engine::model::facts::LeaseFact;
+use crate::engine::model::pace::PacedSite;
 use crate::engine::model::prewarm::Prewarm;
 use crate::engine::model::record::Record;
 use crate::engine::model::time::Timestamp;
@@ -49,6 +51,7 @@ pub(crate) enum KnownLease {
 pub(crate) struct LeaseContents {
     pub(crate) record: Option<Record>,
     pub(crate) prewarm: Option<Prewarm>,
+    pub(crate) pace: Arc<[PacedSite]>,
 }
 
 /// A write of the lease that was sent.
@@ -226,6 +229,14 @@ impl Lock {
         (!foreign).then_some(prewarm)
     }
 
+    /// The pace of sites, as the holder told it.
+    pub(crate) fn told_pace(&self) -> Arc<[PacedSite]> {
+        match &self.known {
+            KnownLease::Present(fact) => fact.pace.clone(),
+            KnownLease::Nothing | KnownLease::Absent => Arc::default(),
+        }
+    }
+
     /// Why the record, or what is to be pre-warmed, cannot be read.
     pub(crate) fn record_error(&self) -> Option<&Str> {
         match &self.known {
@@ -300,7 +311,7 @@ impl Lock {
 
     /// The lease as it would be written to keep its holder and change only the record.
     pub(crate) fn keep_holder(&self, kept: LeaseContents) -> LeaseWrite {
-        let LeaseContents { record, prewarm } = kept;
+        let LeaseContents { record, prewarm, pace } = kept;
         match &self.known {
             KnownLease::Present(fact) => LeaseWrite {
                 holder: fact.holder.clone(),
@@ -310,6 +321,7 @@ impl Lock {
                 transitions: fact.transitions,
                 record,
                 prewarm,
+                pace,
             },
             KnownLease::Nothing | KnownLease::Absent => LeaseWrite {
                 holder: None,
@@ -319,6 +331,7 @@ impl Lock {
                 transitions: 0,
                 record,
                 prewarm,
+                pace,
             },
         }
     }
@@ -330,6 +343,8 @@ impl Lock {
             write.transitions += u32::from(!matches!(self.known, KnownLease::Absent));
             write.acquired_at = Some(now);
             write.holder = Some(self.identity.clone());
+            // What another has measured is another's.
+            write.pace = Arc::default();
         }
         write.duration_secs = u32::try_from(self.timing.lease.as_secs()).unwrap_or(15);
         write.renewed_at = Some(now);
@@ -338,7 +353,7 @@ impl Lock {
 
     /// The lease as it would be written to give it back.
     pub(crate) fn give_back(&self, kept: LeaseContents) -> LeaseWrite {
-        LeaseWrite { holder: None, duration_secs: 1, ..self.keep_holder(kept) }
+        LeaseWrite { holder: None, duration_secs: 1, pace: Arc::default(), ..self.keep_holder(kept) }
     }
 
     /// The resource version to write against; `None` creates.
@@ -427,6 +442,7 @@ mod tests {
             transitions: 0,
             record: Ok(None),
             prewarm: Ok(None),
+            pace: Arc::default(),
         }
     }
 

@@ -28,7 +28,9 @@ impl Engine {
             prewarm.write_ids.drain(..prewarm.write_ids.len().saturating_sub(Record::WRITE_IDS));
             prewarm
         });
-        LeaseContents { record: self.record(), prewarm }
+        // Whoever edits the record for another driver leaves what that one tells as it is.
+        let pace = if self.lock.holds() { self.pacing.view() } else { self.lock.told_pace() };
+        LeaseContents { record: self.record(), prewarm, pace }
     }
 
     /// Whether there is anything to drive: a rollout, or pre-warming.

@@ -206,16 +206,7 @@ impl Engine {
 
     /// How many nodes pull now, overall and by site, and how many may.
     fn slots(&self, asked: &Prewarm, limits: &Limits) -> Slots {
-        let own = asked.limits.max_pulling.at().map(|limit| limit.of(self.assessment.desired, Rounding::Up));
-        // A limit that an operator gave the rollout holds for both; its default is about how many nodes may be down.
-        let given = self.assessed_intent().is_some_and(|intent| !intent.budgets.max_pulling.is_default());
-        let limit = match own {
-            Some(own) if given => own.min(limits.max_pulling),
-            Some(own) => own,
-            None if asked.method == PrewarmMethod::StatefulSet => 1,
-            None => limits.max_pulling,
-        };
-        let mut slots = Slots { limit, ..Slots::default() };
+        let mut slots = Slots { limit: self.prewarm_limit(asked, limits), ..Slots::default() };
         for row in self.assessment.rows() {
             let site = self.view.nodes[row.node].site.clone();
             let of_site = slots.sites.entry(site).or_default();
@@ -224,12 +215,26 @@ impl Engine {
             of_site.used += u32::from(pulls);
             slots.used += u32::from(pulls);
         }
-        for of_site in slots.sites.values_mut() {
+        for (site, of_site) in &mut slots.sites {
             let at = |limit: Limit| limit.at().map(|limit| limit.of(of_site.nodes, Rounding::Up));
             let (own, rollouts) = (at(asked.limits.max_pulling_per_site), at(limits.max_pulling_per_site));
-            of_site.limit = own.into_iter().chain(rollouts).min();
+            let set = own.into_iter().chain(rollouts).min();
+            of_site.limit = self.paced_limit(site, set.unwrap_or(slots.limit)).or(set);
         }
         slots
+    }
+
+    /// How many nodes may pull at once overall, for pre-warming.
+    pub(crate) fn prewarm_limit(&self, asked: &Prewarm, limits: &Limits) -> u32 {
+        let own = asked.limits.max_pulling.at().map(|limit| limit.of(self.assessment.desired, Rounding::Up));
+        // A limit that an operator gave the rollout holds for both; its default is about how many nodes may be down.
+        let given = self.assessed_intent().is_some_and(|intent| !intent.budgets.max_pulling.is_default());
+        match own {
+            Some(own) if given => own.min(limits.max_pulling),
+            Some(own) => own,
+            None if asked.method == PrewarmMethod::StatefulSet => 1,
+            None => limits.max_pulling,
+        }
     }
 
     /// What every node's state is, and which come next.

@@ -78,8 +78,8 @@ impl Command {
     /// What is changed with it.
     pub fn tuning(&self) -> Tuning {
         match self {
-            Self::Tuned { tuning, command } => command.tuning().and(*tuning),
-            Self::Tune(tuning) => *tuning,
+            Self::Tuned { tuning, command } => command.tuning().and(tuning.clone()),
+            Self::Tune(tuning) => tuning.clone(),
             Self::Adopt
             | Self::SetImage(_)
             | Self::Step(_)

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::Str;
 use super::facts::{DaemonSetFact, LeaseFact, WarmPodFact, WarmSetFact};
+use super::pace::PacedSite;
 use super::prewarm::Prewarm;
 use super::record::Record;
 use super::template::Template;
@@ -156,6 +157,8 @@ pub struct LeaseWrite {
     pub record: Option<Record>,
     /// What is to be pre-warmed; `None` removes the annotation.
     pub prewarm: Option<Prewarm>,
+    /// The pace of sites; none removes the annotation.
+    pub pace: Arc<[PacedSite]>,
 }
 
 /// What came of an effect.

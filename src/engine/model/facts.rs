@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::Str;
 use super::labels::{Labels, Selector};
+use super::pace::PacedSite;
 use super::prewarm::Prewarm;
 use super::quantity::IntOrPercent;
 use super::record::Record;
@@ -432,6 +433,8 @@ pub struct LeaseFact {
     pub record: Result<Option<Record>, Str>,
     /// What is to be pre-warmed, in annotation `rolldeck.io/prewarm`; `Err` says why it could not be read.
     pub prewarm: Result<Option<Prewarm>, Str>,
+    /// The pace of sites as its holder told it, in annotation `rolldeck.io/pace`; empty where there is none.
+    pub pace: Arc<[PacedSite]>,
 }
 
 /// A pod that was made for pre-warming.

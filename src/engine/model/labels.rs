@@ -313,7 +313,7 @@ fn is_label_name(text: &str) -> bool {
     text.len() <= 63 && edge(text.chars().next()) && edge(text.chars().last()) && text.chars().all(inner)
 }
 
-fn label_key(text: &str) -> Result<Str, String> {
+pub(super) fn label_key(text: &str) -> Result<Str, String> {
     let key = text.trim();
     let (prefix, name) = key.rsplit_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
     let prefix_fits =

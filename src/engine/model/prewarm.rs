@@ -16,7 +16,8 @@ use super::estimate::TimeRange;
 use super::image::ImageRef;
 use super::labels::Selector;
 use super::record::By;
-use super::settings::Limit;
+use super::settings::{Limit, Pace};
+use super::site::SiteLabel;
 use super::time::Timestamp;
 
 /// Annotation of the Lease: the [`Prewarm`], as JSON. Label of every pod made for it: the uid of the DaemonSet.
@@ -129,8 +130,8 @@ pub enum PrewarmNodes {
     Node(Str),
 }
 
-/// How many nodes may pull at once. Both hold for pre-warming and updates together.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+/// How many nodes may pull at once. All of it holds for pre-warming and updates together.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PrewarmLimits {
     /// Overall; a percentage of all nodes, rounded up; `default`: as many as the rollout may have pulling.
@@ -139,6 +140,12 @@ pub struct PrewarmLimits {
     /// In each site; a percentage of its nodes, rounded up; `default`: no limit of its own.
     #[serde(skip_serializing_if = "Limit::is_default")]
     pub max_pulling_per_site: Limit,
+    /// The label by whose value nodes are told apart into sites, while no rollout is recorded: then it is the rollout's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub site_label: Option<SiteLabel>,
+    /// Whether limits of sites follow what their links bear; they also do where the rollout says so.
+    #[serde(skip_serializing_if = "Pace::is_fixed")]
+    pub pace: Pace,
 }
 
 /// How far the pre-warming of one node is.

@@ -227,8 +227,9 @@ impl Default for Intent {
 impl Intent {
     /// What is set.
     pub fn settings(&self) -> Settings {
-        let Self { budgets, gates, on_drift, order, finish, .. } = *self;
-        Settings { budgets, gates, policies: Policies { on_drift, order, finish } }
+        let Self { budgets, gates, on_drift, order, finish, .. } = self;
+        let policies = Policies { on_drift: *on_drift, order: *order, finish: *finish };
+        Settings { budgets: budgets.clone(), gates: *gates, policies }
     }
 
     /// Changes what `tuning` names.

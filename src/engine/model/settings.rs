@@ -23,11 +23,12 @@ use serde::{Deserialize, Serialize};
 use self::value::{SettingKind, Value};
 use super::danger::Danger;
 use super::quantity::{IntOrPercent, Rounding};
+use super::site::SiteLabel;
 
-pub use self::value::{Finish, Limit, NodeOrder, OnDrift, OnFailure, Secs};
+pub use self::value::{Finish, Limit, NodeOrder, OnDrift, OnFailure, Pace, Secs};
 
 /// The settings of a rollout.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Settings {
     /// What may be taken down and pulled at once.
@@ -72,7 +73,7 @@ settings! {
 
         /// At most so many nodes of a site pulling at once; `default`: no limit of its own
         ///
-        /// A site is what nodes with the same label `topology.kubernetes.io/zone` are. A percentage of its nodes is rounded up.
+        /// Which nodes are a site is said by `site_label`. A percentage of its nodes is rounded up.
         #[serde(default, skip_serializing_if = "Limit::is_default")]
         MaxPullingPerSite => max_pulling_per_site: Limit = Limit::Default, About {
             flag: "max-pulling-per-site",
@@ -81,6 +82,28 @@ settings! {
                 default: Some("no limit of its own"),
             },
             refuse_zero: Some("0 pulls at a time let nothing be replaced: write 1 or more, or pause"),
+            danger: Danger::Bounded,
+        };
+
+        /// The node label whose value is a node's site: what shares a link, a switch and a power line
+        ///
+        /// Nodes without it are one site of their own.
+        #[serde(default, skip_serializing_if = "SiteLabel::is_default")]
+        SiteLabel => site_label: SiteLabel = SiteLabel::default(), About {
+            flag: "site-label",
+            meaning: Meaning::Always("is a node's site"),
+            refuse_zero: None,
+            danger: Danger::Bounded,
+        };
+
+        /// How many nodes of a site pull at once: as many as the limits say, or up to that as many as its link bears
+        ///
+        /// With `auto` each site begins with one; the rule is in `rules/pace.rs`.
+        #[serde(default, skip_serializing_if = "Pace::is_fixed")]
+        Pace => pace: Pace = Pace::Fixed, About {
+            flag: "pace",
+            meaning: Meaning::Choices(&["as many as the limits say", "as many as each site's link bears"]),
+            refuse_zero: None,
             danger: Danger::Bounded,
         };
 
@@ -94,6 +117,7 @@ settings! {
     }
 
     /// When a rollout has failed.
+    #[derive(Copy)]
     pub struct Gates in gates {
         /// So many failed nodes halt the rollout
         ///
@@ -160,6 +184,7 @@ settings! {
     }
 
     /// What a rollout does by itself.
+    #[derive(Copy)]
     pub struct Policies in policies {
         /// What a strategy that somebody sets back does: pause and say who it was, or set OnDelete again at once
         OnDrift => on_drift: OnDrift = OnDrift::Report, About {

@@ -50,7 +50,7 @@ fn a_late_watch_does_not_bring_back_the_lease_before_this_one() {
     console.engine.learn(Event::Lease(Box::new(new.clone())), fake.now);
     assert_eq!(console.engine.lock.resource_version(), Some(new.resource_version.clone()));
     console.engine.observe(Event::Lease(Box::new(old)), fake.now);
-    assert_eq!(console.engine.lock.resource_version(), Some(new.resource_version.clone()));
+    assert_eq!(console.engine.lock.resource_version(), Some(new.resource_version));
 }
 
 /// A process that stood still between its decision and the write, while somebody paused.

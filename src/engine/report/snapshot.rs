@@ -20,6 +20,7 @@ use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::labels::{Labels, Selector};
 use crate::engine::model::node::{Blame, ImageState, NodeState, RestartsView};
+use crate::engine::model::pace::PacedSite;
 use crate::engine::model::pod_wait::{Blocked, PodWait};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::{PrewarmState, PrewarmView};
@@ -28,6 +29,7 @@ use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Direction, DriverStopped, Halt, Paused};
 use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::settings::Settings;
+use crate::engine::model::site::SiteLabel;
 use crate::engine::model::step_ahead::{NoStep, StepAhead};
 use crate::engine::model::suspect::{SiteOutage, SuspectView};
 use crate::engine::model::time::Timestamp;
@@ -96,6 +98,8 @@ pub struct Snapshot {
     pub plan: PlanView,
     /// The settings in force, as operators wrote them; [`Snapshot::budget`] has the budgets in nodes.
     pub settings: Settings,
+    /// By which label nodes are told apart into sites.
+    pub site_label: SiteLabel,
     /// What it waits for while it is prepared or released.
     pub blocked: Option<Blocked>,
     /// The halt that stands.
@@ -116,6 +120,8 @@ pub struct Snapshot {
     pub waits: Option<Wait>,
     /// How far pre-warming is; `None`: nothing is pre-warmed.
     pub prewarm: Option<PrewarmView>,
+    /// The limits of sites that follow what their links bear, and why; empty where limits are fixed, or nobody drives.
+    pub pace: Arc<[PacedSite]>,
     /// How far away the API server is.
     pub distance: DistanceView,
     /// The API server's clock minus ours, in milliseconds, once measured.
@@ -397,6 +403,8 @@ pub struct NodeView {
     pub serves: bool,
     /// Whether it matches the selector (true without one).
     pub selected: bool,
+    /// Its site; empty where it has not got the label that names it.
+    pub site: Str,
     /// Its labels.
     pub labels: Labels,
     /// Its place in the order in which nodes would go, from 0; `None` when it is not in line.

@@ -2,24 +2,24 @@
 
 use crate::engine::model::Str;
 use crate::engine::model::labels::Labels;
-
-/// The label by whose value nodes are told apart into sites.
-pub const SITE_LABEL: &str = "topology.kubernetes.io/zone";
+use crate::engine::model::site::SiteLabel;
 
 /// The site that a node with these labels belongs to. Nodes without the label are one site, whose name is empty: in a
 /// fleet where no node has it, that is the whole fleet.
-pub fn site_of(labels: &Labels) -> Str {
-    labels.get(SITE_LABEL).cloned().unwrap_or_default()
+pub fn site_of(labels: &Labels, label: &SiteLabel) -> Str {
+    labels.get(label.key()).cloned().unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::model::site::ZONE;
 
     #[test]
-    fn a_site_is_the_zone_and_nodes_without_one_are_one_site() {
-        let labels: Labels = [(SITE_LABEL, "hall-a"), ("zone", "other")].into_iter().collect();
-        assert_eq!(&*site_of(&labels), "hall-a");
-        assert_eq!(&*site_of(&Labels::default()), "");
+    fn a_site_is_the_value_of_the_label_and_nodes_without_one_are_one_site() {
+        let labels: Labels = [(ZONE, "hall-a"), ("rack", "r7")].into_iter().collect();
+        assert_eq!(&*site_of(&labels, &SiteLabel::default()), "hall-a");
+        assert_eq!(&*site_of(&labels, &"rack".parse().unwrap()), "r7");
+        assert_eq!(&*site_of(&labels, &"line".parse().unwrap()), "");
     }
 }

@@ -10,7 +10,7 @@ use crate::engine::model::facts::ClusterEvent;
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmView};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Limit, Secs, Tuning};
-use crate::engine::rules::site::SITE_LABEL;
+use crate::engine::model::site::ZONE;
 
 /// Thirty nodes, of which one may be down, and each has to be ready for twenty seconds.
 fn rolling() -> (FakeCluster, FakeConsole) {
@@ -105,7 +105,7 @@ fn warming(bytes: bool) -> (FakeCluster, FakeConsole) {
 fn warming_where(bytes: bool, ends: impl Fn(&str) -> bool) -> (FakeCluster, FakeConsole) {
     let mut fake = FakeCluster::rolling(12, 1);
     for (nth, node) in fake.nodes.values_mut().enumerate() {
-        node.labels = [(SITE_LABEL, if nth < 6 { "hall-a" } else { "hall-b" })].into_iter().collect();
+        node.labels = [(ZONE, if nth < 6 { "hall-a" } else { "hall-b" })].into_iter().collect();
     }
     fake.holds_images = false;
     let mut console = FakeConsole::open(&fake, "ops");
@@ -113,6 +113,7 @@ fn warming_where(bytes: bool, ends: impl Fn(&str) -> bool) -> (FakeCluster, Fake
     let limits = PrewarmLimits {
         max_pulling: Limit::At(IntOrPercent::Int(4)),
         max_pulling_per_site: Limit::At(IntOrPercent::Int(2)),
+        ..PrewarmLimits::default()
     };
     let start = PrewarmCommand::Start {
         source: PrewarmSource::Images(images),

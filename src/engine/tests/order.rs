@@ -5,13 +5,13 @@ use crate::engine::model::command::{Command, PrewarmCommand, Step};
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Limit, NodeOrder, Tuning};
-use crate::engine::rules::site::SITE_LABEL;
+use crate::engine::model::site::ZONE;
 
 /// Nine nodes: the first six in hall-b, the others in hall-a; one at a time.
 fn two_sites() -> (FakeCluster, FakeConsole) {
     let mut fake = FakeCluster::rolling(9, 1);
     for (nth, node) in fake.nodes.values_mut().enumerate() {
-        node.labels = [(SITE_LABEL, if nth < 6 { "hall-b" } else { "hall-a" })].into_iter().collect();
+        node.labels = [(ZONE, if nth < 6 { "hall-b" } else { "hall-a" })].into_iter().collect();
     }
     let console = FakeConsole::open(&fake, "ops");
     (fake, console)
@@ -39,7 +39,7 @@ fn one_site_goes_after_the_other_where_that_is_asked_for() {
     let (mut fake, _) = two_sites();
     // In natural order of their first nodes, not of their names.
     for (node, site) in [("n1", "hall-b"), ("n7", "hall-b"), ("n2", "hall-a")] {
-        fake.nodes.get_mut(node).unwrap().labels = [(SITE_LABEL, site)].into_iter().collect();
+        fake.nodes.get_mut(node).unwrap().labels = [(ZONE, site)].into_iter().collect();
     }
     let mut console = FakeConsole::open(&fake, "ops");
     let by_site = Tuning { order: Some(NodeOrder::BySite), ..Tuning::default() };

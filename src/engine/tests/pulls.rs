@@ -10,9 +10,9 @@ use crate::engine::model::node::ImageState;
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use crate::engine::model::pull::{Evidence, ImagePull, PeerScope, PullFailure, PullState};
 use crate::engine::model::settings::Limit;
+use crate::engine::model::site::ZONE;
 use crate::engine::model::template::{ContainerRole, Template};
 use crate::engine::model::time::Timestamp;
-use crate::engine::rules::site::SITE_LABEL;
 
 const IMAGE: &str = "r.example/agent:v2";
 
@@ -65,7 +65,7 @@ fn pulling(count: usize) -> (FakeCluster, FakeConsole) {
     fake.add_nodes((1..=count).map(|nth| Str::from(format!("n{nth}"))));
     for nth in 1..=count {
         let node = fake.nodes.get_mut(&*format!("n{nth}")).unwrap();
-        node.labels = [(SITE_LABEL, if nth <= 6 { "hall-a" } else { "hall-b" })].into_iter().collect();
+        node.labels = [(ZONE, if nth <= 6 { "hall-a" } else { "hall-b" })].into_iter().collect();
         fake.change_pod(&format!("n{nth}"), all_wait);
     }
     let console = FakeConsole::open(&fake, "ops");

@@ -47,8 +47,22 @@ pub(super) struct PullLedger {
     /// What the target needs, with its long form and its size as far as nodes tell.
     needed: Vec<(Str, String, Option<u64>)>,
     summary: PullSummary,
+    /// The last that ended well, and that nobody has asked for.
+    ended: VecDeque<PullEnd>,
     /// The summary is out of date.
     stale: bool,
+}
+
+/// A pull that ended well, as its kubelet told.
+#[derive(Clone, Debug)]
+pub(crate) struct PullEnd {
+    pub(crate) node: Str,
+    /// By the node's clock.
+    pub(crate) ended: Timestamp,
+    /// Without the time that it waited for other pulls of its node.
+    pub(crate) took: Duration,
+    /// The size of its image.
+    pub(crate) bytes: Option<u64>,
 }
 
 /// Pulls of one image that ended well, oldest first.
@@ -179,10 +193,24 @@ impl PullLedger {
             return false;
         }
         told.image = image.or_else(|| told.image.take());
+        let began = told.pulling.map(|began| began.at);
         if let (Some((_, came)), Some(image), Some(node)) = (told.pulled, told.image.clone(), &event.node)
             && &*event.reason == "Pulled"
         {
             self.has_come(node, &image);
+            // Older kubelets do not say how long it took.
+            let took = match came {
+                PulledEvent::Came(Some(pull)) => Some(pull.transfer),
+                PulledEvent::Came(None) => began.map(|began| event.at.since(began)),
+                PulledEvent::WasThere => None,
+            };
+            if let Some(took) = took.filter(|_| !had_come) {
+                let told = match came {
+                    PulledEvent::Came(Some(pull)) => pull.bytes,
+                    PulledEvent::Came(None) | PulledEvent::WasThere => None,
+                };
+                self.note_end(PullEnd { node: node.clone(), ended: event.at, took, bytes: told }, &image);
+            }
             // A container that was started again and asked the registry once more says nothing of how long an image takes.
             if let (PulledEvent::Came(Some(pull)), false) = (came, had_come) {
                 self.finished(node, &image, pull);
@@ -237,6 +265,16 @@ impl PullLedger {
             finished.pulls.pop_front();
         }
         self.stale = true;
+    }
+
+    fn note_end(&mut self, mut pull: PullEnd, image: &Str) {
+        let long = normalized(image);
+        let listed = || self.needed.iter().find(|(_, known, _)| *known == long).and_then(|(.., bytes)| *bytes);
+        pull.bytes = pull.bytes.or_else(listed);
+        if self.ended.len() >= FINISHED {
+            self.ended.pop_front();
+        }
+        self.ended.push_back(pull);
     }
 
     /// The same text as one that was seen before, where it was.
@@ -311,6 +349,11 @@ impl View {
             let site = |node: &str| self.node(node).map(|node| self.nodes[node].site.clone()).unwrap_or_default();
             self.pulls.summary = self.pulls.summed_up(site);
         }
+    }
+
+    /// The pulls that ended well since this was called last.
+    pub(crate) fn take_finished_pulls(&mut self) -> VecDeque<PullEnd> {
+        std::mem::take(&mut self.pulls.ended)
     }
 
     /// The finished pulls of the target's images, as of the last [`View::sum_up_pulls`].

@@ -8,6 +8,7 @@ use crate::engine::model::effect::{DaemonSetPatch, Done, Effect, EffectError, Ef
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{LeaseFact, UpdateStrategy, WarmSetFact};
 use crate::engine::model::labels::{Labels, Selector};
+use crate::engine::model::pace::{PACE, pace_text};
 use crate::engine::model::prewarm::PREWARM;
 use crate::engine::model::record::{CHANGE, MANAGED_BY, ORIGINAL_STRATEGY, RECORD, Record, lease_name};
 use crate::engine::model::template::Template;
@@ -270,6 +271,10 @@ fn fill_lease(object: &mut Object, write: &LeaseWrite, record: Option<&str>) {
     let prewarm = write.prewarm.as_ref().and_then(|prewarm| serde_json::to_string(prewarm).ok());
     if object.meta.annotations.get(PREWARM).map(|text| &**text) != prewarm.as_deref() {
         object.meta.set_annotation(PREWARM, prewarm.as_deref());
+    }
+    let pace = pace_text(&write.pace);
+    if object.meta.annotations.get(PACE).map(|text| &**text) != pace.as_deref() {
+        object.meta.set_annotation(PACE, pace.as_deref());
     }
     if let Body::Lease(lease) = &mut object.body {
         lease.holder = Some(write.holder.clone().unwrap_or_default());

@@ -18,17 +18,20 @@ pub enum Method {
     Rolldeck,
     /// The same, but rolldeck pre-warms all nodes, so many of each site at once, and updates a node only once it has its image.
     Prewarmed(u32),
+    /// The same with so many at most, and `--pace auto`: each site begins with one, and has more as long as its link bears them.
+    Paced(u32),
 }
 
 impl Method {
     /// All that are compared.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::RollingUpdate(IntOrPercent::Int(2)),
         Self::RollingUpdate(IntOrPercent::Percent(10)),
         Self::OnDelete(10),
         Self::StatefulSet(IntOrPercent::Int(2)),
         Self::Rolldeck,
         Self::Prewarmed(2),
+        Self::Paced(10),
     ];
 }
 
@@ -40,6 +43,7 @@ impl fmt::Display for Method {
             Self::StatefulSet(limit) => write!(f, "StatefulSet pulls, then RollingUpdate {limit}"),
             Self::Rolldeck => write!(f, "rolldeck, default settings"),
             Self::Prewarmed(at_once) => write!(f, "rolldeck pre-warms {at_once} per site, with gate"),
+            Self::Paced(at_most) => write!(f, "rolldeck, pace auto, {at_most} per site at most"),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::engine::model::Str;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::prewarm::PrewarmLimits;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::settings::Limit;
+use crate::engine::model::settings::{Limit, Pace};
 use crate::sim::world::World;
 use crate::sim::world::scenario::{DaemonSetPlan, RolloutPlan, Scenario};
 
@@ -110,7 +110,7 @@ impl Trial {
                 plan.max_surge = IntOrPercent::Int(0);
             }
             Method::OnDelete(_) => plan.strategy = StrategyKind::OnDelete,
-            Method::Rolldeck | Method::Prewarmed(_) => {}
+            Method::Rolldeck | Method::Prewarmed(_) | Method::Paced(_) => {}
         };
         let mut scenario = self.scenario.clone();
         let (namespace, name) = &self.rollout.daemon_set;
@@ -126,11 +126,13 @@ impl Trial {
             Method::OnDelete(batch) => Box::new(ByHand::new(rollout, batch)),
             Method::StatefulSet(_) => Box::new(PullsFirst::new(rollout)),
             Method::Rolldeck => Box::new(Rolldeck::new(&rollout, None, (self.seed, world))),
-            Method::Prewarmed(per_site) => {
+            Method::Prewarmed(per_site) | Method::Paced(per_site) => {
                 let sites = u32::try_from(self.scenario.sites.len()).unwrap_or(u32::MAX);
                 let limits = PrewarmLimits {
                     max_pulling: Limit::At(IntOrPercent::Int(per_site.saturating_mul(sites))),
                     max_pulling_per_site: Limit::At(IntOrPercent::Int(per_site)),
+                    pace: if matches!(method, Method::Paced(_)) { Pace::Auto } else { Pace::Fixed },
+                    ..PrewarmLimits::default()
                 };
                 Box::new(Rolldeck::new(&rollout, Some(limits), (self.seed, world)))
             }

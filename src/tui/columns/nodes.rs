@@ -98,17 +98,14 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
         cell: |node, _, _| (NodeCell::Why, sign(node).1),
     },
     NodeColumn {
-        name: "zone",
-        headers: &["ZONE"],
-        help: "its label topology.kubernetes.io/zone",
+        name: "site",
+        headers: &["SITE"],
+        help: "its site: its label that is set as site label",
         kind: ColumnKind::Text,
         width: Width::Optional(&[Share { priority: 6, cells: |_, _| 14, keep: 44 }]),
         order: None,
         words: None,
-        cell: |node, _, _| {
-            let zone = node.labels.get("topology.kubernetes.io/zone").map(|zone| zone.to_string());
-            (NodeCell::Text(zone.unwrap_or_default()), ThemeRole::Text)
-        },
+        cell: |node, _, _| (NodeCell::Text(node.site.to_string()), ThemeRole::Text),
     },
     NodeColumn {
         name: "revision",

@@ -12,7 +12,8 @@ use crate::engine::model::command::{Command, PrewarmCommand};
 use crate::engine::model::image::ImageRef;
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::settings::Limit;
+use crate::engine::model::settings::{Limit, Pace};
+use crate::engine::model::site::SiteLabel;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
 use crate::tui::key::Key;
 
@@ -65,6 +66,9 @@ pub(crate) struct PrewarmForm {
     pub(crate) node: Option<Str>,
     pub(crate) max_pulling: Input,
     pub(crate) max_pulling_per_site: Input,
+    /// As they are in force: the form does not change them.
+    site_label: Option<SiteLabel>,
+    pace: Pace,
     pub(crate) method: PrewarmMethod,
     chosen: usize,
 }
@@ -94,7 +98,7 @@ impl PrewarmForm {
         let revision = revisions.iter().position(|revision| Some(&revision.hash) == from).unwrap_or(0);
         let outdated = snapshot.counts.committed < snapshot.counts.nodes;
         let images = if outdated && change.is_empty() { ImagesChoice::Template } else { ImagesChoice::Typed };
-        let limits = snapshot.prewarm.as_ref().map(|view| view.asked.limits).unwrap_or_default();
+        let limits = snapshot.prewarm.as_ref().map(|view| view.asked.limits.clone()).unwrap_or_default();
         let limit = |limit: Limit| Input::new(limit.at().map(|limit| limit.to_string()).unwrap_or_default());
         Ok(Self {
             images,
@@ -106,6 +110,8 @@ impl PrewarmForm {
             node,
             max_pulling: limit(limits.max_pulling),
             max_pulling_per_site: limit(limits.max_pulling_per_site),
+            pace: limits.pace,
+            site_label: limits.site_label.filter(|label| *label == snapshot.site_label),
             method: snapshot.prewarm.as_ref().map(|view| view.asked.method).unwrap_or_default(),
             chosen: usize::from(images == ImagesChoice::Typed),
         })
@@ -154,6 +160,8 @@ impl PrewarmForm {
                     // A StatefulSet knows no sites; its form does not ask for it.
                     PrewarmMethod::StatefulSet => Limit::Default,
                 },
+                site_label: self.site_label.clone(),
+                pace: self.pace,
             },
             method: self.method,
         }))

@@ -26,6 +26,7 @@ use crate::engine::model::pull::{
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Direction, Halt, Paused};
 use crate::engine::model::settings::Settings;
+use crate::engine::model::site::SiteLabel;
 use crate::engine::model::step_ahead::{NoStep, SelectionDone, StepAhead};
 use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;
@@ -96,6 +97,7 @@ pub(super) fn node(name: &str) -> NodeView {
         ineligible: None,
         serves: true,
         selected: true,
+        site: "munich".into(),
         labels: [("kubernetes.io/hostname", name), ("line", "line3"), ("topology.kubernetes.io/zone", "munich")]
             .into_iter()
             .collect(),
@@ -181,6 +183,8 @@ pub(super) fn loading() -> Snapshot {
         estimate: RolloutEstimate::None,
         plan: PlanView::default(),
         settings: Settings::default(),
+        pace: Arc::default(),
+        site_label: SiteLabel::default(),
         comparisons: Vec::new(),
         blocked: None,
         halt: None,

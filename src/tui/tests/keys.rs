@@ -111,10 +111,10 @@ fn limits_change_what_was_changed_and_nothing_else() {
     let enforce = Tuning { on_drift: Some(OnDrift::EnforceOnDelete), ..Tuning::default() };
     for (keys, want) in [
         // What is typed first replaces what is there.
-        ("AL5<enter>", tune(five)),
-        ("AL5<down><down><down><right><enter>", tune(Tuning { strict: Some(true), ..five })),
+        ("AL5<enter>", tune(five.clone())),
+        ("AL5<down><down><down><down><down><right><enter>", tune(Tuning { strict: Some(true), ..five.clone() })),
         ("A:tune max-unavailable=5<enter><enter>", tune(five)),
-        ("A:set --on-drift=enforce<enter><enter>", tune(enforce)),
+        ("A:set --on-drift=enforce<enter><enter>", tune(enforce.clone())),
         ("A:tune on-drift<enter> <enter>", tune(enforce)),
         ("A:tune soak<enter>90s<enter>", tune(Tuning { soak_secs: Some(Secs(90)), ..Tuning::default() })),
         // Typed and taken back: nothing is left to ask for.
@@ -144,9 +144,9 @@ fn what_a_drift_does_is_chosen_where_it_is_adopted() {
     let enforce = Tuning { on_drift: Some(OnDrift::EnforceOnDelete), ..Tuning::default() };
     let idle = || Bench::on(fixtures::idle(), 80, 24);
     assert_eq!(asked(&idle().typed("AO")), Some(Command::Adopt));
-    assert_eq!(asked(&idle().typed("AO<right>")), Some(Command::Adopt.under(enforce)));
+    assert_eq!(asked(&idle().typed("AO<right>")), Some(Command::Adopt.under(enforce.clone())));
     let image = Command::SetImage([("agent".to_owned(), "agent:v3".parse().unwrap())].into());
-    assert_eq!(asked(&idle().typed("AI<c-u>agent:v3<down><right>")), Some(image.clone().under(enforce)));
+    assert_eq!(asked(&idle().typed("AI<c-u>agent:v3<down><right>")), Some(image.clone().under(enforce.clone())));
     assert_eq!(asked(&idle().typed("AI<down><right><left><up><c-u>agent:v3")), Some(image));
     let bench = idle().typed("AO<right>").answered(preview(Danger::Bounded)).typed("<enter>");
     assert_eq!(done(&bench), [Command::Adopt.under(enforce)]);

@@ -12,13 +12,14 @@ use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{Permission, Right};
 use crate::engine::model::node::{ImageState, NodeState};
+use crate::engine::model::pace::{Flap, PaceReason, PacedSite, Throughput};
 use crate::engine::model::prewarm::{
     Prewarm, PrewarmCounts, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState,
     PrewarmView, PrewarmWait,
 };
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{By, OURSELVES};
-use crate::engine::model::settings::Limit;
+use crate::engine::model::settings::{Limit, Pace};
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::tui::message::ConsoleEffect;
 use crate::tui::model::Overlay;
@@ -39,6 +40,8 @@ fn asked() -> Prewarm {
         limits: PrewarmLimits {
             max_pulling: Limit::At(IntOrPercent::Int(3)),
             max_pulling_per_site: Limit::At(IntOrPercent::Int(1)),
+            site_label: None,
+            pace: Pace::Fixed,
         },
         method: PrewarmMethod::Pods,
         stateful_sets: false,
@@ -210,6 +213,20 @@ fn many_sites_leave_room_for_nodes() {
 }
 
 #[test]
+fn the_pace_of_each_site_is_told_with_its_reason() {
+    let throughput = Throughput::Bytes(11_000_000 * 3_600);
+    let paced = |site: &str, limit, why| PacedSite { site: site.into(), limit, why };
+    let flapped = PaceReason::Flapped { node: "ipc-017".into(), what: Flap::LostReadiness };
+    let pace = [
+        paced("", 1, PaceReason::Begins),
+        paced("hamburg", 3, PaceReason::Raised { finished: 2, throughput }),
+        paced("munich", 2, flapped),
+    ];
+    let snapshot = Snapshot { pace: pace.into(), ..warm() };
+    screens("pace", |width, height| Bench::on(snapshot.clone(), width, height).typed("W"));
+}
+
+#[test]
 fn what_it_waits_for_is_said_once_with_the_remedy() {
     let paused = Prewarm { paused: Some(by("ops@bastion-2/3f9a1c", 180)), ..asked() };
     let cancelled = Prewarm { cancelled: Some(by("ops@bastion-2/3f9a1c", 30)), ..asked() };
@@ -310,6 +327,8 @@ fn keys_fill_in_the_form() {
                 PrewarmLimits {
                     max_pulling: Limit::At(IntOrPercent::Int(4)),
                     max_pulling_per_site: Limit::At(IntOrPercent::Percent(25)),
+                    site_label: None,
+                    pace: Pace::Fixed,
                 },
             ),
         ),

@@ -114,6 +114,8 @@ fn lines(
         ineligible,
         serves,
         selected,
+        // Its label is among them.
+        site: _,
         labels,
         rank,
         clock_skew_millis: _,

@@ -7,6 +7,7 @@
 //!    no site  [░░░░░░░░░░]    0 of 20    0   20    0                 –          –
 //!    all      [■▒░░░░░░░░]   12 of 60    1   47    0  1 of 2  ~11 MB/s    ~12–18m
 //!  edge/agent:v1.9.0 on all nodes, asked by ada@bastion-3 4m ago
+//!    munich 1 at once, halved: ipc-017 lost readiness
 //!    NODE     SITE           PRE-WARM
 //!  ✗ ipc-017  munich         failed: image not found
 //!  ↓ ipc-018  munich         pulling for 20s
@@ -21,14 +22,15 @@ use super::table::select;
 use super::{Parts, RenderContext, node, put, put_lines, put_rule, why};
 use crate::engine::model::cause::Cause;
 use crate::engine::model::estimate::TimeRange;
+use crate::engine::model::pace::PacedSite;
 use crate::engine::model::person_of;
 use crate::engine::model::prewarm::{
     PrewarmCounts, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState, PrewarmView,
 };
+use crate::engine::model::site::site_name;
 use crate::engine::report::prewarm_words::PrewarmWords;
 use crate::engine::report::snapshot::Snapshot;
 use crate::engine::report::snapshot::pull_words::Throughput;
-use crate::engine::rules::site::SITE_LABEL;
 use crate::tui::columns::MARGIN;
 use crate::tui::columns::nodes::prewarm_sign;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
@@ -49,7 +51,6 @@ const NARROW: [(&str, usize); FIGURES] =
 const UNKNOWN: &str = "–";
 /// Cells of a node's site.
 const SITE: usize = 14;
-const NO_SITE: &str = "no site";
 /// Fewer cells tell nothing as a bar.
 const LEAST_BAR: usize = 8;
 
@@ -57,11 +58,13 @@ const LEAST_BAR: usize = 8;
 struct Areas {
     sites: Rect,
     about: Rect,
+    /// Of sites whose limit follows what their link bears.
+    pace: Rect,
     nodes: Rect,
 }
 
 impl Areas {
-    fn of(parts: &Parts, view: Option<&PrewarmView>) -> Self {
+    fn of(parts: &Parts, view: Option<&PrewarmView>, paced: usize) -> Self {
         let list = parts.list;
         // A head, the sites, and all of them together; half of the list at most.
         let wanted = view.map_or(0, |view| view.sites.len() + 1 + usize::from(view.sites.len() != 1));
@@ -69,14 +72,18 @@ impl Areas {
         let height = u16::try_from(wanted.min(most.max(2))).unwrap_or(u16::MAX).min(list.height);
         let sites = Rect { height, ..list };
         let about = Rect { y: sites.bottom(), height: 1, ..list }.intersection(list);
-        let nodes = Rect { y: about.bottom(), height: list.bottom().saturating_sub(about.bottom()), ..list };
-        Self { sites, about, nodes }
+        let paced = paced.min(usize::from(list.height) / 5);
+        let height = u16::try_from(paced).unwrap_or(u16::MAX);
+        let pace = Rect { y: about.bottom(), height, ..list }.intersection(list);
+        let nodes = Rect { y: pace.bottom(), height: list.bottom().saturating_sub(pace.bottom()), ..list };
+        Self { sites, about, pace, nodes }
     }
 }
 
 /// How many nodes are seen.
 pub(super) fn node_rows(parts: &Parts, snapshot: Option<&Snapshot>) -> usize {
-    let areas = Areas::of(parts, snapshot.and_then(|snapshot| snapshot.prewarm.as_ref()));
+    let paced = snapshot.map_or(0, |snapshot| snapshot.pace.len());
+    let areas = Areas::of(parts, snapshot.and_then(|snapshot| snapshot.prewarm.as_ref()), paced);
     usize::from(areas.nodes.height.saturating_sub(1))
 }
 
@@ -90,7 +97,7 @@ pub(super) fn draw(
 ) {
     let Some(shown) = &page.live else { return };
     let view = shown.snapshot.prewarm.as_ref();
-    let areas = Areas::of(parts, view);
+    let areas = Areas::of(parts, view, shown.snapshot.pace.len());
     let rows = usize::from(areas.nodes.height.saturating_sub(1));
     put_rule(ctx, buffer, parts.rule, &about_list(ctx, screen, rows));
     let Some(view) = view else {
@@ -100,6 +107,7 @@ pub(super) fn draw(
     };
     put_lines(buffer, areas.sites, &sites(ctx, view, areas.sites));
     put_lines(buffer, areas.about, &[about(ctx, shown, view, cells_of(areas.about, 2))]);
+    put_lines(buffer, areas.pace, &pace(ctx, &shown.snapshot.pace, areas.pace));
     draw_nodes(ctx, page, shown, screen, areas.nodes, buffer);
     if screen.len() == 0 && areas.nodes.height > 1 {
         let text = match view.error {
@@ -198,12 +206,22 @@ fn sites(ctx: &RenderContext<'_>, view: &PrewarmView, area: Rect) -> Vec<Line<'s
     lines
 }
 
+/// A line per site whose limit follows what its link bears; those that were halved come first.
+fn pace(ctx: &RenderContext<'_>, sites: &[PacedSite], area: Rect) -> Vec<Line<'static>> {
+    let cells = usize::from(area.width);
+    let line = |site: &PacedSite| {
+        let role = if site.why.is_halved() { ThemeRole::Warn } else { ThemeRole::Muted };
+        Line::from(ctx.span(fit(&format!("{:MARGIN$}{site}", ""), cells).into_owned(), role))
+    };
+    PacedSite::by_news(sites).into_iter().take(area.height.into()).map(line).collect()
+}
+
 fn is_done(counts: &PrewarmCounts) -> bool {
     counts.present == counts.nodes
 }
 
 fn name_of(site: &PrewarmSite) -> &str {
-    if site.name.is_empty() { NO_SITE } else { &site.name }
+    site_name(&site.name)
 }
 
 /// What is told of a site, or of all of them.
@@ -328,7 +346,7 @@ fn draw_nodes(
     let nodes = || (0..screen.len()).filter_map(|row| screen.node(row));
     let cells = cells_of(area, 3);
     let name = nodes().map(|node| width(table.short(&node.name))).max().unwrap_or(4).clamp(4, (cells * 2 / 5).max(4));
-    let sites = nodes().any(|node| node.labels.get(SITE_LABEL).is_some());
+    let sites = nodes().any(|node| !node.site.is_empty());
     let site = if sites && cells >= 70 { SITE } else { 0 };
     let widths = [name, site, cells.saturating_sub(name + 1 + site + usize::from(site > 0))];
     put_cells(ctx, area, area.y, ["NODE", "SITE", "PRE-WARM"], widths, ThemeRole::Column, buffer);
@@ -338,7 +356,7 @@ fn draw_nodes(
         };
         let (glyph, role) = prewarm_sign(state);
         put(buffer, area.x + 1, y, ctx.glyph(glyph), 1, ctx.style(role));
-        let site = node.labels.get(SITE_LABEL).map_or(NO_SITE, |site| site);
+        let site = site_name(&node.site);
         let words = words(ctx, shown, state);
         put_cells(ctx, area, y, [table.short(&node.name), site, &words], widths, role, buffer);
         if screen.list.cursor() == Some(row) {

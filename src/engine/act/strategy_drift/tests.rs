@@ -294,7 +294,7 @@ fn an_one_shot_leaves_no_record_of_nothing() {
     let mut fake = FakeCluster::rolling(20, 2);
     let mut one_shot = FakeConsole::open_as(&fake, "ops", Role::OneShot);
     let enforce = Tuning { on_drift: Some(OnDrift::EnforceOnDelete), ..Tuning::default() };
-    let refused = one_shot.ask(&mut fake, Command::Tune(enforce)).unwrap_err();
+    let refused = one_shot.ask(&mut fake, Command::Tune(enforce.clone())).unwrap_err();
     assert!(refused.contains("`set-image`"), "{refused}");
     assert!(fake.lease.is_none());
     one_shot.ask(&mut fake, Command::Adopt.under(enforce)).unwrap();

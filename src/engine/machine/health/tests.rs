@@ -280,6 +280,7 @@ fn an_answer_that_comes_after_its_event_owes_nothing() {
             transitions: 0,
             record: Ok(None),
             prewarm: Ok(None),
+            pace: Default::default(),
         }))
     };
     let owes = |watches: &WatchStates| watches.lag(Watched::Lease, None, now + SHOWN_WITHIN).is_some();

@@ -7,9 +7,9 @@ use crate::engine::model::facts::{ConditionStatus, NodeFact};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::record::{SITES_LIMIT, SUSPECTS_LIMIT};
 use crate::engine::model::settings::{Gates, Secs, Tuning};
+use crate::engine::model::site::ZONE;
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
-use crate::engine::rules::site::SITE_LABEL;
 
 /// Twenty nodes, budget 2, and a rollout that has updated `updated` of them and may go on to `allowed`.
 fn rollout(fake: &mut FakeCluster, updated: u32, allowed: u32) -> FakeConsole {
@@ -30,7 +30,7 @@ fn rollout(fake: &mut FakeCluster, updated: u32, allowed: u32) -> FakeConsole {
 fn zones(fake: &mut FakeCluster, size: usize) {
     for nth in 1..=fake.nodes.len() {
         let node = fake.nodes.get_mut(format!("n{nth}").as_str()).unwrap();
-        node.labels = [(SITE_LABEL, format!("z{:03}", (nth - 1) / size))].into_iter().collect();
+        node.labels = [(ZONE, format!("z{:03}", (nth - 1) / size))].into_iter().collect();
     }
 }
 
@@ -349,7 +349,7 @@ fn who_goes_down_beside_a_node_that_vanishes_went_down_by_itself() {
 fn the_record_stays_small_though_the_whole_fleet_flaps() {
     let mut fake = FakeCluster::rolling(300, 300);
     for (nth, node) in fake.nodes.values_mut().enumerate() {
-        node.labels = [(SITE_LABEL, format!("z{:03}", nth % 30))].into_iter().collect();
+        node.labels = [(ZONE, format!("z{:03}", nth % 30))].into_iter().collect();
     }
     let mut console = rollout(&mut fake, 150, 150);
     console

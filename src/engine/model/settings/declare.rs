@@ -18,7 +18,7 @@ macro_rules! settings {
     )+) => {
         $(
             $(#[$group_attribute])*
-            #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+            #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
             #[serde(rename_all = "camelCase", default)]
             pub struct $Group {$(
                 #[doc = $help]
@@ -48,7 +48,7 @@ macro_rules! settings {
 
         /// A change of settings: only what is named changes, so that two operators who change different things at once do
         /// not undo each other.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+        #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
         #[serde(rename_all = "camelCase", deny_unknown_fields)]
         pub struct Tuning {$($(
             #[doc = $help]
@@ -82,7 +82,7 @@ macro_rules! settings {
 
             /// What `tuning` sets it to, as it would be typed; `None`: it stays as it is.
             pub fn value_in(self, tuning: &Tuning) -> Option<String> {
-                match self {$($(Self::$Setting => tuning.$field.map(|value| value.to_string()),)+)+}
+                match self {$($(Self::$Setting => tuning.$field.as_ref().map(ToString::to_string),)+)+}
             }
 
             /// The change that sets it to what is typed.
@@ -96,7 +96,7 @@ macro_rules! settings {
             }
 
             fn is_zero_in(self, tuning: &Tuning) -> bool {
-                match self {$($(Self::$Setting => tuning.$field.is_some_and(Value::is_zero),)+)+}
+                match self {$($(Self::$Setting => tuning.$field.as_ref().is_some_and(Value::is_zero),)+)+}
             }
 
             #[cfg(test)]
@@ -114,8 +114,8 @@ macro_rules! settings {
 
             /// Changes what it names.
             pub(crate) fn apply_to(&self, settings: &mut Settings) {
-                $($(if let Some(value) = self.$field {
-                    settings.$group.$field = value;
+                $($(if let Some(value) = &self.$field {
+                    settings.$group.$field.clone_from(value);
                 })+)+
             }
         }

@@ -39,7 +39,7 @@ impl Tuning {
 
     /// What it changes, a line each: `max unavailable 2 → 5`. A setting that keeps its value is left out.
     pub(crate) fn changes(&self, before: &Settings) -> Vec<String> {
-        let mut after = *before;
+        let mut after = before.clone();
         self.apply_to(&mut after);
         let change = |setting: &Setting| {
             let (was, is) = (setting.value(before), setting.value(&after));
@@ -67,7 +67,7 @@ mod tests {
     use crate::engine::model::quantity::IntOrPercent;
     use crate::engine::model::settings::{Limit, OnDrift};
 
-    fn changed(tuning: Tuning) -> (Vec<String>, Result<(), String>) {
+    fn changed(tuning: &Tuning) -> (Vec<String>, Result<(), String>) {
         let mut after = Settings::default();
         tuning.apply_to(&mut after);
         (tuning.changes(&Settings::default()), tuning.check(&after, 10))
@@ -83,13 +83,13 @@ mod tests {
         second.apply_to(&mut settings);
         assert_eq!(settings.budgets.max_unavailable, Limit::At(IntOrPercent::Int(5)), "the second left it alone");
         assert_eq!(
-            first.and(second).changes(&Settings::default()),
+            first.clone().and(second.clone()).changes(&Settings::default()),
             ["max unavailable default → 5", "soak 0s → 90s", "on drift report → enforce"]
         );
         let back = Tuning { max_unavailable: Some(Limit::Default), ..Tuning::default() };
         assert_eq!(back.changes(&settings), ["max unavailable 5 → default"]);
         assert_eq!(back.changes(&Settings::default()), Vec::<String>::new());
-        assert_eq!(first.and(second).to_string(), "max-unavailable=5 soak=90s on-drift=enforce");
+        assert_eq!(first.clone().and(second.clone()).to_string(), "max-unavailable=5 soak=90s on-drift=enforce");
         assert_eq!(
             first.and(second).named().collect::<Vec<_>>(),
             [Setting::MaxUnavailable, Setting::Soak, Setting::OnDrift]
@@ -107,11 +107,11 @@ mod tests {
             (Tuning { soak_secs: Some(Secs(600)), ..Tuning::default() }, "a progress deadline of 10m fails every pod"),
         ];
         for (tuning, why) in cases {
-            let refused = changed(tuning).1.unwrap_err();
+            let refused = changed(&tuning).1.unwrap_err();
             assert!(refused.contains(why), "{tuning:?}: {refused}");
         }
         let both =
             Tuning { soak_secs: Some(Secs(600)), progress_deadline_secs: Some(Secs(1_200)), ..Tuning::default() };
-        assert_eq!(changed(both).1, Ok(()));
+        assert_eq!(changed(&both).1, Ok(()));
     }
 }

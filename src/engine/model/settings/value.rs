@@ -7,9 +7,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
+use crate::engine::model::site::SiteLabel;
 
 /// A type of value. It is shown as it is typed.
-pub(crate) trait Value: Copy + fmt::Display {
+pub(crate) trait Value: Clone + fmt::Display {
     /// See [`SettingKind::name`].
     const NAME: &'static str;
     /// See [`SettingKind::choices`].
@@ -24,7 +25,7 @@ pub(crate) trait Value: Copy + fmt::Display {
     fn read(text: &str) -> Result<Self, String>;
 
     /// Whether it is a count, a percentage or a time of zero.
-    fn is_zero(self) -> bool {
+    fn is_zero(&self) -> bool {
         false
     }
 }
@@ -134,8 +135,8 @@ impl Value for Limit {
         text.parse()
     }
 
-    fn is_zero(self) -> bool {
-        self.at().is_some_and(Value::is_zero)
+    fn is_zero(&self) -> bool {
+        self.at().as_ref().is_some_and(Value::is_zero)
     }
 }
 
@@ -146,7 +147,7 @@ impl Value for IntOrPercent {
         text.parse()
     }
 
-    fn is_zero(self) -> bool {
+    fn is_zero(&self) -> bool {
         self.of(u32::MAX, Rounding::Up) == 0
     }
 }
@@ -158,8 +159,8 @@ impl Value for u32 {
         text.trim().parse().map_err(|_not_a_number| format!("`{text}` is not a count: write `2`, or `0`"))
     }
 
-    fn is_zero(self) -> bool {
-        self == 0
+    fn is_zero(&self) -> bool {
+        *self == 0
     }
 }
 
@@ -207,8 +208,16 @@ impl Value for Secs {
         u32::try_from(span.as_secs()).ok().filter(|_| span.subsec_nanos() == 0).map(Self).ok_or_else(refuse)
     }
 
-    fn is_zero(self) -> bool {
+    fn is_zero(&self) -> bool {
         self.0 == 0
+    }
+}
+
+impl Value for SiteLabel {
+    const NAME: &'static str = "KEY";
+
+    fn read(text: &str) -> Result<Self, String> {
+        text.parse()
     }
 }
 
@@ -259,6 +268,15 @@ macro_rules! choices {
 }
 
 choices! {
+    /// How many nodes of a site may pull at once.
+    pub enum Pace {
+        /// As many as operators set.
+        #[default]
+        Fixed = "fixed",
+        /// As many as the link of the site bears, up to what operators set.
+        Auto = "auto",
+    }
+
     /// What reaching the failure threshold does.
     pub enum OnFailure {
         /// Start nothing more; the operator decides.
@@ -293,6 +311,13 @@ choices! {
         Release = "release",
         /// Stay adopted until somebody releases.
         Keep = "keep",
+    }
+}
+
+impl Pace {
+    /// Whether limits are as operators set them.
+    pub fn is_fixed(&self) -> bool {
+        *self == Self::Fixed
     }
 }
 

@@ -279,6 +279,8 @@ impl Generator {
             // Varied last, with pre-warming (`prewarm.rs`).
             max_pulling_per_site: None,
             require_image: None,
+            site_label: None,
+            pace: None,
             strict: Some(self.one_in(3)),
             failure_threshold: Some(IntOrPercent::Int(self.rng.u32(1..4))),
             progress_deadline_secs: Some(Secs(self.rng.u32(60..600))),

@@ -7,8 +7,8 @@ use super::Generator;
 use crate::engine::model::command::{Command, PrewarmCommand};
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::settings::Limit;
-use crate::engine::model::settings::Tuning;
+use crate::engine::model::settings::{Limit, Pace, Tuning};
+use crate::engine::model::site::SiteLabel;
 use crate::sim::attack::case::Act;
 
 /// Tells these dice from those of the rest.
@@ -55,6 +55,8 @@ impl Generator {
         if self.one_in(2) {
             tuning.max_pulling_per_site = Some(self.few());
         }
+        tuning.site_label = self.site_label();
+        tuning.pace = Some(self.pace());
     }
 
     fn prewarm_command(&mut self) -> PrewarmCommand {
@@ -73,10 +75,24 @@ impl Generator {
                     1 => PrewarmNodes::NextStep,
                     _ => PrewarmNodes::All,
                 },
-                limits: PrewarmLimits { max_pulling: self.few(), max_pulling_per_site: self.few() },
+                limits: PrewarmLimits {
+                    max_pulling: self.few(),
+                    max_pulling_per_site: self.few(),
+                    site_label: self.site_label(),
+                    pace: self.pace(),
+                },
                 method: PrewarmMethod::Pods,
             },
         }
+    }
+
+    /// Nodes that are updated first are a site, and so are the others; or they are where they stand.
+    fn site_label(&mut self) -> Option<SiteLabel> {
+        if self.one_in(4) { "canary".parse().ok() } else { None }
+    }
+
+    fn pace(&mut self) -> Pace {
+        if self.one_in(3) { Pace::Auto } else { Pace::Fixed }
     }
 
     fn few(&mut self) -> Limit {

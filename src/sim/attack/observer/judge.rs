@@ -75,7 +75,8 @@ impl Observer {
         let own = own.unwrap_or(0).max(1);
         let limit = |intent: &Intent| {
             // Pulls are judged in `check_pulls`. `strict` only holds back more, which breaks no promise.
-            let Budgets { max_unavailable, max_pulling: _, max_pulling_per_site: _, strict: _ } = intent.budgets;
+            let Budgets { max_unavailable, max_pulling: _, max_pulling_per_site: _, site_label: _, pace: _, strict: _ } =
+                &intent.budgets;
             max_unavailable.at().map_or(own, |setting| setting.of(desired, Rounding::Up))
         };
         let limit = records.iter().map(|record| limit(&record.intent)).max().unwrap_or(0);

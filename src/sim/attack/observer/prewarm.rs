@@ -11,6 +11,7 @@ use crate::engine::model::prewarm::{PREWARM, PREWARM_SET, Prewarm, PrewarmMethod
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::Intent;
 use crate::engine::model::settings::Limit;
+use crate::engine::model::site::SiteLabel;
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::site::site_of;
@@ -142,17 +143,41 @@ impl Observer {
             let what = format!("{} pull with a limit of {limit}: {}", pulling.len(), listed(&pulling));
             return Some(("P6", format!("a pod for pre-warming on {node}: {what}")));
         }
-        let site = |node: &Str| self.nodes.get(node).map(|seen| site_of(&seen.labels)).unwrap_or_default();
+        let over = self.site_labels(at).into_iter().map(|label| self.over_in_site(&asked, node, &pulling, &label));
+        let over = over.collect::<Option<Vec<String>>>()?.into_iter().next()?;
+        Some(("P6", format!("a pod for pre-warming on {node}: {over}")))
+    }
+
+    /// The labels by which whoever acts may tell nodes apart into sites.
+    pub(super) fn site_labels(&self, at: Timestamp) -> Vec<SiteLabel> {
+        let mut labels = Vec::new();
+        for record in self.records.at(at) {
+            let own = || self.prewarms.at(at).map(|it| it.as_ref().and_then(|it| it.limits.site_label.clone()));
+            match record {
+                Some(record) => labels.push(record.intent.budgets.site_label.clone()),
+                None => labels.extend(own().map(Option::unwrap_or_default)),
+            }
+        }
+        labels
+    }
+
+    /// That too many nodes of a node's site pull, told apart by this label.
+    fn over_in_site(
+        &self,
+        asked: &[&Prewarm],
+        node: &Str,
+        pulling: &BTreeSet<Str>,
+        label: &SiteLabel,
+    ) -> Option<String> {
+        let site = |node: &Str| self.nodes.get(node).map(|seen| site_of(&seen.labels, label)).unwrap_or_default();
         let here = site(node);
         let size = self.nodes.keys().filter(|other| site(other) == here).count();
         let of_site = |limit: Limit| limit.at().map(|it| it.of(u32::try_from(size).unwrap_or(1), Rounding::Up));
         let limits = asked.iter().map(|asked| of_site(asked.limits.max_pulling_per_site).unwrap_or(u32::MAX));
         let limit = limits.max().unwrap_or(u32::MAX);
-        let there: BTreeSet<Str> = pulling.into_iter().filter(|other| site(other) == here).collect();
-        (there.len() > limit as usize).then(|| {
-            let what = format!("{} pull in site {here:?} with a limit of {limit}: {}", there.len(), listed(&there));
-            ("P6", format!("a pod for pre-warming on {node}: {what}"))
-        })
+        let there: BTreeSet<Str> = pulling.iter().filter(|other| site(other) == here).cloned().collect();
+        (there.len() > limit as usize)
+            .then(|| format!("{} pull in site {here:?} with a limit of {limit}: {}", there.len(), listed(&there)))
     }
 
     /// The nodes that have pulled for pre-warming for so long that everybody can know; and those among them where that was
@@ -211,7 +236,7 @@ impl Observer {
         let own = self.own_budget.at(at).map(|own| own.map_or(0, |own| own.of(desired, Rounding::Up))).max();
         let own = own.unwrap_or(0).max(1);
         let of_rollout = |intent: Option<&Intent>| {
-            let budgets = intent.map(|intent| intent.budgets).unwrap_or_default();
+            let budgets = intent.map(|intent| intent.budgets.clone()).unwrap_or_default();
             let down = budgets.max_unavailable.at().map_or(own, |limit| limit.of(desired, Rounding::Up));
             budgets.max_pulling.at().map_or(down, |limit| limit.of(desired, Rounding::Up))
         };

@@ -11,6 +11,7 @@ use super::{Observer, Pod, ROUNDED};
 use crate::engine::model::Str;
 use crate::engine::model::facts::PodFact;
 use crate::engine::model::record::Intent;
+use crate::engine::model::site::SiteLabel;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::site::site_of;
 
@@ -146,6 +147,18 @@ impl Observer {
 
     /// Updated nodes of a site, where so many of them went down, and no other, that it is no accident.
     fn more_than_others(&self, context: &DeletionContext<'_>, forward: &[&Intent]) -> BTreeSet<Str> {
+        let labels = self.site_labels(context.at).into_iter();
+        let failed = labels.map(|label| self.more_than_others_by(&label, context, forward));
+        failed.reduce(|ours, theirs| ours.intersection(&theirs).cloned().collect()).unwrap_or_default()
+    }
+
+    /// The same with sites told apart by this label.
+    fn more_than_others_by(
+        &self,
+        label: &SiteLabel,
+        context: &DeletionContext<'_>,
+        forward: &[&Intent],
+    ) -> BTreeSet<Str> {
         let since = context.at - WINDOW + self.slack + ROUNDED;
         let settled = SETTLE + self.slack + ROUNDED;
         let fell = |name: &Str| {
@@ -155,9 +168,9 @@ impl Observer {
         let mut failed = BTreeSet::new();
         let at_target_pods = self.pods.values().filter(|pod| at_target(pod, forward));
         let at_target_nodes: BTreeSet<&Str> = at_target_pods.filter_map(|pod| pod.fact.node.as_ref()).collect();
-        let sites: BTreeSet<Str> = self.nodes.values().map(|node| site_of(&node.labels)).collect();
+        let sites: BTreeSet<Str> = self.nodes.values().map(|node| site_of(&node.labels, label)).collect();
         for site in sites {
-            let there = |name: &&Str| self.nodes.get(*name).is_some_and(|node| site_of(&node.labels) == site);
+            let there = |name: &&Str| self.nodes.get(*name).is_some_and(|node| site_of(&node.labels, label) == site);
             let updated: BTreeSet<&Str> = self.updated(context, forward).map(|(name, _)| name).filter(there).collect();
             // Its own controller may have put the new pod on others: those count as updated, and as well.
             let new: BTreeSet<&Str> = at_target_nodes.iter().copied().filter(there).chain(updated.clone()).collect();

@@ -35,7 +35,7 @@ pub(in crate::sim::compare) struct Rolldeck {
 }
 
 /// What the operator does next.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Stage {
     Prewarms(PrewarmLimits),
     SetsImage,
@@ -58,9 +58,10 @@ impl Rolldeck {
             images: images.collect(),
             // The limits hold for pre-warming and updates together.
             tuning: Tuning {
-                require_image: prewarms.map(|_| true),
-                max_pulling: prewarms.map(|limits| limits.max_pulling),
-                max_pulling_per_site: prewarms.map(|limits| limits.max_pulling_per_site),
+                require_image: prewarms.as_ref().map(|_| true),
+                max_pulling: prewarms.as_ref().map(|limits| limits.max_pulling),
+                max_pulling_per_site: prewarms.as_ref().map(|limits| limits.max_pulling_per_site),
+                pace: prewarms.as_ref().map(|limits| limits.pace),
                 ..Tuning::default()
             },
             stage: prewarms.map_or(Stage::SetsImage, Stage::Prewarms),
@@ -72,15 +73,19 @@ impl Rolldeck {
 
     /// The command that the operator gives now, and what comes after it.
     fn next_command(&self, shown: &Snapshot) -> Option<(Command, Stage)> {
-        match self.stage {
+        match &self.stage {
             Stage::Prewarms(limits) if shown.phase != Phase::Loading => {
                 let source = PrewarmSource::Images(self.images.clone());
-                let start =
-                    PrewarmCommand::Start { source, nodes: PrewarmNodes::All, limits, method: PrewarmMethod::Pods };
+                let start = PrewarmCommand::Start {
+                    source,
+                    nodes: PrewarmNodes::All,
+                    limits: limits.clone(),
+                    method: PrewarmMethod::Pods,
+                };
                 Some((Command::Prewarm(start), Stage::SetsImage))
             }
             Stage::SetsImage if shown.phase != Phase::Loading => {
-                Some((Command::SetImage(self.images.clone()).under(self.tuning), Stage::AllowsAll))
+                Some((Command::SetImage(self.images.clone()).under(self.tuning.clone()), Stage::AllowsAll))
             }
             Stage::AllowsAll if shown.phase == Phase::Held => {
                 Some((Command::Step(Step::Updated(IntOrPercent::Percent(100))), Stage::LooksOn))

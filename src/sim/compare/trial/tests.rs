@@ -59,14 +59,18 @@ fn every_method_comes_to_its_end() {
         assert!(run.total.is_some_and(|total| total > comparison.bound.span), "{method}: {:?}", run.total);
         assert!(run.offline > Duration::ZERO && run.peak_offline > 0, "{method}: {run:?}");
     }
-    let [native, _, by_hand, pulls_first, rolldeck, prewarmed] = &*comparison.runs else { panic!("{comparison}") };
+    let [native, _, by_hand, pulls_first, rolldeck, prewarmed, paced] = &*comparison.runs else {
+        panic!("{comparison}")
+    };
     assert_eq!((native.peak_offline, rolldeck.peak_offline), (2, 2), "both keep their budget where nothing goes wrong");
     assert!(by_hand.peak_offline >= 10, "a whole batch: {by_hand:?}");
     assert!(pulls_first.peak_pulls.values().all(|most| *most == 1), "one after the other: {pulls_first:?}");
-    for run in [pulls_first, prewarmed] {
+    for run in [pulls_first, prewarmed, paced] {
         assert!(run.offline * 2 < native.offline, "nothing is pulled while a node is offline: {run:?}");
     }
     assert!(prewarmed.peak_offline <= 2 && prewarmed.peak_pulls.values().all(|most| *most <= 2), "{prewarmed:?}");
+    // One pull fills these links: two were tried, and are no faster.
+    assert!(paced.peak_offline <= 2 && paced.peak_pulls.values().all(|most| *most <= 2), "{paced:?}");
     assert!(prewarmed.total < pulls_first.total, "sites pull beside each other: {comparison}");
     assert!(by_hand.peak_pulls["yard"] > 2 && rolldeck.peak_pulls["yard"] <= 2, "{comparison}");
 }

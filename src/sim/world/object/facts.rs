@@ -8,6 +8,7 @@ use crate::engine::model::facts::{
     REPORTED_IMAGES, RevisionFact, WarmPodFact, WarmSetFact,
 };
 use crate::engine::model::labels::Labels;
+use crate::engine::model::pace::{PACE, parse_pace};
 use crate::engine::model::prewarm::{PREWARM, PREWARM_IMAGES, PREWARM_REQUEST, PREWARM_SET, Prewarm};
 use crate::engine::model::record::{RECORD, Record};
 use crate::engine::rules::clocks::clock_skew;
@@ -172,6 +173,7 @@ impl Object {
             renewed_at: lease.renewed_at,
             transitions: lease.transitions.unwrap_or_default(),
             record: self.meta.annotations.get(RECORD).map(|text| read(text)).transpose(),
+            pace: parse_pace(self.meta.annotations.get(PACE).map(|text| &**text)),
             prewarm: self.meta.annotations.get(PREWARM).map(|text| Prewarm::parse(text)).transpose().map_err(Str::from),
         })
     }

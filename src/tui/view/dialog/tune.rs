@@ -17,7 +17,7 @@ use crate::tui::dialog::tune::meaning;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, width};
 
-/// Cells of a value.
+/// Cells of a value; one that is longer, such as a label, has more.
 const VALUE: usize = 9;
 
 pub(super) fn fill(body: &mut Body<'_>, form: &TuneForm, snapshot: &Snapshot, focused: bool) {
@@ -38,11 +38,12 @@ fn line(body: &mut Body<'_>, row: &SettingLine, name: &str, snapshot: &Snapshot,
     let name = format!("{sign} {name}");
     let text = row.input.value();
     let is_field = row.is_typed();
-    let scroll = row.input.visual_scroll(VALUE - 1);
+    let cells = VALUE.max(width(text) + 1).min(body.cells.saturating_sub(width(&name) + 2).max(VALUE));
+    let scroll = row.input.visual_scroll(cells - 1);
     if chosen && focused && is_field {
         body.cursor = Some((body.lines.len(), width(&name) + row.input.visual_cursor().saturating_sub(scroll)));
     }
-    let value = format!("{:VALUE$}", fit(&skip_cells(text, scroll), VALUE));
+    let value = format!("{:cells$}", fit(&skip_cells(text, scroll), cells));
     let value_role = match (chosen && is_field, row.is_changed()) {
         (true, _) => ThemeRole::Input,
         (false, true) => ThemeRole::Title,
@@ -51,7 +52,7 @@ fn line(body: &mut Body<'_>, row: &SettingLine, name: &str, snapshot: &Snapshot,
     let mark = if row.is_changed() { "*" } else { " " };
     let hint = if chosen && focused && !is_field { "  left, right: switch" } else { "" };
     let words = format!("{}{hint}", meaning(row.setting, row.text(), snapshot));
-    let room = body.cells.saturating_sub(width(&name) + VALUE + 2);
+    let room = body.cells.saturating_sub(width(&name) + cells + 2);
     body.lines.push(Line::from(vec![
         ctx.span(name, role),
         ctx.span(value, value_role),

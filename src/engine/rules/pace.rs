@@ -1,0 +1,237 @@
+//! The pace of a site: how many of its nodes may pull at once, by what its link was seen to bear. A pure function of pulls that
+//! ended and of nodes that flapped.
+//!
+//! ```text
+//!   one pull ──▶ a round: as many pulls end as may run at once
+//!     each is about as fast as before, or together they bring more       ──▶ one more, up to the limit of operators
+//!     together they bring no more than fewer did, or clearly take longer ──▶ half of them; so many are not tried again for a while
+//!   a node of the site goes down, or a pod on one, while others pull      ──▶ half of them, at once
+//! ```
+//!
+//! What is measured is the rate of single pulls: so many at once bring so many times the middle one. A pull counts for the limit
+//! under which most of it ran. Of pulls that were halved the next measure is taken once so few run.
+
+use std::time::Duration;
+
+use crate::engine::model::Str;
+use crate::engine::model::pace::{Flap, PaceReason, Throughput};
+use crate::engine::model::time::Timestamp;
+
+/// Pulls that take less say nothing of the link: most of their time is not spent on it.
+const QUICK: Duration = Duration::from_secs(2);
+/// Pulls are as fast as before if they have so many tenths of the rate.
+const HELD_TENTHS: u64 = 9;
+/// Pulls take clearly longer if they have less than so many tenths of the rate.
+const SLOWER_TENTHS: u64 = 6;
+/// For so many rounds a limit that did not pay is not tried again; twice as many after each time.
+const PATIENCE: u32 = 8;
+const MOST_PATIENCE: u32 = 64;
+
+/// A pull that ended well.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EndedPull {
+    pub(crate) began: Timestamp,
+    pub(crate) ended: Timestamp,
+    pub(crate) bytes: Option<u64>,
+}
+
+/// The pace of one site.
+#[derive(Clone, Debug)]
+pub(crate) struct SitePace {
+    limit: u32,
+    why: PaceReason,
+    /// Since when so many may pull, and no more do.
+    since: Timestamp,
+    /// After it was halved: more than may pull still do.
+    drains: bool,
+    /// As many as may pull did.
+    was_full: bool,
+    /// The rates of the pulls of this round.
+    rates: Vec<Throughput>,
+    /// How many of them took a moment only.
+    quick: u32,
+    /// The size of the largest image that was pulled: smaller ones do not fill the link.
+    largest: u64,
+    /// The last round, since it was halved last.
+    before: Option<Round>,
+    /// The fastest single pull of these.
+    fastest: u64,
+    too_many: Option<TooMany>,
+}
+
+/// What a round brought.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    limit: u32,
+    each: Throughput,
+}
+
+/// A limit that did not pay.
+#[derive(Clone, Copy, Debug)]
+struct TooMany {
+    limit: u32,
+    /// For how many rounds it is not tried.
+    rounds: u32,
+    patience: u32,
+}
+
+impl SitePace {
+    /// The pace of a site of which nothing is known.
+    pub(crate) fn new(now: Timestamp) -> Self {
+        Self {
+            limit: 1,
+            why: PaceReason::Begins,
+            since: now,
+            drains: false,
+            was_full: false,
+            rates: Vec::new(),
+            quick: 0,
+            largest: 0,
+            before: None,
+            fastest: 0,
+            too_many: None,
+        }
+    }
+
+    /// How many may pull, where operators allow `most`.
+    pub(crate) fn limit(&self, most: u32) -> u32 {
+        self.limit.min(most)
+    }
+
+    /// Why.
+    pub(crate) fn why(&self) -> &PaceReason {
+        &self.why
+    }
+
+    /// So many pull, where operators allow `most`.
+    pub(crate) fn pulling(&mut self, pulling: u32, most: u32, now: Timestamp) {
+        if self.limit > most.max(1) {
+            self.limit = most.max(1);
+            self.why = PaceReason::Begins;
+            self.measure_anew(now);
+        }
+        if self.drains && pulling <= self.limit {
+            self.drains = false;
+            self.since = now;
+        }
+        self.was_full |= pulling >= self.limit;
+    }
+
+    /// A node went down, or the pod on it, while others of the site pulled.
+    pub(crate) fn flapped(&mut self, node: &Str, what: Flap, now: Timestamp) {
+        // What goes down before the pulls that were too many have ended says nothing of those that may run now.
+        if !self.drains {
+            self.halve(PaceReason::Flapped { node: node.clone(), what }, now);
+        }
+    }
+
+    /// A pull has ended, where operators allow `most` at once.
+    pub(crate) fn ended(&mut self, pull: EndedPull, most: u32, now: Timestamp) {
+        let took = pull.ended.since(pull.began);
+        let before = self.since.since(pull.began);
+        let smaller = pull.bytes.is_some_and(|bytes| bytes < self.largest / 2);
+        if self.drains || before * 2 > took || smaller {
+            return;
+        }
+        self.largest = self.largest.max(pull.bytes.unwrap_or(0));
+        self.quick += u32::from(took < QUICK);
+        self.rates.push(Throughput::of(pull.bytes, took));
+        if self.rates.len() >= self.limit as usize {
+            self.end_round(most, now);
+        }
+    }
+
+    fn end_round(&mut self, most: u32, now: Timestamp) {
+        let mut rates = std::mem::take(&mut self.rates);
+        let quick = std::mem::take(&mut self.quick) * 2 > self.limit;
+        rates.sort_unstable_by_key(|rate| rate.amount());
+        // A site that had less to do than it might says nothing of more.
+        let was_full = std::mem::take(&mut self.was_full);
+        let Some(each) = rates.get(rates.len() / 2).copied().filter(|_| was_full) else { return };
+        if !quick {
+            if let Some(why) = self.did_not_pay(each) {
+                return self.halve(why, now);
+            }
+            self.fastest = self.fastest.max(each.amount());
+            self.before = Some(Round { limit: self.limit, each });
+        }
+        self.one_more(self.limit, each.times(self.limit), most, now);
+    }
+
+    /// Why so many at once are too many, by how fast each was.
+    fn did_not_pay(&mut self, each: Throughput) -> Option<PaceReason> {
+        let before = match self.before {
+            Some(before) if before.each.is_like(each) => before,
+            _ => {
+                self.fastest = 0;
+                return None;
+            }
+        };
+        let (was, is) = (before.each.times(before.limit), each.times(self.limit));
+        if self.limit == before.limit {
+            let slower = is.amount().saturating_mul(10) < was.amount().saturating_mul(SLOWER_TENTHS);
+            return slower.then(|| PaceReason::Slower { tenths: tenths(was, is) });
+        }
+        let held = each.amount().saturating_mul(10) >= self.fastest.saturating_mul(HELD_TENTHS);
+        // At least half of what that many more pulls would bring if the link were wide.
+        let more = u64::from(self.limit - before.limit);
+        let grew = was.amount().saturating_add(was.amount().saturating_mul(more) / (2 * u64::from(before.limit)));
+        if held || is.amount() >= grew {
+            return None;
+        }
+        let slower = is.amount().saturating_mul(10) < was.amount().saturating_mul(SLOWER_TENTHS + 2);
+        Some(if slower {
+            PaceReason::Slower { tenths: tenths(before.each, each) }
+        } else {
+            PaceReason::NoFaster { tried: self.limit, throughput: is }
+        })
+    }
+
+    fn one_more(&mut self, finished: u32, throughput: Throughput, most: u32, now: Timestamp) {
+        if self.limit >= most {
+            self.why = PaceReason::AtMost { throughput };
+            return;
+        }
+        if let Some(too_many) = &mut self.too_many
+            && self.limit + 1 == too_many.limit
+            && too_many.rounds > 0
+        {
+            too_many.rounds -= 1;
+            self.why = PaceReason::Full { tried: too_many.limit, throughput };
+            return;
+        }
+        self.too_many = self.too_many.filter(|too_many| self.limit < too_many.limit);
+        self.limit += 1;
+        self.since = now;
+        self.why = PaceReason::Raised { finished, throughput };
+    }
+
+    fn halve(&mut self, why: PaceReason, now: Timestamp) {
+        let again = self.too_many.filter(|too_many| too_many.limit == self.limit);
+        let patience = again.map_or(PATIENCE, |again| (again.patience * 2).min(MOST_PATIENCE));
+        if self.limit > 1 {
+            self.too_many = Some(TooMany { limit: self.limit, rounds: patience, patience });
+        }
+        self.limit = (self.limit / 2).max(1);
+        self.why = why;
+        self.drains = true;
+        self.measure_anew(now);
+    }
+
+    /// What was measured says nothing of what comes.
+    fn measure_anew(&mut self, now: Timestamp) {
+        self.since = now;
+        self.was_full = false;
+        self.rates.clear();
+        self.quick = 0;
+        (self.before, self.fastest) = (None, 0);
+    }
+}
+
+/// How many tenths as long pulls take.
+fn tenths(was: Throughput, is: Throughput) -> u32 {
+    u32::try_from(was.amount().saturating_mul(10) / is.amount().max(1)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;
