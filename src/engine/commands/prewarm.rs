@@ -290,6 +290,7 @@ impl Engine {
                 | PrewarmWait::NobodyDrives
                 | PrewarmWait::Refused(_)
                 | PrewarmWait::Blind(_) => true,
+                PrewarmWait::Unobtainable(_) => renews,
                 PrewarmWait::Paused
                 | PrewarmWait::Cancelled
                 | PrewarmWait::NodeDown
