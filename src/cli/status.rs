@@ -42,7 +42,7 @@ use crate::engine::model::site::site_name;
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::{ShortDuration, Timestamp};
-use crate::engine::report::snapshot::pull_words::Throughput;
+use crate::engine::report::snapshot::pull_words::PullRate;
 use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{NodeView, Phase, RevisionView, Snapshot};
 
@@ -225,7 +225,7 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
         if !prewarm.images.is_empty() {
             say("", format!("{} by {}", prewarm.images.join(" "), person_of(&prewarm.asked.by.by)));
         }
-        let throughput = prewarm.throughput.map(|rate| format!("~{}", Throughput(rate)));
+        let throughput = prewarm.throughput.map(|rate| format!("~{}", PullRate(rate)));
         let left = prewarm.estimate.map(|left| format!("{left} left"));
         let estimates: Vec<String> = left.into_iter().chain(throughput).collect();
         if !estimates.is_empty() {
@@ -347,7 +347,7 @@ fn site_table(prewarm: &PrewarmView) -> Vec<Vec<String>> {
         let name = if name.is_empty() { "-" } else { name };
         let counts = [nodes, present, pulling, waiting, failed].map(ToString::to_string);
         let limit = limit.map_or_else(|| "-".to_owned(), |limit| limit.to_string());
-        let rate = throughput.map_or_else(|| "-".to_owned(), |rate| format!("~{}", Throughput(rate)));
+        let rate = throughput.map_or_else(|| "-".to_owned(), |rate| format!("~{}", PullRate(rate)));
         let left = estimate.map_or_else(|| "-".to_owned(), |left| left.to_string());
         std::iter::once(name.to_owned()).chain(counts).chain([limit, rate, left]).collect()
     }));

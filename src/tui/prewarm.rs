@@ -87,7 +87,8 @@ fn place(node: &NodeView) -> Option<Place> {
 pub(crate) fn standstill(nodes: &[NodeView]) -> Option<&PrewarmWait> {
     nodes.iter().find_map(|node| match &node.prewarm {
         Some(PrewarmState::Waiting(wait)) => match wait {
-            PrewarmWait::Paused
+            PrewarmWait::Unobtainable(_)
+            | PrewarmWait::Paused
             | PrewarmWait::Cancelled
             | PrewarmWait::Refused(_)
             | PrewarmWait::NobodyDrives

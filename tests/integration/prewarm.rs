@@ -172,7 +172,9 @@ fn what_statefulsets_will_do_is_said_before() {
     let practice = Practice::start();
     let said =
         practice.ok(&["prewarm", DS, "--image", V2, "--max-pulling", "3", "--method", "statefulset", "--dry-run"]);
-    for words in ["3 StatefulSets pull on up to 20 nodes, 3 at a time", "distroless", "POST 3 StatefulSets for 20 nodes"] {
+    for words in
+        ["3 StatefulSets pull on up to 20 nodes, 3 at a time", "distroless", "POST 3 StatefulSets for 20 nodes"]
+    {
         assert!(said.contains(words), "{words}: {said}");
     }
     let by_site =

@@ -17,8 +17,10 @@ impl Telling<'_> {
         if !last.is_some_and(|last| Arc::ptr_eq(&last.nodes, &self.snapshot.nodes)) {
             self.warm_nodes(last);
         }
-        let refused = |prewarm: &PrewarmView| prewarm.refusal.as_ref().map(|(_, message)| message.clone());
-        if let Some(prewarm) = is.filter(|is| was.and_then(refused) != refused(is))
+        let refused = |prewarm: &PrewarmView| {
+            (prewarm.refusal.as_ref().map(|(_, message)| message.clone()), prewarm.unobtainable.map(|why| why.cause))
+        };
+        if let Some(prewarm) = is.filter(|is| was.map(refused).unwrap_or_default() != refused(is))
             && let Some(refused) = prewarm.refused()
         {
             self.say(Topic::Prewarm(Some(Box::new(prewarm.clone()))), format!("pre-warming: {refused}"));
@@ -104,9 +106,10 @@ fn summary(prewarm: &PrewarmView) -> impl PartialEq + use<> {
         estimate: _,
         throughput: _,
         refusal: _,
+        unobtainable,
         stuck: _,
     } = prewarm;
-    let stands = (asked.paused.is_some(), asked.cancelled.is_some());
+    let stands = (asked.paused.is_some(), asked.cancelled.is_some(), unobtainable.is_some());
     let wanted = (asked.source.clone(), asked.nodes.clone(), asked.by.by.clone());
     (stands, wanted, error.clone(), counts.nodes, counts.present, counts.failed)
 }

@@ -50,6 +50,9 @@ pub(crate) struct PrewarmJson<'a> {
     /// On which node the API server last refused a pod, and what it said.
     #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<Refusal<'a>>,
+    /// Why no more pods are made, where the registry does not give the image to anybody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unobtainable: Option<String>,
     /// The StatefulSets that do not come to their next node.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     stuck: Vec<Stuck<'a>>,
@@ -91,8 +94,20 @@ struct Site<'a> {
 
 impl<'a> PrewarmJson<'a> {
     pub(crate) fn new(prewarm: &'a PrewarmView) -> Self {
-        let PrewarmView { asked, images, error, counts, limit, pulling, sites, estimate, throughput, refusal, stuck } =
-            prewarm;
+        let PrewarmView {
+            asked,
+            images,
+            error,
+            counts,
+            limit,
+            pulling,
+            sites,
+            estimate,
+            throughput,
+            refusal,
+            unobtainable,
+            stuck,
+        } = prewarm;
         // Its DaemonSet is known, the identifiers of writes are ours, and the driver of the rollout is told beside it.
         let Prewarm {
             daemonset_uid: _,
@@ -130,6 +145,7 @@ impl<'a> PrewarmJson<'a> {
             estimate: *estimate,
             bytes_per_second: *throughput,
             refusal: refusal.as_ref().map(|(node, message)| Refusal { node, message }),
+            unobtainable: unobtainable.map(|why| why.to_string()),
             stuck: stuck.iter().zip(prewarm.stuck_in_words()).map(Stuck::new).collect(),
             done: prewarm.is_done(),
         }

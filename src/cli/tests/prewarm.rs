@@ -77,6 +77,7 @@ fn warm(states: [PrewarmState; 3], asked: Prewarm) -> Snapshot {
         estimate: None,
         throughput: None,
         refusal: None,
+        unobtainable: None,
         stuck: Vec::new(),
     };
     Snapshot { driver: DriverView::You { renewed_at: at(600) }, prewarm: Some(prewarm), nodes: nodes.into(), ..idle() }

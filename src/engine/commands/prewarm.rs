@@ -311,6 +311,7 @@ impl Engine {
                 | PrewarmWait::NobodyDrives
                 | PrewarmWait::Refused(_)
                 | PrewarmWait::Blind(_) => true,
+                PrewarmWait::Unobtainable(_) => renews,
                 PrewarmWait::Paused
                 | PrewarmWait::Cancelled
                 | PrewarmWait::NodeDown

@@ -9,13 +9,14 @@ use super::Engine;
 use crate::engine::assess::plan::Limits;
 use crate::engine::assess::rows::Row;
 use crate::engine::model::Str;
+use crate::engine::model::cause::CauseKind;
 use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::image::normalized;
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::prewarm::{
     Prewarm, PrewarmCounts, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState,
-    PrewarmView, PrewarmWait, StuckSet, StuckWhy,
+    PrewarmView, PrewarmWait, StuckSet, StuckWhy, Unobtainable,
 };
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::{By, OURSELVES};
@@ -26,6 +27,11 @@ use crate::engine::rules::warm_pod::images_key;
 use crate::engine::view::{PodIx, WarmPod, WarmState, cannot_run};
 use crate::engine::writes::warm::WarmWrites;
 use crate::engine::writes::warm_sets::WarmSets;
+
+/// On so many nodes the registry has refused the images before no more is tried.
+const REFUSED_ON: u32 = 3;
+/// What a registry says of an image, and not of a node.
+const REFUSED_TO_ALL: [CauseKind; 3] = [CauseKind::ImageNotFound, CauseKind::ImageDenied, CauseKind::ImageName];
 
 /// Why nothing is done about pods that nobody asked for.
 const LEFT_OVER: &str = "pods of an earlier pre-warming are left; cancel it to delete them";
@@ -56,6 +62,8 @@ pub(crate) struct Job {
     pub(crate) next: Vec<NodeIx>,
     /// The nodes that a StatefulSet has to bring the images to.
     pub(crate) for_sets: Vec<NodeIx>,
+    /// The registry does not give the images to anybody.
+    unobtainable: Option<Unobtainable>,
     slots: Slots,
 }
 
@@ -149,6 +157,7 @@ impl Engine {
             slots: self.slots(&asked, limits),
             states: vec![None; self.view.nodes.len()],
             next: Vec::new(),
+            unobtainable: None,
             for_sets: Vec::new(),
             asked,
             template,
@@ -241,7 +250,6 @@ impl Engine {
     fn note_states(&self, job: &mut Job, template: &Template, images: &[Str]) {
         let wanted: Vec<NodeIx> =
             self.assessment.rows().filter(|row| self.is_meant(row, &job.asked.nodes)).map(|it| it.node).collect();
-        let stopped = self.prewarming_stands(&job.asked);
         let images: Vec<String> = images.iter().map(|image| normalized(image)).collect();
         let mut line = Vec::new();
         for node in wanted {
@@ -252,6 +260,8 @@ impl Engine {
             }
             job.states[node] = Some(state);
         }
+        job.unobtainable = self.unobtainable(job);
+        let stopped = self.prewarming_stands(&job.asked).or(job.unobtainable.map(PrewarmWait::Unobtainable));
         // The order of the rollout; nodes that failed before come last.
         let natural = self.view.natural();
         line.sort_by_key(|node| {
@@ -284,6 +294,21 @@ impl Engine {
         if refused.is_some() {
             job.next.truncate(1);
         }
+    }
+
+    /// Whether the registry refuses the images wherever that was tried.
+    fn unobtainable(&self, job: &Job) -> Option<Unobtainable> {
+        let refused = |state: &PrewarmState| match state {
+            PrewarmState::Failed { cause, again_at: None, .. } => {
+                REFUSED_TO_ALL.contains(&cause.kind).then_some(cause.kind)
+            }
+            _ => None,
+        };
+        let mut causes = job.states.iter().flatten().filter_map(refused);
+        let cause = causes.next()?;
+        let nodes = u32::try_from(causes.count() + 1).unwrap_or(u32::MAX);
+        let got = |warm: &WarmPod| warm.fact.images == job.key && self.view.warm_state(warm) == WarmState::Present;
+        (nodes >= REFUSED_ON && !self.view.warm.iter().any(got)).then_some(Unobtainable { nodes, cause })
     }
 
     /// Whether pre-warming on these nodes is about this one.
@@ -438,6 +463,7 @@ impl Engine {
             pulling: job.slots.used,
             sites,
             refusal: self.warming.writes.refusal().map(|it| (it.node.clone(), it.message.clone())),
+            unobtainable: job.unobtainable,
             stuck: self.stuck_sets(job),
             asked: job.asked.clone(),
         })

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Str;
-use super::cause::Cause;
+use super::cause::{Cause, CauseKind};
 use super::estimate::TimeRange;
 use super::image::ImageRef;
 use super::labels::Selector;
@@ -196,6 +196,8 @@ pub enum PrewarmWait {
         /// How many may.
         limit: u32,
     },
+    /// The registry does not give the image to anybody: nothing more is tried.
+    Unobtainable(Unobtainable),
     /// Somebody paused it.
     Paused,
     /// It was cancelled, and is being cleaned up.
@@ -236,6 +238,8 @@ pub struct PrewarmView {
     pub estimate: Option<TimeRange>,
     /// How many bytes a second come over all links; `None` where nothing is pulled, or kubelets do not tell sizes.
     pub throughput: Option<u64>,
+    /// Why no more pods are made, where the registry does not give the image to anybody.
+    pub unobtainable: Option<Unobtainable>,
     /// What the API server said when it last refused a pod, on which node.
     pub refusal: Option<(Str, Str)>,
     /// The StatefulSets that do not go on.
@@ -253,6 +257,15 @@ pub struct StuckSet {
     pub node: Option<Str>,
     /// Why.
     pub why: StuckWhy,
+}
+
+/// The registry refused the image on several nodes, and none got it. More pods would say the same, and use up the registry's limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unobtainable {
+    /// On how many nodes.
+    pub nodes: u32,
+    /// What it says.
+    pub cause: CauseKind,
 }
 
 /// Why a StatefulSet does not come to its next node.

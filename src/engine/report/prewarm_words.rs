@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::engine::model::prewarm::{
-    PrewarmCounts, PrewarmMethod, PrewarmState, PrewarmView, PrewarmWait, StuckSet, StuckWhy,
+    PrewarmCounts, PrewarmMethod, PrewarmState, PrewarmView, PrewarmWait, StuckSet, StuckWhy, Unobtainable,
 };
 use crate::engine::model::time::{ShortDuration, Timestamp};
 
@@ -63,6 +63,7 @@ impl fmt::Display for PrewarmWait {
                 write!(f, "{used} of {limit} nodes without a site pull")
             }
             Self::SiteLimit { site, used, limit } => write!(f, "{used} of {limit} nodes of {site} pull"),
+            Self::Unobtainable(why) => write!(f, "{why}"),
             Self::Paused => f.write_str("pre-warming is paused"),
             Self::Cancelled => f.write_str("cancelled"),
             Self::NodeDown => f.write_str("the node is down"),
@@ -117,7 +118,8 @@ impl PrewarmView {
     /// Whether nothing more will happen by itself: each node has the images, or does not get them.
     pub fn is_done(&self) -> bool {
         let PrewarmCounts { pulling, waiting, retrying, .. } = self.counts;
-        self.error.is_some() || (pulling, waiting, retrying) == (0, 0, 0) || self.is_stuck()
+        let waits = waiting > 0 && self.unobtainable.is_none();
+        self.error.is_some() || ((pulling, retrying) == (0, 0) && !waits) || self.is_stuck()
     }
 
     /// Whether every node has the images.
@@ -141,10 +143,20 @@ impl PrewarmView {
         self.stuck.iter().map(|stuck| format!("{stuck}; {}", stuck.remedy()))
     }
 
-    /// That the API server refuses its pods, in its words, and what can be done about it.
+    /// That the API server refuses its pods, in its words, or the registry its image, and what can be done about it.
     pub fn refused(&self) -> Option<String> {
+        if let Some(unobtainable) = self.unobtainable {
+            return Some(format!("{unobtainable}; mend the image or the pull secret, then retry, or cancel it"));
+        }
         let (node, message) = self.refusal.as_ref()?;
         Some(format!("its pod on {node} is refused: {message}; {}", refusal_remedy(message)))
+    }
+}
+
+/// `image not found on 3 nodes, and no node got it: no more is tried`.
+impl fmt::Display for Unobtainable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on {} nodes, and no node got it: no more is tried", self.cause, self.nodes)
     }
 }
 

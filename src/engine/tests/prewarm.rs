@@ -527,3 +527,34 @@ fn an_old_list_does_not_free_the_slot_of_a_pod_that_was_made_since() {
     console.run_for(&mut fake, 5);
     assert_eq!(fake.warm_nodes(), ["n1", "n2"]);
 }
+
+#[test]
+fn an_image_that_nobody_gets_is_not_tried_on_every_node() {
+    let (mut fake, mut console) = warming();
+    for round in 0..10 {
+        for node in fake.warm_nodes() {
+            fake.warm_fails(&node, "failed to resolve reference \"agent:v2\": agent:v2: not found");
+        }
+        console.run_for(&mut fake, 10);
+        assert!(fake.warm_nodes().len() <= 4, "{round}: {:?}", fake.warm_nodes());
+    }
+    let prewarm = console.snapshot(&fake).prewarm.unwrap();
+    assert!(prewarm.is_done(), "{prewarm}");
+    let said = prewarm.refused().unwrap();
+    assert!(
+        said.starts_with("image not found on 4 nodes, and no node got it: no more is tried; mend the image"),
+        "{said}"
+    );
+    let waits = state(&mut console, &fake, "n9");
+    assert!(matches!(waits, PrewarmState::Waiting(PrewarmWait::Unobtainable(_))), "{waits:?}");
+    // Mended: those that failed are tried again, and the first that gets it lets the others go on.
+    console.engine.command(Command::Prewarm(PrewarmCommand::Retry), fake.now).unwrap();
+    console.run_for(&mut fake, 5);
+    for _ in 0..30 {
+        for node in fake.warm_nodes() {
+            fake.warm_arrives(&node);
+        }
+        console.run_for(&mut fake, 2);
+    }
+    assert_eq!(fake.warm_nodes().len(), 20);
+}

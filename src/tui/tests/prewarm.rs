@@ -117,6 +117,7 @@ fn prewarming(asked: Prewarm, wait: Option<&PrewarmWait>) -> Snapshot {
         estimate: wait.is_none().then(|| minutes(12, 18)),
         throughput: Some(11_400_000),
         refusal: None,
+        unobtainable: None,
         stuck: Vec::new(),
     };
     Snapshot { driver: DriverView::You { renewed_at: ago(1) }, prewarm: Some(view), nodes: nodes.collect(), ..idle() }

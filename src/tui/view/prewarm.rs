@@ -30,7 +30,7 @@ use crate::engine::model::prewarm::{
 use crate::engine::model::site::site_name;
 use crate::engine::report::prewarm_words::PrewarmWords;
 use crate::engine::report::snapshot::Snapshot;
-use crate::engine::report::snapshot::pull_words::Throughput;
+use crate::engine::report::snapshot::pull_words::PullRate;
 use crate::tui::columns::MARGIN;
 use crate::tui::columns::nodes::prewarm_sign;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
@@ -239,7 +239,7 @@ impl Figures<'_> {
         let count = |nodes: u32, role: ThemeRole| (nodes.to_string(), if nodes > 0 { role } else { ThemeRole::Muted });
         // Of a site that is done nothing is left to be estimated.
         let unknown = || if counts.pulling + counts.waiting > 0 { UNKNOWN } else { "" }.to_owned();
-        let rate = throughput.map(|rate| format!("~{}", Throughput(rate)));
+        let rate = throughput.map(|rate| format!("~{}", PullRate(rate)));
         [
             (format!("{} of {}", counts.present, counts.nodes), ThemeRole::Title),
             count(counts.pulling, ThemeRole::Busy),

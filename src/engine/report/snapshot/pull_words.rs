@@ -71,9 +71,9 @@ impl fmt::Display for Size {
 
 /// How fast something comes: `11 MB/s`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Throughput(pub u64);
+pub struct PullRate(pub u64);
 
-impl fmt::Display for Throughput {
+impl fmt::Display for PullRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             // As fine as it is said of small numbers.
