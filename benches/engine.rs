@@ -123,7 +123,7 @@ fn fleet(nodes: u32) -> Engine {
         engine.observe(Event::Node(Box::new(node)), START);
         engine.observe(pod(nth, true, nth), START);
     }
-    engine.observe(Event::LeaseGone, START);
+    engine.observe(Event::LeaseGone(None), START);
     for watched in Watched::ALL {
         engine.observe(Event::Watch(watched, WatchHealth::Live), START);
     }

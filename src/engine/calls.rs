@@ -38,12 +38,12 @@ impl Engine {
         self.hear(&event, now);
         match event {
             Event::Lease(fact) => self.lease_is(*fact, Lock::observe, now),
-            Event::LeaseGone => self.lock.observe_absent(),
+            Event::LeaseGone(version) => self.lock.observe_gone(version),
             Event::Listed(Watched::Lease, version) if self.is_gone_by(Watched::Lease, version) => {
                 self.lock.observe_absent();
             }
             Event::Listed(Watched::DaemonSet, version) if self.is_gone_by(Watched::DaemonSet, version) => {
-                self.view.observe(Event::DaemonSetGone, now);
+                self.view.observe(Event::DaemonSetGone(version), now);
             }
             Event::Pod(fact) => {
                 if fact.deletion_at.is_some() {
@@ -67,7 +67,7 @@ impl Engine {
             Event::Cluster(fact) if fact.reported_by.is_some() => self.hear_of(&fact),
             Event::RoundTrip(took) => self.sending.distance.reported(took),
             Event::DaemonSet(_)
-            | Event::DaemonSetGone
+            | Event::DaemonSetGone(_)
             | Event::Revision(_)
             | Event::RevisionGone(_)
             | Event::Node(_)
@@ -90,9 +90,9 @@ impl Engine {
         self.freshness.touch();
         match event {
             Event::Lease(fact) => self.lease_is(*fact, Lock::learn, now),
-            Event::LeaseGone => self.lock.observe_absent(),
+            Event::LeaseGone(version) => self.lock.observe_gone(version),
             Event::DaemonSet(_)
-            | Event::DaemonSetGone
+            | Event::DaemonSetGone(_)
             | Event::Revision(_)
             | Event::RevisionGone(_)
             | Event::Node(_)

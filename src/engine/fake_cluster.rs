@@ -39,6 +39,8 @@ pub(crate) struct FakeCluster {
     pub(crate) pins_images: bool,
     /// New pods become ready only when told to.
     pub(crate) slow: bool,
+    /// Admission refuses to delete pods for pre-warming.
+    pub(crate) keeps_warm_pods: bool,
     /// What the controller says of pods that it cannot create, once for each pod that goes.
     pub(crate) refuses: Option<Str>,
     /// The controller does nothing.
@@ -102,6 +104,7 @@ impl FakeCluster {
             refused_images: Vec::new(),
             pins_images: false,
             slow: false,
+            keeps_warm_pods: false,
             refuses: None,
             idle: false,
             undeletable: BTreeMap::new(),
@@ -315,7 +318,7 @@ impl FakeCluster {
     /// object of that name, which adopts them.
     pub(crate) fn recreate(&mut self, strategy: Value) {
         self.version += 1;
-        self.log.push(Event::DaemonSetGone);
+        self.log.push(Event::DaemonSetGone(None));
         self.daemonset.uid = format!("ds{}", self.version).into();
         self.daemonset.deleting = false;
         self.daemonset.generation = 0;
@@ -455,6 +458,7 @@ impl FakeCluster {
                 }
                 Ok(Done::WarmPodCreated(Box::new(self.make_warm_pod(name, Some(node), &pod))))
             }
+            Effect::DeleteWarmPod { .. } if self.keeps_warm_pods => refuse(EffectErrorKind::Forbidden),
             Effect::DeleteWarmPod { uid, .. } => {
                 if self.warm.remove(&uid).is_none() {
                     return refuse(EffectErrorKind::NotFound);

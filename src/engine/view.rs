@@ -18,7 +18,7 @@ use super::model::node::NodeIx;
 use super::model::presence::Presence;
 use super::model::site::SiteLabel;
 use super::model::time::Timestamp;
-use super::model::version::is_older;
+use super::model::version::{is_behind, is_older};
 use super::rules::eligibility::{Eligibility, eligibility};
 use super::rules::ownership::{GitOpsOwner, find_gitops_owners};
 use super::rules::site::site_of;
@@ -170,7 +170,12 @@ impl View {
     pub(crate) fn observe(&mut self, event: Event, now: Timestamp) {
         match event {
             Event::DaemonSet(fact) => self.daemonset_is(*fact, now),
-            Event::DaemonSetGone => {
+            Event::DaemonSetGone(version) => {
+                // Another of that name was seen since.
+                if is_behind(version, self.newest_daemonset) {
+                    return;
+                }
+                self.newest_daemonset = self.newest_daemonset.max(version);
                 self.presence = Presence::Absent;
                 self.daemonset = None;
                 self.current = None;
@@ -214,7 +219,7 @@ impl View {
                 self.touched.all |= self.skew_millis != Some(millis);
                 self.skew_millis = Some(millis);
             }
-            Event::Lease(_) | Event::LeaseGone | Event::Heard(..) => {}
+            Event::Lease(_) | Event::LeaseGone(_) | Event::Heard(..) => {}
         }
     }
 

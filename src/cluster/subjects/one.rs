@@ -50,9 +50,9 @@ impl Subject for TheDaemonSet {
         Ok(Some(Event::DaemonSet(Box::new(fact))))
     }
 
-    fn deleted(&mut self, _wire: Value) -> Option<Event> {
+    fn deleted(&mut self, wire: Value) -> Option<Event> {
         self.shared.daemonset.send_replace(None);
-        Some(Event::DaemonSetGone)
+        Some(Event::DaemonSetGone(version(&wire).parse().ok()))
     }
 
     fn listing(&mut self) -> Option<Event> {
@@ -149,9 +149,9 @@ impl Subject for Leases {
         Ok(Some(Event::Lease(Box::new(fact))))
     }
 
-    fn deleted(&mut self, _wire: Value) -> Option<Event> {
+    fn deleted(&mut self, wire: Value) -> Option<Event> {
         self.shared.lease_is(None);
-        Some(Event::LeaseGone)
+        Some(Event::LeaseGone(version(&wire).parse().ok()))
     }
 
     fn listing(&mut self) -> Option<Event> {

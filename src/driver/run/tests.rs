@@ -108,7 +108,7 @@ impl Run {
                     .map(|right| (right, Permission::Allowed))
                     .to_vec(),
             ),
-            Event::LeaseGone,
+            Event::LeaseGone(None),
         ];
         events.extend((0..nodes).map(|nth| Event::Node(Box::new(node(nth, "a")))));
         for watched in Watched::ALL {

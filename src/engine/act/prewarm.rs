@@ -190,7 +190,7 @@ impl Engine {
         let mut failed = Vec::new();
         for warm in self.view.warm.iter() {
             let pod = &warm.fact.pod;
-            if pod.deletion_at.is_some() || self.warming.writes.is_deleting(&pod.uid) {
+            if pod.deletion_at.is_some() || self.warming.writes.is_deleting(&pod.uid, now) {
                 continue;
             }
             let renewed = self.warming.writes.is_renewed(&pod.uid);
@@ -208,7 +208,7 @@ impl Engine {
         }
         for warm in self.view.warm.strays().filter(|warm| !self.is_of_a_set(warm)) {
             let stray = &warm.fact.pod;
-            let going = stray.deletion_at.is_some() || self.warming.writes.is_deleting(&stray.uid);
+            let going = stray.deletion_at.is_some() || self.warming.writes.is_deleting(&stray.uid, now);
             if let Some(node) = place_of(warm).filter(|_| !going) {
                 doomed.push((node, stray.name.clone(), stray.uid.clone()));
             }
@@ -267,7 +267,7 @@ impl Engine {
     pub(super) fn warm_deletion_outcome(&mut self, uid: &Str, outcome: &Outcome, now: Timestamp) {
         // One that was accepted counts until the watch shows the end of the pod.
         if outcome.is_err() {
-            self.warming.writes.delete_settled(uid);
+            self.warming.writes.delete_failed(uid, now);
         }
         if matches!(outcome, Err(EffectError { kind: EffectErrorKind::NotFound, .. })) {
             self.view.observe(Event::WarmPodGone(uid.clone(), None), now);

@@ -306,7 +306,7 @@ impl<'a> Assessor<'a> {
             committed: in_fleet && (shown_at_target || replaced || pods.going.is_some()),
             pulls: self.pulls(in_fleet, blame, shown_at_target, replaced, image, (shown.live, pods.going)),
             warm_pulls: (self.question.warming)(&entry.name)
-                || self.view.warm.on(&entry.name).any(|warm| self.view.warm_state(warm).takes_a_slot()),
+                || self.view.warm.all_on(&entry.name).any(|warm| self.view.warm_state(warm).takes_a_slot()),
             warms_target: self
                 .view
                 .warm

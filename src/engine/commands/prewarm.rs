@@ -283,7 +283,7 @@ impl Engine {
             let node = warm.fact.pod.node.as_ref().filter(|_| !self.is_of_a_set(warm));
             (renews && warm.failing.is_some()) || node.is_some_and(|node| !self.is_needed(warm, node, job))
         });
-        let goes_already = |uid: &Str| self.warming.writes.is_deleting(uid);
+        let goes_already = |uid: &Str| self.warming.writes.is_deleting(uid, self.now);
         ours.chain(self.view.warm.strays().filter(|warm| !self.is_of_a_set(warm)))
             .map(|warm| &warm.fact.pod)
             .filter(|pod| pod.node.is_some() && pod.deletion_at.is_none() && !goes_already(&pod.uid))

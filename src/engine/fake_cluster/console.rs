@@ -59,7 +59,7 @@ impl FakeConsole {
         fake.warm.values().for_each(|warm| tell(Event::WarmPod(Box::new(warm.clone()))));
         match &fake.lease {
             Some(lease) => tell(Event::Lease(Box::new(lease.clone()))),
-            None => tell(Event::LeaseGone),
+            None => tell(Event::LeaseGone(None)),
         }
         for watched in Watched::ALL {
             engine.observe(Event::Watch(watched, WatchHealth::Live), now);

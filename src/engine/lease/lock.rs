@@ -17,7 +17,7 @@ use crate::engine::model::pace::PacedSite;
 use crate::engine::model::prewarm::Prewarm;
 use crate::engine::model::record::Record;
 use crate::engine::model::time::Timestamp;
-use crate::engine::model::version::is_older;
+use crate::engine::model::version::{is_behind, is_older};
 use crate::engine::rules::distance::Proof;
 use crate::engine::rules::holder::HolderSeen;
 
@@ -104,6 +104,8 @@ pub(crate) struct Lock {
     pub(crate) retry_at: Timestamp,
     /// Resource version that a conflict was about, and until when the next write waits for a newer one.
     outdated: Option<(Option<Str>, Timestamp)>,
+    /// The resource version at which one was seen to be deleted last.
+    gone_at: Option<u64>,
 }
 
 impl Lock {
@@ -122,11 +124,15 @@ impl Lock {
             proof: None,
             retry_at: Timestamp::default(),
             outdated: None,
+            gone_at: None,
         }
     }
 
     /// Takes in the lease as observed.
     pub(crate) fn observe(&mut self, fact: LeaseFact, now: Timestamp) {
+        if is_behind(fact.resource_version.parse().ok(), self.gone_at) {
+            return;
+        }
         if let KnownLease::Present(known) = &self.known {
             // Also of another uid: a watch that is late still tells of the one that was deleted before this one was made.
             if is_older(&fact.resource_version, &known.resource_version) {
@@ -185,6 +191,16 @@ impl Lock {
             let newer = self.proof.is_none_or(|known| known.sends_until() <= proof.sends_until());
             self.proof = if self.holds() && newer { Some(proof) } else { self.proof };
         }
+    }
+
+    /// Takes in that it was deleted, as of this resource version where that is a number.
+    pub(crate) fn observe_gone(&mut self, version: Option<u64>) {
+        // One that was made since is there: a watch that is late tells of the one before it.
+        if is_behind(version, self.resource_version().and_then(|known| known.parse().ok())) {
+            return;
+        }
+        self.gone_at = self.gone_at.max(version);
+        self.observe_absent();
     }
 
     /// Takes in that there is no lease.

@@ -18,8 +18,8 @@ use super::with_all::with_all;
 pub enum Event {
     /// The DaemonSet as it is now.
     DaemonSet(Box<DaemonSetFact>),
-    /// The DaemonSet is not there.
-    DaemonSetGone,
+    /// The DaemonSet is not there, as of this resource version where that is a number.
+    DaemonSetGone(Option<u64>),
     /// A ControllerRevision as it is now.
     Revision(Box<RevisionFact>),
     /// The ControllerRevision with this name is gone.
@@ -41,8 +41,8 @@ pub enum Event {
     Cluster(Box<ClusterEvent>),
     /// The Lease with lock and record as it is now.
     Lease(Box<LeaseFact>),
-    /// There is no such Lease: nobody drives, nothing is recorded.
-    LeaseGone,
+    /// There is no such Lease, as of this resource version where that is a number: nobody drives, nothing is recorded.
+    LeaseGone(Option<u64>),
     /// A full listing of this kind begins.
     Listing(Watched),
     /// The listing is complete, with the resource version that it shows, where that is a number.
@@ -64,13 +64,13 @@ impl Event {
     /// By which watch it comes, if by any.
     pub fn watched(&self) -> Option<Watched> {
         match self {
-            Self::DaemonSet(_) | Self::DaemonSetGone => Some(Watched::DaemonSet),
+            Self::DaemonSet(_) | Self::DaemonSetGone(_) => Some(Watched::DaemonSet),
             Self::Revision(_) | Self::RevisionGone(_) => Some(Watched::Revisions),
             Self::Node(_) | Self::NodeGone(_) => Some(Watched::Nodes),
             Self::Pod(_) | Self::PodGone(..) => Some(Watched::Pods),
             Self::WarmPod(_) | Self::WarmPodGone(..) => Some(Watched::WarmPods),
             Self::Cluster(_) => Some(Watched::Events),
-            Self::Lease(_) | Self::LeaseGone => Some(Watched::Lease),
+            Self::Lease(_) | Self::LeaseGone(_) => Some(Watched::Lease),
             Self::Listing(watched) | Self::Listed(watched, _) | Self::Heard(watched, _) => Some(*watched),
             // `Live` comes from the watch itself. Any other health is reported by the adapter: the watch was not heard.
             Self::Watch(watched, WatchHealth::Live) => Some(*watched),

@@ -25,7 +25,7 @@ fn a_lease_that_is_gone_is_not_brought_back_by_a_late_answer() {
     let answer = fake.apply(renewal);
     console.hear(&fake);
     fake.lease = None;
-    console.engine.observe(Event::LeaseGone, fake.now);
+    console.engine.observe(Event::LeaseGone(None), fake.now);
     console.engine.outcome(id, answer, fake.now);
     console.run_for(&mut fake, 10);
     let driver = console.snapshot(&fake).driver;
@@ -50,7 +50,13 @@ fn a_late_watch_does_not_bring_back_the_lease_before_this_one() {
     console.engine.learn(Event::Lease(Box::new(new.clone())), fake.now);
     assert_eq!(console.engine.lock.resource_version(), Some(new.resource_version.clone()));
     console.engine.observe(Event::Lease(Box::new(old)), fake.now);
-    assert_eq!(console.engine.lock.resource_version(), Some(new.resource_version));
+    assert_eq!(console.engine.lock.resource_version(), Some(new.resource_version.clone()));
+    // Nor does the news that the old one was deleted take it away. Found by the attack (seed 1000195).
+    console.engine.observe(Event::LeaseGone(Some(version - 1)), fake.now);
+    assert_eq!(console.engine.lock.resource_version(), Some(new.resource_version.clone()));
+    console.engine.observe(Event::LeaseGone(Some(version + 1)), fake.now);
+    console.engine.observe(Event::Lease(Box::new(new)), fake.now);
+    assert_eq!(console.engine.lock.resource_version(), None);
 }
 
 /// A process that stood still between its decision and the write, while somebody paused.
@@ -147,7 +153,7 @@ fn what_was_decided_under_another_record_is_dropped() {
     // Its lease runs out, and the record goes.
     fake.wait(60);
     fake.lease = None;
-    ops.engine.observe(Event::LeaseGone, fake.now);
+    ops.engine.observe(Event::LeaseGone(None), fake.now);
     for (id, effect) in held {
         let outcome = fake.apply(effect);
         ops.engine.outcome(id, outcome, fake.now);
@@ -216,7 +222,7 @@ fn a_late_answer_does_not_bring_back_a_lease_that_was_replaced() {
     let mut ops = FakeConsole::open(&fake, "ops");
     ops.set_image(&mut fake, "agent:v2");
     let old = fake.lease.clone().unwrap();
-    ops.engine.observe(Event::LeaseGone, fake.now);
+    ops.engine.observe(Event::LeaseGone(None), fake.now);
     let new = LeaseFact { uid: "made anew".into(), resource_version: "900".into(), holder: None, ..old.clone() };
     ops.engine.observe(Event::Lease(Box::new(new)), fake.now);
     ops.engine.learn(Event::Lease(Box::new(old)), fake.now);

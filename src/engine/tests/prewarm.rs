@@ -473,7 +473,7 @@ fn going_back_waits_for_no_image() {
 fn pods_that_nobody_asks_for_any_more_are_told_of_and_deleted_on_request() {
     let (mut fake, mut console) = warming();
     fake.lease = None;
-    console.engine.observe(Event::LeaseGone, fake.now);
+    console.engine.observe(Event::LeaseGone(None), fake.now);
     console.run_for(&mut fake, 30);
     let left = console.snapshot(&fake).prewarm.unwrap();
     assert_eq!(left.to_string(), "pre-warming: pods of an earlier pre-warming are left; cancel it to delete them");
@@ -557,4 +557,19 @@ fn an_image_that_nobody_gets_is_not_tried_on_every_node() {
         console.run_for(&mut fake, 2);
     }
     assert_eq!(fake.warm_nodes().len(), 20);
+}
+
+/// Found by the attack (seed 1000260).
+#[test]
+fn a_deletion_that_is_refused_is_tried_again_after_a_while() {
+    let (mut fake, mut console) = warming();
+    fake.keeps_warm_pods = true;
+    console.engine.command(Command::Prewarm(PrewarmCommand::Cancel), fake.now).unwrap();
+    fake.sent.clear();
+    console.run_for(&mut fake, 30);
+    let tried = fake.sent.iter().filter(|sent| **sent == "DELETE pre-warm pods").count();
+    assert!((10..=16).contains(&tried), "two pods for 30 s, every 5 s: {tried}");
+    fake.keeps_warm_pods = false;
+    console.run_for(&mut fake, 10);
+    assert!(fake.warm_nodes().is_empty());
 }

@@ -168,7 +168,7 @@ fn a_daemonset_that_is_gone_is_not_brought_back_by_what_is_late() {
     assert_eq!(uid(&console), Some(fake.daemonset.uid.clone()));
     console.engine.observe(Event::DaemonSet(Box::new(old.clone())), fake.now);
     assert_eq!(uid(&console), Some(fake.daemonset.uid.clone()));
-    console.engine.observe(Event::DaemonSetGone, fake.now);
+    console.engine.observe(Event::DaemonSetGone(None), fake.now);
     console.engine.observe(Event::DaemonSet(Box::new(old)), fake.now);
     assert_eq!(uid(&console), None);
 }

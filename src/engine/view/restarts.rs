@@ -38,8 +38,12 @@ impl Restarts {
         let total = total(fact);
         let Some(before) = before else {
             let last = (total > 0).then(|| (observed, started_at(fact)));
-            // One that had restarted before we saw it is taken to have been ready: each of its restarts counts, as the past ones do.
-            return Self { was_ready: kubelet_says_ready(fact) || total > 0, since_ready: total, last };
+            // One that had restarted before we saw it, or was about to, is taken to have been ready: each of its restarts counts, as the past ones do.
+            return Self {
+                was_ready: kubelet_says_ready(fact) || total > 0 || has_ended(fact),
+                since_ready: total,
+                last,
+            };
         };
         let known = before.restarts;
         let more = total.saturating_sub(self::total(&before.fact));
@@ -56,6 +60,13 @@ impl Restarts {
 fn kubelet_says_ready(fact: &PodFact) -> bool {
     let mut main = fact.containers.iter().filter(|container| container.role == ContainerRole::Main).peekable();
     fact.ready || main.peek().is_some() && main.all(|container| container.ready)
+}
+
+/// Whether a main container has ended: it is counted as a restart only once it is started again.
+fn has_ended(fact: &PodFact) -> bool {
+    let ended = |state: &ContainerState| matches!(state, ContainerState::Terminated { .. });
+    let mut main = fact.containers.iter().filter(|container| container.role == ContainerRole::Main);
+    main.any(|container| container.last_end.is_some() || ended(&container.state))
 }
 
 /// How often a pod's containers were restarted.

@@ -105,16 +105,17 @@ impl WarmPods {
 
     /// Those that were made for an earlier DaemonSet of this name, which was deleted without its pods.
     pub(crate) fn strays(&self) -> impl Iterator<Item = &WarmPod> {
-        let of_this_name = |pod: &&WarmPod| {
-            self.owner.as_ref().is_some_and(|owner| {
-                let named = match &pod.fact.set {
-                    Some(set) => is_set_of(&owner.name, set),
-                    None => pod.fact.pod.name.starts_with(owner.names_begin.as_str()),
-                };
-                owner.uid != pod.fact.daemonset && named
-            })
-        };
-        self.pods.values().filter(of_this_name)
+        self.pods.values().filter(|pod| self.is_stray(pod))
+    }
+
+    fn is_stray(&self, pod: &WarmPod) -> bool {
+        self.owner.as_ref().is_some_and(|owner| {
+            let named = match &pod.fact.set {
+                Some(set) => is_set_of(&owner.name, set),
+                None => pod.fact.pod.name.starts_with(owner.names_begin.as_str()),
+            };
+            owner.uid != pod.fact.daemonset && named
+        })
     }
 
     /// Whether StatefulSets made some of them, strays included.
@@ -125,6 +126,12 @@ impl WarmPods {
     /// The one with this uid.
     pub(crate) fn get(&self, uid: &str) -> Option<&WarmPod> {
         self.pods.get(uid)
+    }
+
+    /// Those pinned to a node, also of an earlier DaemonSet of this name: its link does not tell them apart.
+    pub(crate) fn all_on<'a>(&'a self, node: &str) -> impl Iterator<Item = &'a WarmPod> + use<'a> {
+        let there = self.by_node.get(node).into_iter().flatten().filter_map(|uid| self.pods.get(uid));
+        there.filter(|pod| self.is_ours(pod) || self.is_stray(pod))
     }
 
     /// Those pinned to a node.

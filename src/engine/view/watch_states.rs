@@ -112,7 +112,7 @@ impl WatchStates {
             // A list shows everything that was written before it.
             Event::Listed(_, Some(version)) => watching.catch_up(&version.to_string().into()),
             // The object is gone: no write to it can be shown any more.
-            Event::LeaseGone | Event::DaemonSetGone => watching.pending_writes.clear(),
+            Event::LeaseGone(_) | Event::DaemonSetGone(_) => watching.pending_writes.clear(),
             // We write none of these, or do not wait for what they show.
             Event::Listed(_, None)
             | Event::Revision(_)

@@ -14,13 +14,16 @@ const LONGEST: Duration = Duration::from_secs(300);
 /// The wait after a pod was refused: by a quota, by admission, for want of a right.
 const REFUSED: Duration = Duration::from_secs(30);
 
+/// The wait after a deletion was refused, or its answer lost.
+const DELETE_AGAIN: Duration = Duration::from_secs(5);
+
 /// What was sent for pre-warming and is not settled, and what has to wait.
 #[derive(Debug, Default)]
 pub(crate) struct WarmWrites {
     /// By node: the name of the pod that is being made there and that no watch has shown, and since when.
     creating: BTreeMap<Str, (Str, Timestamp)>,
-    /// Uids of pods whose deletion was sent.
-    deleting: BTreeSet<Str>,
+    /// Uids of pods whose deletion was sent; where it failed, when it is sent again.
+    deleting: BTreeMap<Str, Option<Timestamp>>,
     /// By node: pulls that failed.
     attempts: BTreeMap<Str, Attempts>,
     /// What was asked for when, and the last request to try again, as this process knows them; `None`: not seen yet.
@@ -77,20 +80,26 @@ impl WarmWrites {
         lost
     }
 
-    pub(crate) fn is_deleting(&self, uid: &str) -> bool {
-        self.deleting.contains(uid)
+    /// Whether the deletion of this pod is on its way, or has to wait because the last one failed.
+    pub(crate) fn is_deleting(&self, uid: &str, now: Timestamp) -> bool {
+        self.deleting.get(uid).is_some_and(|again_at| again_at.is_none_or(|at| now < at))
     }
 
     pub(crate) fn deleting(&self) -> impl Iterator<Item = &Str> {
-        self.deleting.iter()
+        self.deleting.keys()
     }
 
     pub(crate) fn delete_sent(&mut self, uid: &Str) {
-        self.deleting.insert(uid.clone());
+        self.deleting.insert(uid.clone(), None);
     }
 
     pub(crate) fn delete_settled(&mut self, uid: &str) {
         self.deleting.remove(uid);
+    }
+
+    /// A deletion was refused, or its answer lost.
+    pub(crate) fn delete_failed(&mut self, uid: &Str, now: Timestamp) {
+        self.deleting.insert(uid.clone(), Some(now + DELETE_AGAIN));
     }
 
     /// What failed on this node.
@@ -149,6 +158,7 @@ impl WarmWrites {
     /// When time alone lets something go on.
     pub(crate) fn changes_at(&self) -> impl Iterator<Item = Timestamp> {
         let again = self.attempts.values().map(|attempts| attempts.again_at);
-        again.chain(self.refusal.iter().map(|refusal| refusal.again_at))
+        let delete_again = self.deleting.values().copied().flatten();
+        again.chain(self.refusal.iter().map(|refusal| refusal.again_at)).chain(delete_again)
     }
 }

@@ -296,7 +296,7 @@ fn fact_of(
     let uid = || -> Str { object.meta.uid.clone() };
     match watched {
         Watched::DaemonSet if !named(&api_client.name) => None,
-        Watched::DaemonSet if gone => Some(Event::DaemonSetGone),
+        Watched::DaemonSet if gone => Some(Event::DaemonSetGone(Some(object.meta.resource_version))),
         Watched::DaemonSet => Some(Event::DaemonSet(Box::new(object.daemon_set_fact()?))),
         Watched::Revisions if gone => Some(Event::RevisionGone(object.meta.name.clone())),
         Watched::Revisions => Some(Event::Revision(Box::new(object.revision_fact().filter(|_| here)?))),
@@ -319,7 +319,7 @@ fn fact_of(
         Watched::Events if gone || !here => None,
         Watched::Events => Some(Event::Cluster(Box::new(object.event_fact()?))),
         Watched::Lease if !named(&api_client.lease_name) => None,
-        Watched::Lease if gone => Some(Event::LeaseGone),
+        Watched::Lease if gone => Some(Event::LeaseGone(Some(object.meta.resource_version))),
         Watched::Lease => Some(Event::Lease(Box::new(api_client.lease(object)?))),
     }
 }

@@ -56,7 +56,7 @@ impl Wrong {
         events.extend(self.fake.revisions.iter().map(|revision| Event::Revision(Box::new(revision.clone()))));
         events.push(Event::Node(Box::new(node)));
         events.extend(pods);
-        events.push(Event::LeaseGone);
+        events.push(Event::LeaseGone(None));
         events.extend(Watched::ALL.map(|watched| Event::Watch(watched, WatchHealth::Live)));
         events.into_iter().for_each(|event| engine.observe(event, self.here()));
         engine

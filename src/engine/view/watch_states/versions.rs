@@ -67,14 +67,14 @@ impl Versions {
             Event::WarmPod(fact) => fact.pod.resource_version.parse().ok(),
             Event::PodGone(_, version)
             | Event::WarmPodGone(_, version)
+            | Event::DaemonSetGone(version)
+            | Event::LeaseGone(version)
             | Event::Listed(_, version)
             | Event::Heard(_, version) => *version,
-            Event::DaemonSetGone
-            | Event::Revision(_)
+            Event::Revision(_)
             | Event::RevisionGone(_)
             | Event::NodeGone(_)
             | Event::Cluster(_)
-            | Event::LeaseGone
             | Event::Listing(_)
             | Event::Watch(..)
             | Event::Rights(_)

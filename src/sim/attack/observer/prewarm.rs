@@ -115,11 +115,12 @@ impl Observer {
         if pod.meta.labels.get(PREWARM_SET).is_some() {
             return None;
         }
-        if asked.is_empty() {
-            return Some(("P3", format!("a pod for pre-warming was made on {node}, and nobody asked for any")));
-        }
         // A process that was suspended sends what it had decided before.
         let suspended = self.blind_until + self.slack + ROUNDED >= at;
+        if asked.is_empty() {
+            let what = format!("a pod for pre-warming was made on {node}, and nobody asked for any");
+            return (!suspended).then_some(("P3", what));
+        }
         if !suspended && asked.iter().all(|asked| asked.paused.is_some() || asked.cancelled.is_some()) {
             return Some((
                 "P3",
