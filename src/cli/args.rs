@@ -417,14 +417,14 @@ mod tests {
     #[test]
     fn what_is_typed_is_what_is_said_of_it() {
         let line = "rolldeck tune agent --max-unavailable 25% --max-pulling default --strict=false --failure-threshold 3 \
-                    --progress-deadline 15m --max-restarts 0 --soak 90s --on-failure rollback --on-drift enforce --order site --finish keep";
+                    --progress-deadline 15m --max-restarts 0 --soak 90s --on-failure rollback --on-drift enforce --order spread --finish keep";
         let cli = Cli::try_parse_from(line.split_whitespace()).unwrap();
         let Some(CliCommand::OnCluster(OnCluster::OneShot(one_shot))) = cli.command else { panic!("{cli:?}") };
         let Command::Tune(tuning) = one_shot.into_parts().2 else { panic!("not a tune") };
         assert_eq!(
             tuning.to_string(),
             "max-unavailable=25% max-pulling=default strict=false failure-threshold=3 progress-deadline=15m \
-             max-restarts=0 soak=90s on-failure=rollback on-drift=enforce order=site finish=keep"
+             max-restarts=0 soak=90s on-failure=rollback on-drift=enforce order=spread finish=keep"
         );
     }
 

@@ -88,18 +88,18 @@ pub(crate) async fn run(
     match end {
         End::Itself(end) => {
             tokio::select! {
-                () = foreground.stop_driving() => end,
+                _ = foreground.stop_driving() => end,
                 // A signal meanwhile ends the process at once; the lease expires.
                 exit = interrupted.next() => Ok(exit),
             }
         }
         End::Signal(exit) => {
             let said = foreground.say(Topic::Command, format!("{}: stopping", exit.word()));
-            let snapshots = foreground.open.as_ref().map(|rollout| rollout.snapshots.clone());
             // A second signal ends the process at once.
-            let _ = tokio::time::timeout(LEAVE_WITHIN, foreground.stop_driving()).await;
+            let last = tokio::time::timeout(LEAVE_WITHIN, foreground.stop_driving()).await;
             said?;
-            if let Some(last) = snapshots.map(|snapshots| snapshots.borrow().clone()) {
+            let shown = || foreground.open.as_ref().map(Rollout::snapshot);
+            if let Some(last) = last.unwrap_or_else(|_| shown()) {
                 let left = |text| FeedEntry { at: last.at, topic: Topic::Advice, text };
                 task.left(&last).into_iter().try_for_each(|text| foreground.print(&left(text)))?;
             }
@@ -170,11 +170,12 @@ impl Foreground<'_> {
     }
 
     /// Gives the lease back, tells what that changed, and closes.
-    async fn stop_driving(&mut self) {
-        self.give_up(Command::StopDriving).await;
+    async fn stop_driving(&mut self) -> Option<Arc<Snapshot>> {
+        self.give_up(Command::StopDriving).await
     }
 
-    async fn give_up(&mut self, command: Command) {
+    /// Gives the lease back and closes what is open. Returns what was seen last: what is closed sees nothing any more.
+    async fn give_up(&mut self, command: Command) -> Option<Arc<Snapshot>> {
         if let Some(rollout) = self.open.clone()
             && matches!(rollout.snapshot().driver, DriverView::You { .. } | DriverView::Waiting { .. })
         {
@@ -182,7 +183,9 @@ impl Foreground<'_> {
             let _ = tokio::time::timeout(CLOSE_WITHIN, rollout.command(command)).await;
             let _ = self.tell(&rollout.snapshot());
         }
+        let last = self.open.as_ref().map(Rollout::snapshot);
         self.close().await;
+        last
     }
 
     /// Stops driving, because nobody reads the output; then waits until somebody does, and says what happened.

@@ -3,7 +3,7 @@
 //! Within one kind a later fact replaces an earlier one. A fact with an older resource version than the known one is ignored,
 //! and a pod that is gone stays gone until a newer fact shows it: a stale list or a late event must not bring back an old state.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use pulls::PullLedger;
@@ -25,6 +25,7 @@ use super::rules::site::site_of;
 
 mod creation;
 mod current;
+mod ended;
 mod listing;
 mod pods;
 mod pulls;
@@ -33,13 +34,11 @@ pub(super) mod restarts;
 mod warm;
 pub(super) mod watch_states;
 
+use self::ended::EndedPods;
 pub(crate) use creation::{Creation, IDLE_AFTER};
 pub(crate) use pods::{ObservedAt, PodEntry};
 pub(crate) use pulls::LastPullEvent;
 pub(crate) use warm::{WarmPod, WarmPods, WarmState, cannot_run};
-
-/// How many uids of gone pods are remembered.
-const TOMBSTONES: usize = 4096;
 
 /// Index of a pod; good until its node is touched.
 pub(crate) type PodIx = usize;
@@ -102,9 +101,7 @@ pub(crate) struct View {
     newest_daemonset: Option<u64>,
     newest_pod: Option<u64>,
     newest_node: Option<u64>,
-    tombstones: VecDeque<Str>,
-    /// Pods that are gone, by uid, each with the resource version as of which it is gone, where that is known and a number.
-    gone: HashMap<Str, Option<u64>>,
+    ended: EndedPods,
     pulls: PullLedger,
     /// The pods that were made for pre-warming.
     pub(crate) warm: WarmPods,
@@ -152,8 +149,7 @@ impl Default for View {
             newest_daemonset: None,
             newest_pod: None,
             newest_node: None,
-            tombstones: VecDeque::new(),
-            gone: HashMap::new(),
+            ended: EndedPods::default(),
             pulls: PullLedger::default(),
             warm: WarmPods::default(),
             watches: WatchStates::default(),

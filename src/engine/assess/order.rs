@@ -7,7 +7,7 @@ use super::rows::{Assessment, Row};
 use crate::engine::model::Str;
 use crate::engine::model::settings::NodeOrder;
 
-/// By node: what its site says of its place, smaller first; the same for all where there is one site only.
+/// By node: what its site says of its place, smaller first; the same for all where there is one site only, or sites do not count.
 ///
 /// `natural` is each node's place in natural name order, which decides between equals.
 pub(crate) fn site_places(
@@ -17,6 +17,9 @@ pub(crate) fn site_places(
     site: &dyn Fn(&Row) -> Str,
 ) -> Vec<u64> {
     let mut places = vec![0; natural.len()];
+    if order == NodeOrder::Name {
+        return places;
+    }
     let mut rows: Vec<(u32, Str, &Row)> = assessment
         .rows()
         .filter(|row| row.in_fleet)
@@ -36,6 +39,7 @@ pub(crate) fn site_places(
             // The middle of its share: of a site with two nodes the first is at one quarter, of one with four at one eighth.
             NodeOrder::Spread => ((2 * site.seen + 1) << 32) / (2 * site.size),
             NodeOrder::BySite => u64::from(site.first),
+            NodeOrder::Name => 0,
         };
         site.seen += 1;
     }

@@ -194,13 +194,13 @@ settings! {
             danger: Danger::Bounded,
         };
 
-        /// Which node goes next: of each site in turn, so that their links share the pulls, or one site after the other
+        /// Which node goes next: by name, one site after the other, or of each site in turn, so that their links share the pulls
         ///
         /// After what matters more: which nodes have the image, and whose pods restart least.
         #[serde(default, skip_serializing_if = "NodeOrder::is_default")]
-        Order => order: NodeOrder = NodeOrder::Spread, About {
+        Order => order: NodeOrder = NodeOrder::Name, About {
             flag: "order",
-            meaning: Meaning::Choices(&["a node of each site in turn", "one site after the other"]),
+            meaning: Meaning::Choices(&["by name", "one site after the other", "a node of each site in turn"]),
             refuse_zero: None,
             danger: Danger::Bounded,
         };

@@ -299,8 +299,9 @@ impl fmt::Display for Gating<'_> {
             OnDrift::EnforceOnDelete => "; OnDelete is enforced",
         })?;
         f.write_str(match order {
-            NodeOrder::Spread => "",
+            NodeOrder::Name => "",
             NodeOrder::BySite => "; one site after the other",
+            NodeOrder::Spread => "; a node of each site in turn",
         })?;
         match finish {
             Finish::Release => Ok(()),

@@ -17,6 +17,11 @@ fn two_sites() -> (FakeCluster, FakeConsole) {
     (fake, console)
 }
 
+fn order(fake: &FakeCluster, console: &mut FakeConsole, order: NodeOrder) {
+    let tuning = Tuning { order: Some(order), ..Tuning::default() };
+    console.engine.command(Command::Tune(tuning), fake.now).unwrap();
+}
+
 fn rolled_out(fake: &mut FakeCluster, console: &mut FakeConsole) -> Vec<String> {
     console.set_image(fake, "agent:v2");
     let step = Command::Step(Step::Partition(IntOrPercent::Int(0)));
@@ -31,25 +36,32 @@ fn rolled_out(fake: &mut FakeCluster, console: &mut FakeConsole) -> Vec<String> 
 #[test]
 fn nodes_of_all_sites_go_in_turn_in_proportion_to_their_size() {
     let (mut fake, mut console) = two_sites();
+    order(&fake, &mut console, NodeOrder::Spread);
     assert_eq!(rolled_out(&mut fake, &mut console), ["n1", "n7", "n2", "n3", "n8", "n4", "n5", "n9", "n6"]);
 }
 
 #[test]
-fn one_site_goes_after_the_other_where_that_is_asked_for() {
+fn one_site_goes_after_the_other() {
     let (mut fake, _) = two_sites();
     // In natural order of their first nodes, not of their names.
     for (node, site) in [("n1", "hall-b"), ("n7", "hall-b"), ("n2", "hall-a")] {
         fake.nodes.get_mut(node).unwrap().labels = [(ZONE, site)].into_iter().collect();
     }
     let mut console = FakeConsole::open(&fake, "ops");
-    let by_site = Tuning { order: Some(NodeOrder::BySite), ..Tuning::default() };
-    console.engine.command(Command::Tune(by_site), fake.now).unwrap();
+    order(&fake, &mut console, NodeOrder::BySite);
     assert_eq!(rolled_out(&mut fake, &mut console), ["n1", "n3", "n4", "n5", "n6", "n7", "n2", "n8", "n9"]);
 }
 
 #[test]
-fn pre_warming_spreads_over_sites_before_any_rollout() {
+fn by_default_names_decide() {
     let (mut fake, mut console) = two_sites();
+    assert_eq!(rolled_out(&mut fake, &mut console), ["n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9"]);
+}
+
+#[test]
+fn pre_warming_keeps_the_order_of_the_rollout() {
+    let (mut fake, mut console) = two_sites();
+    order(&fake, &mut console, NodeOrder::Spread);
     fake.holds_images = false;
     let source = PrewarmSource::Images([("agent".to_owned(), "agent:v2".parse().unwrap())].into());
     let limits = PrewarmLimits { max_pulling: Limit::At(IntOrPercent::Int(2)), ..PrewarmLimits::default() };

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::restarts::Restarts;
-use super::{PodIx, TOMBSTONES, View};
+use super::{PodIx, View};
 use crate::engine::model::Str;
 use crate::engine::model::cause::Cause;
 use crate::engine::model::event::Watched;
@@ -118,12 +118,8 @@ impl View {
     }
 
     pub(super) fn pod_is(&mut self, fact: PodFact, now: Timestamp) {
-        if let Some(gone_at) = self.gone.get(&fact.uid) {
-            // Newer than the end that was seen: somebody removed its label and put it back. Otherwise this is a late event.
-            if fact.resource_version.parse::<u64>().ok().zip(*gone_at).is_none_or(|(told, gone_at)| told <= gone_at) {
-                return;
-            }
-            self.gone.remove(&fact.uid);
+        if self.ended.is_late(&fact.uid, fact.resource_version.parse().ok()) {
+            return;
         }
         let known = self.pod_index.get(&fact.uid).copied();
         if let Some(known) = known.and_then(|ix| self.pods[ix].as_mut())
@@ -189,20 +185,11 @@ impl View {
             return;
         }
         self.newest_pod = self.newest_pod.max(version);
-        let before = self.gone.get(uid).copied();
-        self.gone.insert(uid.clone(), version.max(before.flatten()));
-        if before.is_none() {
-            self.tombstones.push_back(uid.clone());
-            if self.tombstones.len() > TOMBSTONES
-                && let Some(oldest) = self.tombstones.pop_front()
-            {
-                self.gone.remove(&oldest);
-            }
-        }
+        self.ended.add(uid, version);
         self.forget_pod(uid);
     }
 
-    /// Removes a pod without a tombstone: if it is there after all, its watch brings it back.
+    /// Removes a pod without noting its end: if it is there after all, its watch brings it back.
     pub(super) fn forget_pod(&mut self, uid: &Str) {
         let pulls = self.pulls.forget_pod(uid);
         if let Some(ix) = self.pod_index.remove(uid) {
@@ -223,7 +210,7 @@ impl View {
             return;
         }
         let is_there = |uid: &str| self.pod_index.contains_key(uid) || self.warm.get(uid).is_some();
-        if !self.gone.contains_key(&event.object) && self.pulls.take_in(event, is_there) {
+        if !self.ended.contains(&event.object) && self.pulls.take_in(event, is_there) {
             self.touch_pod(&event.object);
             let warm = self.warm.get(&event.object).and_then(|warm| warm.fact.pod.node.clone());
             self.touch_named(warm.as_ref());

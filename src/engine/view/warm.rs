@@ -1,8 +1,9 @@
 //! The pods that were made for pre-warming, by node, and how far each has brought its images.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 
 use super::View;
+use super::ended::EndedPods;
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase, WarmPodFact};
@@ -12,8 +13,6 @@ use crate::engine::rules::diagnose::diagnose;
 use crate::engine::rules::warm_pod::names_begin;
 use crate::engine::rules::warm_set::is_set_of;
 
-/// How many uids of pods that are gone are remembered.
-const TOMBSTONES: usize = 4096;
 /// Waiting reasons of a container whose image is on the node: what failed comes after the pull.
 const AFTER_THE_PULL: [&str; 6] = [
     "CreateContainerError",
@@ -81,9 +80,7 @@ pub(crate) struct WarmPods {
     owner: Option<Owner>,
     pods: BTreeMap<Str, WarmPod>,
     by_node: HashMap<Str, Vec<Str>>,
-    /// By uid: at which resource version it was gone, where that is known.
-    gone: HashMap<Str, Option<u64>>,
-    tombstones: VecDeque<Str>,
+    ended: EndedPods,
     /// The highest resource version that was seen: a list that is older does not know of what came after it.
     newest: Option<u64>,
 }
@@ -143,12 +140,8 @@ impl WarmPods {
     fn take_in(&mut self, fact: WarmPodFact, (now, server_now): (Timestamp, Timestamp)) -> bool {
         let uid = fact.pod.uid.clone();
         let version = fact.pod.resource_version.parse::<u64>().ok();
-        if let Some(gone_at) = self.gone.get(&uid) {
-            // Newer than the end that was seen: somebody removed its label and put it back. Otherwise this is a late event.
-            if version.zip(*gone_at).is_none_or(|(told, gone_at)| told <= gone_at) {
-                return false;
-            }
-            self.gone.remove(&uid);
+        if self.ended.is_late(&uid, version) {
+            return false;
         }
         let before = self.pods.get_mut(&uid);
         if let Some(known) = before
@@ -186,16 +179,7 @@ impl WarmPods {
             return false;
         }
         self.newest = self.newest.max(version);
-        let before = self.gone.get(uid).copied();
-        self.gone.insert(uid.clone(), version.max(before.flatten()));
-        if before.is_none() {
-            self.tombstones.push_back(uid.clone());
-            if self.tombstones.len() > TOMBSTONES
-                && let Some(oldest) = self.tombstones.pop_front()
-            {
-                self.gone.remove(&oldest);
-            }
-        }
+        self.ended.add(uid, version);
         true
     }
 

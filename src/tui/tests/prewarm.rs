@@ -15,7 +15,7 @@ use crate::engine::model::node::{ImageState, NodeState};
 use crate::engine::model::pace::{Flap, PaceReason, PacedSite, Throughput};
 use crate::engine::model::prewarm::{
     Prewarm, PrewarmCounts, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState,
-    PrewarmView, PrewarmWait,
+    PrewarmView, PrewarmWait, Unobtainable,
 };
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{By, OURSELVES};
@@ -243,6 +243,9 @@ fn what_it_waits_for_is_said_once_with_the_remedy() {
     let quota = "pods \"ipc-agent-prewarm-1\" is forbidden: exceeded quota: edge, requested: pods=1, used: pods=120";
     let security =
         "pods \"ipc-agent-prewarm-1\" is forbidden: violates PodSecurity \"restricted:latest\": seccompProfile";
+    let unobtainable = Unobtainable { nodes: 4, cause: CauseKind::ImageNotFound };
+    let mut not_there = prewarming(asked(), Some(&PrewarmWait::Unobtainable(unobtainable)));
+    not_there.prewarm.as_mut().unwrap().unobtainable = Some(unobtainable);
     let lines = [
         prewarming(paused, Some(&PrewarmWait::Paused)),
         prewarming(cancelled.clone(), Some(&PrewarmWait::Cancelled)),
@@ -254,6 +257,7 @@ fn what_it_waits_for_is_said_once_with_the_remedy() {
         prewarming(asked(), Some(&PrewarmWait::Blind("pre-warm pods cannot be watched: connection refused".into()))),
         error,
         left,
+        not_there,
         Snapshot { prewarm: warm().prewarm, ..running() },
     ]
     .map(|snapshot| {

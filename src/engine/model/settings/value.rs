@@ -297,11 +297,13 @@ choices! {
 
     /// In which order nodes of several sites go.
     pub enum NodeOrder {
-        /// Nodes of all sites in turn, of each in proportion to its size: their links share the pulls.
+        /// By their names, whatever their site.
         #[default]
-        Spread = "spread",
+        Name = "name",
         /// One site after the other.
         BySite = "site",
+        /// Nodes of all sites in turn, of each in proportion to its size: their links share the pulls.
+        Spread = "spread",
     }
 
     /// What happens when every node is at the target.

@@ -87,6 +87,10 @@ fn words(
         let keys = format!("{} retry", on_screen(page, ActionId::RetryPrewarm));
         return Some((format!("pre-warm pods are refused ({node}): {remedy}{message}"), keys));
     }
+    if let Some(unobtainable) = &view.unobtainable {
+        let [retry, cancel] = [ActionId::RetryPrewarm, ActionId::CancelPrewarm].map(|action| on_screen(page, action));
+        return Some((format!("pre-warm: {unobtainable}"), format!("{retry} retry  {cancel} cancel")));
+    }
     if let Some(stuck) = view.stuck_in_words().next() {
         let keys = format!("{} retry", on_screen(page, ActionId::RetryPrewarm));
         return Some((format!("pre-warm: {stuck}"), keys));
