@@ -6,7 +6,9 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use futures::stream;
-use http::{HeaderMap, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+
+use crate::engine::model::time::Timestamp;
 
 use super::access::{Caller, ResourceAttributes};
 use super::discovery;
@@ -19,12 +21,22 @@ use super::{openapi, read, review, write};
 /// The largest body that is read, as in Kubernetes.
 const LARGEST_BODY: usize = 3 * 1024 * 1024;
 
-/// Answers any request.
+/// Answers any request, dated by the world's clock as its objects are: a client judges their ages by that.
 pub(super) async fn handle(State(shared): State<Arc<Shared>>, request: http::Request<Body>) -> Response {
-    match answer(&shared, request).await {
+    let mut response = match answer(&shared, request).await {
         Ok(response) => response,
         Err(refusal) => refusal.into_response(),
+    };
+    if let Some(date) = http_date(shared.now()) {
+        response.headers_mut().insert(header::DATE, date);
     }
+    response
+}
+
+/// An instant as HTTP writes it, to the second.
+fn http_date(at: Timestamp) -> Option<HeaderValue> {
+    let at = jiff::Timestamp::from_millisecond(at.millis()).ok()?;
+    jiff::fmt::rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&at).ok()?.parse().ok()
 }
 
 async fn answer(shared: &Arc<Shared>, request: http::Request<Body>) -> Answer {

@@ -270,7 +270,7 @@ impl Observer {
     fn is_known_to_pull(&self, node: &Str, context: &DeletionContext<'_>) -> bool {
         let old = |fact: &PodFact| fact.node.as_ref() == Some(node) && fact.created_at + self.slack < context.at;
         // Outside the fleet a pod whose image is refused pulls nothing, and nobody may replace it.
-        let pulls = |pod: &Pod| pod.fact.deletion_at.is_none() && pod.failing_since.is_none();
+        let pulls = |pod: &Pod| pod.fact.deletion_at.is_none() && !pod.refused;
         let had_one = || self.pods.values().any(|pod| pulls(pod) && old(&pod.fact));
         let begins = node == context.node;
         self.nodes.contains_key(node) && (begins || self.may_run_on(node, context.at) || had_one())

@@ -213,9 +213,9 @@ impl Observer {
         };
         // A node whose pod has its images pulls for no update; nor one whose image is refused.
         let has = |node: &Str| {
-            self.pods.values().any(|pod| {
-                pod.fact.node.as_ref() == Some(node) && (pod.images_since.is_some() || pod.failing_since.is_some())
-            })
+            self.pods
+                .values()
+                .any(|pod| pod.fact.node.as_ref() == Some(node) && (pod.images_since.is_some() || pod.refused))
         };
         let updating = self.pulling.iter().filter(|node| self.may_run_on(node, at) && lacking(node) && !has(node));
         let ready = |node: &&Str| self.nodes.get(*node).is_some_and(|seen| seen.ready);

@@ -32,6 +32,8 @@ pub(super) struct Pod {
     pub(super) changed_at: Timestamp,
     /// Since when it is in a failure that everybody can see.
     pub(super) failing_since: Option<Timestamp>,
+    /// The registry has refused an image of it: nothing travels for it, also while its kubelet asks again.
+    pub(super) refused: bool,
     /// Since when it is ready.
     pub(super) ready_since: Option<Timestamp>,
     /// When it was last not ready, if it never was ready since: its creation.
@@ -103,6 +105,7 @@ impl Observer {
         }
         let failing = fact.deletion_at.is_none() && trouble.is_some();
         let failing_since = failing.then(|| known.as_ref().and_then(|known| known.failing_since).unwrap_or(at));
+        let refused = is_refused(&fact) || known.as_ref().is_some_and(|known| known.refused);
         let ready_since = fact.ready.then(|| known.as_ref().and_then(|known| known.ready_since).unwrap_or(at));
         let never = known.as_ref().map_or(Some(at), |known| known.never_ready_since);
         let shows = |fact: &PodFact| (fact.node.clone(), fact.ready, fact.deletion_at.is_some(), fact.revision.clone());
@@ -128,6 +131,7 @@ impl Observer {
             there_since,
             changed_at,
             failing_since,
+            refused,
             ready_since,
             never_ready_since,
             images_since,
@@ -218,6 +222,16 @@ impl Observer {
     pub(super) fn tolerates(&self) -> bool {
         self.daemon_set.as_ref().is_some_and(|fact| !fact.template.tolerations().is_empty())
     }
+}
+
+/// Whether the registry has just answered that there is no such image, or that it is not for this node.
+fn is_refused(pod: &PodFact) -> bool {
+    pod.containers.iter().any(|container| match &container.state {
+        ContainerState::Waiting { message: Some(message), .. } => {
+            [": not found", "pull access denied"].iter().any(|verdict| message.contains(verdict))
+        }
+        _ => false,
+    })
 }
 
 /// A failure of a pod that nothing but a person mends, or that begins again and again.
