@@ -147,6 +147,7 @@ pub async fn run(invocation: Invocation) -> Result<Next, CliError> {
 }
 
 /// Waits until all output is written. A signal ends the wait if the command listens to signals; otherwise it ends the process.
+/// After a signal that came before, the last words are waited for, until `process::signals` ends the process.
 async fn end_of(end: Result<Next, CliError>, streams: &Streams) -> Result<Next, CliError> {
     let end = end.map_err(|mut error| {
         error.report(streams);
@@ -154,8 +155,8 @@ async fn end_of(end: Result<Next, CliError>, streams: &Streams) -> Result<Next, 
     });
     let told = async {
         match signals::listening() {
-            Some(mut signals) => signals.ended().await,
-            None => std::future::pending().await,
+            Some(mut signals) if !signals.has_come() => signals.ended().await,
+            Some(_) | None => std::future::pending().await,
         }
     };
     tokio::select! {

@@ -95,11 +95,11 @@ pub(crate) async fn run(
         }
         End::Signal(exit) => {
             let said = foreground.say(Topic::Command, format!("{}: stopping", exit.word()));
+            let before = foreground.open.as_ref().map(Rollout::snapshot);
             // A second signal ends the process at once.
             let last = tokio::time::timeout(LEAVE_WITHIN, foreground.stop_driving()).await;
             said?;
-            let shown = || foreground.open.as_ref().map(Rollout::snapshot);
-            if let Some(last) = last.unwrap_or_else(|_| shown()) {
+            if let Some(last) = last.unwrap_or(before) {
                 let left = |text| FeedEntry { at: last.at, topic: Topic::Advice, text };
                 task.left(&last).into_iter().try_for_each(|text| foreground.print(&left(text)))?;
             }

@@ -30,6 +30,8 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::person_of;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::{PrewarmMethod, PrewarmSource, PrewarmState};
+use crate::engine::model::rollout_event::RolloutEventKind;
+use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 
 /// How long a one-shot edit may take when nothing else is said.
@@ -138,6 +140,7 @@ impl Prewarming<'_> {
 /// Tells changes until it is over; drives where nobody does.
 async fn follow(foreground: &mut Foreground<'_>, rollout: &Rollout, asked: &PrewarmCommand) -> Result<Exit, CliError> {
     let mut snapshots = rollout.snapshots.clone();
+    let began = rollout.snapshot().at;
     let mut vacant_since = None;
     let mut arrived = false;
     loop {
@@ -146,8 +149,10 @@ async fn follow(foreground: &mut Foreground<'_>, rollout: &Rollout, asked: &Prew
         foreground.tell(&snapshot)?;
         arrived |= snapshot.prewarm.as_ref().is_some_and(|prewarm| prewarm.error.is_none() && prewarm.has_all());
         match course(&snapshot, asked) {
-            // What StatefulSets brought to every node ends by itself.
-            Course::Replaced(_) if arrived && snapshot.prewarm.is_none() => return Ok(Exit::Done),
+            // What StatefulSets brought to every node ends by itself, and may be over before the last node was seen to have it.
+            Course::Replaced(_) if snapshot.prewarm.is_none() && (arrived || was_completed(&snapshot, began)) => {
+                return Ok(Exit::Done);
+            }
             Course::GoesOn => {}
             Course::Over(end) => {
                 if let (Ok(Exit::Halted), Some(failures)) = (&end, failures(&snapshot)) {
@@ -176,6 +181,12 @@ async fn follow(foreground: &mut Foreground<'_>, rollout: &Rollout, asked: &Prew
             }
         }
     }
+}
+
+/// Whether pre-warming was complete at or after `began`, as the timeline says.
+fn was_completed(snapshot: &Snapshot, began: Timestamp) -> bool {
+    let complete = |kind: &RolloutEventKind| matches!(kind, RolloutEventKind::PrewarmComplete { .. });
+    snapshot.timeline.iter().any(|event| event.at >= began && complete(&event.kind))
 }
 
 /// Drives, because nobody does.

@@ -57,6 +57,11 @@ impl EndSignal {
 pub(crate) struct Listener(watch::Receiver<Option<EndSignal>>);
 
 impl Listener {
+    /// Whether a signal has come.
+    pub(crate) fn has_come(&self) -> bool {
+        self.0.borrow().is_some()
+    }
+
     /// Waits for the first signal; returns at once if it has come. The second ends the process.
     pub(crate) async fn ended(&mut self) -> EndSignal {
         match self.0.wait_for(Option::is_some).await.map(|ending| *ending) {

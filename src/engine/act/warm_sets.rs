@@ -19,7 +19,7 @@ use crate::engine::model::effect::{Done, Effect, EffectError, EffectErrorKind, E
 use crate::engine::model::facts::WarmSetFact;
 use crate::engine::model::prewarm::{PREWARM_SET_NODES, Prewarm, PrewarmMethod, PrewarmState};
 use crate::engine::model::record::{By, OURSELVES};
-use crate::engine::model::rollout_event::EventOutcome;
+use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind, Visibility};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::warm_pod::WarmPodOwner;
 use crate::engine::rules::warm_set::{is_set_of, request_key, warm_set};
@@ -35,6 +35,8 @@ impl Engine {
         let done = meant.peek().is_some() && meant.all(|state| *state == PrewarmState::Present);
         // What was asked for is in the cluster, and the states are of it.
         if done && job.asked.by == asked.by && self.edits.is_empty() {
+            let nodes = u32::try_from(job.states.iter().flatten().count()).unwrap_or(u32::MAX);
+            self.happened(RolloutEventKind::PrewarmComplete { nodes }, Visibility::Cluster);
             let by = By { by: OURSELVES.into(), at: now };
             self.edit(None, Edit::Prewarm(PrewarmEdit::Cancel(by)));
         }

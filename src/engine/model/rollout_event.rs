@@ -107,6 +107,11 @@ pub enum RolloutEventKind {
         /// How many nodes.
         nodes: u32,
     },
+    /// Every node that was to be pre-warmed by StatefulSets has the images: they are deleted, and what was asked for ends.
+    PrewarmComplete {
+        /// How many nodes.
+        nodes: u32,
+    },
     /// The DaemonSet was handed back to its controller.
     Released,
     /// This process drives now: nobody did.
@@ -313,6 +318,7 @@ impl RolloutEvent {
             RolloutEventKind::Adopted
             | RolloutEventKind::TemplateChanged { .. }
             | RolloutEventKind::Complete { .. }
+            | RolloutEventKind::PrewarmComplete { .. }
             | RolloutEventKind::Released
             | RolloutEventKind::LeaseAcquired
             | RolloutEventKind::LeaseTakenOver { .. }
@@ -356,6 +362,7 @@ impl RolloutEvent {
             RolloutEventKind::Halted { .. } => "RolloutHalted",
             RolloutEventKind::RollingBack { .. } => "RolloutRollingBack",
             RolloutEventKind::Complete { .. } => "RolloutComplete",
+            RolloutEventKind::PrewarmComplete { .. } => "RolloutPrewarmComplete",
             RolloutEventKind::Released => "RolloutReleased",
             RolloutEventKind::LeaseAcquired => "RolloutDriven",
             RolloutEventKind::LeaseTakenOver { .. } => "RolloutTakenOver",
@@ -462,6 +469,9 @@ impl fmt::Display for RolloutEventKind {
             }
             Self::RollingBack { to } => write!(f, "rolling back to revision {to}, as the gates say"),
             Self::Complete { nodes } => write!(f, "complete: all {nodes} nodes are at the target"),
+            Self::PrewarmComplete { nodes } => {
+                write!(f, "pre-warming is complete: {nodes} nodes have the images; its StatefulSets are deleted")
+            }
             Self::Released => f.write_str("released: the original update strategy is restored"),
             Self::LeaseAcquired => f.write_str("drives the rollout now"),
             Self::LeaseTakenOver { from, succession: Succession::HandedOver } => {

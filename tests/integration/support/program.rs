@@ -1,6 +1,6 @@
 //! The program itself, as a script runs it: what it prints, how it ends, and a driver that goes on beside the test.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 
@@ -170,9 +170,18 @@ impl Driving {
 }
 
 impl Drop for Driving {
+    /// Ends it. Where the test fails, what it said tells why.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if std::thread::panicking() {
+            let mut rest = String::new();
+            let _ = self.lines.read_to_string(&mut rest);
+            if let Some(stderr) = &mut self.child.stderr {
+                let _ = stderr.read_to_string(&mut rest);
+            }
+            eprintln!("a program that this test had started said:\n{}{rest}", self.seen);
+        }
     }
 }
 

@@ -9,8 +9,10 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Snapshot;
 
-/// For so long a node may be next in line without saying what it waits for.
+/// For so long a node may be next in line without saying what it waits for, while no deletion leaves.
 const UNEXPLAINED: Duration = Duration::from_secs(10);
+/// For so long it may while deletions of others leave: the line moves on, and no wait of its first is long enough to be shown.
+const NEVER_ITS_TURN: Duration = Duration::from_secs(60);
 /// A console that was not checked for so long was suspended meanwhile.
 const NOT_CHECKED: Duration = Duration::from_secs(6);
 
@@ -26,7 +28,10 @@ impl Observer {
             snapshot.nodes.iter().filter(|node| snapshot.driver.is_you() && node.hold == Some(Hold::Next));
         let since = unexplained.map(|node| (node.name.clone(), known.get(&node.name).copied().unwrap_or(now)));
         let since: BTreeMap<Str, Timestamp> = since.collect();
-        if let Some((node, since)) = since.iter().find(|(_, since)| now.since(**since) > UNEXPLAINED) {
+        let moved_at = self.replaced.values().max().copied().unwrap_or_default();
+        let too_long =
+            |since: Timestamp| now.since(since.max(moved_at)) > UNEXPLAINED || now.since(since) > NEVER_ITS_TURN;
+        if let Some((node, since)) = since.iter().find(|(_, since)| too_long(**since)) {
             let what = format!("{node} is next for {:?}, and does not say what it waits for", now.since(*since));
             self.report_violation("P8", now, what);
         }
