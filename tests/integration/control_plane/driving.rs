@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use crate::support::control_plane::{Grant, Sandbox, User, daemon_set, sandbox};
 
-pub(super) const SOON: Duration = Duration::from_secs(30);
+pub(super) const SOON: Duration = Duration::from_secs(60);
 
 /// Plays kubelet in a thread of its own, and counts the pods that are down meanwhile.
 pub(super) struct Kubelet {

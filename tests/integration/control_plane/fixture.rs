@@ -19,7 +19,7 @@ pub(crate) const BUDGET: usize = 2;
 /// How many nodes there are.
 pub(crate) const NODES: usize = 20;
 /// For what takes a second on an idle machine.
-pub(crate) const SOON: Duration = Duration::from_secs(60);
+pub(crate) const SOON: Duration = Duration::from_secs(120);
 /// How much faster than real time the kubelets live: a pod is replaced in about 0.3 s.
 pub(crate) const SPEED: f64 = 10.0;
 

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 use crate::support::control_plane::{Sandbox, daemon_set, sandbox};
 
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 /// A changed strategy is noticed by its watch, not by the next list, which is made after more than a minute. How long it takes on an
 /// idle machine, less than a second, is printed.
 const NOTICED: Duration = Duration::from_secs(10);

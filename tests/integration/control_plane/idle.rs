@@ -10,7 +10,7 @@ use super::suspects::fixture;
 use crate::support::control_plane::eventually;
 use crate::support::program::text;
 
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_secs(120);
 /// Longer than the test takes.
 const FOR_GOOD: Duration = Duration::from_secs(3600);
 

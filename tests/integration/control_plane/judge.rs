@@ -24,7 +24,7 @@ use crate::support::program::{Operator, text};
 const V2: &str = "agent=registry.test/agent:v2";
 /// How long the test watches for something that must not happen.
 const QUIET: Duration = Duration::from_secs(3);
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_secs(120);
 
 /// Partition 20 → 18 → 10 → 0.
 #[test]

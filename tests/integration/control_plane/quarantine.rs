@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::driving::{agent, image, loaded, session, until, updated};
 use crate::support::control_plane::{Sandbox, eventually};
 
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 
 fn label(sandbox: &Sandbox, pod: &str, app: Option<&str>) {
     let path = sandbox.path("pods", pod);

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::driving::{agent, image, loaded, session, until, updated};
 use crate::support::control_plane::{Sandbox, daemon_set, eventually};
 
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 
 fn delete(sandbox: &Sandbox, policy: &str) {
     let path = sandbox.path("daemonsets.apps", "agent");

@@ -13,7 +13,7 @@ use crate::support::program::{Operator, text};
 const V2: &str = "agent=registry.test/agent:v2";
 /// How long the test watches for something that must not happen.
 const QUIET: Duration = Duration::from_secs(3);
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_secs(120);
 
 #[test]
 fn lifting_a_selector_updates_no_node_before_the_next_step() {

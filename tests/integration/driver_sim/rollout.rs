@@ -17,7 +17,7 @@ use rolldeck::sim::world::World;
 use rolldeck::sim::world::kind::Kind;
 use rolldeck::sim::world::scenario::Scenario;
 
-pub(super) const SOON: Duration = Duration::from_secs(60);
+pub(super) const SOON: Duration = Duration::from_secs(120);
 pub(super) const NODES: usize = 8;
 const FLEET: &str = r#"
 name = "eight"

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::program::Operator;
 
 /// Far longer than anything here takes, for a machine that is busy with other things.
-pub(crate) const SOON: Duration = Duration::from_secs(60);
+pub(crate) const SOON: Duration = Duration::from_secs(120);
 
 /// A practice cluster of 20 nodes, served by a process of its own, and an operator who uses it.
 #[derive(Debug)]
