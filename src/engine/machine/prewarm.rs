@@ -1,10 +1,13 @@
 //! Pre-warming: which images, on which nodes, how far each node is, and how many pull.
 
 mod estimates;
+mod sets;
+mod slots;
+mod view;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
+use self::slots::Slots;
 use super::Engine;
 use crate::engine::assess::plan::Limits;
 use crate::engine::assess::rows::Row;
@@ -15,16 +18,13 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::image::normalized;
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::prewarm::{
-    Prewarm, PrewarmCounts, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState,
-    PrewarmView, PrewarmWait, StuckSet, StuckWhy, Unobtainable,
+    Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait, Unobtainable,
 };
-use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::{By, OURSELVES};
-use crate::engine::model::settings::Limit;
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::warm_pod::images_key;
-use crate::engine::view::{PodIx, WarmPod, WarmState, cannot_run};
+use crate::engine::view::{PodIx, WarmPod, WarmState};
 use crate::engine::writes::warm::WarmWrites;
 use crate::engine::writes::warm_sets::WarmSets;
 
@@ -35,9 +35,6 @@ const REFUSED_TO_ALL: [CauseKind; 3] = [CauseKind::ImageNotFound, CauseKind::Ima
 
 /// Why nothing is done about pods that nobody asked for.
 const LEFT_OVER: &str = "pods of an earlier pre-warming are left; cancel it to delete them";
-
-/// Reason of a pod that no node takes.
-const UNSCHEDULABLE: &str = "Unschedulable";
 
 /// What is asked for, what is on its way, and what follows from both.
 #[derive(Debug, Default)]
@@ -65,38 +62,6 @@ pub(crate) struct Job {
     /// The registry does not give the images to anybody.
     unobtainable: Option<Unobtainable>,
     slots: Slots,
-}
-
-/// How many nodes pull, and how many may.
-#[derive(Debug, Default)]
-struct Slots {
-    used: u32,
-    limit: u32,
-    /// By site; empty where no site has a limit of its own and none has to be shown.
-    sites: BTreeMap<Str, SiteSlots>,
-}
-
-#[derive(Debug, Default)]
-struct SiteSlots {
-    used: u32,
-    nodes: u32,
-    limit: Option<u32>,
-}
-
-impl Slots {
-    /// Takes a slot for a node of this site, or says why there is none.
-    fn take(&mut self, site: &Str) -> Result<(), PrewarmWait> {
-        let of_site = self.sites.entry(site.clone()).or_default();
-        if self.used >= self.limit {
-            return Err(PrewarmWait::Limit { used: self.used, limit: self.limit });
-        }
-        if let Some(limit) = of_site.limit.filter(|limit| of_site.used >= *limit) {
-            return Err(PrewarmWait::SiteLimit { site: site.clone(), used: of_site.used, limit });
-        }
-        self.used += 1;
-        of_site.used += 1;
-        Ok(())
-    }
 }
 
 impl Engine {
@@ -211,39 +176,6 @@ impl Engine {
             by: By { by: OURSELVES.into(), at: Timestamp::default() },
             write_ids: Vec::new(),
         })
-    }
-
-    /// How many nodes pull now, overall and by site, and how many may.
-    fn slots(&self, asked: &Prewarm, limits: &Limits) -> Slots {
-        let mut slots = Slots { limit: self.prewarm_limit(asked, limits), ..Slots::default() };
-        for row in self.assessment.rows() {
-            let site = self.view.nodes[row.node].site.clone();
-            let of_site = slots.sites.entry(site).or_default();
-            of_site.nodes += u32::from(row.in_fleet);
-            let pulls = row.pulls || row.warm_pulls;
-            of_site.used += u32::from(pulls);
-            slots.used += u32::from(pulls);
-        }
-        for (site, of_site) in &mut slots.sites {
-            let at = |limit: Limit| limit.at().map(|limit| limit.of(of_site.nodes, Rounding::Up));
-            let (own, rollouts) = (at(asked.limits.max_pulling_per_site), at(limits.max_pulling_per_site));
-            let set = own.into_iter().chain(rollouts).min();
-            of_site.limit = self.paced_limit(site, set.unwrap_or(slots.limit)).or(set);
-        }
-        slots
-    }
-
-    /// How many nodes may pull at once overall, for pre-warming.
-    pub(crate) fn prewarm_limit(&self, asked: &Prewarm, limits: &Limits) -> u32 {
-        let own = asked.limits.max_pulling.at().map(|limit| limit.of(self.assessment.desired, Rounding::Up));
-        // A limit that an operator gave the rollout holds for both; its default is about how many nodes may be down.
-        let given = self.assessed_intent().is_some_and(|intent| !intent.budgets.max_pulling.is_default());
-        match own {
-            Some(own) if given => own.min(limits.max_pulling),
-            Some(own) => own,
-            None if asked.method == PrewarmMethod::StatefulSet => 1,
-            None => limits.max_pulling,
-        }
     }
 
     /// What every node's state is, and which come next.
@@ -420,130 +352,5 @@ impl Engine {
         let have = revision.map(|revision| revision.template.images()).unwrap_or_default();
         let all = !pod.fact.containers.is_empty() && pod.fact.containers.iter().all(|it| it.image_present);
         all && pod.fact.deletion_at.is_none() && template.images().iter().all(|image| have.contains(image))
-    }
-
-    /// How far a node is pre-warmed, dated by our own clock.
-    pub(crate) fn prewarm_state(&self, node: NodeIx) -> Option<PrewarmState> {
-        match self.warming.job.as_ref()?.states.get(node)?.clone()? {
-            PrewarmState::Pulling { since } => Some(PrewarmState::Pulling { since: self.view.our_time(since) }),
-            state => Some(state),
-        }
-    }
-
-    /// How far pre-warming is, for people.
-    pub(crate) fn prewarm_view(&self) -> Option<PrewarmView> {
-        let job = self.warming.job.as_ref()?;
-        let mut counts = PrewarmCounts::default();
-        let mut sites: BTreeMap<Str, PrewarmSite> = BTreeMap::new();
-        for (node, state) in job.states.iter().enumerate() {
-            let Some(state) = state else { continue };
-            let name = &self.view.nodes[node].site;
-            let slots = job.slots.sites.get(name);
-            let site = sites.entry(name.clone()).or_insert_with(|| PrewarmSite {
-                name: name.clone(),
-                counts: PrewarmCounts::default(),
-                pulling: slots.map_or(0, |slots| slots.used),
-                limit: slots.and_then(|slots| slots.limit),
-                estimate: None,
-                throughput: None,
-            });
-            counts.add(state);
-            site.counts.add(state);
-        }
-        let mut sites: Vec<PrewarmSite> = sites.into_values().collect();
-        self.estimate_prewarming(job, &mut sites);
-        Some(PrewarmView {
-            // The whole takes as long as its slowest site.
-            estimate: all_of(&sites, |site| site.estimate).into_iter().flatten().max_by_key(|range| range.most),
-            throughput: all_of(&sites, |site| site.throughput).into_iter().flatten().reduce(u64::saturating_add),
-            images: job.template.as_ref().map(Template::images).unwrap_or_default().into(),
-            error: job.template.as_ref().err().cloned(),
-            counts,
-            limit: job.slots.limit,
-            pulling: job.slots.used,
-            sites,
-            refusal: self.warming.writes.refusal().map(|it| (it.node.clone(), it.message.clone())),
-            unobtainable: job.unobtainable,
-            stuck: self.stuck_sets(job),
-            asked: job.asked.clone(),
-        })
-    }
-
-    /// The StatefulSets that do not come to their next node.
-    fn stuck_sets(&self, job: &Job) -> Vec<StuckSet> {
-        if job.asked.method != PrewarmMethod::StatefulSet || job.asked.cancelled.is_some() {
-            return Vec::new();
-        }
-        let mut stuck = Vec::new();
-        for warm in self.view.warm.iter().filter(|warm| warm.fact.images == job.key) {
-            let pod = &warm.fact.pod;
-            let (Some(set), false) = (&warm.fact.set, pod.ready || pod.deletion_at.is_some()) else { continue };
-            let state = self.view.warm_state(warm);
-            let row = pod.node.as_ref().and_then(|node| self.view.node(node)).and_then(|ix| self.assessment.row(ix));
-            let why = match state {
-                WarmState::Failed(cause) => Some(StuckWhy::Failed(cause)),
-                _ if row.is_some_and(|row| row.is_down) => Some(StuckWhy::NodeDown),
-                WarmState::Present => cannot_run(pod).map(StuckWhy::NotRunning),
-                WarmState::Pulling { .. } if !pod.bound && pod.reason.as_deref() == Some(UNSCHEDULABLE) => {
-                    Some(StuckWhy::Unschedulable(pod.message.clone().unwrap_or_default()))
-                }
-                WarmState::Pulling { .. } | WarmState::Terminating => None,
-            };
-            let node = pod.node.clone();
-            let there = |why| StuckSet { name: set.clone(), pod: Some(pod.name.clone()), node, why };
-            stuck.extend(why.map(there));
-        }
-        for set in self.warming.sets.known().into_iter().flatten().filter(|set| set.images == job.key) {
-            let waits =
-                self.view.warm.iter().any(|warm| warm.fact.set.as_ref() == Some(&set.name) && !warm.fact.pod.ready);
-            if let Some(said) = set.refused.as_ref().filter(|_| !waits) {
-                let why = StuckWhy::Refused(said.clone());
-                stuck.push(StuckSet { name: set.name.clone(), pod: None, node: None, why });
-            }
-        }
-        let refused = self.warming.sets.refusal().map(|(name, said)| StuckSet {
-            name: name.clone(),
-            pod: None,
-            node: None,
-            why: StuckWhy::Refused(said.clone()),
-        });
-        stuck.extend(refused);
-        stuck.sort_by(|a, b| (&a.name, &a.pod).cmp(&(&b.name, &b.pod)));
-        stuck
-    }
-}
-
-impl Job {
-    /// Nodes that wait are left to StatefulSets, which make their pods by themselves.
-    fn leave_to_sets(&mut self, line: Vec<NodeIx>, stopped: Option<&PrewarmWait>) {
-        for node in line {
-            self.states[node] = Some(PrewarmState::Waiting(stopped.cloned().unwrap_or(PrewarmWait::InLine)));
-            if stopped.is_none() {
-                self.for_sets.push(node);
-            }
-        }
-    }
-
-    /// How many StatefulSets pull at once.
-    pub(crate) fn sets_at_once(&self) -> u32 {
-        self.slots.limit.max(1)
-    }
-}
-
-/// What is told of the sites that pull or wait; `None` where one of them tells nothing.
-fn all_of<T>(sites: &[PrewarmSite], told: impl Fn(&PrewarmSite) -> Option<T>) -> Option<Vec<T>> {
-    sites.iter().filter(|site| site.counts.pulling + site.counts.waiting > 0).map(told).collect()
-}
-
-impl PrewarmCounts {
-    fn add(&mut self, state: &PrewarmState) {
-        self.nodes += 1;
-        match state {
-            PrewarmState::Waiting(_) => self.waiting += 1,
-            PrewarmState::Queued | PrewarmState::Pulling { .. } => self.pulling += 1,
-            PrewarmState::Present => self.present += 1,
-            PrewarmState::Failed { .. } => self.failed += 1,
-        }
-        self.retrying += u32::from(state.is_retried());
     }
 }

@@ -20,7 +20,7 @@ use super::quantity::IntOrPercent;
 use super::settings::{Finish, NodeOrder, Policies, Settings, Tuning};
 use super::time::Timestamp;
 
-pub use super::settings::{Budgets, Gates, OnDrift};
+use super::settings::{Budgets, Gates, OnDrift};
 
 pub use self::size::EXCEPTIONS_LIMIT;
 pub use self::unknown::UnknownFields;

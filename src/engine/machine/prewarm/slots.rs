@@ -1,0 +1,77 @@
+//! How many nodes pull at once, and how many may: updates and pre-warming together, overall and by site.
+
+use std::collections::BTreeMap;
+
+use crate::engine::assess::plan::Limits;
+use crate::engine::machine::Engine;
+use crate::engine::model::Str;
+use crate::engine::model::prewarm::{Prewarm, PrewarmMethod, PrewarmWait};
+use crate::engine::model::quantity::Rounding;
+use crate::engine::model::settings::Limit;
+
+/// How many nodes pull, and how many may.
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    pub(super) used: u32,
+    pub(super) limit: u32,
+    /// By site; empty where no site has a limit of its own and none has to be shown.
+    pub(super) sites: BTreeMap<Str, SiteSlots>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct SiteSlots {
+    pub(super) used: u32,
+    pub(super) nodes: u32,
+    pub(super) limit: Option<u32>,
+}
+
+impl Slots {
+    /// Takes a slot for a node of this site, or says why there is none.
+    pub(super) fn take(&mut self, site: &Str) -> Result<(), PrewarmWait> {
+        let of_site = self.sites.entry(site.clone()).or_default();
+        if self.used >= self.limit {
+            return Err(PrewarmWait::Limit { used: self.used, limit: self.limit });
+        }
+        if let Some(limit) = of_site.limit.filter(|limit| of_site.used >= *limit) {
+            return Err(PrewarmWait::SiteLimit { site: site.clone(), used: of_site.used, limit });
+        }
+        self.used += 1;
+        of_site.used += 1;
+        Ok(())
+    }
+}
+
+impl Engine {
+    /// How many nodes pull now, overall and by site, and how many may.
+    pub(super) fn slots(&self, asked: &Prewarm, limits: &Limits) -> Slots {
+        let mut slots = Slots { limit: self.prewarm_limit(asked, limits), ..Slots::default() };
+        for row in self.assessment.rows() {
+            let site = self.view.nodes[row.node].site.clone();
+            let of_site = slots.sites.entry(site).or_default();
+            of_site.nodes += u32::from(row.in_fleet);
+            let pulls = row.pulls || row.warm_pulls;
+            of_site.used += u32::from(pulls);
+            slots.used += u32::from(pulls);
+        }
+        for (site, of_site) in &mut slots.sites {
+            let at = |limit: Limit| limit.at().map(|limit| limit.of(of_site.nodes, Rounding::Up));
+            let (own, rollouts) = (at(asked.limits.max_pulling_per_site), at(limits.max_pulling_per_site));
+            let set = own.into_iter().chain(rollouts).min();
+            of_site.limit = self.paced_limit(site, set.unwrap_or(slots.limit)).or(set);
+        }
+        slots
+    }
+
+    /// How many nodes may pull at once overall, for pre-warming.
+    pub(crate) fn prewarm_limit(&self, asked: &Prewarm, limits: &Limits) -> u32 {
+        let own = asked.limits.max_pulling.at().map(|limit| limit.of(self.assessment.desired, Rounding::Up));
+        // A limit that an operator gave the rollout holds for both; its default is about how many nodes may be down.
+        let given = self.assessed_intent().is_some_and(|intent| !intent.budgets.max_pulling.is_default());
+        match own {
+            Some(own) if given => own.min(limits.max_pulling),
+            Some(own) => own,
+            None if asked.method == PrewarmMethod::StatefulSet => 1,
+            None => limits.max_pulling,
+        }
+    }
+}

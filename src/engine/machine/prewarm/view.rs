@@ -1,0 +1,76 @@
+//! How far pre-warming is, for people.
+
+use std::collections::BTreeMap;
+
+use crate::engine::machine::Engine;
+use crate::engine::model::Str;
+use crate::engine::model::node::NodeIx;
+use crate::engine::model::prewarm::{PrewarmCounts, PrewarmSite, PrewarmState, PrewarmView};
+use crate::engine::model::template::Template;
+
+impl Engine {
+    /// How far a node is pre-warmed, dated by our own clock.
+    pub(crate) fn prewarm_state(&self, node: NodeIx) -> Option<PrewarmState> {
+        match self.warming.job.as_ref()?.states.get(node)?.clone()? {
+            PrewarmState::Pulling { since } => Some(PrewarmState::Pulling { since: self.view.our_time(since) }),
+            state => Some(state),
+        }
+    }
+
+    /// How far pre-warming is, for people.
+    pub(crate) fn prewarm_view(&self) -> Option<PrewarmView> {
+        let job = self.warming.job.as_ref()?;
+        let mut counts = PrewarmCounts::default();
+        let mut sites: BTreeMap<Str, PrewarmSite> = BTreeMap::new();
+        for (node, state) in job.states.iter().enumerate() {
+            let Some(state) = state else { continue };
+            let name = &self.view.nodes[node].site;
+            let slots = job.slots.sites.get(name);
+            let site = sites.entry(name.clone()).or_insert_with(|| PrewarmSite {
+                name: name.clone(),
+                counts: PrewarmCounts::default(),
+                pulling: slots.map_or(0, |slots| slots.used),
+                limit: slots.and_then(|slots| slots.limit),
+                estimate: None,
+                throughput: None,
+            });
+            counts.add(state);
+            site.counts.add(state);
+        }
+        let mut sites: Vec<PrewarmSite> = sites.into_values().collect();
+        self.estimate_prewarming(job, &mut sites);
+        Some(PrewarmView {
+            // The whole takes as long as its slowest site.
+            estimate: all_of(&sites, |site| site.estimate).into_iter().flatten().max_by_key(|range| range.most),
+            throughput: all_of(&sites, |site| site.throughput).into_iter().flatten().reduce(u64::saturating_add),
+            images: job.template.as_ref().map(Template::images).unwrap_or_default().into(),
+            error: job.template.as_ref().err().cloned(),
+            counts,
+            limit: job.slots.limit,
+            pulling: job.slots.used,
+            sites,
+            refusal: self.warming.writes.refusal().map(|it| (it.node.clone(), it.message.clone())),
+            unobtainable: job.unobtainable,
+            stuck: self.stuck_sets(job),
+            asked: job.asked.clone(),
+        })
+    }
+}
+
+/// What is told of the sites that pull or wait; `None` where one of them tells nothing.
+fn all_of<T>(sites: &[PrewarmSite], told: impl Fn(&PrewarmSite) -> Option<T>) -> Option<Vec<T>> {
+    sites.iter().filter(|site| site.counts.pulling + site.counts.waiting > 0).map(told).collect()
+}
+
+impl PrewarmCounts {
+    fn add(&mut self, state: &PrewarmState) {
+        self.nodes += 1;
+        match state {
+            PrewarmState::Waiting(_) => self.waiting += 1,
+            PrewarmState::Queued | PrewarmState::Pulling { .. } => self.pulling += 1,
+            PrewarmState::Present => self.present += 1,
+            PrewarmState::Failed { .. } => self.failed += 1,
+        }
+        self.retrying += u32::from(state.is_retried());
+    }
+}
