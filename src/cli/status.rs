@@ -40,7 +40,7 @@ use crate::engine::model::prewarm::{PrewarmCounts, PrewarmSite, PrewarmState, Pr
 use crate::engine::model::pull::PullState;
 use crate::engine::model::site::site_name;
 use crate::engine::model::suspect::SuspectView;
-use crate::engine::model::template::ContainerRole;
+use crate::engine::model::template::ImageUse;
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::report::snapshot::pull_words::PullRate;
 use crate::engine::report::snapshot::words::Why;
@@ -429,7 +429,7 @@ fn image_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
 /// The cells of a node's images, in the order of [`IMAGE_HEAD`].
 fn image_cells(node: &NodeView, at: Timestamp) -> [String; IMAGE_HEAD.len()] {
     let each = node.images.iter().map(|pull| {
-        let init = if pull.role == ContainerRole::Init { " (init)" } else { "" };
+        let init = if pull.usage == ImageUse::Init { " (init)" } else { "" };
         format!("{}={} {}{init}", pull.container, version_of(&pull.image), pull.state)
     });
     let why = node.telling_image().filter(|pull| pull.state != PullState::Unknown);

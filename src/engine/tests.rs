@@ -2,6 +2,7 @@
 
 mod estimates;
 mod halts;
+mod image_volumes;
 mod images_on_nodes;
 mod moved_tag;
 mod order;

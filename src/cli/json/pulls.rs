@@ -7,7 +7,7 @@ use crate::engine::model::pace::PacedSite;
 use crate::engine::model::pull::{
     Evidence, ImagePull, ImageSummary, PeerScope, PullCounts, PullFailure, PullState, PullSummary, SlowPull, UsualPull,
 };
-use crate::engine::model::template::ContainerRole;
+use crate::engine::model::template::ImageUse;
 use crate::engine::model::time::Timestamp;
 
 /// One image on one node. What `state` does not have is left out.
@@ -53,7 +53,7 @@ impl<'a> ImagePullJson<'a> {
         }
         Self {
             container: &pull.container,
-            init: pull.role == ContainerRole::Init,
+            init: pull.usage == ImageUse::Init,
             image: &pull.image,
             state: pull.state.to_string(),
             since,

@@ -34,7 +34,7 @@ use crate::engine::model::record::Direction;
 use crate::engine::model::settings::Settings;
 use crate::engine::model::site::SiteLabel;
 use crate::engine::model::step_ahead::StepAhead;
-use crate::engine::model::template::ContainerRole;
+use crate::engine::model::template::ImageUse;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::wait::DistanceView;
 use crate::engine::report::snapshot::{
@@ -425,12 +425,13 @@ pub(super) fn under_argo_cd() -> Snapshot {
 }
 
 /// An image of the target: of its main container, or of the one that prepares it.
-fn image(role: ContainerRole, state: PullState) -> ImagePull {
-    let (container, image) = match role {
-        ContainerRole::Init => ("setup", "registry.example/setup:v3"),
-        ContainerRole::Main => ("agent", "registry.example/agent:v1.9.0"),
+fn image(usage: ImageUse, state: PullState) -> ImagePull {
+    let (container, image) = match usage {
+        ImageUse::Init => ("setup", "registry.example/setup:v3"),
+        ImageUse::Main => ("agent", "registry.example/agent:v1.9.0"),
+        ImageUse::Volume => ("volume/models", "registry.example/models:v7"),
     };
-    ImagePull { container: container.into(), role, image: image.into(), state }
+    ImagePull { container: container.into(), usage, image: image.into(), state }
 }
 
 /// So many peers took a minute, half of them less.
@@ -441,14 +442,12 @@ fn a_minute(peers: u32, scope: PeerScope) -> UsualPull {
 
 /// The same, with images that are there, come, wait, fail; and how long they usually take.
 pub(super) fn pulling() -> Snapshot {
-    let agent = |state| [image(ContainerRole::Main, state)].into();
+    let agent = |state| [image(ImageUse::Main, state)].into();
     let secs = Duration::from_secs;
     let pull = FinishedPull { took: secs(58), transfer: secs(51), bytes: Some(412_345_678) };
     let message = "write /var/lib/containerd/7: no space left on device";
-    let behind = [
-        image(ContainerRole::Init, PullState::Pulling { since: at(588) }),
-        image(ContainerRole::Main, PullState::Queued),
-    ];
+    let behind =
+        [image(ImageUse::Init, PullState::Pulling { since: at(588) }), image(ImageUse::Main, PullState::Queued)];
     let since = at(560);
     let nodes = [
         NodeView {

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::image::{SharedImages, images_present};
+use self::image::SharedImages;
 use self::restarts::watched_state;
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
@@ -25,6 +25,7 @@ use crate::engine::model::record::{Direction, Intent, Progress};
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::by_server;
+use crate::engine::rules::pulls::images_present;
 use crate::engine::rules::warm_pod::images_key;
 use crate::engine::view::{NodeEntry, PodEntry, PodIx, Touched, View};
 
@@ -457,7 +458,7 @@ impl<'a> Assessor<'a> {
 
     fn starting_state(&self, pod: &PodEntry) -> NodeState {
         let image_trouble = pod.trouble.as_ref().is_some_and(|trouble| trouble.cause.kind.is_about_the_image());
-        let pulling = self.view.pulling_since(&pod.fact).is_some() && !images_present(pod);
+        let pulling = self.view.pulling_since(&pod.fact).is_some() && !images_present(&pod.fact);
         if pulling || image_trouble {
             return NodeState::Pulling;
         }

@@ -18,7 +18,8 @@ use crate::engine::model::Str;
 use crate::engine::model::facts::{ListedImage, RevisionFact};
 use crate::engine::model::image::{normalized, repository_of};
 use crate::engine::model::images_on_nodes::ImagesOnNodes;
-use crate::engine::model::template::TemplateContainer;
+use crate::engine::model::template::NeededImage;
+use crate::engine::rules::pulls::has_image_of;
 use crate::engine::rules::warm_pod::images_key;
 use crate::engine::view::{LastPullEvent, PodEntry};
 
@@ -27,11 +28,11 @@ struct Wanted<'a> {
     hash: &'a Str,
     /// Tells the images from others, as pods for pre-warming carry it.
     key: Str,
-    containers: &'a [TemplateContainer],
+    needed: &'a [NeededImage],
     /// The images as nodes list them.
     listed: Vec<String>,
-    /// By revision: for each wanted image, the container of that revision that has it.
-    shared: HashMap<&'a Str, Vec<Option<&'a Str>>>,
+    /// By revision: for each wanted image, what of that revision needs it, too.
+    shared: HashMap<&'a Str, Vec<Option<&'a NeededImage>>>,
 }
 
 /// What is known of images on a node, from the worst to the best.
@@ -70,18 +71,16 @@ impl Engine {
     }
 
     fn wanted<'a>(&'a self, revision: &'a RevisionFact) -> Wanted<'a> {
-        let containers = revision.template.containers();
+        let needed = revision.template.needed_images();
         let sharing = |other: &'a RevisionFact| {
-            let same = |need: &TemplateContainer| {
-                other.template.containers().iter().find(|have| have.image == need.image).map(|have| &have.name)
-            };
-            (&other.hash, containers.iter().map(same).collect())
+            let same = |need: &NeededImage| other.template.needed_images().iter().find(|have| have.image == need.image);
+            (&other.hash, needed.iter().map(same).collect())
         };
         Wanted {
             hash: &revision.hash,
             key: images_key(&revision.template.images()),
-            containers,
-            listed: containers.iter().map(|container| normalized(&container.image)).collect(),
+            needed,
+            listed: needed.iter().map(|needed| normalized(&needed.image)).collect(),
             shared: self.view.own_revisions().map(sharing).collect(),
         }
     }
@@ -95,33 +94,32 @@ impl Engine {
         };
         let mut own = self.view.pods_on(row.node).map(|(_, pod)| pod).filter(|pod| stays(pod));
         let brought = || {
-            let again = wanted.containers.iter().any(|container| container.pulls_again);
+            let again = wanted.needed.iter().any(|needed| needed.pulls_again);
             !again && self.view.is_warm(&entry.name, &wanted.key)
         };
         if own.any(|pod| pod.fact.containers.iter().all(|container| container.image_present)) || brought() {
             return Known::Present;
         }
-        let each = (0..wanted.containers.len()).map(|nth| self.image_on_node(row, wanted, nth));
+        let each = (0..wanted.needed.len()).map(|nth| self.image_on_node(row, wanted, nth));
         each.min().unwrap_or(Known::Unknown)
     }
 
     fn image_on_node(&self, row: &Row, wanted: &Wanted<'_>, nth: usize) -> Known {
         let entry = &self.view.nodes[row.node];
-        let container = &wanted.containers[nth];
+        let needed = &wanted.needed[nth];
         // A tag that is pulled again may be another image by now.
-        if container.pulls_again {
+        if needed.pulls_again {
             return Known::Unknown;
         }
         let uses = |pod: &PodEntry| {
             let shared = pod.fact.revision.as_ref().and_then(|hash| wanted.shared.get(hash));
-            let Some(name) = shared.and_then(|shared| shared[nth]) else { return false };
-            let reported = pod.fact.containers.iter().any(|status| status.image_present && status.name == *name);
-            reported || self.view.told_of_pull(&pod.fact.uid, name).is_some_and(says_present)
+            let Some(its) = shared.and_then(|shared| shared[nth]) else { return false };
+            has_image_of(&pod.fact, &its.user) || self.view.told_of_pull(&pod.fact.uid, its).is_some_and(says_present)
         };
         if self.view.pods_on(row.node).any(|(_, pod)| uses(pod)) {
             return Known::Present;
         }
-        let told = self.view.told_of_warming(&entry.name, &container.image);
+        let told = self.view.told_of_warming(&entry.name, &needed.image);
         if told.is_some_and(says_present) {
             return Known::Present;
         }
@@ -134,7 +132,7 @@ impl Engine {
         let of_repository = |image: &ListedImage| repository_of(&normalized(&image.name)) == repository_of(long);
         let failed = matches!(told, Some(LastPullEvent::Failed(..)));
         let lists_all = fact.lists_all_images && fact.images.iter().any(of_repository);
-        if lists_all || failed || self.view.is_absent(&entry.name, &container.image) {
+        if lists_all || failed || self.view.is_absent(&entry.name, &needed.image) {
             Known::Absent
         } else {
             Known::Unknown

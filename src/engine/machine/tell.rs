@@ -179,23 +179,23 @@ impl Engine {
         let from = from.or_else(|| self.majority_revision(Some(current)));
         let images = |hash: Option<&Str>| {
             let revision = hash.and_then(|hash| self.view.revision(hash));
-            revision.map(|revision| revision.template.containers().to_vec()).unwrap_or_default()
+            revision.map(|revision| revision.template.needed_images().to_vec()).unwrap_or_default()
         };
         let number = |hash: Option<&Str>| Some(self.view.revision(hash?)?.number);
         let (before, after) = (images(from.as_ref()), images(Some(current)));
-        let was = |name: &Str| before.iter().find(|container| container.name == *name).map(|known| known.image.clone());
+        let was = |name: &Str| before.iter().find(|known| known.user == *name).map(|known| known.image.clone());
         let mut changed: Vec<ImageChanged> = after
             .iter()
-            .map(|container| ImageChanged {
-                container: container.name.clone(),
-                from: was(&container.name).map(|image| without_user(&image).into()),
-                to: Some(without_user(&container.image).into()),
+            .map(|needed| ImageChanged {
+                container: needed.user.clone(),
+                from: was(&needed.user).map(|image| without_user(&image).into()),
+                to: Some(without_user(&needed.image).into()),
             })
             .filter(|change| change.from != change.to)
             .collect();
-        let gone = before.iter().filter(|known| !after.iter().any(|container| container.name == known.name));
+        let gone = before.iter().filter(|known| !after.iter().any(|needed| needed.user == known.user));
         changed.extend(gone.map(|known| ImageChanged {
-            container: known.name.clone(),
+            container: known.user.clone(),
             from: Some(without_user(&known.image).into()),
             to: None,
         }));

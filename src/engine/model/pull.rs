@@ -6,16 +6,16 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::Str;
-use super::template::ContainerRole;
+use super::template::ImageUse;
 use super::time::Timestamp;
 
-/// One image that the target needs on one node, by the container that needs it.
+/// One image that the target needs on one node, by the container or volume that needs it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ImagePull {
-    /// The container.
+    /// The container; of a volume `volume/` and its name.
     pub container: Str,
-    /// Init or main.
-    pub role: ContainerRole,
+    /// What needs it.
+    pub usage: ImageUse,
     /// Its image, as the template has it.
     pub image: Str,
     /// What is known of it on the node.

@@ -45,6 +45,33 @@ pub struct TemplateContainer {
     pub pulls_again: bool,
 }
 
+/// How [`NeededImage::user`] begins where that is a volume.
+pub const VOLUME: &str = "volume/";
+
+/// What needs an image.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum ImageUse {
+    /// One of `spec.initContainers`.
+    Init,
+    /// One of `spec.containers`.
+    Main,
+    /// One of `spec.volumes` with an `image`: a kubelet pulls these before it starts a container (docs/kubernetes.md, *Image pulls*).
+    Volume,
+}
+
+/// An image that the pods of a template need.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NeededImage {
+    /// The container's name; of a volume [`VOLUME`] and its name, which no container can have.
+    pub user: Str,
+    /// What it is.
+    pub usage: ImageUse,
+    /// The image.
+    pub image: Str,
+    /// As [`TemplateContainer::pulls_again`].
+    pub pulls_again: bool,
+}
+
 /// A toleration of the template.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Toleration {
@@ -88,6 +115,7 @@ pub struct Template {
 #[derive(Debug, Default, PartialEq)]
 struct Parts {
     containers: Vec<TemplateContainer>,
+    needed_images: Vec<NeededImage>,
     node_selector: Labels,
     node_terms: Option<Vec<NodeTerm>>,
     tolerations: Vec<Toleration>,
@@ -130,12 +158,18 @@ impl Template {
         &self.parts.containers
     }
 
-    /// The distinct images it needs, in container order.
+    /// The images that its pods need, in the order in which a kubelet asks for them: those of image volumes, of init containers, of
+    /// main containers.
+    pub fn needed_images(&self) -> &[NeededImage] {
+        &self.parts.needed_images
+    }
+
+    /// The distinct images it needs, in the order of [`Template::needed_images`].
     pub fn images(&self) -> Vec<Str> {
-        let mut images: Vec<Str> = Vec::with_capacity(self.parts.containers.len());
-        for container in &self.parts.containers {
-            if !images.contains(&container.image) {
-                images.push(container.image.clone());
+        let mut images: Vec<Str> = Vec::with_capacity(self.parts.needed_images.len());
+        for needed in &self.parts.needed_images {
+            if !images.contains(&needed.image) {
+                images.push(needed.image.clone());
             }
         }
         images
@@ -143,7 +177,7 @@ impl Template {
 
     /// Whether any of its images is pulled again wherever it is, so that none is known to be present beforehand.
     pub fn pulls_again(&self) -> bool {
-        self.parts.containers.iter().any(|container| container.pulls_again)
+        self.parts.needed_images.iter().any(|needed| needed.pulls_again)
     }
 
     /// `spec.nodeSelector`.
@@ -208,14 +242,25 @@ impl Parts {
                     name: text(&container["name"]),
                     image: text(&container["image"]),
                     role,
-                    pulls_again: pulls_again(container),
+                    pulls_again: pulls_again(&container["image"], &container["imagePullPolicy"]),
                 });
             }
         }
+        let of_container = |container: &TemplateContainer| NeededImage {
+            user: container.name.clone(),
+            usage: match container.role {
+                ContainerRole::Init => ImageUse::Init,
+                ContainerRole::Main => ImageUse::Main,
+            },
+            image: container.image.clone(),
+            pulls_again: container.pulls_again,
+        };
+        let needed_images = image_volumes(spec).chain(containers.iter().map(of_container)).collect();
         let required = &spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
         let terms = required["nodeSelectorTerms"].as_array();
         Self {
             containers,
+            needed_images,
             node_selector: Labels::from_json(&spec["nodeSelector"]),
             node_terms: terms.map(|terms| terms.iter().map(NodeTerm::read).collect()),
             tolerations: spec["tolerations"].as_array().into_iter().flatten().map(Toleration::read).collect(),
@@ -225,11 +270,26 @@ impl Parts {
     }
 }
 
+/// The images of `spec.volumes[].image`. A volume without a reference gets one later, by whoever makes the pod: it needs none here.
+fn image_volumes(spec: &Value) -> impl Iterator<Item = NeededImage> {
+    let volumes = spec["volumes"].as_array().into_iter().flatten();
+    volumes.filter_map(|volume| {
+        let (image, policy) = (&volume["image"]["reference"], &volume["image"]["pullPolicy"]);
+        let reference = image.as_str().filter(|reference| !reference.is_empty())?;
+        Some(NeededImage {
+            user: format!("{VOLUME}{}", text(&volume["name"])).into(),
+            usage: ImageUse::Volume,
+            image: reference.into(),
+            pulls_again: pulls_again(image, policy),
+        })
+    })
+}
+
 /// Whether the image is asked for at the registry each time: policy `Always`. Where no policy is given that is what holds for
 /// the tag `latest` and for no tag (docs/kubernetes.md, *Image pulls*); API servers store the policy spelt out.
-fn pulls_again(container: &Value) -> bool {
-    let image = container["image"].as_str().unwrap_or_default();
-    let always = match container["imagePullPolicy"].as_str() {
+fn pulls_again(image: &Value, policy: &Value) -> bool {
+    let image = image.as_str().unwrap_or_default();
+    let always = match policy.as_str() {
         None | Some("") => version_of(image) == "latest",
         Some(policy) => policy == "Always",
     };

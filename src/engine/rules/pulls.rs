@@ -8,8 +8,9 @@ use std::time::Duration;
 use super::recognise::{TextSource, recognise};
 use crate::engine::model::Str;
 use crate::engine::model::cause::CauseKind;
-use crate::engine::model::facts::{ContainerFact, ContainerState};
+use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact};
 use crate::engine::model::pull::{FinishedPull, PeerScope, PullFailure, UsualPull};
+use crate::engine::model::template::VOLUME;
 
 /// A site's own pulls are compared once so many of its nodes have finished.
 pub(crate) const SITE_PEERS: u32 = 3;
@@ -40,6 +41,22 @@ const NETWORK: [&str; 15] = [
     "503 service unavailable",
     "504 gateway time",
 ];
+
+/// Whether every container's image is known to be on the node; false while the kubelet has not reported. A kubelet pulls the image
+/// volumes of a pod before it starts a container, so theirs are there then, too.
+pub(crate) fn images_present(pod: &PodFact) -> bool {
+    !pod.containers.is_empty() && pod.containers.iter().all(|container| container.image_present)
+}
+
+/// Whether the pod's status says that the image is there which `user` needs, as [`NeededImage::user`] names it.
+///
+/// [`NeededImage::user`]: crate::engine::model::template::NeededImage::user
+pub(crate) fn has_image_of(pod: &PodFact, user: &str) -> bool {
+    if user.starts_with(VOLUME) {
+        return images_present(pod);
+    }
+    pod.containers.iter().any(|container| container.image_present && &*container.name == user)
+}
 
 /// What an event with the reason `Pulled` says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

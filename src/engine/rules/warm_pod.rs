@@ -2,7 +2,7 @@
 //!
 //! It has the same images, namespace, service account, pull secrets and tolerations as the DaemonSet's own pod, so that its kubelet
 //! pulls with the same rights, and lets it go on using what was pulled (docs/kubernetes.md, *Image pulls*). It takes nothing
-//! else from the template: no volumes, ports, probes or host namespaces. It passes Pod Security *restricted* and requests
+//! else from the template: no volumes but those that are images, no ports, probes or host namespaces. It passes Pod Security *restricted* and requests
 //! no resources.
 //!
 //! Each container is told to sleep. Whether it can does not matter: the pull comes before the start. A container that cannot
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::engine::model::Str;
 use crate::engine::model::prewarm::{PREWARM, PREWARM_IMAGES};
 use crate::engine::model::record::MANAGED_BY;
-use crate::engine::model::template::Template;
+use crate::engine::model::template::{ImageUse, NeededImage, Template};
 
 /// The most characters of the DaemonSet's name in the name of such a pod: with the rest it stays below 253. Longer names are cut.
 const NAME_LENGTH: usize = 230;
@@ -93,10 +93,20 @@ pub fn warm_pod(owner: &WarmPodOwner<'_>, node: &str, template: &Template) -> Va
 pub(super) fn warm_spec(template: &Template, tolerated: &[(&str, &str)]) -> Map<String, Value> {
     let images = template.images();
     let spec = &template.json()["spec"];
-    let always =
-        |image: &str| template.containers().iter().any(|container| &*container.image == image && container.pulls_again);
-    let containers: Vec<Value> =
-        images.iter().enumerate().map(|(nth, image)| container(nth, image, always(image))).collect();
+    let needed = |image: &str, holds: fn(&NeededImage) -> bool| {
+        template.needed_images().iter().any(|needed| &*needed.image == image && holds(needed))
+    };
+    let policy = |image: &str| if needed(image, |it| it.pulls_again) { "Always" } else { "IfNotPresent" };
+    // What only a volume needs may have nothing that could be started.
+    let (of_containers, of_volumes): (Vec<&Str>, Vec<&Str>) =
+        images.iter().partition(|image| needed(image, |it| it.usage != ImageUse::Volume));
+    let volume = |(nth, image): (usize, &&Str)| json!({"name": format!("image-{nth}"), "image": {"reference": &***image, "pullPolicy": policy(image)}});
+    let volumes: Vec<Value> = of_volumes.iter().enumerate().map(volume).collect();
+    let containers: Vec<Value> = of_containers
+        .iter()
+        .enumerate()
+        .map(|(nth, image)| container(nth, image, policy(image), of_volumes.len()))
+        .collect();
     let mut pod = Map::new();
     for field in ["imagePullSecrets", "serviceAccountName", "runtimeClassName"] {
         if let Some(value) = spec.get(field).filter(|value| !value.is_null()) {
@@ -104,6 +114,9 @@ pub(super) fn warm_spec(template: &Template, tolerated: &[(&str, &str)]) -> Map<
         }
     }
     pod.insert("containers".into(), containers.into());
+    if !volumes.is_empty() {
+        pod.insert("volumes".into(), volumes.into());
+    }
     pod.insert("tolerations".into(), tolerations(spec, tolerated));
     pod.insert("terminationGracePeriodSeconds".into(), 0.into());
     pod.insert("automountServiceAccountToken".into(), false.into());
@@ -119,15 +132,23 @@ pub(super) fn warm_spec(template: &Template, tolerated: &[(&str, &str)]) -> Map<
     pod
 }
 
-fn container(nth: usize, image: &str, always: bool) -> Value {
-    json!({
+/// A container with this image. It mounts every image volume, so that a kubelet starts it, and says that it has its image, only
+/// once it has theirs.
+fn container(nth: usize, image: &str, policy: &str, volumes: usize) -> Value {
+    let mount =
+        |nth| json!({"name": format!("image-{nth}"), "mountPath": format!("/rolldeck/image-{nth}"), "readOnly": true});
+    let mut container = json!({
         "name": format!("image-{nth}"),
         "image": image,
-        "imagePullPolicy": if always { "Always" } else { "IfNotPresent" },
+        "imagePullPolicy": policy,
         "command": SLEEP,
         "resources": {"requests": {"cpu": "0", "memory": "0"}},
         "securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}},
-    })
+    });
+    if volumes > 0 {
+        container["volumeMounts"] = (0..volumes).map(mount).collect::<Vec<Value>>().into();
+    }
+    container
 }
 
 /// The template's tolerations, and of those that the DaemonSet controller adds to each pod, these. Without those of nodes that are
@@ -183,6 +204,23 @@ mod tests {
             assert_eq!(spec[absent], Value::Null, "{absent}");
         }
         assert_eq!(spec["tolerations"].as_array().unwrap().len(), 7);
+    }
+
+    #[test]
+    fn an_image_volume_is_mounted_by_every_container() {
+        let mut raw = template().json().clone();
+        raw["spec"]["volumes"] = json!([
+            {"name": "models", "image": {"reference": "models:v3", "pullPolicy": "IfNotPresent"}},
+            {"name": "tools", "image": {"reference": "agent:v1"}},
+            {"name": "unset", "image": {}},
+        ]);
+        let spec = &warm_pod(&OWNER, "ipc-1", &Template::from_json(raw))["spec"];
+        let volume = json!([{"name": "image-0", "image": {"reference": "models:v3", "pullPolicy": "IfNotPresent"}}]);
+        assert_eq!(spec["volumes"], volume, "what a container has needs no volume");
+        for container in spec["containers"].as_array().unwrap() {
+            assert_eq!(container["volumeMounts"][0]["name"], "image-0", "{container}");
+        }
+        assert_eq!(spec["containers"].as_array().unwrap().len(), 3);
     }
 
     #[test]

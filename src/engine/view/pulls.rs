@@ -18,8 +18,11 @@ use crate::engine::model::Str;
 use crate::engine::model::facts::{ClusterEvent, ListedImage, PodFact};
 use crate::engine::model::image::normalized;
 use crate::engine::model::pull::{FinishedPull, ImageSummary, PeerScope, PullFailure, PullSummary, SlowPull};
+use crate::engine::model::template::{ImageUse, NeededImage};
 use crate::engine::model::time::Timestamp;
-use crate::engine::rules::pulls::{PulledEvent, SITE_PEERS, failure_of, image_in, pulled, times_slower, usual};
+use crate::engine::rules::pulls::{
+    PulledEvent, SITE_PEERS, failure_of, has_image_of, image_in, images_present, pulled, times_slower, usual,
+};
 
 /// How many pods' events are kept.
 const PODS: usize = 20_000;
@@ -73,10 +76,11 @@ struct Finished {
     last: u64,
 }
 
-/// What events told of one container's image.
+/// What events told of the image of one container, or of one image volume.
 #[derive(Clone, Debug)]
 pub(crate) struct ContainerPullEvents {
-    container: Str,
+    /// `None`: of a volume. Its events name no part of the pod, only the image.
+    container: Option<Str>,
     image: Option<Str>,
     pulling: Option<Written>,
     pulled: Option<(Written, PulledEvent)>,
@@ -114,8 +118,8 @@ impl Written {
 }
 
 impl ContainerPullEvents {
-    fn of(container: &Str) -> Self {
-        Self { container: container.clone(), image: None, pulling: None, pulled: None, failed: None }
+    fn of(container: Option<&Str>) -> Self {
+        Self { container: container.cloned(), image: None, pulling: None, pulled: None, failed: None }
     }
 
     /// What happened last.
@@ -166,8 +170,13 @@ impl ContainerPullEvents {
 impl PullLedger {
     /// Takes in an event about a pod that is not gone; says whether it was news.
     pub(super) fn take_in(&mut self, event: &ClusterEvent, is_there: impl Fn(&str) -> bool) -> bool {
-        let Some(container) = &event.container else { return false };
         if !matches!(&*event.reason, "Pulling" | "Pulled" | "Failed" | "BackOff") {
+            return false;
+        }
+        let container = event.container.as_ref();
+        let named = image_in(&event.message);
+        // A failure that names neither its container nor an image may be about anything.
+        if container.is_none() && named.is_none() {
             return false;
         }
         if !self.pods.contains_key(&event.object) {
@@ -180,9 +189,13 @@ impl PullLedger {
                 return false;
             }
         }
-        let image = image_in(&event.message).map(|image| self.shared(image));
+        let image = named.map(|image| self.shared(image));
         let containers = self.pods.entry(event.object.clone()).or_default();
-        let known = containers.iter().position(|told| told.container == *container);
+        let is_it = |told: &ContainerPullEvents| match container {
+            Some(container) => told.container.as_ref() == Some(container),
+            None => told.container.is_none() && told.image == image,
+        };
+        let known = containers.iter().position(is_it);
         let at = known.unwrap_or_else(|| {
             containers.push(ContainerPullEvents::of(container));
             containers.len() - 1
@@ -367,9 +380,14 @@ impl View {
         finished.into_iter().flat_map(|finished| finished.pulls.iter().map(|(node, pull)| (node, pull)))
     }
 
-    /// What events told of the image of one container.
-    pub(crate) fn told_of_pull(&self, uid: &str, container: &str) -> Option<LastPullEvent<'_>> {
-        self.pulls.pods.get(uid)?.iter().find(|told| &*told.container == container)?.last()
+    /// What events told of an image that a pod needs.
+    pub(crate) fn told_of_pull(&self, uid: &str, needed: &NeededImage) -> Option<LastPullEvent<'_>> {
+        let is_it = |told: &&ContainerPullEvents| match (&told.container, needed.usage) {
+            (None, ImageUse::Volume) => told.image.as_ref() == Some(&needed.image),
+            (Some(container), ImageUse::Init | ImageUse::Main) => *container == needed.user,
+            _ => false,
+        };
+        self.pulls.pods.get(uid)?.iter().find(is_it)?.last()
     }
 
     /// What events told of this image for a pod that was made for pre-warming on a node.
@@ -394,9 +412,9 @@ impl View {
 
     fn told_of_missing<'a>(&'a self, pod: &'a PodFact) -> impl Iterator<Item = LastPullEvent<'a>> {
         let told = self.pulls.pods.get(&pod.uid).map(Vec::as_slice).unwrap_or_default();
-        let is_there = |told: &&ContainerPullEvents| {
-            let mut present = pod.containers.iter().filter(|container| container.image_present);
-            present.any(|container| container.name == told.container)
+        let is_there = |told: &&ContainerPullEvents| match &told.container {
+            Some(container) => has_image_of(pod, container),
+            None => images_present(pod),
         };
         told.iter().filter(move |told| !is_there(told)).filter_map(ContainerPullEvents::last)
     }

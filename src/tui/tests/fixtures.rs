@@ -28,7 +28,7 @@ use crate::engine::model::record::{Direction, Halt, Paused};
 use crate::engine::model::settings::Settings;
 use crate::engine::model::site::SiteLabel;
 use crate::engine::model::step_ahead::{NoStep, SelectionDone, StepAhead};
-use crate::engine::model::template::ContainerRole;
+use crate::engine::model::template::ImageUse;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::wait::DistanceView;
 use crate::engine::report::snapshot::Counts;
@@ -240,12 +240,13 @@ pub(super) fn idle() -> Snapshot {
 }
 
 /// An image of the target: of its main container, or of the one that prepares it.
-fn image(role: ContainerRole, state: PullState) -> ImagePull {
-    let (container, image) = match role {
-        ContainerRole::Init => ("setup", "registry.example/setup:v3"),
-        ContainerRole::Main => ("agent", "registry.example/agent:v1.9.0"),
+fn image(usage: ImageUse, state: PullState) -> ImagePull {
+    let (container, image) = match usage {
+        ImageUse::Init => ("setup", "registry.example/setup:v3"),
+        ImageUse::Main => ("agent", "registry.example/agent:v1.9.0"),
+        ImageUse::Volume => ("volume/models", "registry.example/models:v7"),
     };
-    ImagePull { container: container.into(), role, image: image.into(), state }
+    ImagePull { container: container.into(), usage, image: image.into(), state }
 }
 
 /// So many peers took a minute, half of them less.
@@ -256,7 +257,7 @@ fn a_minute(peers: u32, scope: PeerScope) -> UsualPull {
 
 /// Images that are there, come, wait, fail; and how long they usually take.
 pub(super) fn pulling() -> Snapshot {
-    let agent = |state| [image(ContainerRole::Main, state)].into();
+    let agent = |state| [image(ImageUse::Main, state)].into();
     let pull =
         FinishedPull { took: Duration::from_secs(58), transfer: Duration::from_secs(51), bytes: Some(412_345_678) };
     let pulls = |name: &str, secs, usual_pull| NodeView {
@@ -268,10 +269,8 @@ pub(super) fn pulling() -> Snapshot {
     };
     let message = "failed to extract layer sha256:5f70: write /var/lib/containerd/7: no space left on device";
     let full = PullState::Failed { why: PullFailure::Disk, message: Some(message.into()) };
-    let behind = [
-        image(ContainerRole::Init, PullState::Pulling { since: ago(12) }),
-        image(ContainerRole::Main, PullState::Queued),
-    ];
+    let behind =
+        [image(ImageUse::Init, PullState::Pulling { since: ago(12) }), image(ImageUse::Main, PullState::Queued)];
     let nodes = [
         NodeView { images: agent(full), ..failed("ipc-017", CauseKind::ImagePull, message, 3 * MINUTE) },
         pulls("ipc-037", 6 * MINUTE, Some(a_minute(7, PeerScope::Site))),

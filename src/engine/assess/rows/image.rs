@@ -8,13 +8,12 @@ use crate::engine::model::facts::{ContainerFact, ContainerState};
 use crate::engine::model::image::normalized;
 use crate::engine::model::node::{Blame, ImageState};
 use crate::engine::model::pull::{Evidence, FinishedPull, ImagePull, PullFailure, PullState};
-use crate::engine::model::template::{Template, TemplateContainer};
+use crate::engine::model::template::{NeededImage, Template};
 use crate::engine::rules::clocks::by_server;
-use crate::engine::rules::pulls::{failure_of, waits_for_image};
+use crate::engine::rules::pulls::{failure_of, has_image_of, images_present, waits_for_image};
 use crate::engine::view::{LastPullEvent, NodeEntry, PodEntry};
 
-/// The containers of another revision that have the target's images, by the place of the target's container; `None`: no
-/// container has that image.
+/// What of another revision needs the target's images, by their places in [`Template::needed_images`]; `None`: nothing does.
 pub(super) type SharedImages = Arc<[Option<usize>]>;
 
 impl<'a> Assessor<'a> {
@@ -30,7 +29,7 @@ impl<'a> Assessor<'a> {
             return ImageState::Unknown;
         }
         if let Some(pod) = live.filter(|_| at_target) {
-            if images_present(pod) {
+            if images_present(&pod.fact) {
                 return ImageState::Present;
             }
             let in_trouble = pod.trouble.as_ref().is_some_and(|trouble| trouble.cause.kind.is_about_the_image());
@@ -47,17 +46,17 @@ impl<'a> Assessor<'a> {
         }
         let known = entry.images_confirmed
             || self.view.is_warm(&entry.name, &self.target_images)
-            || (!replaced && live.is_some_and(|pod| images_present(pod) && self.has_target_images(pod)));
+            || (!replaced && live.is_some_and(|pod| images_present(&pod.fact) && self.has_target_images(pod)));
         match known {
             true => ImageState::Present,
-            false if self.containers().iter().any(|container| self.view.is_absent(&entry.name, &container.image)) => {
+            false if self.needed().iter().any(|needed| self.view.is_absent(&entry.name, &needed.image)) => {
                 ImageState::Absent
             }
             false => ImageState::Unknown,
         }
     }
 
-    /// One by one, in the order of the target's containers.
+    /// One by one, in the order of [`Template::needed_images`].
     pub(super) fn pulls_of(
         &mut self,
         entry: &NodeEntry,
@@ -74,17 +73,17 @@ impl<'a> Assessor<'a> {
         pulls.clear();
         // The kubelet asks for one image of a pod after the other.
         let mut earlier_is_missing = false;
-        for (nth, container) in self.containers().iter().enumerate() {
+        for (nth, needed) in self.needed().iter().enumerate() {
             let state = match (live, at_target) {
-                (Some(pod), true) => self.of_target_pod(entry, pod, container, earlier_is_missing, clock),
+                (Some(pod), true) => self.of_target_pod(entry, pod, needed, earlier_is_missing, clock),
                 _ => {
                     let same = shared.as_ref().and_then(|shared| *shared.get(nth)?);
-                    self.beforehand(entry, container, live.zip(same))
+                    self.beforehand(entry, needed, live.zip(same))
                 }
             };
             earlier_is_missing |= at_target && !matches!(state, PullState::Present { .. });
-            let TemplateContainer { name, image, role, .. } = container;
-            pulls.push(ImagePull { container: name.clone(), role: *role, image: image.clone(), state });
+            let NeededImage { user, usage, image, .. } = needed;
+            pulls.push(ImagePull { container: user.clone(), usage: *usage, image: image.clone(), state });
         }
         // Most nodes have the same to say, and share it.
         if *self.last_pulls != *pulls {
@@ -94,8 +93,8 @@ impl<'a> Assessor<'a> {
         self.last_pulls.clone()
     }
 
-    fn containers(&self) -> &'a [TemplateContainer] {
-        self.template.map(Template::containers).unwrap_or_default()
+    fn needed(&self) -> &'a [NeededImage] {
+        self.template.map(Template::needed_images).unwrap_or_default()
     }
 
     /// An image of a pod at the target.
@@ -103,13 +102,13 @@ impl<'a> Assessor<'a> {
         &self,
         entry: &NodeEntry,
         pod: &PodEntry,
-        container: &TemplateContainer,
+        needed: &NeededImage,
         earlier_is_missing: bool,
         clock: Option<i64>,
     ) -> PullState {
-        let status = pod.fact.containers.iter().find(|status| status.name == container.name);
-        let told = self.view.told_of_pull(&pod.fact.uid, &container.name);
-        if status.is_some_and(|status| status.image_present) {
+        let status = pod.fact.containers.iter().find(|status| status.name == needed.user);
+        let told = self.view.told_of_pull(&pod.fact.uid, needed);
+        if has_image_of(&pod.fact, &needed.user) {
             let pull = if let Some(LastPullEvent::Came(pull)) = told { pull } else { None };
             return PullState::Present { by: Evidence::ImageId, pull };
         }
@@ -121,11 +120,11 @@ impl<'a> Assessor<'a> {
             Some(LastPullEvent::WasThere) => PullState::Present { by: Evidence::AlreadyPresent, pull: None },
             Some(LastPullEvent::Failed(why, message)) => PullState::Failed { why, message: Some(message.clone()) },
             Some(LastPullEvent::Pulling(since)) => PullState::Pulling { since: self.our_time(by_server(since, clock)) },
-            None if earlier_is_missing => match self.beforehand(entry, container, None) {
+            None if earlier_is_missing => match self.beforehand(entry, needed, None) {
                 PullState::Unknown => PullState::Queued,
                 known => known,
             },
-            None => self.tries_again(pod, status).unwrap_or_else(|| self.beforehand(entry, container, None)),
+            None => self.tries_again(pod, status).unwrap_or_else(|| self.beforehand(entry, needed, None)),
         }
     }
 
@@ -137,34 +136,29 @@ impl<'a> Assessor<'a> {
         Some(PullState::Failed { why, message: cause.message.clone() })
     }
 
-    /// An image that no pod at the target has asked for: `same` is the node's pod, and its container with this image.
-    fn beforehand(
-        &self,
-        entry: &NodeEntry,
-        container: &TemplateContainer,
-        same: Option<(&PodEntry, usize)>,
-    ) -> PullState {
+    /// An image that no pod at the target has asked for: `same` is the node's pod, and what of its own revision needs this image.
+    fn beforehand(&self, entry: &NodeEntry, needed: &NeededImage, same: Option<(&PodEntry, usize)>) -> PullState {
         let present = |by: Evidence, pull: Option<FinishedPull>| PullState::Present { by, pull };
-        if container.pulls_again {
+        if needed.pulls_again {
             return PullState::Unknown;
         }
         let has_it = |(pod, nth): (&PodEntry, usize)| {
             let template = pod.fact.revision.as_ref().and_then(|hash| self.view.revision(hash)).map(|it| &it.template);
-            let name = template.and_then(|template| template.containers().get(nth)).map(|container| &container.name);
-            pod.fact.containers.iter().any(|status| status.image_present && Some(&status.name) == name)
+            let its = template.and_then(|template| template.needed_images().get(nth));
+            its.is_some_and(|its| has_image_of(&pod.fact, &its.user))
         };
         if same.is_some_and(has_it) {
             return present(Evidence::ImageId, None);
         }
         let images = entry.fact.as_ref().map(|fact| fact.images.as_slice()).unwrap_or_default();
         let listed = || {
-            let long = (!images.is_empty()).then(|| normalized(&container.image));
+            let long = (!images.is_empty()).then(|| normalized(&needed.image));
             long.is_some_and(|long| images.iter().any(|image| normalized(&image.name) == long))
         };
         if entry.images_confirmed || listed() {
             return present(Evidence::NodeStatus, None);
         }
-        let told = self.view.told_of_warming(&entry.name, &container.image);
+        let told = self.view.told_of_warming(&entry.name, &needed.image);
         if self.view.is_warm(&entry.name, &self.target_images) {
             return present(Evidence::WarmPod, if let Some(LastPullEvent::Came(pull)) = told { pull } else { None });
         }
@@ -174,7 +168,7 @@ impl<'a> Assessor<'a> {
             Some(LastPullEvent::WasThere) => present(Evidence::AlreadyPresent, None),
             Some(LastPullEvent::Pulling(since)) => PullState::Pulling { since: self.our_time(by_server(since, clock)) },
             Some(LastPullEvent::Failed(why, message)) => PullState::Failed { why, message: Some(message.clone()) },
-            None if self.view.is_absent(&entry.name, &container.image) => PullState::Absent,
+            None if self.view.is_absent(&entry.name, &needed.image) => PullState::Absent,
             None => PullState::Unknown,
         }
     }
@@ -195,7 +189,7 @@ impl<'a> Assessor<'a> {
         let refused = |pod: &PodEntry| pod.trouble.as_ref().is_some_and(|it| it.cause.kind.is_the_registrys_verdict());
         let cannot = cannot || (!in_fleet && live.is_some_and(refused));
         // A pod at another revision that lacks its images keeps trying to pull them, too.
-        let lacks_images = live.is_some_and(|pod| !images_present(pod));
+        let lacks_images = live.is_some_and(|pod| !images_present(&pod.fact));
         let under_way = if replaced {
             in_fleet && (image != ImageState::Present || self.replacements_need_others)
         } else {
@@ -208,7 +202,7 @@ impl<'a> Assessor<'a> {
     /// Whether the images of a pod that goes may still be on their way: its kubelet does not break off a pull. After the time in
     /// which the pod is to be gone, something else keeps it.
     fn still_pulls(&mut self, pod: &PodEntry) -> bool {
-        if images_present(pod) {
+        if images_present(&pod.fact) {
             return false;
         }
         let left = pod.fact.deletion_at.map(|at| at.since(self.server_now));
@@ -227,19 +221,14 @@ impl<'a> Assessor<'a> {
         if let Some(known) = self.shared_images.get(hash) {
             return known.clone();
         }
-        let have = self.view.revision(hash).map(|revision| revision.template.containers());
-        let shared = have.zip(self.template.map(Template::containers)).map(|(have, need)| {
-            let same = |need: &TemplateContainer| have.iter().position(|have| have.image == need.image);
+        let have = self.view.revision(hash).map(|revision| revision.template.needed_images());
+        let shared = have.zip(self.template.map(Template::needed_images)).map(|(have, need)| {
+            let same = |need: &NeededImage| have.iter().position(|have| have.image == need.image);
             need.iter().map(same).collect()
         });
         self.shared_images.insert(hash.clone(), shared.clone());
         shared
     }
-}
-
-/// Whether every container's image is known to be on the node; false while the kubelet has not reported.
-pub(super) fn images_present(pod: &PodEntry) -> bool {
-    !pod.fact.containers.is_empty() && pod.fact.containers.iter().all(|container| container.image_present)
 }
 
 /// What the status of a container says of an image that it cannot have; an event may say why where the status does not.

@@ -273,7 +273,7 @@ impl NodeView {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::model::template::ContainerRole;
+    use crate::engine::model::template::ImageUse;
 
     fn usual(peers: u32, scope: PeerScope) -> UsualPull {
         let secs = Duration::from_secs;
@@ -282,7 +282,7 @@ mod tests {
 
     fn words(state: PullState, usual: Option<UsualPull>) -> String {
         let (container, image) = ("agent".into(), "r.example/agent:v2".into());
-        let pull = ImagePull { container, role: ContainerRole::Main, image, state };
+        let pull = ImagePull { container, usage: ImageUse::Main, image, state };
         pull.words(Timestamp::from_millis(100_000), usual)
     }
 

@@ -105,6 +105,17 @@ fn pods_pass_restricted_pod_security_with_limits_and_images_by_digest() {
         (status == 403 && said.contains("restricted") && created == 201 && object.contains(DIGEST)).then_some(())
     });
 
+    // A volume that is an image comes with the pod, and is no reason to refuse it.
+    let owner = WarmPodOwner { namespace, name: "agent", uid: "0f-1" };
+    let spec = json!({
+        "containers": [{"name": "agent", "image": FULL}],
+        "volumes": [{"name": "models", "image": {"reference": "registry.test/models:v2"}}],
+    });
+    let with_volume = warm_pod(&owner, &fixture.nodes[0], &Template::from_json(json!({"spec": spec})));
+    let (created, object) = said_to(&fixture, &with_volume);
+    assert_eq!(created, 201, "{object}");
+    assert!(object.contains(r#""reference":"registry.test/models:v2""#), "{object}");
+
     let warm = witness_of_warm_pods(&fixture);
     let driver = DriverHere::of(&fixture.operator(), &fixture);
     driver.drive(start(FULL));
