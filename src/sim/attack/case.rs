@@ -51,6 +51,9 @@ impl Case {
         if self.scenario.daemon_sets.iter().any(surges) {
             faults.count(FaultKind::Surges);
         }
+        if self.scenario.daemon_sets.iter().any(|plan| plan.pulls_always) {
+            faults.count(FaultKind::PullsAlways);
+        }
         for kind in self.scenario.faults.iter().filter_map(|(_, fault)| of_world(fault)) {
             faults.count(kind);
         }

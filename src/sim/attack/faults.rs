@@ -70,6 +70,10 @@ kinds! {
     LineFull = "line full",
     /// The registry refused an image for a while.
     Registry = "registry failing",
+    /// A tag was moved to another image.
+    TagMoved = "tag moved",
+    /// Images are asked for at every start.
+    PullsAlways = "pull policy Always",
     /// A pull failed on a node.
     PullFailed = "pull failed",
     /// A container crashed again and again.
@@ -200,8 +204,8 @@ pub(super) fn of_world(fault: &Fault) -> Option<FaultKind> {
             | FleetFault::PowerOn(_)
             | FleetFault::Restore(_)
             | FleetFault::ProbesPass(_)
-            | FleetFault::DiskFree(_)
-            | FleetFault::Publish(_) => return None,
+            | FleetFault::DiskFree(_) => return None,
+            FleetFault::Publish(_) => FaultKind::TagMoved,
         },
         Fault::Cluster(fault) => match fault {
             ClusterFault::Label { .. } => FaultKind::Relabelled,

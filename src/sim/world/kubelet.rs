@@ -259,6 +259,13 @@ impl Kubelets {
         self.by_name.get(node).and_then(|index| self.nodes.get(*index)).is_some_and(|kubelet| kubelet.has(image))
     }
 
+    /// Whether it is there as the registry has it now: nothing of it would be transferred.
+    pub fn has_current_image(&self, node: &str, image: &str) -> bool {
+        let kubelet = self.by_name.get(node).and_then(|index| self.nodes.get(*index));
+        let there = kubelet.and_then(|kubelet| kubelet.image_id(image));
+        there.is_some() && there == self.env.image(image).map(|known| &known.id)
+    }
+
     /// Whether a pod of that name serves on its machine, whatever the API server believes: on a node that is merely cut
     /// off it still does.
     pub fn serves(&self, pod: &str) -> bool {

@@ -238,6 +238,9 @@ pub struct DaemonSetPlan {
     pub node_selector: BTreeMap<String, String>,
     /// Which taints it tolerates besides the automatic ones.
     pub tolerates: Tolerates,
+    /// Each container asks the registry for its image whenever it starts (`imagePullPolicy` Always): a tag may have moved.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pulls_always: bool,
 }
 
 impl DaemonSetPlan {
@@ -256,6 +259,7 @@ impl DaemonSetPlan {
             grace_secs: 30,
             node_selector: BTreeMap::new(),
             tolerates: Tolerates::Nothing,
+            pulls_always: false,
         }
     }
 }

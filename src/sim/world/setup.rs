@@ -135,7 +135,7 @@ impl DaemonSetPlan {
                 json!({
                     "name": name,
                     "image": image,
-                    "imagePullPolicy": "IfNotPresent",
+                    "imagePullPolicy": if self.pulls_always { "Always" } else { "IfNotPresent" },
                     "resources": {},
                     "terminationMessagePath": "/dev/termination-log",
                     "terminationMessagePolicy": "File",

@@ -45,6 +45,7 @@ impl Generator {
         plan.strategy = if self.one_in(5) { StrategyKind::OnDelete } else { StrategyKind::RollingUpdate };
         plan.tolerates = if self.one_in(2) { Tolerates::Everything } else { Tolerates::Nothing };
         self.surge(&mut plan, scenario.controller);
+        plan.pulls_always = self.one_in(12);
         scenario.with_daemon_set(plan)
     }
 

@@ -10,7 +10,7 @@ use crate::engine::model::command::{Command, Step};
 use crate::engine::model::event::Watched;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::sim::attack::case::{Act, DAEMON_SET, Upon};
-use crate::sim::world::scenario::{ClusterFault, FleetFault, Scenario};
+use crate::sim::world::scenario::{ClusterFault, FleetFault, RegistryImage, Scenario};
 
 /// After how many seconds a watch of nodes that stands still is noticed for certain: 11 minutes, and the time until the next
 /// bookmark shows it.
@@ -27,6 +27,19 @@ impl Generator {
         if self.one_in(12) {
             self.recreated_daemon_set(scenario);
         }
+        let always = scenario.daemon_sets.iter().any(|plan| plan.pulls_always);
+        if self.one_in(if always { 2 } else { 24 }) {
+            self.moved_tag(scenario);
+        }
+    }
+
+    /// Somebody pushes another image under a name that is in use.
+    fn moved_tag(&mut self, scenario: &Scenario) {
+        let name = self.pick(&["agent:v1", "agent:v2", "agent:v3"]);
+        let Some(image) = scenario.images.iter().find(|image| *image.name == *name) else { return };
+        let moved = RegistryImage { bytes: self.rng.u64(1..60) * 1_000_000, ..image.clone() };
+        let at = self.secs(2..self.calm.as_secs());
+        self.add(at, FleetFault::Publish(Box::new(moved)));
     }
 
     /// A pod's label is taken away, and put back: at once, or when its controller has let it go and made another.

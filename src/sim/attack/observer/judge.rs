@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::change::is_rolling_back;
+use super::prewarm::lacks_any;
 use super::suspects::at_target;
 use super::{Deletion, Down, NodeSeen, Observer, Pod, ROUNDED};
 use crate::engine::model::Str;
@@ -279,18 +280,17 @@ impl Observer {
 
     /// Whether the node must pull what it lacks for its next pod; forgets nodes that need not any more.
     fn must_pull(&mut self, node: &Str, pod: &Pod, at: Timestamp, world: &World) -> Pulls {
-        let images = self.daemon_set.as_ref().map(|fact| fact.template.images()).unwrap_or_default();
-        let lacks_any = |node: &Str, images: &[Str]| images.iter().any(|image| !world.fleet().has_image(node, image));
-        let lacks = |node: &Str| lacks_any(node, &images);
-        let own_images = |pod: &Str| {
+        let template = self.daemon_set.as_ref().map(|fact| fact.template.clone()).unwrap_or_default();
+        let lacks = |node: &Str| lacks_any(&template, node, world);
+        let lacks_its_own = |pod: &Str, node: &Str| {
             let object = world.store().get(Kind::Pod, &self.namespace, pod);
-            object.and_then(|object| Some(object.pod()?.template.images())).unwrap_or_default()
+            object.and_then(|object| object.pod()).is_some_and(|pod| lacks_any(&pod.template, node, world))
         };
         let still = |node: &Str| {
             let mut facts = self.pods.values().map(|pod| &pod.fact);
             match facts.find(|fact| fact.node.as_ref() == Some(node) && fact.deletion_at.is_none()) {
                 // It pulls for the pod that it has, in vain or not; where the next one needs nothing, that is about to end.
-                Some(fact) => lacks(node) && lacks_any(node, &own_images(&fact.name)),
+                Some(fact) => lacks(node) && lacks_its_own(&fact.name, node),
                 // The next one needs what the template has by now.
                 None => lacks(node),
             }

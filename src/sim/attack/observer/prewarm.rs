@@ -12,7 +12,7 @@ use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::Intent;
 use crate::engine::model::settings::Limit;
 use crate::engine::model::site::SiteLabel;
-use crate::engine::model::template::Template;
+use crate::engine::model::template::{NeededImage, Template};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::site::site_of;
 use crate::sim::world::World;
@@ -91,8 +91,8 @@ impl Observer {
         let at_work = world.store().list_in(Kind::StatefulSet, &self.namespace).filter(|object| {
             let of_it = object.warm_set_fact().filter(|other| other.images == set.images && !other.deleting);
             of_it.is_some_and(|other| {
-                let images = images_of(object);
-                other.nodes.iter().any(|node| images.iter().any(|image| !world.fleet().has_image(node, image)))
+                let template = template_of(object);
+                other.nodes.iter().any(|node| lacks_any(&template, node, world))
             })
         });
         let (at_work, limit) = (at_work.count(), self.pull_limit(&asked, at).max(1));
@@ -203,13 +203,13 @@ impl Observer {
             let pod = world.store().list_in(Kind::Pod, &self.namespace).find(|pod| pod.meta.uid == **uid);
             pod.is_some_and(|pod| lacks(pod, &there.node, world)) && !there.refused
         });
-        let next = self.daemon_set.as_ref().map(|fact| fact.template.images()).unwrap_or_default();
+        let next = self.daemon_set.as_ref().map(|fact| fact.template.clone()).unwrap_or_default();
         // A pod that is there needs its own images, whatever the template needs by now.
         let lacking = |node: &Str| {
             let pods = world.store().list_in(Kind::Pod, &self.namespace);
             let mut here = pods.filter(|pod| self.is_ours(pod) && !pod.meta.is_deleting()).filter_map(|pod| pod.pod());
-            let images = here.find(|pod| pod.node.as_ref() == Some(node)).map(|pod| pod.template.images());
-            images.as_ref().unwrap_or(&next).iter().any(|image| !world.fleet().has_image(node, image))
+            let own = here.find(|pod| pod.node.as_ref() == Some(node)).map(|pod| &pod.template);
+            lacks_any(own.unwrap_or(&next), node, world)
         };
         // A node whose pod has its images pulls for no update; nor one whose image is refused.
         let has = |node: &Str| {
@@ -253,8 +253,8 @@ impl Observer {
         if !gated || !self.serves_for_sure(context.pod, context.at) || self.template_since + self.slack >= context.at {
             return None;
         }
-        let images = self.daemon_set.as_ref()?.template.images();
-        let missing = images.iter().find(|image| !world.fleet().has_image(context.node, image))?;
+        let needed = self.daemon_set.as_ref()?.template.needed_images();
+        let missing = &needed.iter().find(|needed| lacks_image(needed, context.node, world))?.image;
         Some(("P6", format!("replaced a pod on {}, which has to have {missing} first and has not", context.node)))
     }
 
@@ -279,12 +279,26 @@ fn is_in_trouble(pod: &Object) -> bool {
     pod.pod_fact().is_some_and(|fact| super::state::trouble_of(&fact).is_some())
 }
 
-fn images_of(set: &Object) -> Vec<Str> {
-    let Body::Other(_, body) = &set.body else { return Vec::new() };
-    Template::from_json(body["spec"]["template"].clone()).images()
+fn template_of(set: &Object) -> Template {
+    let Body::Other(_, body) = &set.body else { return Template::default() };
+    Template::from_json(body["spec"]["template"].clone())
 }
 
 fn lacks(pod: &Object, node: &Str, world: &World) -> bool {
-    let images = pod.pod().map(|pod| pod.template.images()).unwrap_or_default();
-    images.iter().any(|image| !world.fleet().has_image(node, image))
+    pod.pod().is_some_and(|pod| lacks_any(&pod.template, node, world))
+}
+
+/// Whether a pod of this template would pull on a node.
+pub(super) fn lacks_any(template: &Template, node: &str, world: &World) -> bool {
+    template.needed_images().iter().any(|needed| lacks_image(needed, node, world))
+}
+
+/// A tag that is pulled again may name another image by now.
+fn lacks_image(needed: &NeededImage, node: &str, world: &World) -> bool {
+    let fleet = world.fleet();
+    !(if needed.pulls_again {
+        fleet.has_current_image(node, &needed.image)
+    } else {
+        fleet.has_image(node, &needed.image)
+    })
 }

@@ -46,6 +46,8 @@ pub(super) struct KnownImage {
     pub(super) image: RegistryImage,
     /// What the runtime calls it.
     pub(super) id: Str,
+    /// How many had its name before.
+    earlier: u32,
 }
 
 #[derive(Debug)]
@@ -93,9 +95,11 @@ impl Env {
         }
     }
 
+    /// The registry gets an image. One that had this name before keeps its digest, and loses the name.
     pub(super) fn publish(&mut self, image: &RegistryImage) {
-        let id = image_id(&image.name);
-        self.images.insert(image.name.clone(), KnownImage { image: image.clone(), id });
+        let earlier = self.images.get(&image.name).map_or(0, |known| known.earlier + 1);
+        let id = image_id(&image.name, earlier);
+        self.images.insert(image.name.clone(), KnownImage { image: image.clone(), id, earlier });
     }
 
     pub(super) fn set_registry(&mut self, image: &Str, error: Option<PullError>) {
@@ -159,11 +163,14 @@ impl Env {
     }
 }
 
-/// What a runtime calls an image: the same name has the same digest, everywhere and always.
-pub(super) fn image_id(name: &str) -> Str {
+/// What a runtime calls an image before which so many others had its name: everywhere and always the same.
+pub(super) fn image_id(name: &str, earlier: u32) -> Str {
     let part = |salt: u8| {
         let mut hasher = DefaultHasher::new();
         (salt, name).hash(&mut hasher);
+        if earlier > 0 {
+            earlier.hash(&mut hasher);
+        }
         hasher.finish()
     };
     format!("{}@sha256:{:016x}{:016x}{:016x}{:016x}", repository_of(name), part(0), part(1), part(2), part(3)).into()

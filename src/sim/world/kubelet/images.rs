@@ -24,6 +24,8 @@ pub(super) struct Images {
 
 #[derive(Debug)]
 struct OnDisk {
+    /// What the runtime calls it: a tag may have moved since.
+    id: Str,
     bytes: u64,
     /// `None`: it was there from the beginning.
     came_at: Option<Timestamp>,
@@ -32,7 +34,8 @@ struct OnDisk {
 impl Images {
     /// Images that are there from the beginning, with their sizes.
     pub(super) fn of(images: impl Iterator<Item = (Str, u64)>) -> Self {
-        let on_disk = images.map(|(name, bytes)| (name, OnDisk { bytes, came_at: None }));
+        let on_disk =
+            images.map(|(name, bytes)| (name.clone(), OnDisk { id: image_id(&name, 0), bytes, came_at: None }));
         Self { on_disk: on_disk.collect(), changes: 0 }
     }
 
@@ -40,11 +43,16 @@ impl Images {
         self.on_disk.contains_key(image)
     }
 
-    /// An image has come.
-    pub(super) fn add(&mut self, image: &Str, bytes: u64, now: Timestamp) {
-        if !self.has(image) {
+    /// What the runtime calls the image that is here under this name.
+    pub(super) fn id(&self, image: &str) -> Option<&Str> {
+        self.on_disk.get(image).map(|on_disk| &on_disk.id)
+    }
+
+    /// An image has come, in place of what was here under this name.
+    pub(super) fn add(&mut self, image: &Str, id: &Str, bytes: u64, now: Timestamp) {
+        if self.id(image) != Some(id) {
             self.changes += 1;
-            self.on_disk.insert(image.clone(), OnDisk { bytes, came_at: Some(now) });
+            self.on_disk.insert(image.clone(), OnDisk { id: id.clone(), bytes, came_at: Some(now) });
         }
     }
 
@@ -58,9 +66,13 @@ impl Images {
 
     /// `status.images`.
     pub(super) fn reported(&self) -> Vec<NodeImage> {
-        let mut images: Vec<(&Str, u64)> = self.on_disk.iter().map(|(name, image)| (name, image.bytes)).collect();
-        images.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+        let mut images: Vec<(&Str, &OnDisk)> = self.on_disk.iter().collect();
+        images.sort_by_key(|(_, image)| std::cmp::Reverse(image.bytes));
         images.truncate(REPORTED);
-        images.into_iter().map(|(name, bytes)| NodeImage { names: vec![image_id(name), name.clone()], bytes }).collect()
+        let listed = |(name, image): (&Str, &OnDisk)| NodeImage {
+            names: vec![image.id.clone(), name.clone()],
+            bytes: image.bytes,
+        };
+        images.into_iter().map(listed).collect()
     }
 }

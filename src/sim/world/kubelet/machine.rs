@@ -372,6 +372,10 @@ impl Kubelet {
         self.images.has(image)
     }
 
+    pub(super) fn image_id(&self, image: &str) -> Option<&Str> {
+        self.images.id(image)
+    }
+
     pub(super) fn serves(&self, pod: &str) -> bool {
         self.power == Power::On && self.pods.values().any(|worker| *worker.seen.name == *pod && worker.ready)
     }

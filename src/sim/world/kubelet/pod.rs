@@ -64,8 +64,10 @@ pub(super) struct Container {
     pub(super) last_exit: Option<LastExit>,
     /// The reason of its last end.
     pub(super) last_end: Option<Str>,
-    /// The image was there when it last started.
-    pub(super) had_image: bool,
+    /// The image is asked for at the registry each time (`imagePullPolicy` Always).
+    always: bool,
+    /// What the runtime calls its image, which was there when it last started.
+    pub(super) image_id: Option<Str>,
     crash_back_off: Duration,
     /// Restarting counts, starting does not.
     started_before: bool,
@@ -116,7 +118,8 @@ impl Worker {
             restarts: 0,
             last_exit: None,
             last_end: None,
-            had_image: false,
+            always: container.pulls_again,
+            image_id: None,
             crash_back_off: Duration::ZERO,
             started_before: false,
         });
@@ -151,7 +154,8 @@ impl Worker {
                     container.image = new.image.clone();
                     container.run = Run::Waiting;
                     container.ready = false;
-                    container.had_image = false;
+                    container.always = new.pulls_again;
+                    container.image_id = None;
                 }
             }
         }
@@ -187,7 +191,10 @@ impl Worker {
     /// Images that cannot go while it is there.
     pub(super) fn images_in_use(&self) -> impl Iterator<Item = &Str> {
         let stays = self.result().is_none();
-        self.containers.iter().filter(move |container| stays && container.had_image).map(|container| &container.image)
+        self.containers
+            .iter()
+            .filter(move |container| stays && container.image_id.is_some())
+            .map(|container| &container.image)
     }
 
     /// The machine stops under it.
@@ -221,12 +228,12 @@ impl Worker {
 }
 
 impl Container {
-    fn start(&mut self, (now, dated): (Timestamp, Timestamp), image: Option<&RegistryImage>) -> Run {
+    fn start(&mut self, (now, dated): (Timestamp, Timestamp), image: Option<&RegistryImage>, id: Option<Str>) -> Run {
         if self.started_before {
             self.restarts += 1;
         }
         self.started_before = true;
-        self.had_image = true;
+        self.image_id = id;
         let (ready_in, ends) = match (&self.command, image) {
             (None, Some(image)) => (image.ready_in, image.crashes_after.map(|after| (now + after, End::CRASHED))),
             (Some(_), Some(RegistryImage { distroless: true, .. })) => (Duration::ZERO, Some((now, End::NOT_STARTED))),
@@ -334,8 +341,8 @@ impl Kubelet {
             self.note_of(worker, index, EventType::Warning, "InspectFailed", message, env);
             return Run::BadName;
         }
-        if self.has(&container.image) {
-            if !container.had_image {
+        if !container.always && self.has(&container.image) {
+            if container.image_id.is_none() {
                 let message = words::present(&container.image);
                 self.note_of(worker, index, EventType::Normal, "Pulled", message, env);
             }
@@ -360,7 +367,8 @@ impl Kubelet {
         self.note_of(worker, index, EventType::Normal, "Created", "Container created".into(), env);
         let now = (env.now, self.dated(env.now));
         let container = &mut worker.containers[index];
-        let run = container.start(now, env.image(&container.image).map(|known| &known.image));
+        let id = self.images.id(&container.image).cloned();
+        let run = container.start(now, env.image(&container.image).map(|known| &known.image), id);
         let Run::Running { ready_at, ends, .. } = &run else { return run };
         match (&container.command, ends) {
             (Some(command), Some((_, end))) if *end == End::NOT_STARTED => {
@@ -382,7 +390,8 @@ impl Kubelet {
         if worker.containers.get(index).is_some_and(|container| container.run == Run::Pulling) {
             worker.containers[index].run = match pulled {
                 Pulled::Done => {
-                    worker.containers[index].had_image = true;
+                    let container = &mut worker.containers[index];
+                    container.image_id = self.images.id(&container.image).cloned();
                     self.start_soon(&worker, index, env)
                 }
                 Pulled::Failed { error, back_off } => {

@@ -50,9 +50,16 @@ struct Active {
 #[derive(Debug)]
 enum PullStage {
     /// The registry has not answered yet; this is what comes of it.
-    Asking(Result<u64, PullError>),
+    Asking(Result<Served, PullError>),
     /// Bytes come; the link knows the pull by this.
-    Fetching { ends: u128, bytes: u64 },
+    Fetching { ends: u128, served: Served },
+}
+
+/// What the registry has under a name.
+#[derive(Clone, Debug)]
+struct Served {
+    id: Str,
+    bytes: u64,
 }
 
 /// How a pull ended, for the container that wanted it.
@@ -96,7 +103,9 @@ impl Kubelet {
         let answer = match env.image(&wanted.image) {
             _ if self.network == Connectivity::Cut => Err(PullError::Network),
             None => Err(PullError::NotFound),
-            Some(known) => known.image.error.map_or(Ok(known.image.bytes), Err),
+            Some(known) => {
+                known.image.error.map_or_else(|| Ok(Served { id: known.id.clone(), bytes: known.image.bytes }), Err)
+            }
         };
         let after = match answer {
             Err(PullError::Network) => env.millis(TIMEOUT.0, TIMEOUT.1),
@@ -112,25 +121,25 @@ impl Kubelet {
         let Some(at) = self.pulls.active.iter().position(|active| active.serial == serial) else { return };
         let mut active = self.pulls.active.remove(at);
         match active.stage {
-            PullStage::Asking(Ok(bytes)) if !self.has(&active.wanted.image) => {
-                let ends = env.links[self.link].begin(serial, self.index, bytes, env.now);
-                active.stage = PullStage::Fetching { ends, bytes };
+            PullStage::Asking(Ok(served)) if self.images.id(&active.wanted.image) != Some(&served.id) => {
+                let ends = env.links[self.link].begin(serial, self.index, served.bytes, env.now);
+                active.stage = PullStage::Fetching { ends, served };
                 self.pulls.active.push(active);
             }
-            PullStage::Asking(Ok(bytes)) | PullStage::Fetching { bytes, .. } => {
-                self.pull_succeeded(&active, bytes, env);
+            PullStage::Asking(Ok(ref served)) | PullStage::Fetching { ref served, .. } => {
+                self.pull_succeeded(&active, served, env);
             }
             PullStage::Asking(Err(error)) => self.pull_failed(&active.wanted, error, env),
         }
         self.next_pulls(env);
     }
 
-    fn pull_succeeded(&mut self, active: &Active, bytes: u64, env: &mut Env) {
+    fn pull_succeeded(&mut self, active: &Active, served: &Served, env: &mut Env) {
         let wanted = &active.wanted;
-        self.images.add(&wanted.image, bytes, env.now);
+        self.images.add(&wanted.image, &served.id, served.bytes, env.now);
         self.pulls.back_off.remove(&(wanted.pod.clone(), wanted.image.clone()));
         let message =
-            words::pulled(&wanted.image, env.now.since(active.began_at), env.now.since(wanted.asked_at), bytes);
+            words::pulled(&wanted.image, env.now.since(active.began_at), env.now.since(wanted.asked_at), served.bytes);
         self.note_container(&wanted.pod, wanted.container, EventType::Normal, "Pulled", message, env);
         self.pulled(&wanted.pod, wanted.container, &Pulled::Done, env);
     }

@@ -9,7 +9,7 @@ use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;
 
 use super::super::object::{Condition, ContainerStatus, PodStatus, conditions};
-use super::env::{Env, image_id};
+use super::env::Env;
 use super::machine::Kubelet;
 use super::pod::{Container, Run, Worker};
 use super::process::End;
@@ -33,7 +33,7 @@ impl Kubelet {
             worker.ready = ready;
             worker.ready_since = self.dated(env.now);
         }
-        let status = self.status(worker, env);
+        let status = self.status(worker);
         if worker.published.as_ref() == Some(&status) && !worker.unsent {
             return;
         }
@@ -53,10 +53,9 @@ impl Kubelet {
         });
     }
 
-    fn status(&self, worker: &Worker, env: &Env) -> PodStatus {
+    fn status(&self, worker: &Worker) -> PodStatus {
         let initialized = worker.initialized;
-        let containers =
-            worker.containers.iter().map(|container| container_status(container, worker, initialized, env));
+        let containers = worker.containers.iter().map(|container| container_status(container, worker, initialized));
         let (reason, message) = match &worker.verdict {
             Some((reason, message)) => (Some(reason.clone()), Some(message.clone())),
             None => (None, None),
@@ -69,7 +68,7 @@ impl Kubelet {
             message,
             started_at: Some(worker.started_at),
             host_ip: Some(self.ip.clone()),
-            pod_ip: worker.containers.iter().any(|container| container.had_image).then(|| worker.ip.clone()),
+            pod_ip: worker.containers.iter().any(|container| container.image_id.is_some()).then(|| worker.ip.clone()),
             rest: Arc::default(),
         }
     }
@@ -120,12 +119,10 @@ fn pod_conditions(worker: &Worker, initialized: bool) -> Arc<[Condition]> {
     .into()
 }
 
-fn container_status(container: &Container, worker: &Worker, initialized: bool, env: &Env) -> ContainerStatus {
+fn container_status(container: &Container, worker: &Worker, initialized: bool) -> ContainerStatus {
     let state = state(container, worker, initialized);
     let runs = matches!(container.run, Run::Running { .. });
-    let image_id = container
-        .had_image
-        .then(|| env.image(&container.image).map_or_else(|| image_id(&container.image), |known| known.id.clone()));
+    let image_id = container.image_id.clone();
     let ready = match container.role {
         ContainerRole::Init => matches!(&container.run, Run::Ended(end) if end.code == 0),
         ContainerRole::Main => container.ready,

@@ -448,6 +448,43 @@ fn a_kubelet_dates_by_its_own_clock_and_waits_by_the_true_one() {
     assert!(pulled.unwrap() < seen_at - Duration::from_secs(290), "its events too");
 }
 
+/// A pod whose image is asked for at each start.
+fn always(name: &str, image: &str) -> PodSeen {
+    let containers = json!([{"name": "c0", "image": image, "imagePullPolicy": "Always"}]);
+    PodSeen { template: Template::from_json(json!({"spec": {"containers": containers}})), ..pod(name, "n01", &[image]) }
+}
+
+#[test]
+fn a_tag_that_was_moved_is_pulled_again_by_those_who_always_ask() {
+    const IMAGE: &str = "r.example/agent:v2";
+    let mut bench = Bench::new(1, MB, vec![RegistryImage::new(IMAGE, 5 * MB)]);
+    let image_id = |bench: &Bench, pod: &PodSeen| bench.statuses(pod).last().unwrap().1.containers[0].image_id.clone();
+    let first = always("first", IMAGE);
+    bench.see(&first);
+    bench.run(30);
+    let before = image_id(&bench, &first);
+    let again = always("again", IMAGE);
+    bench.see(&again);
+    bench.run(30);
+    assert_eq!(bench.events("Pulling").len(), 2, "it asks although the image is there");
+    let (at, words) = bench.events("Pulled").remove(1);
+    assert!(at <= 31, "nothing is transferred: {at} {words}");
+    assert_eq!(image_id(&bench, &again), before);
+
+    bench.inject(&FleetFault::Publish(Box::new(RegistryImage::new(IMAGE, 20 * MB))));
+    assert!(bench.fleet.has_image("n01", IMAGE) && !bench.fleet.has_current_image("n01", IMAGE));
+    let has_it = pod("has-it", "n01", &[IMAGE]);
+    bench.see(&has_it);
+    bench.run(5);
+    assert_eq!(image_id(&bench, &has_it), before, "policy IfNotPresent keeps what is there");
+    let moved = always("moved", IMAGE);
+    bench.see(&moved);
+    bench.run(30);
+    assert_ne!(image_id(&bench, &moved), before);
+    assert_eq!(image_id(&bench, &has_it), before, "what runs goes on with its own");
+    assert!(bench.fleet.has_current_image("n01", IMAGE));
+}
+
 /// A pod that pulls an image with this command, and ends as this `restartPolicy` says.
 fn pulling_pod(name: &str, image: &str, command: &[&str], policy: &str) -> PodSeen {
     let spec = json!({"containers": [{"name": "c0", "image": image, "command": command}], "restartPolicy": policy});

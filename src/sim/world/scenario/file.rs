@@ -120,6 +120,8 @@ struct DaemonSetEntry {
     node_selector: BTreeMap<String, String>,
     #[serde(default)]
     tolerates: Tolerates,
+    #[serde(default)]
+    pulls_always: bool,
 }
 
 #[derive(Deserialize)]
@@ -252,6 +254,7 @@ fn daemon_set(entry: DaemonSetEntry, scenario: &Scenario) -> Result<DaemonSetPla
         grace_secs: entry.grace_seconds.unwrap_or(plain.grace_secs),
         node_selector: entry.node_selector,
         tolerates: entry.tolerates,
+        pulls_always: entry.pulls_always,
         ..plain
     })
 }
