@@ -9,7 +9,7 @@ use crate::engine::model::Str;
 use crate::engine::model::facts::WarmSetFact;
 use crate::engine::model::prewarm::{PREWARM, PREWARM_SET, Prewarm, PrewarmMethod};
 use crate::engine::model::quantity::Rounding;
-use crate::engine::model::record::Intent;
+use crate::engine::model::record::{By, Intent, Record};
 use crate::engine::model::settings::Limit;
 use crate::engine::model::site::SiteLabel;
 use crate::engine::model::template::{NeededImage, Template};
@@ -26,6 +26,8 @@ pub(super) struct WarmPodsThere {
     pods: BTreeMap<Str, WarmPodThere>,
     /// StatefulSets. One whose Lease was deleted by hand, and that has no pod, nobody can know of: `false`.
     sets: BTreeMap<Str, bool>,
+    /// While the rollout is being released: what was asked for when that was recorded, and by whom.
+    released: Option<Option<By>>,
 }
 
 #[derive(Debug)]
@@ -106,7 +108,20 @@ impl Observer {
             self.warm_pods.sets.values_mut().for_each(|known| *known = false);
         }
         let text = lease.meta.annotations.get(PREWARM).filter(|_| !gone);
-        self.prewarms.is(at, text.and_then(|text| Prewarm::parse(text).ok()));
+        let prewarm = text.and_then(|text| Prewarm::parse(text).ok());
+        self.prewarms.is(at, prewarm);
+    }
+
+    /// P9: with the release of a rollout ends what was being pre-warmed when that was recorded.
+    pub(super) fn release_ends_prewarming(&mut self, record: Option<&Record>, released: bool, at: Timestamp) {
+        let asked = self.prewarms.now().and_then(Option::as_ref);
+        let goes_on = asked.filter(|asked| asked.cancelled.is_none()).map(|asked| asked.by.clone());
+        let then = self.warm_pods.released.take();
+        if released && goes_on.is_some() && then.as_ref() == Some(&goes_on) {
+            self.report_violation("P9", at, "pre-warming goes on after the release of its rollout".to_owned());
+        }
+        let releasing = record.is_some_and(|record| record.intent.releasing.is_some());
+        self.warm_pods.released = releasing.then(|| then.unwrap_or(goes_on));
     }
 
     /// P6: a pod for pre-warming begins a pull beyond the limits, as far as whoever made it could know; or nobody asked for it.

@@ -65,6 +65,7 @@ impl Observer {
         }
         self.image_is(record.as_ref(), at);
         self.change_is(record.as_ref(), at);
+        self.release_ends_prewarming(record.as_ref(), released, at);
         if released {
             self.check_tidy(at);
         }
