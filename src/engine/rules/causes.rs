@@ -62,7 +62,9 @@ impl CauseKind {
             Self::ImageName | Self::ImageNeverPull => of(Some(0), against, Image::Unusable),
             Self::ImagePlatform => of(Some(0), against, Image::Refused),
             Self::ImageNotFound | Self::ImageDenied => of(Some(5), against, Image::Refused),
-            Self::ImagePull | Self::ImageRateLimited => of(Some(60), against, Image::Open),
+            // A registry that cannot be reached says nothing of the image. Nothing that serves is replaced meanwhile, so waiting costs
+            // nothing, and the rollout goes on by itself once the image comes.
+            Self::ImagePull | Self::ImageRateLimited => of(None, against, Image::Open),
             Self::AdmissionRefused | Self::QuotaExceeded | Self::CreationForbidden | Self::PodInvalid => {
                 of(Some(5), against, Image::Nothing)
             }

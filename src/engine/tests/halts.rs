@@ -60,6 +60,47 @@ fn going_on_says_which_failures_are_accepted_and_asks() {
     assert_eq!(console.engine.preview(&Command::Resume, fake.now).unwrap().danger, Danger::Bounded);
 }
 
+/// A registry that cannot be reached says nothing of the image: that holds what serves, and halts only at the progress deadline.
+#[test]
+fn an_image_that_the_network_keeps_away_holds_the_rollout_and_it_goes_on_by_itself() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    fake.slow = true;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 5);
+    assert_eq!(fake.deleted.len(), 2, "{:?}", fake.deleted);
+    let node = fake.deleted[0].clone();
+    let timeout = "failed to do request: Head \"https://r/v2/agent/manifests/v2\": dial tcp: i/o timeout";
+    let state = ContainerState::Waiting { reason: "ErrImagePull".into(), message: Some(timeout.into()) };
+    let present = fake.pods.values().find(|pod| pod.node.as_ref() == Some(&node)).unwrap().containers.clone();
+    fake.change_pod(&node, |pod| {
+        pod.containers[0].image_present = false;
+        pod.containers[0].state = state;
+    });
+    // The other one is ready: there is room for one more.
+    let other = fake.deleted[1].clone();
+    fake.set_ready(&other, true);
+    console.run_for(&mut fake, 300);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!((snapshot.phase, fake.deleted.len()), (Phase::Running, 2), "{:?}", snapshot.halt);
+    assert!(snapshot.nodes.iter().any(|view| view.name == node && view.cause.is_some()), "it says why");
+    fake.change_pod(&node, |pod| pod.containers = present);
+    fake.set_ready(&node, true);
+    console.run_for(&mut fake, 10);
+    assert_eq!(fake.deleted.len(), 4, "it goes on by itself");
+
+    let third = fake.deleted[2].clone();
+    let state = ContainerState::Waiting { reason: "ErrImagePull".into(), message: Some(timeout.into()) };
+    fake.change_pod(&third, |pod| {
+        pod.containers[0].image_present = false;
+        pod.containers[0].state = state;
+    });
+    console.run_for(&mut fake, 610);
+    let halt = console.snapshot(&fake).halt.unwrap();
+    assert!(halt.why.contains("progress deadline"), "{halt:?}");
+}
+
 /// How long a pod has been in trouble is seen only by watching it. A console that is opened later takes it from the record.
 #[test]
 fn a_node_that_halted_the_rollout_is_failed_for_whoever_looks_later() {
