@@ -93,8 +93,9 @@ impl Observer {
         let at_work = world.store().list_in(Kind::StatefulSet, &self.namespace).filter(|object| {
             let of_it = object.warm_set_fact().filter(|other| other.images == set.images && !other.deleting);
             of_it.is_some_and(|other| {
-                let template = template_of(object);
-                other.nodes.iter().any(|node| lacks_any(&template, node, world))
+                // A tag that was moved since is no work left: each of its pods asks once.
+                let images = template_of(object).images();
+                other.nodes.iter().any(|node| images.iter().any(|image| !world.fleet().has_image(node, image)))
             })
         });
         let (at_work, limit) = (at_work.count(), self.pull_limit(&asked, at).max(1));
@@ -300,7 +301,9 @@ fn template_of(set: &Object) -> Template {
 }
 
 fn lacks(pod: &Object, node: &Str, world: &World) -> bool {
-    pod.pod().is_some_and(|pod| lacks_any(&pod.template, node, world))
+    // What came for it stays its own, also where the tag was moved since.
+    let came = pod.pod_fact().is_some_and(|fact| super::state::has_images(&fact));
+    !came && pod.pod().is_some_and(|pod| lacks_any(&pod.template, node, world))
 }
 
 /// Whether a pod of this template would pull on a node.

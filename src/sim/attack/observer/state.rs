@@ -110,7 +110,7 @@ impl Observer {
         let never = known.as_ref().map_or(Some(at), |known| known.never_ready_since);
         let shows = |fact: &PodFact| (fact.node.clone(), fact.ready, fact.deletion_at.is_some(), fact.revision.clone());
         let changed = known.as_ref().is_none_or(|known| shows(&known.fact) != shows(&fact));
-        let has_images = !fact.containers.is_empty() && fact.containers.iter().all(|container| container.image_present);
+        let has_images = has_images(&fact);
         let images_since = has_images.then(|| known.as_ref().and_then(|known| known.images_since).unwrap_or(at));
         let changed_at = if changed { at } else { known.map_or(at, |known| known.changed_at) };
         if let Some(node) = fact.node.clone() {
@@ -222,6 +222,11 @@ impl Observer {
     pub(super) fn tolerates(&self) -> bool {
         self.daemon_set.as_ref().is_some_and(|fact| !fact.template.tolerations().is_empty())
     }
+}
+
+/// Whether the images of all its containers have come, as its kubelet says.
+pub(super) fn has_images(pod: &PodFact) -> bool {
+    !pod.containers.is_empty() && pod.containers.iter().all(|container| container.image_present)
 }
 
 /// Whether the registry has just answered that there is no such image, or that it is not for this node.
