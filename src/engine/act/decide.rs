@@ -78,6 +78,7 @@ impl Engine {
         }
         if intent.releasing.is_some() && self.release_is_done() {
             self.tell_released();
+            self.cancel_with_the_release(now);
             self.edit(None, Edit::End);
             // A rollout that is begun before this is written starts with empty progress.
             self.progress = Progress::default();

@@ -47,10 +47,8 @@ impl Engine {
             self.bring_required_images(now);
             return;
         };
-        let releasing = self.recorded_intent().is_some_and(|intent| intent.releasing.is_some());
-        if releasing && asked.cancelled.is_none() {
-            let by = By { by: OURSELVES.into(), at: now };
-            self.edit(None, Edit::Prewarm(PrewarmEdit::Cancel(by)));
+        if self.recorded_intent().is_some_and(|intent| intent.releasing.is_some()) {
+            self.cancel_with_the_release(now);
         }
         self.end_with_the_last_node(&asked, now);
         let saved = self.lock.prewarm().is_some_and(|saved| saved.cancelled.is_some());
@@ -61,6 +59,14 @@ impl Engine {
             if !self.is_recorded() {
                 self.lock.want = Want::No;
             }
+        }
+    }
+
+    /// With the rollout ends what is being pre-warmed.
+    pub(super) fn cancel_with_the_release(&mut self, now: Timestamp) {
+        if self.recorded_prewarm().is_some_and(|asked| asked.cancelled.is_none()) {
+            let by = By { by: OURSELVES.into(), at: now };
+            self.edit(None, Edit::Prewarm(PrewarmEdit::Cancel(by)));
         }
     }
 

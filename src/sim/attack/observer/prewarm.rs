@@ -270,7 +270,8 @@ impl Observer {
             return None;
         }
         let needed = self.daemon_set.as_ref()?.template.needed_images();
-        let missing = &needed.iter().find(|needed| lacks_image(needed, context.node, world))?.image;
+        // Nobody can know that a tag was moved since its image came.
+        let missing = &needed.iter().find(|needed| !world.fleet().has_image(context.node, &needed.image))?.image;
         Some(("P6", format!("replaced a pod on {}, which has to have {missing} first and has not", context.node)))
     }
 
