@@ -107,7 +107,7 @@ pub(crate) struct Row {
     changes_at: Option<Timestamp>,
 }
 
-/// All nodes, assessed. LeaseContents from one decision to the next: only nodes that something happened to, or whose time has come,
+/// All nodes, assessed. Kept from one decision to the next: only nodes that something happened to, or whose time has come,
 /// are assessed again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Assessment {

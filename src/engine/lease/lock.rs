@@ -181,7 +181,8 @@ impl Lock {
         Some(self.lost.remove(arrived))
     }
 
-    /// A write took effect. Writes that were sent before it and whose answer was lost either did not, or are contained in it.
+    /// A write took effect. Of the writes before it whose answer was lost, each has failed or is included in this one: none can take
+    /// effect any more.
     pub(crate) fn written(&mut self, write: &InFlight) {
         self.lost.retain(|lost| lost.id > write.id);
         self.retry_at = Timestamp::default();

@@ -1,5 +1,4 @@
-//! An idle controller: for a while it has not observed the DaemonSet's spec, or has not created a missing pod, and has not said
-//! why.
+//! An idle controller: it is overdue to observe the DaemonSet's spec or to create a missing pod, and has not said why.
 //!
 //! The driver records since when, so that consoles that only look, or have just been opened, know it too.
 

@@ -8,8 +8,7 @@ use serde::{Serialize, Serializer};
 use super::Str;
 use super::time::Timestamp;
 
-/// A write that is not answered after this long is shown as not sent. On any link over which one can drive it is answered
-/// earlier.
+/// A write that is not answered after this long is shown as not sent. A link that is good enough to drive over answers sooner.
 pub(crate) const LATE: Duration = Duration::from_secs(2);
 
 /// Something that was asked for here, or that the driver here decided, and that the cluster does not have yet.

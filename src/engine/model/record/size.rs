@@ -28,7 +28,7 @@ pub(crate) const INTENT_LIMIT: usize = 16 * 1024;
 pub(crate) const UNKNOWN_LIMIT: usize = 16 * 1024;
 /// The most that a reason may take, in bytes.
 pub(crate) const REASON_LIMIT: usize = 1024;
-/// LeaseContents free for what changes with every write: write ids, clocks and JSON syntax.
+/// Kept free for what changes with every write: write ids, clocks and JSON syntax.
 const SPARE: usize = 1024;
 
 /// How many bytes a value takes as JSON.

@@ -37,7 +37,7 @@ pub struct SettingKind {
     pub name: &'static str,
     /// The words that it can be, where it is one of a handful; else empty.
     pub choices: &'static [&'static str],
-    /// What the flag means without a value, where it can do without.
+    /// The value that the flag means when it is given alone; `None`: it needs one.
     pub alone: Option<&'static str>,
 }
 
