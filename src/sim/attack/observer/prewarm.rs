@@ -98,7 +98,10 @@ impl Observer {
                 other.nodes.iter().any(|node| images.iter().any(|image| !world.fleet().has_image(node, image)))
             })
         });
-        let (at_work, limit) = (at_work.count(), self.pull_limit(&asked, at).max(1));
+        // Without a limit of its own one StatefulSet is at work, whatever updates may pull.
+        let desired = self.desired.at(at).copied().max().unwrap_or(0);
+        let own = asked.iter().map(|asked| asked.limits.max_pulling.at().map_or(1, |it| it.of(desired, Rounding::Up)));
+        let (at_work, limit) = (at_work.count(), own.max().unwrap_or(1).max(1));
         (at_work > limit as usize)
             .then(|| ("P6", format!("{at_work} StatefulSets pull with a limit of {limit}: {}", set.name)))
     }
