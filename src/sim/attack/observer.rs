@@ -97,7 +97,7 @@ pub struct Observer {
     lease: String,
     slack: Duration,
     began_at: Timestamp,
-    cursors: [u64; 4],
+    cursors: [u64; KINDS.len()],
     pods: HashMap<Str, Pod>,
     /// Names of pods that went within the slack, and when, oldest first.
     gone_pods: VecDeque<(Timestamp, Str)>,
@@ -180,7 +180,7 @@ pub struct Observer {
     worst_down: usize,
 }
 
-const KINDS: [Kind; 4] = [Kind::Node, Kind::DaemonSet, Kind::Lease, Kind::Pod];
+const KINDS: [Kind; 5] = [Kind::Node, Kind::DaemonSet, Kind::Lease, Kind::StatefulSet, Kind::Pod];
 
 impl Observer {
     /// An observer of `namespace/name`, from now on. `slack`: see the module.
@@ -192,7 +192,7 @@ impl Observer {
             lease: lease_name(name),
             slack,
             began_at: now,
-            cursors: [world.store().revision(); 4],
+            cursors: [world.store().revision(); KINDS.len()],
             pods: HashMap::new(),
             gone_pods: VecDeque::new(),
             nodes: BTreeMap::new(),
@@ -317,7 +317,7 @@ impl Observer {
     /// consoles meanwhile.
     pub fn observe_changes(&mut self, world: &World, deletions: &mut Vec<Deletion>) {
         let revision = world.store().revision();
-        if self.cursors == [revision; 4] {
+        if self.cursors == [revision; KINDS.len()] {
             return;
         }
         let mut news = false;
