@@ -103,7 +103,10 @@ impl Observer {
             there.into_iter().chain(self.gone_pods.iter().filter(lately).map(|(_, name)| name)).collect();
         let lost_pod = before.pods.iter().find(|(node, pod)| {
             let other = shown.pods.get(*node);
-            let stayed = self.pods.values().any(|it| it.fact.name == **pod && it.there_since + self.slack < before.at);
+            // Of one that was away and is back, a watch that was down tells both, one after the other.
+            let always = |it: &Pod| it.there_since <= it.fact.created_at + self.slack;
+            let is_it = |it: &Pod| it.fact.name == **pod && it.there_since + self.slack < before.at;
+            let stayed = self.pods.values().any(|it| is_it(it) && always(it));
             self.nodes.contains_key(*node) && stayed && other.is_none_or(|other| !there.contains(other))
         });
         let risen = before.down.iter().find(|name| {
