@@ -2,6 +2,7 @@
 //! images before it is updated has them; and nothing of it is left behind.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::judge::{Broken, DeletionContext, listed};
 use super::{Observer, ROUNDED};
@@ -226,7 +227,12 @@ impl Observer {
         // A pod that is there needs its own images, whatever the template needs by now.
         let lacking = |node: &Str| {
             let pods = world.store().list_in(Kind::Pod, &self.namespace);
-            let mut here = pods.filter(|pod| self.is_ours(pod) && !pod.meta.is_deleting()).filter_map(|pod| pod.pod());
+            // Of one that was made a moment ago, of a template that the controller has not seen replaced, nobody can know.
+            let known = |pod: &&Arc<Object>| {
+                self.pods.get(&pod.meta.uid).is_some_and(|known| known.fact.created_at + self.slack < at)
+            };
+            let ours = pods.filter(|pod| self.is_ours(pod) && !pod.meta.is_deleting()).filter(known);
+            let mut here = ours.filter_map(|pod| pod.pod());
             let own = here.find(|pod| pod.node.as_ref() == Some(node)).map(|pod| &pod.template);
             lacks_any(own.unwrap_or(&next), node, world)
         };
