@@ -1,7 +1,10 @@
 //! An independent observer: its own connection, its own watch, no code in common with what is judged.
+//!
+//! Its watch may be behind the watches of what is judged. So every question to it lists the pods first, and is answered when the
+//! watch has told of all that the list holds: the answer is never older than the question.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 use std::time::{Duration, Instant};
 
 use reqwest::{Certificate, Client};
@@ -10,11 +13,18 @@ use tokio::runtime::Runtime;
 
 use super::{ControlPlane, Delete, Ledger, PodState, Step, Unserved, eventually};
 
+/// How long the witness may be behind the API server.
+const CATCHES_UP: Duration = Duration::from_secs(20);
+
 /// What the witness has seen so far.
 #[derive(Debug)]
 struct Log {
     listed: bool,
     ledger: Ledger,
+    /// The resource version of each pod that is there, by its UID.
+    versions: HashMap<String, u64>,
+    /// The resource version of the last change that it has seen; 0 = none yet.
+    last: u64,
     /// How many nodes had no serving pod, from each instant on.
     unserved: Vec<(Instant, Unserved)>,
     /// The most pods that waited for their image at one instant.
@@ -26,7 +36,16 @@ struct Log {
 #[derive(Debug)]
 pub(crate) struct Witness {
     log: Arc<Mutex<Log>>,
+    pods: Pods,
     runtime: Option<Runtime>,
+}
+
+/// How the pods are asked for.
+#[derive(Clone, Debug)]
+struct Pods {
+    http: Client,
+    url: String,
+    token: String,
 }
 
 impl Drop for Witness {
@@ -50,29 +69,55 @@ impl Witness {
         let http = Client::builder().tls_certs_only([authority]).no_proxy().build().expect("an HTTP client");
         let labels = labels.replace('=', "%3D").replace('/', "%2F");
         let url = format!("{}/api/v1/namespaces/{namespace}/pods?labelSelector={labels}", plane.url());
-        let token = plane.admin().token().to_owned();
+        let pods = Pods { http, url, token: plane.admin().token().to_owned() };
         let log = Arc::new(Mutex::new(Log {
             listed: false,
             ledger: Ledger::new(nodes.iter().cloned()),
+            versions: HashMap::new(),
+            last: 0,
             unserved: Vec::new(),
             most_pulling: 0,
             broken: None,
         }));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let told = Arc::clone(&log);
+        let (told, asked) = (Arc::clone(&log), pods.clone());
         runtime.spawn(async move {
             // It must not miss a change, so it does not try again: a broken watch fails the test.
-            if let Err(why) = observe(http, url, token, &told).await {
+            if let Err(why) = observe(&asked, &told).await {
                 told.lock().unwrap().broken = Some(why);
             }
         });
-        let witness = Self { log, runtime: Some(runtime) };
-        eventually("the witness sees", Duration::from_secs(20), || witness.look().listed.then_some(()));
+        let witness = Self { log, pods, runtime: Some(runtime) };
+        eventually("the witness sees", Duration::from_secs(20), || witness.so_far().listed.then_some(()));
         witness
     }
 
+    /// What it has seen, once that is all that there is to see at this moment.
     #[track_caller]
     fn look(&self) -> MutexGuard<'_, Log> {
+        let (answered, answer) = mpsc::sync_channel(1);
+        let pods = self.pods.clone();
+        self.runtime.as_ref().expect("a runtime until it is dropped").spawn(async move {
+            let _ = answered.send(pods.list().await);
+        });
+        let list = answer.recv().expect("an answer or an error").expect("a list of the pods");
+        let there: HashMap<String, u64> =
+            items(&list).map(|pod| (text(&pod["metadata"]["uid"]), version(pod))).collect();
+        let deadline = Instant::now() + CATCHES_UP;
+        loop {
+            let log = self.so_far();
+            if log.has_seen(&there, version(&list)) {
+                return log;
+            }
+            drop(log);
+            assert!(Instant::now() < deadline, "the witness's watch is more than {CATCHES_UP:?} behind");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// What it has seen, however far its watch is behind.
+    #[track_caller]
+    fn so_far(&self) -> MutexGuard<'_, Log> {
         let log = self.log.lock().unwrap();
         if let Some(why) = &log.broken {
             let why = why.clone();
@@ -173,11 +218,18 @@ impl Witness {
     #[track_caller]
     pub(crate) fn until(&self, what: &str, within: Duration, holds: impl Fn(&Self) -> bool) {
         let deadline = Instant::now() + within;
-        while !holds(self) {
+        loop {
+            let (asked, last) = (Instant::now(), self.so_far().last);
+            if holds(self) {
+                return;
+            }
             if Instant::now() > deadline {
                 panic!("not within {within:?}: {what}; there is\n{}", self.describe());
             }
-            std::thread::sleep(Duration::from_millis(20));
+            // Each question costs a list, so it asks again after a change; what it asks for may also be a matter of time.
+            while self.so_far().last == last && asked.elapsed() < Duration::from_millis(500) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
         }
     }
 
@@ -188,27 +240,57 @@ impl Witness {
 }
 
 impl Log {
+    fn is(&mut self, pod: &Value) {
+        let state = seen(pod);
+        self.versions.insert(state.uid.clone(), version(pod));
+        self.last = self.last.max(version(pod));
+        self.ledger.is(state);
+    }
+
+    /// A pod is gone, or the label selector does not select it any more.
+    fn gone(&mut self, pod: &Value) {
+        let uid = text(&pod["metadata"]["uid"]);
+        self.versions.remove(&uid);
+        self.last = self.last.max(version(pod));
+        self.ledger.gone(&uid);
+    }
+
+    /// Whether it knows all that a list of this resource version holds.
+    fn has_seen(&self, there: &HashMap<String, u64>, listed_at: u64) -> bool {
+        // A watch tells of changes in the order of their resource versions.
+        self.last >= listed_at || self.versions == *there
+    }
+
     fn count(&mut self) {
         self.unserved.push((Instant::now(), self.ledger.unserved()));
         self.most_pulling = self.most_pulling.max(self.ledger.waiting_for_images());
     }
 }
 
-async fn observe(http: Client, url: String, token: String, log: &Mutex<Log>) -> Result<(), String> {
+impl Pods {
+    async fn list(&self) -> Result<Value, String> {
+        let wrong = |error: reqwest::Error| error.to_string();
+        let request = self.http.get(&self.url).bearer_auth(&self.token).timeout(CATCHES_UP);
+        let list = request.send().await.map_err(wrong)?.text().await.map_err(wrong)?;
+        let list: Value = serde_json::from_str(&list).map_err(|error| format!("{error}: {list}"))?;
+        if list["items"].is_array() { Ok(list) } else { Err(format!("no list: {list}")) }
+    }
+}
+
+async fn observe(pods: &Pods, log: &Mutex<Log>) -> Result<(), String> {
     let wrong = |error: reqwest::Error| error.to_string();
-    let list = http.get(&url).bearer_auth(&token).send().await.map_err(wrong)?.text().await.map_err(wrong)?;
-    let list: Value = serde_json::from_str(&list).map_err(|error| format!("{error}: {list}"))?;
+    let list = pods.list().await?;
     {
         let mut log = log.lock().unwrap();
-        list["items"].as_array().ok_or("no list")?.iter().for_each(|pod| log.ledger.is(seen(pod)));
+        items(&list).for_each(|pod| log.is(pod));
         log.count();
         log.listed = true;
     }
     let mut version = text(&list["metadata"]["resourceVersion"]);
     let mut rest = Vec::new();
     loop {
-        let watch = format!("{url}&watch=1&allowWatchBookmarks=true&resourceVersion={version}");
-        let mut response = http.get(watch).bearer_auth(&token).send().await.map_err(wrong)?;
+        let watch = format!("{}&watch=1&allowWatchBookmarks=true&resourceVersion={version}", pods.url);
+        let mut response = pods.http.get(watch).bearer_auth(&pods.token).send().await.map_err(wrong)?;
         while let Some(chunk) = response.chunk().await.map_err(wrong)? {
             rest.extend_from_slice(&chunk);
             while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
@@ -217,8 +299,8 @@ async fn observe(http: Client, url: String, token: String, log: &Mutex<Log>) -> 
                 let object = &event["object"];
                 let mut log = log.lock().unwrap();
                 match event["type"].as_str().unwrap_or_default() {
-                    "ADDED" | "MODIFIED" => log.ledger.is(seen(object)),
-                    "DELETED" => log.ledger.gone(&seen(object).uid),
+                    "ADDED" | "MODIFIED" => log.is(object),
+                    "DELETED" => log.gone(object),
                     "BOOKMARK" => {}
                     _ => return Err(event.to_string()),
                 }
@@ -227,6 +309,15 @@ async fn observe(http: Client, url: String, token: String, log: &Mutex<Log>) -> 
             }
         }
     }
+}
+
+fn items(list: &Value) -> impl Iterator<Item = &Value> {
+    list["items"].as_array().into_iter().flatten()
+}
+
+/// The resource version of a pod or of a list; the API server's are numbers that only grow.
+fn version(object: &Value) -> u64 {
+    text(&object["metadata"]["resourceVersion"]).parse().expect("a resource version is a number")
 }
 
 fn seen(pod: &Value) -> PodState {
