@@ -26,7 +26,7 @@ Exit codes:
   1    it went wrong: configuration, network, permission, the cluster's refusal
   2    the command line makes no sense
   3    not complete yet: running, held, paused, or out of time
-  4    halted or failed
+  4    halted, paused by rolldeck itself, or failed
   5    the DaemonSet is not there
   6    refused, also by the cluster (a policy, a permission), or declined; nothing was changed
   7    somebody else drives
@@ -140,7 +140,9 @@ pub(crate) enum CliCommand {
 #[derive(Subcommand, Clone, Debug)]
 pub(crate) enum OnCluster {
     /// Show where a rollout stands; without a name, all DaemonSets
-    #[command(after_help = "Exit codes: 0 complete, 3 not complete yet, 4 halted or failed, 5 not found")]
+    #[command(
+        after_help = "Exit codes: 0 complete, 3 not complete yet, 4 halted, paused by rolldeck itself, or failed, 5 not found"
+    )]
     Status(StatusArgs),
     /// List a DaemonSet's revisions, newest first
     History(HistoryArgs),
@@ -175,7 +177,7 @@ Exit codes: 0 every node has the images, 3 out of time, cancelled or replaced by
 
 const DRIVE_EXIT_CODES: &str = "\
 Exit codes: 0 complete (or held, with `--until held`), 3 out of time or handed back early,
-4 halted, 5 not found, 6 refused, 7 somebody else drives, 130 or 143 interrupted";
+4 halted or paused by rolldeck itself, 5 not found, 6 refused, 7 somebody else drives, 130 or 143 interrupted";
 
 impl Cli {
     /// Whether it is a `tune` that names nothing to change.

@@ -3,7 +3,7 @@
 //! ```text
 //! open as Role::OneShot → edits (image, budgets, selector, partition) → close → open as Driver → Drive
 //!                → tell changes ─┬─ complete, or held with --until held      0
-//!                                ├─ halted                                   4
+//!                                ├─ halted, or paused by rolldeck itself     4
 //!                                ├─ lease taken over, or not free            7
 //!                                └─ handed back early                        3
 //! ```
@@ -207,6 +207,8 @@ impl Course {
             // `--on-failure rollback`: the roll back that this halt asks for is not recorded yet.
             Phase::Halted if snapshot.unsent.iter().any(|unsent| unsent.what == UnsentKind::RollBack) => None,
             Phase::Halted => Some(Ok(Exit::Halted)),
+            // As after a halt, nothing moves before an operator decides. One who paused it decides when it goes on.
+            Phase::Paused(paused) if paused.is_by_rolldeck() => Some(Ok(Exit::Halted)),
             Phase::Idle => Some(Ok(Exit::Done)),
             Phase::Complete if snapshot.settings.policies.finish == Finish::Keep => Some(Ok(Exit::Done)),
             // Somebody changed the strategy back: the driver stays, to report it or to set it again.

@@ -50,7 +50,7 @@ pub enum Exit {
     Done,
     /// Not complete yet.
     Incomplete,
-    /// Halted or failed.
+    /// Halted, paused by rolldeck itself, or failed.
     Halted,
     /// Somebody else drives.
     DrivenByOther,

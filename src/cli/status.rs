@@ -161,8 +161,9 @@ pub(crate) fn deleted(snapshot: &Snapshot) -> CliError {
 /// What a script is told of how things stand.
 pub(crate) fn standing(snapshot: &Snapshot) -> Exit {
     let counts = snapshot.counts;
-    match snapshot.phase {
+    match &snapshot.phase {
         Phase::Halted => Exit::Halted,
+        Phase::Paused(paused) if paused.is_by_rolldeck() => Exit::Halted,
         _ if counts.failed > 0 => Exit::Halted,
         Phase::Complete => Exit::Done,
         Phase::Idle if counts.available == counts.nodes => Exit::Done,

@@ -171,13 +171,14 @@ fn a_strategy_that_is_set_back_is_enforced_as_it_was_chosen() {
     practice.set_strategy_back();
     drive.until("changed back by argocd-controller of Argo CD, once after OnDelete was set again");
     drive.until("paused by rolldeck");
+    assert_eq!(drive.end().code(), Some(4), "an operator has to decide");
     let status = practice.run(&["status", DS]);
+    assert_eq!(status.status.code(), Some(4));
     assert!(text(&status).contains("next     rolldeck adopt"), "{}", text(&status));
     practice.ok(&["adopt", DS]);
     assert_eq!(practice.status(DS).0["strategy"], "OnDelete");
     practice.ok(&["resume", DS]);
-    practice.ok(&["step", DS, "--to", "100%"]);
-    assert_eq!(drive.end().code(), Some(0));
+    practice.ok(&["drive", DS, "--to", "100%"]);
     assert_eq!(practice.status(DS).0["counts"]["updated"], 20);
 }
 

@@ -65,9 +65,14 @@ impl Engine {
     /// With the rollout ends what is being pre-warmed.
     pub(super) fn cancel_with_the_release(&mut self, now: Timestamp) {
         if self.recorded_prewarm().is_some_and(|asked| asked.cancelled.is_none()) {
-            let by = By { by: OURSELVES.into(), at: now };
-            self.edit(None, Edit::Prewarm(PrewarmEdit::Cancel(by)));
+            self.cancel_by_ourselves(now);
         }
+    }
+
+    /// Cancels without an operator: nothing is left to bring.
+    pub(super) fn cancel_by_ourselves(&mut self, now: Timestamp) {
+        let by = By { by: OURSELVES.into(), at: now };
+        self.edit(None, Edit::Prewarm(PrewarmEdit::Cancel(by)));
     }
 
     /// Begins to pre-warm the nodes that may be updated, where the rollout requires that their images are there first.

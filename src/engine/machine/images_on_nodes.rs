@@ -19,7 +19,7 @@ use crate::engine::model::facts::{ListedImage, RevisionFact};
 use crate::engine::model::image::{normalized, repository_of};
 use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::template::NeededImage;
-use crate::engine::rules::pulls::has_image_of;
+use crate::engine::rules::pulls::{has_image_of, images_present};
 use crate::engine::rules::warm_pod::images_key;
 use crate::engine::view::{LastPullEvent, PodEntry};
 
@@ -90,14 +90,14 @@ impl Engine {
         // A pod of this revision stays where it is.
         let stays = |pod: &PodEntry| {
             let fact = &pod.fact;
-            fact.revision.as_ref() == Some(wanted.hash) && fact.deletion_at.is_none() && !fact.containers.is_empty()
+            fact.revision.as_ref() == Some(wanted.hash) && fact.deletion_at.is_none()
         };
         let mut own = self.view.pods_on(row.node).map(|(_, pod)| pod).filter(|pod| stays(pod));
         let brought = || {
             let again = wanted.needed.iter().any(|needed| needed.pulls_again);
             !again && self.view.is_warm(&entry.name, &wanted.key)
         };
-        if own.any(|pod| pod.fact.containers.iter().all(|container| container.image_present)) || brought() {
+        if own.any(|pod| images_present(&pod.fact)) || brought() {
             return Known::Present;
         }
         let each = (0..wanted.needed.len()).map(|nth| self.image_on_node(row, wanted, nth));

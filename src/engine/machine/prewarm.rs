@@ -23,6 +23,7 @@ use crate::engine::model::prewarm::{
 use crate::engine::model::record::{By, OURSELVES};
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
+use crate::engine::rules::pulls::images_present;
 use crate::engine::rules::warm_pod::images_key;
 use crate::engine::view::{PodIx, WarmPod, WarmState};
 use crate::engine::writes::warm::WarmWrites;
@@ -350,7 +351,8 @@ impl Engine {
         let (Some(pod), Ok(template)) = (self.view.pod(pod), template) else { return false };
         let revision = pod.fact.revision.as_ref().and_then(|hash| self.view.revision(hash));
         let have = revision.map(|revision| revision.template.images()).unwrap_or_default();
-        let all = !pod.fact.containers.is_empty() && pod.fact.containers.iter().all(|it| it.image_present);
-        all && pod.fact.deletion_at.is_none() && template.images().iter().all(|image| have.contains(image))
+        images_present(&pod.fact)
+            && pod.fact.deletion_at.is_none()
+            && template.images().iter().all(|image| have.contains(image))
     }
 }

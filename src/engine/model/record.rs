@@ -307,6 +307,14 @@ pub struct Paused {
     pub why: Option<Str>,
 }
 
+impl Paused {
+    /// Whether rolldeck itself paused it: the template or the strategy was changed by somebody else, or a change was refused. It is
+    /// an operator's to decide how it goes on, as after a halt.
+    pub fn is_by_rolldeck(&self) -> bool {
+        *self.by == *OURSELVES
+    }
+}
+
 /// Who asked, and when by their clock.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -470,7 +470,7 @@ impl fmt::Display for RolloutEventKind {
             Self::RollingBack { to } => write!(f, "rolling back to revision {to}, as the gates say"),
             Self::Complete { nodes } => write!(f, "complete: all {nodes} nodes are at the target"),
             Self::PrewarmComplete { nodes } => {
-                write!(f, "pre-warming is complete: {nodes} nodes have the images; its StatefulSets are deleted")
+                write!(f, "pre-warming is complete: {nodes} nodes have the images")
             }
             Self::Released => f.write_str("released: the original update strategy is restored"),
             Self::LeaseAcquired => f.write_str("drives the rollout now"),

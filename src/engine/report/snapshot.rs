@@ -158,7 +158,8 @@ pub enum Phase {
     Held,
     /// Nodes are being updated.
     Running,
-    /// An operator paused it.
+    /// An operator paused it, or rolldeck itself did: the template or the strategy was changed by somebody else, or a change was
+    /// refused.
     Paused(Paused),
     /// It halted by itself.
     Halted,

@@ -1,0 +1,191 @@
+//! `drive`: what it tells, and when it ends.
+
+use super::super::error::Exit;
+use super::script;
+use super::script::{Script, at, rollout};
+use crate::engine::model::Str;
+use crate::engine::model::command::{Command, Takeover};
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::node::NodeState;
+use crate::engine::model::record::{Halt, OURSELVES, Paused};
+use crate::engine::report::snapshot::{Alarm, Phase};
+use insta::assert_snapshot;
+
+#[tokio::test]
+async fn a_drive_tells_its_changes_and_ends_with_the_rollout() {
+    let mut idle = script::node_moves("ipc-020", NodeState::Updated);
+    idle.phase = Phase::Idle;
+    let script = Script::of(script::held_by_nobody())
+        .then(script::driving())
+        .then(script::node_moves("ipc-020", NodeState::Terminating))
+        .then(script::node_moves("ipc-020", NodeState::Updated))
+        .then(idle);
+    let told = script.run("drive ds/agent --image agent=registry.example/agent:v2.0.0 --to 4 --max-pulling 1").await;
+    assert_eq!(told.code, 0, "{}", told.error);
+    assert_snapshot!(told.text, @r#"
+    2026-11-18T11:16:40Z rev 14 → 15 edge/agent: v1.8.2 → v1.9.0
+    2026-11-18T11:16:40Z nobody drives
+    2026-11-18T11:16:40Z held, 38 of 120 updated
+    2026-11-18T11:16:40Z step 2 of 3: 60 may be updated, partition 60
+    2026-11-18T11:16:40Z down 2 of 2: 1 ours, 1 suspect + 3 not ours, pulling 2 of 2
+    2026-11-18T11:16:40Z settled: Set image
+    2026-11-18T11:16:40Z settled: Step
+    2026-11-18T11:16:40Z settled: Drive
+    2026-11-18T11:16:50Z you drive
+    2026-11-18T11:16:50Z running, 38 of 120 updated
+    2026-11-18T11:17:00Z ipc-020: terminating
+    2026-11-18T11:17:00Z ipc-020: updated, 38 of 120
+    2026-11-18T11:17:00Z idle, 38 of 120 updated
+    "#);
+    let asked = script.asked();
+    assert!(matches!(
+        asked.as_slice(),
+        [Command::Tuned { .. }, Command::Step(_), Command::Drive(Takeover::IfFree), ..]
+    ));
+    assert_eq!(asked.last(), Some(&Command::StopDriving));
+}
+
+#[tokio::test]
+async fn a_drive_does_not_leave_when_its_strategy_is_set_back() {
+    let drifted = |alarm: Alarm, phase: Phase| {
+        let mut snapshot = script::driving();
+        (snapshot.alarms, snapshot.phase) = (vec![alarm], phase);
+        snapshot
+    };
+    let by = || Some("argocd-controller of Argo CD (application edge-agents)".into());
+    let holding = || script::argo_cd().holding().map(Into::into);
+    let mut idle = script::driving();
+    idle.phase = Phase::Idle;
+    let script = Script::of(script::held_by_nobody())
+        .then(drifted(Alarm::StrategyDrifted { by: by(), enforced: 0, holding: holding() }, Phase::Native))
+        .then(drifted(Alarm::OnDeleteEnforced { by: by(), times: 1, holding: holding() }, Phase::Running))
+        .then(idle);
+    let told = script.run("drive ds/agent --on-drift enforce").await;
+    assert_eq!(told.code, 0, "{}", told.error);
+    let tail: Vec<&str> = told.text.lines().skip(6).collect();
+    assert_snapshot!(tail.join("\n"), @r#"
+    2026-11-18T11:16:40Z settled: Drive
+    2026-11-18T11:16:50Z you drive
+    2026-11-18T11:16:50Z the update strategy was changed back by argocd-controller of Argo CD (application edge-agents): its controller replaces pods by itself; to hold it: argocd app set edge-agents --sync-policy none (or ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true)
+    2026-11-18T11:16:50Z rolled by its controller, 38 of 120 updated
+    2026-11-18T11:16:50Z the update strategy was changed back by argocd-controller of Argo CD (application edge-agents) once lately: OnDelete is set again; to hold it: argocd app set edge-agents --sync-policy none (or ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true)
+    2026-11-18T11:16:50Z running, 38 of 120 updated
+    2026-11-18T11:16:50Z idle, 38 of 120 updated
+    "#);
+}
+
+#[tokio::test]
+async fn a_drive_that_was_killed_is_carried_on_by_the_same_command_line() {
+    let mut idle = script::driving();
+    idle.phase = Phase::Idle;
+    let script = Script::of(script::held_by_nobody()).then(idle);
+    let told = script.run("drive ds/agent --image agent=registry.example/agent:v1.9.0").await;
+    assert_eq!(told.code, 0, "{}", told.error);
+    assert_eq!(script.asked(), [Command::Drive(Takeover::IfFree), Command::StopDriving]);
+}
+
+#[tokio::test]
+async fn a_drive_to_where_everything_is_has_nothing_to_do() {
+    let mut idle = script::held_by_nobody();
+    (idle.phase, idle.started_at) = (Phase::Idle, None);
+    idle.counts.available = idle.counts.nodes;
+    let script = Script::of(idle);
+    let told = script.run("drive ds/agent --image agent=registry.example/agent:v1.9.0").await;
+    assert_eq!((told.code, script.asked().len()), (0, 0));
+}
+
+#[tokio::test]
+async fn a_drive_that_halts_exits_with_its_own_code() {
+    let mut halted = script::driving();
+    halted.phase = Phase::Halted;
+    halted.halt =
+        Some(Halt { number: 1, at: at(0), why: "image not found on 1 node".into(), nodes: vec!["ipc-017".into()] });
+    halted.alarms = vec![Alarm::Halted { why: "image not found on 1 node".into() }];
+    let script = Script::of(script::held_by_nobody()).then(halted.clone());
+    let told = script.run("drive ds/agent").await;
+    assert_eq!(told.code, Exit::Halted.code());
+    let halt_advice = "failed on ipc-017: `rolldeck undo -n edge ds/agent` rolls back, `rolldeck resume -n edge ds/agent` \
+                   goes on past it";
+    assert!(told.text.contains("image not found on 1 node") && told.text.contains(halt_advice), "{}", told.text);
+    let told = Script::of(halted).run("status ds/agent").await;
+    for next in ["next     rolldeck undo --context prod-eu -n edge ds/agent ", "next     rolldeck resume --context"] {
+        assert!(told.text.contains(next), "{}", told.text);
+    }
+}
+
+#[tokio::test]
+async fn a_drive_ends_where_rolldeck_itself_paused_and_stays_where_an_operator_did() {
+    let paused_by = |by: &str, why: &str| {
+        let mut paused = script::driving();
+        paused.phase = Phase::Paused(Paused { by: by.into(), at: at(0), why: Some(why.into()) });
+        paused
+    };
+    let refused = paused_by(OURSELVES, "rolling back to revision 14 was refused: admission webhook denied the request");
+    let mut idle = script::driving();
+    idle.phase = Phase::Idle;
+    let begun = || Script::of(script::held_by_nobody()).then(script::driving());
+    let script = begun().then(paused_by("ops@a", "link down")).then(refused);
+    let told = script.run("drive ds/agent").await;
+    assert_eq!(told.code, 4, "{}", told.error);
+    assert_eq!(script.asked().last(), Some(&Command::StopDriving));
+    let last: Vec<&str> = told.text.lines().skip(6).collect();
+    assert_snapshot!(last.join("\n"), @r#"
+    2026-11-18T11:16:50Z you drive
+    2026-11-18T11:16:50Z running, 38 of 120 updated
+    2026-11-18T11:16:50Z paused by ops@a 10m ago: link down, 38 of 120 updated
+    2026-11-18T11:16:50Z paused by rolldeck 10m ago: rolling back to revision 14 was refused: admission webhook denied the request, 38 of 120 updated
+    "#);
+    let told = begun().then(paused_by("ops@a", "link down")).then(idle).run("drive ds/agent").await;
+    assert_eq!(told.code, 0, "{}", told.error);
+}
+
+#[tokio::test]
+async fn a_drive_leaves_when_its_step_is_done() {
+    let mut held = script::driving();
+    held.phase = Phase::Held;
+    let script = Script::of(script::held_by_nobody()).then(script::driving()).then(held);
+    let told = script.run("drive ds/agent --until held").await;
+    assert_eq!((told.code, script.asked().last()), (0, Some(&Command::StopDriving)));
+}
+
+#[tokio::test]
+async fn a_drive_does_not_push_in_front_of_another() {
+    let mut theirs = rollout();
+    theirs.driver = DriverView::Other { holder: "ops@bastion-2/7".into(), seen_at: at(0) };
+    let script = Script::of(theirs.clone());
+    let told = script.run("drive ds/agent --to 50%").await;
+    assert_eq!((told.code, script.asked().len()), (7, 0));
+
+    let script = Script::of(script::held_by_nobody()).then(script::driving()).then(theirs);
+    let told = script.run("drive ds/agent").await;
+    assert_eq!(told.code, 7);
+    assert!(told.error.contains("ops@bastion-2/7 took over"), "{}", told.error);
+}
+
+#[tokio::test]
+async fn a_drive_waits_until_it_shows_whether_the_driver_is_alive() {
+    let holder = Str::from("ops@bastion-2/7");
+    let mut named = script::held_by_nobody();
+    named.driver = DriverView::Named { holder: holder.clone(), renewed_at: Some(at(581)) };
+    let [mut alive, mut lost] = [named.clone(), named.clone()];
+    alive.driver = DriverView::Other { holder: holder.clone(), seen_at: at(0) };
+    lost.driver = DriverView::Lost { holder, seen_at: at(0) };
+
+    let script = Script::of(named.clone()).then(alive);
+    let told = script.run("drive ds/agent").await;
+    assert_eq!((told.code, script.asked().len()), (7, 0), "{}", told.text);
+    assert!(told.text.contains("ops@bastion-2 drove 19s ago by its clock"), "{}", told.text);
+
+    let mut halted = script::driving();
+    halted.phase = Phase::Halted;
+    let script = Script::of(named).then(lost).then(halted);
+    let told = script.run("drive ds/agent").await;
+    assert_eq!((told.code, script.asked().first()), (4, Some(&Command::Drive(Takeover::IfFree))), "{}", told.text);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drive_that_runs_out_of_time_stands_down() {
+    let script = Script::of(script::held_by_nobody()).then(script::driving());
+    let told = script.run("drive ds/agent --timeout 5m").await;
+    assert_eq!((told.code, script.asked().last()), (3, Some(&Command::StopDriving)));
+}

@@ -1,0 +1,84 @@
+//! Help, completions, and command lines that make no sense.
+
+use super::super::parse;
+use super::script;
+use super::script::{Script, rollout};
+use insta::assert_snapshot;
+
+#[test]
+fn help_says_what_can_be_done() {
+    assert_snapshot!("help", script::help(&[]));
+    for command in [
+        "status",
+        "history",
+        "adopt",
+        "set-image",
+        "step",
+        "select",
+        "tune",
+        "pause",
+        "resume",
+        "undo",
+        "release",
+        "drive",
+        "prewarm",
+        "log",
+        "demo",
+        "simulate",
+        "completions",
+    ] {
+        assert_snapshot!(format!("help-{command}"), script::help(&[command]));
+    }
+}
+
+#[test]
+fn as_a_plugin_it_is_called_kubectl_rolldeck() {
+    let said = parse(["/usr/local/bin/kubectl-rolldeck", "step"].map(Into::into)).unwrap_err().to_string();
+    assert!(said.contains("Usage: kubectl rolldeck step"), "{said}");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_is_asked() {
+    for (line, why) in [
+        ("set-image ds/agent registry/agent:v2", "names no container"),
+        ("set-image ds/agent agent=Bad:Image:", "is not an image reference"),
+        ("select ds/agent zone=a,,b", "empty condition"),
+        ("select ds/agent", "required"),
+        ("step ds/agent --to 10 --partition 5", "cannot be used with"),
+        ("step ds/agent --to many", "neither a count"),
+        ("status deploy/agent", "rolls out DaemonSets, not `deploy`"),
+        ("ds/agent status", "the DaemonSet comes after the command"),
+        ("drive ds/agent --timeout soon", "not a time to wait"),
+        ("tune ds/agent", "--max-unavailable"),
+        ("tune ds/agent --max-unavailable 150%", "neither a count (`3`) nor a percentage"),
+        ("tune ds/agent --max-unavailable all", "or `default`"),
+        ("tune ds/agent --soak 10", "write `30s`"),
+        ("tune ds/agent --on-drift fight", "possible values: report, enforce"),
+        ("tune ds/agent --strict=perhaps", "possible values: true, false"),
+        ("drive ds/agent --keep --finish release", "cannot be used with"),
+        ("prewarm ds/agent --image registry/agent:v2", "names no container"),
+        ("prewarm ds/agent --image agent=agent:v2 --revision 3", "cannot be used with"),
+        ("prewarm ds/agent --cancel --node ipc-001", "cannot be used with"),
+        ("prewarm ds/agent --retry --image agent=agent:v2", "cannot be used with"),
+        ("prewarm ds/agent --pause --resume", "cannot be used with"),
+        ("prewarm ds/agent --next-step -l zone=a", "cannot be used with"),
+        ("prewarm ds/agent --max-pulling few", "or `default`"),
+        ("prewarm ds/agent --max-pulling 0%", "bring nothing"),
+        ("demo --speed 0", "not a factor"),
+    ] {
+        let line = std::iter::once("rolldeck").chain(line.split(' ')).map(Into::into);
+        let error = parse(line).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains(why), "{error}");
+    }
+}
+
+#[test]
+fn completions_are_printed_for_every_shell() {
+    for shell in ["bash", "zsh", "fish"] {
+        let told = tokio::runtime::Runtime::new()
+            .unwrap()
+            .block_on(Script::of(rollout()).run(&format!("completions {shell}")));
+        assert!(told.text.contains("set-image"), "{shell}");
+    }
+}

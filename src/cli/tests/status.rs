@@ -1,0 +1,350 @@
+//! `status` and `history`: one rollout, the fleet, and what changes.
+
+use super::script;
+use super::script::{Script, at, cause, node, rollout};
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::estimate::{RolloutEstimate, Standstill};
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::node::NodeState;
+use crate::engine::model::pace::{Flap, PaceReason, PacedSite, Throughput};
+use crate::engine::model::presence::Presence;
+use crate::engine::model::record::{OURSELVES, Paused};
+use crate::engine::model::wait::{DistanceView, Wait};
+use crate::engine::report::snapshot::{Counts, Phase, Snapshot};
+use insta::assert_snapshot;
+use std::time::Duration;
+
+#[tokio::test]
+async fn status_answers_the_four_questions() {
+    let script = Script::of(rollout());
+    assert_snapshot!(script.run("status ds/agent --nodes").await.text, @r#"
+    edge/agent on prod-eu: running, 38 of 120 updated
+      change   v1.8.2 → v1.9.0, rev 14 → 15
+      driver   ops@bastion-2/4711 drives
+      budget   down 2 of 2: 1 ours, 1 suspect + 3 not ours, pulling 2 of 2
+      plan     step 2 of 3: 60 may be updated, partition 60
+      gates    halts at 1 failed: not available in 10m, more than 2 restarts or its node down for 5m; strategy drift is reported
+      strategy OnDelete (ours), was RollingUpdate 10%
+      view     live
+      failed   1 image not found: ipc-017
+      down     1 suspect: ipc-031
+
+    NODE     STATE      REV  IMAGE    POD            RESTARTS  AGE  WHY
+    ipc-017  failed     15   present  agent-ipc-017  0         5m   image not found
+    ipc-031  node down  15   present  agent-ipc-031  0         5m   NotReady since 1m, after its update
+    ipc-018  pulling    15   present  agent-ipc-018  0         5m
+    ipc-020  outdated   14   unknown  agent-ipc-020  0         5m   budget: 2 of 2 down
+    ipc-001  updated    15   present  agent-ipc-001  0         5m
+    "#);
+}
+
+/// Where limits follow what links bear it is said how many nodes each site may have pulling, and why.
+#[tokio::test]
+async fn status_says_how_many_may_pull_in_each_site_and_why() {
+    let throughput = Throughput::Bytes(11_000_000 * 3_600);
+    let paced = |site: &str, limit, why| PacedSite { site: site.into(), limit, why };
+    let pace = [
+        paced("", 1, PaceReason::Flapped { node: "ipc-017".into(), what: Flap::LostReadiness }),
+        paced("hall-a", 4, PaceReason::Raised { finished: 3, throughput }),
+    ];
+    let script = Script::of(Snapshot { pace: pace.into(), ..script::pulling() });
+    let text = script.run("status ds/agent --images").await.text;
+    let table: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("SITE")).take(3).collect();
+    assert_eq!(
+        table,
+        [
+            "SITE     LIMIT  PACE",
+            "no site  1      halved: ipc-017 lost readiness",
+            "hall-a   4      raised: 3 finished, 11 MB/s",
+        ]
+    );
+    let json: serde_json::Value = serde_json::from_str(&script.json("status ds/agent --images -o json").await).unwrap();
+    assert_eq!(
+        json["pace"][1],
+        serde_json::json!({"site": "hall-a", "limit": 4, "why": "raised: 3 finished, 11 MB/s"})
+    );
+}
+
+#[tokio::test]
+async fn status_says_which_images_are_where() {
+    let script = Script::of(script::pulling());
+    assert_snapshot!(script.run("status ds/agent --images").await.text, @r#"
+    edge/agent on prod-eu: running, 38 of 120 updated
+      change   v1.8.2 → v1.9.0, rev 14 → 15
+      driver   ops@bastion-2/4711 drives
+      budget   down 2 of 2: 1 ours, 1 suspect + 3 not ours, pulling 2 of 2
+      images   present on 38 of 120, 2 pulling, 1 failed, 79 unknown
+               registry.example/agent:v1.9.0, 412 MB, took ~60s on 9 nodes: hall-a ~60s
+               slow: ipc-037: 6× the median of its site (370s for v1.9.0)
+      plan     step 2 of 3: 60 may be updated, partition 60
+      gates    halts at 1 failed: not available in 10m, more than 2 restarts or its node down for 5m; strategy drift is reported
+      strategy OnDelete (ours), was RollingUpdate 10%
+      view     live
+      failed   1 cause not known: ipc-017
+
+    NODE     IMAGE    IMAGES                                        FOR  EXPECTED            WHY
+    ipc-017  failed   agent=v1.9.0 failed                           -    -                   failed: disk full: write /var/lib/containerd/7: no space left on device
+    ipc-018  pulling  agent=v1.9.0 pulling                          40s  ~60s, from 7 peers  pulling, ~40s of 60s, from 7 peers
+    ipc-019  pulling  setup=v3 pulling (init), agent=v1.9.0 queued  12s  -                   pulling for 12s
+    ipc-020  unknown  agent=v1.9.0 unknown                          -    -
+    ipc-001  present  agent=v1.9.0 present                          -    -                   present, pulled in 58s (51s without waiting), 412 MB
+    "#);
+    let json: serde_json::Value = serde_json::from_str(&script.json("status ds/agent --images -o json").await).unwrap();
+    assert_snapshot!(serde_json::to_string_pretty(&json["pulls"]).unwrap(), @r#"
+    {
+      "images": [
+        {
+          "bytes": 412345678,
+          "image": "registry.example/agent:v1.9.0",
+          "sites": [
+            {
+              "site": "hall-a",
+              "usual": {
+                "medianMillis": 60000,
+                "peers": 7,
+                "quartilesMillis": [
+                  48000,
+                  75000
+                ],
+                "scope": "site"
+              }
+            }
+          ],
+          "usual": {
+            "medianMillis": 60000,
+            "peers": 9,
+            "quartilesMillis": [
+              48000,
+              75000
+            ],
+            "scope": "fleet"
+          }
+        }
+      ],
+      "nodes": {
+        "absent": 0,
+        "failed": 1,
+        "present": 38,
+        "pulling": 2,
+        "unknown": 79
+      },
+      "slow": [
+        {
+          "image": "registry.example/agent:v1.9.0",
+          "node": "ipc-037",
+          "scope": "site",
+          "times": 6,
+          "tookMillis": 370000
+        }
+      ]
+    }
+    "#);
+    let of = |name: &str| {
+        let nodes = json["nodes"].as_array().unwrap();
+        let node = nodes.iter().find(|node| node["name"] == name).unwrap();
+        format!("{} {}", node["images"], node["usualPull"])
+    };
+    assert_snapshot!(of("ipc-017"), @r#"[{"container":"agent","failure":"disk","image":"registry.example/agent:v1.9.0","init":false,"message":"write /var/lib/containerd/7: no space left on device","state":"failed"}] null"#);
+    assert_snapshot!(of("ipc-018"), @r#"[{"container":"agent","image":"registry.example/agent:v1.9.0","init":false,"since":"2026-11-18T11:16:00.000Z","state":"pulling"}] {"medianMillis":60000,"peers":7,"quartilesMillis":[48000,75000],"scope":"site"}"#);
+    assert_snapshot!(of("ipc-019"), @r#"[{"container":"setup","image":"registry.example/setup:v3","init":true,"since":"2026-11-18T11:16:28.000Z","state":"pulling"},{"container":"agent","image":"registry.example/agent:v1.9.0","init":false,"state":"queued"}] null"#);
+    assert_snapshot!(of("ipc-001"), @r#"[{"bytes":412345678,"container":"agent","image":"registry.example/agent:v1.9.0","init":false,"knownBy":"imageId","state":"present","tookMillis":58000,"transferMillis":51000}] null"#);
+}
+
+#[tokio::test]
+async fn status_tells_a_script_how_things_stand() {
+    let standing = async |edit: fn(&mut Snapshot)| {
+        let mut snapshot = rollout();
+        snapshot.counts.failed = 0;
+        edit(&mut snapshot);
+        Script::of(snapshot).run("status ds/agent").await.code
+    };
+    assert_eq!(standing(|_| {}).await, 3);
+    assert_eq!(standing(|snapshot| snapshot.phase = Phase::Held).await, 3);
+    assert_eq!(standing(|snapshot| snapshot.phase = Phase::Complete).await, 0);
+    let idle = |snapshot: &mut Snapshot| {
+        snapshot.phase = Phase::Idle;
+        snapshot.counts.available = snapshot.counts.nodes;
+    };
+    assert_eq!(standing(idle).await, 0);
+    assert_eq!(standing(|snapshot| snapshot.phase = Phase::Idle).await, 3, "nodes are down");
+    assert_eq!(standing(|snapshot| snapshot.phase = Phase::Halted).await, 4);
+    fn paused_by(snapshot: &mut Snapshot, by: &str) {
+        snapshot.phase = Phase::Paused(Paused { by: by.into(), at: at(0), why: None });
+    }
+    assert_eq!(standing(|snapshot| paused_by(snapshot, "ops@a")).await, 3);
+    assert_eq!(standing(|snapshot| paused_by(snapshot, OURSELVES)).await, 4, "an operator has to decide");
+    assert_eq!(standing(|snapshot| snapshot.counts.failed = 1).await, 4);
+    assert_eq!(standing(|snapshot| snapshot.daemonset = Presence::Absent).await, 5);
+    assert_eq!(standing(|snapshot| snapshot.phase = Phase::Native).await, 3);
+}
+
+#[tokio::test]
+async fn json_has_the_words_of_the_console() {
+    let script = Script::of(rollout());
+    assert_snapshot!(script.json("status ds/agent --nodes -o json").await);
+    assert_snapshot!(script.json("history ds/agent -o json").await);
+}
+
+#[tokio::test]
+async fn how_far_away_the_api_server_is_and_what_is_waited_for() {
+    let until = at(600) + Duration::from_millis(5_500);
+    let wait = Wait::Rate { per_sec: 20, waiting: 110, until };
+    let distance =
+        DistanceView { round_trip: Some(Duration::from_millis(620)), pause_within: Some(Duration::from_millis(2_300)) };
+    let script = Script::of(Snapshot { distance, waits: Some(wait), ..rollout() });
+    let text = script.run("status ds/agent").await.text;
+    let told: Vec<&str> = text.lines().filter(|line| line.contains("waits") || line.contains("API")).collect();
+    assert_snapshot!(told.join("\n"), @r#"
+      waits    rate: 20 deletions/s, 110 wait, 6s left
+      API      answers in 620 ms; a pause from elsewhere bites within 2.3 s
+    "#);
+    let status = script.json("status ds/agent -o json").await;
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    assert_eq!((&status["apiRoundTripMillis"], &status["pauseBitesWithinMillis"]), (&620.into(), &2_300.into()));
+    assert_eq!(
+        (&status["waits"]["for"], &status["waits"]["waiting"], &status["waits"]["text"]),
+        (&"rate".into(), &110.into(), &"rate: 20 deletions/s".into())
+    );
+}
+
+#[tokio::test]
+async fn status_estimates_when_it_will_be_done_or_says_why_not() {
+    let told = |estimate| {
+        let script = Script::of(Snapshot { estimate, ..rollout() });
+        async move {
+            let text = script.run("status ds/agent").await.text;
+            let json: serde_json::Value =
+                serde_json::from_str(&script.run("status ds/agent -o json").await.text).unwrap();
+            let line = text.lines().find(|line| line.trim_start().starts_with("estimate"));
+            (line.map(str::to_owned), json["estimate"].to_string())
+        }
+    };
+    let (step, rollout) = (Some(script::minutes(12, 18)), script::minutes(70, 110));
+    let (line, json) = told(RolloutEstimate::Known { step, rollout, nodes: 37 }).await;
+    assert_eq!(
+        line.unwrap().trim_start(),
+        "estimate ~12–18m this step, ~1h10–1h50 all, from 37 nodes; holds between steps are not counted"
+    );
+    assert_snapshot!(json, @r#"{"is":"known","nodes":37,"rollout":{"leastSeconds":4200,"mostSeconds":6600},"step":{"leastSeconds":720,"mostSeconds":1080},"text":"~12–18m this step, ~1h10–1h50 all"}"#);
+    let (line, json) = told(RolloutEstimate::Stands { because: Standstill::Paused }).await;
+    assert_eq!(line.unwrap().trim_start(), "estimate none while it is paused");
+    assert_snapshot!(json, @r#"{"because":"paused","is":"stands","text":"no estimate while it is paused"}"#);
+    assert_eq!(told(RolloutEstimate::None).await, (None, "null".to_owned()));
+}
+
+#[tokio::test]
+async fn history_lists_revisions() {
+    assert_snapshot!(Script::of(rollout()).run("history ds/agent").await.text, @r#"
+    REVISION      PODS  AGE  IMAGES                               ON NODES                               CHANGE-CAUSE
+    15 (current)  38    10m  agent=registry.example/agent:v1.9.0  38 of 120, 1 would pull, 81 not known  ticket 4711
+    14            82    3d   agent=registry.example/agent:v1.8.2  82 of 120, 1 would pull, 37 not known
+    "#);
+}
+
+#[tokio::test]
+async fn an_absent_daemonset_is_said_to_be_absent() {
+    let mut snapshot = rollout();
+    snapshot.daemonset = Presence::Absent;
+    let told = Script::of(snapshot).run("pause ds/agent").await;
+    assert_eq!(told.code, 5);
+    assert_snapshot!(told.error, @r#"
+    Error: there is no DaemonSet `agent` in namespace `edge`
+    Hint: `rolldeck status -n edge` lists those that are; `-n` names another namespace
+    "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_answer_is_given_up_soon() {
+    let mut snapshot = script::loading();
+    script::watches_down(&mut snapshot, "connection refused");
+    let told = Script::of(snapshot).run("status ds/agent").await;
+    assert_eq!(told.code, 1);
+    assert_snapshot!(told.error, @r#"
+    Error: cannot read from the cluster of context `prod-eu`: daemonset: connection refused
+    Hint: is the API server up, and is this the right context? `--context` picks another
+    "#);
+
+    let mut snapshot = script::loading();
+    script::watches_down(&mut snapshot, "401 Unauthorized");
+    assert!(Script::of(snapshot).run("status ds/agent").await.error.contains("log in again"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_server_is_given_the_time_it_was_given() {
+    let told = Script::of(script::loading()).run("status ds/agent --timeout 2m").await;
+    assert_eq!(told.code, 3);
+    assert_snapshot!(told.error, @r#"
+    Error: the view is not complete after 120 s: daemonset loading; revisions loading; pods loading; nodes loading; events loading; lease loading; prewarm loading
+    Hint: `--timeout` waits longer
+    "#);
+}
+
+#[tokio::test]
+async fn a_crowd_that_moves_at_once_makes_one_sentence() {
+    let many = |state: NodeState| {
+        let mut snapshot = script::driving();
+        snapshot.nodes = (0..30).map(|nth| node(&format!("ipc-{nth:03}"), state)).collect();
+        snapshot
+    };
+    let mut end = many(NodeState::Updated);
+    end.phase = Phase::Idle;
+    end.counts.available = end.counts.nodes;
+    let told = Script::of(many(NodeState::Outdated)).then(end).run("status ds/agent --watch").await;
+    assert!(told.text.contains("30 nodes: outdated → updated"), "{}", told.text);
+    assert!(!told.text.contains("ipc-001"), "{}", told.text);
+}
+
+#[tokio::test]
+async fn changes_are_lines_of_json() {
+    let mut failed = script::driving();
+    failed.phase = Phase::Halted;
+    failed.nodes = [cause(node("ipc-017", NodeState::Failed))].into();
+    let told = Script::of(script::driving()).then(failed).run("status ds/agent --watch -o json").await;
+    assert_eq!(told.code, 4);
+    let lines: Vec<serde_json::Value> = told.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let node = lines.iter().find(|line| line["topic"] == "node").unwrap();
+    assert_eq!(node["node"]["name"], "ipc-017");
+    assert_eq!(node["node"]["state"], "failed");
+    assert_eq!(node["text"], "ipc-017: failed: image not found (manifest unknown)");
+}
+
+#[tokio::test]
+async fn a_pause_says_by_whom_and_why() {
+    let mut paused = rollout();
+    paused.phase = Phase::Paused(Paused { by: "ops@a".into(), at: at(0), why: Some("link down".into()) });
+    let told = Script::of(paused).run("status ds/agent").await;
+    assert!(
+        told.text.starts_with("edge/agent on prod-eu: paused by ops@a 10m ago: link down, 38 of 120"),
+        "{}",
+        told.text
+    );
+}
+
+#[tokio::test]
+async fn a_view_of_what_its_controller_does() {
+    let mut native = rollout();
+    native.phase = Phase::Native;
+    native.strategy = StrategyKind::RollingUpdate;
+    native.driver = DriverView::Nobody;
+    native.counts = Counts { nodes: 3, updated: 3, ..Counts::default() };
+    let told = Script::of(native).run("status ds/agent").await;
+    assert_eq!(told.code, 0);
+    assert!(told.text.contains("driver   its controller drives\n"), "{}", told.text);
+}
+
+#[tokio::test]
+async fn ascii_is_ascii() {
+    let told = Script::of(rollout()).run("status ds/agent --nodes --ascii").await;
+    assert!(told.text.is_ascii() && told.text.contains("v1.8.2 -> v1.9.0"), "{}", told.text);
+}
+
+#[tokio::test]
+async fn the_fleet_is_a_table() {
+    let script = Script::of(rollout());
+    assert_snapshot!(script.run("status").await.text, @r#"
+    NAMESPACE  DAEMONSET    DESIRED  UPDATED  AVAILABLE  STRATEGY         STATE                        DRIVEN BY
+    edge       agent        120      38       115        OnDelete (ours)  rolling out                  ops@bastion-2
+    edge       log-shipper  120      38       115        OnDelete (ours)  pre-warm paused, up to date  controller
+    "#);
+    assert_snapshot!(script.json("status -o json").await);
+}

@@ -1,0 +1,140 @@
+//! One-shot commands: what is shown, asked and done.
+
+use super::script;
+use super::script::{Script, at, rollout};
+use crate::engine::model::command::{Command, Refusal, Step};
+use crate::engine::model::danger::Danger;
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::labels::Selector;
+use crate::engine::model::record::Halt;
+use crate::engine::model::step_ahead::{NoStep, SelectionDone};
+use crate::engine::report::snapshot::Phase;
+use insta::assert_snapshot;
+
+#[tokio::test]
+async fn what_else_manages_it_is_said_before_anything_is_adopted() {
+    let script = Script::of(script::under_argo_cd()).previews(Danger::Bounded);
+    assert_snapshot!(script.run("status ds/agent").await.text, @r#"
+    edge/agent on prod-eu: idle, 120 of 120 available
+      change   v1.9.0, rev 15
+      driver   its controller drives
+      budget   down 0 of 12, pulling 0 of 12
+      managed  by Argo CD (application edge-agents), which sets template and update strategy back at its next sync, within seconds where it heals itself
+               to hold it: argocd app set edge-agents --sync-policy none (or ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true)
+      view     live
+    "#);
+    assert_snapshot!(script.run("adopt ds/agent --dry-run").await.text, @r#"
+    Adopt
+      12 nodes may be updated, at most 2 down at a time.
+      nodes: ipc-001 ipc-002 ipc-003 ipc-004 ipc-005 ipc-006 ipc-007 ipc-008 … and 4 more
+      WARNING: Argo CD (application edge-agents) sets template and update strategy back at its next sync, within seconds where it heals itself. To hold it: argocd app set edge-agents --sync-policy none (or ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true).
+      API: PATCH leases/rolldeck-agent (intent)
+    Nothing was changed (--dry-run).
+    "#);
+    let status: serde_json::Value = serde_json::from_str(&script.run("status ds/agent -o json").await.text).unwrap();
+    assert_snapshot!(serde_json::to_string_pretty(&status["managedBy"]).unwrap(), @r#"
+    [
+      {
+        "application": "edge-agents",
+        "evidence": [
+          "annotation argocd.argoproj.io/tracking-id",
+          "field manager argocd-controller"
+        ],
+        "expects": "sets template and update strategy back at its next sync, within seconds where it heals itself",
+        "holding": "argocd app set edge-agents --sync-policy none (or ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true)",
+        "returns": "byItself",
+        "tool": "Argo CD"
+      }
+    ]
+    "#);
+    let one_shot: serde_json::Value =
+        serde_json::from_str(&script.run("adopt ds/agent --dry-run -o json").await.text).unwrap();
+    assert_eq!(one_shot["preview"]["warnings"][0], script::argo_cd().warning());
+}
+
+#[tokio::test]
+async fn a_write_is_shown_made_and_followed_by_advice() {
+    let mut held = rollout();
+    held.phase = Phase::Held;
+    held.driver = DriverView::Nobody;
+    let script = Script::of(held).previews(Danger::Bounded);
+    let told = script.run("step ds/agent --to 10%").await;
+    assert_eq!(told.code, 0);
+    assert_eq!(script.asked(), [Command::Step(Step::Updated("10%".parse().unwrap()))]);
+    assert_snapshot!(told.text, @r#"
+    Step
+      12 nodes may be updated, at most 2 down at a time.
+      nodes: ipc-001 ipc-002 ipc-003 ipc-004 ipc-005 ipc-006 ipc-007 ipc-008 … and 4 more
+      API: PATCH leases/rolldeck-agent (intent)
+    settled: Step
+    nobody drives; held: 38 of 60 nodes that may be updated are, 1 failed; `rolldeck step -n edge ds/agent` lets 60 nodes go, 120 in total.
+    Nobody drives: `rolldeck drive -n edge ds/agent` replaces pods, so does the console.
+    "#);
+}
+
+#[tokio::test]
+async fn a_dry_run_asks_for_nothing() {
+    let script = Script::of(rollout()).previews(Danger::Serious);
+    let told = script.run("undo ds/agent --dry-run").await;
+    assert_eq!((told.code, script.asked().len()), (0, 0));
+    assert!(told.text.ends_with("Nothing was changed (--dry-run).\n"), "{}", told.text);
+}
+
+#[tokio::test]
+async fn what_can_break_more_than_the_budget_is_not_done_unasked() {
+    let script = Script::of(rollout()).previews(Danger::Beyond);
+    let told = script.run("release ds/agent --early").await;
+    assert_eq!((told.code, script.asked().len()), (6, 0));
+    assert_snapshot!(told.error, @r#"
+    Error: this can take down more nodes than the budget, and there is nobody to ask; nothing was changed
+    Hint: `--yes` says that it is meant
+    "#);
+    assert_eq!(script.run("release ds/agent --early --yes").await.code, 0);
+    assert_eq!(script.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn what_is_offered_next_moves_something() {
+    let selector: Selector = "canary=true".parse().unwrap();
+    let mut done = rollout();
+    done.phase = Phase::Held;
+    done.plan.selector = Some(selector.clone());
+    let none = SelectionDone { selector, selected: 3, updated: 3, moving: 0, lifting_frees: 57 };
+    done.plan.next = Some(Err(NoStep::SelectionDone(none)));
+    done.counts.failed = 0;
+    let told = Script::of(done.clone()).run("status ds/agent").await.text;
+    assert!(told.contains("  waits    canary done, 3 of 3 (canary=true)\n"), "{told}");
+    let next: Vec<&str> = told.lines().filter(|line| line.trim_start().starts_with("next ")).collect();
+    let lift = "  next     rolldeck select --clear --context prod-eu -n edge ds/agent   (lifts the selector, which frees 57 nodes)";
+    assert_eq!(next, [lift], "{told}");
+    let told = Script::of(done).previews(Danger::None).run("step ds/agent --to 3").await.text;
+    assert!(told.ends_with("canary done, 3 of 3 (canary=true); `rolldeck select --clear -n edge ds/agent` lifts the selector, which frees 57 nodes.\nops@bastion-2/4711 drives and carries it out.\n"), "{told}");
+}
+
+#[tokio::test]
+async fn going_on_past_a_halt_is_not_done_unasked() {
+    let mut halted = rollout();
+    halted.phase = Phase::Halted;
+    halted.halt =
+        Some(Halt { number: 1, at: at(0), why: "image not found on 1 node".into(), nodes: vec!["ipc-017".into()] });
+    let script = Script::of(halted).previews(Danger::Serious);
+    let told = script.run("resume ds/agent").await;
+    assert_eq!((told.code, script.asked().len()), (6, 0));
+    assert_snapshot!(told.error, @r#"
+    Error: this accepts the failures that halted it (image not found on 1 node), and there is nobody to ask; nothing was changed
+    Hint: `--yes` says that it is meant
+    "#);
+    assert_eq!(script.run("resume ds/agent --yes").await.code, 0);
+    assert_eq!(script.asked(), [Command::Resume]);
+}
+
+#[tokio::test]
+async fn a_refusal_says_that_nothing_happened() {
+    let script = Script::of(rollout()).refuses(Refusal::DrivenBy { holder: "ops@bastion-2/7".into() });
+    let told = script.run("set-image ds/agent agent=registry.example/agent:v3").await;
+    assert_eq!(told.code, 7);
+    assert_snapshot!(told.error, @r#"
+    Error: ops@bastion-2/7 drives this rollout; take over first
+    Hint: `rolldeck drive --take-over` asks them to hand over, and succeeds a console that is gone
+    "#);
+}
