@@ -53,7 +53,7 @@ pub struct Invocation(Cli);
 
 /// What is left to do for the caller.
 #[derive(Debug)]
-pub enum Next {
+pub enum CallerTask {
     /// Leave.
     Exit(Exit),
     /// Open the console.
@@ -136,7 +136,7 @@ fn command_called(program: Option<&OsString>) -> clap::Command {
 ///
 /// # Errors
 /// See [`CliError`]; it is not reported yet.
-pub async fn run(invocation: Invocation) -> Result<Next, CliError> {
+pub async fn run(invocation: Invocation) -> Result<CallerTask, CliError> {
     let global = &invocation.0.global;
     let charset = if global.ascii { Charset::Ascii } else { Charset::Unicode };
     let output = Output::stdout(global.output, charset)?;
@@ -148,7 +148,7 @@ pub async fn run(invocation: Invocation) -> Result<Next, CliError> {
 
 /// Waits until all output is written. A signal ends the wait if the command listens to signals; otherwise it ends the process.
 /// After a signal that came before, the last words are waited for, until `process::signals` ends the process.
-async fn end_of(end: Result<Next, CliError>, streams: &Streams) -> Result<Next, CliError> {
+async fn end_of(end: Result<CallerTask, CliError>, streams: &Streams) -> Result<CallerTask, CliError> {
     let end = end.map_err(|mut error| {
         error.report(streams);
         error
@@ -162,7 +162,7 @@ async fn end_of(end: Result<Next, CliError>, streams: &Streams) -> Result<Next, 
     tokio::select! {
         biased;
         () = streams.drained() => {}
-        ending = told => return end.and(Ok(Next::Exit(ending.into()))),
+        ending = told => return end.and(Ok(CallerTask::Exit(ending.into()))),
     }
     match streams.failure() {
         Some(error) if end.is_ok() => Err(error.into()),
@@ -170,19 +170,19 @@ async fn end_of(end: Result<Next, CliError>, streams: &Streams) -> Result<Next, 
     }
 }
 
-async fn run_to<C>(Invocation(cli): Invocation, connect: C, mut output: Output) -> Result<Next, CliError>
+async fn run_to<C>(Invocation(cli): Invocation, connect: C, mut output: Output) -> Result<CallerTask, CliError>
 where
     C: AsyncFn(Access) -> Result<Arc<dyn Session>, AccessError>,
 {
     let Cli { name, look, global, command } = cli;
     match command {
-        Some(CliCommand::Completions { shell }) => complete(shell, &mut output).map(Next::Exit),
-        Some(CliCommand::Log(args)) => audit::run(&args, &global, &mut output).map(Next::Exit),
+        Some(CliCommand::Completions { shell }) => complete(shell, &mut output).map(CallerTask::Exit),
+        Some(CliCommand::Log(args)) => audit::run(&args, &global, &mut output).map(CallerTask::Exit),
         Some(CliCommand::Demo(args)) => demo::run(args, &global, &mut output).await,
-        Some(CliCommand::Simulate(args)) => simulate::run(args, &mut output).await.map(Next::Exit),
+        Some(CliCommand::Simulate(args)) => simulate::run(args, &mut output).await.map(CallerTask::Exit),
         Some(CliCommand::OnCluster(command)) => {
             let session = connect(access(&global)).await?;
-            carry_out(&*session, &global, command, &mut output).await.map(Next::Exit)
+            carry_out(&*session, &global, command, &mut output).await.map(CallerTask::Exit)
         }
         None => {
             let session = connect(access(&global)).await?;
@@ -191,11 +191,17 @@ where
                 let daemonset = name.map(|DaemonSetName(name)| (namespace, name));
                 let style = Style { theme: look.theme, ascii: global.ascii };
                 let namespace = global.namespace;
-                return Ok(Next::Console(ConsoleRequest { session, namespace, daemonset, style, practice: None }));
+                return Ok(CallerTask::Console(ConsoleRequest {
+                    session,
+                    namespace,
+                    daemonset,
+                    style,
+                    practice: None,
+                }));
             }
             let watch = name.is_some();
             let status = OnCluster::Status(StatusArgs { name, watch, nodes: false, images: false, timeout: None });
-            carry_out(&*session, &global, status, &mut output).await.map(Next::Exit)
+            carry_out(&*session, &global, status, &mut output).await.map(CallerTask::Exit)
         }
     }
 }

@@ -15,8 +15,8 @@ fn main() -> ExitCode {
     };
     let end = runtime.block_on(async {
         match cli::run(invocation).await? {
-            cli::Next::Exit(exit) => Ok(exit),
-            cli::Next::Console(console) => open(console).await,
+            cli::CallerTask::Exit(exit) => Ok(exit),
+            cli::CallerTask::Console(console) => open(console).await,
         }
     });
     // A task that still waits for an answer on the terminal must not delay the end.

@@ -18,14 +18,14 @@ pub(super) const WAITING: usize = 4_096;
 /// The log of this process. Cheap to clone; its thread ends with the last clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Log {
-    queue: SyncSender<Job>,
+    queue: SyncSender<LogJob>,
     /// Lines that did not fit in the queue and are not reported yet.
     pub(super) lost: Arc<AtomicU64>,
     complaint: watch::Receiver<Option<Str>>,
 }
 
 #[derive(Debug)]
-enum Job {
+enum LogJob {
     Line(Vec<u8>),
     /// Answered once everything before it is written, or has failed.
     Flush(oneshot::Sender<()>),
@@ -54,7 +54,7 @@ impl Log {
 
     /// Hands over a line; returns at once.
     pub(crate) fn write(&self, line: Vec<u8>) {
-        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = self.queue.try_send(Job::Line(line)) {
+        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = self.queue.try_send(LogJob::Line(line)) {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -62,7 +62,7 @@ impl Log {
     /// Waits until every line handed over before is written, but not longer than `within`.
     pub(crate) async fn flushed(&self, within: Duration) {
         let (done, all) = oneshot::channel();
-        if self.queue.try_send(Job::Flush(done)).is_ok() {
+        if self.queue.try_send(LogJob::Flush(done)).is_ok() {
             let _ = tokio::time::timeout(within, all).await;
         }
     }
@@ -82,14 +82,14 @@ struct WriterTask {
 }
 
 impl WriterTask {
-    fn work(mut self, jobs: &Receiver<Job>) {
+    fn work(mut self, jobs: &Receiver<LogJob>) {
         while let Ok(job) = jobs.recv() {
             match job {
-                Job::Line(line) => {
+                LogJob::Line(line) => {
                     let written = self.report_lost().and_then(|()| self.lines.append(&line));
                     self.tell(written.err());
                 }
-                Job::Flush(done) => {
+                LogJob::Flush(done) => {
                     // The receiver may be gone.
                     let _ = done.send(());
                 }

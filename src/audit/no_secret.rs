@@ -1,4 +1,4 @@
-//! Secrets are put wherever an input can carry them; none is in the log or in an Event, whatever servers echo.
+//! SecretKinds are put wherever an input can carry them; none is in the log or in an Event, whatever servers echo.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::engine::model::template::Template;
 
 /// One of each kind.
 #[derive(Clone, Debug)]
-struct Hidden {
+struct SecretKinds {
     /// The kubeconfig's token.
     token: String,
     /// A value in the template's environment.
@@ -33,7 +33,7 @@ struct Hidden {
     password: String,
 }
 
-impl Hidden {
+impl SecretKinds {
     fn all(&self) -> [&str; 6] {
         [&self.token, &self.env, &self.arg, &self.annotation, &self.note, &self.password]
     }
@@ -53,15 +53,15 @@ impl Hidden {
     }
 }
 
-fn hidden() -> impl Strategy<Value = Hidden> {
+fn hidden() -> impl Strategy<Value = SecretKinds> {
     let secret = || "[A-Za-z][A-Za-z0-9]{10,24}[0-9]";
     (secret(), secret(), secret(), secret(), secret(), secret()).prop_map(
-        |(token, env, arg, annotation, note, password)| Hidden { token, env, arg, annotation, note, password },
+        |(token, env, arg, annotation, note, password)| SecretKinds { token, env, arg, annotation, note, password },
     )
 }
 
 /// A DaemonSet with a secret in every field that can carry one.
-fn fake_cluster(hidden: &Hidden) -> FakeCluster {
+fn fake_cluster(hidden: &SecretKinds) -> FakeCluster {
     let mut fake = FakeCluster::rolling(6, 2);
     let template = Template::from_json(json!({
         "metadata": {"annotations": {"example.com/key": hidden.annotation}},
@@ -79,7 +79,12 @@ fn fake_cluster(hidden: &Hidden) -> FakeCluster {
 }
 
 /// Lets the console act. The server refuses or loses writes as `fails` says, with messages that echo secrets.
-fn act(console: &mut FakeConsole, fake: &mut FakeCluster, hidden: &Hidden, fails: &mut impl Iterator<Item = usize>) {
+fn act(
+    console: &mut FakeConsole,
+    fake: &mut FakeCluster,
+    hidden: &SecretKinds,
+    fails: &mut impl Iterator<Item = usize>,
+) {
     for _ in 0..8 {
         console.hear(fake);
         for (id, effect) in console.engine.decide(fake.now) {
@@ -102,11 +107,11 @@ fn act(console: &mut FakeConsole, fake: &mut FakeCluster, hidden: &Hidden, fails
 }
 
 /// One command of each kind, in an order in which most are accepted.
-fn commands(hidden: &Hidden) -> impl Iterator<Item = Command> {
+fn commands(hidden: &SecretKinds) -> impl Iterator<Item = Command> {
     std::iter::successors(Some(Command::Adopt), |command| following(command, hidden))
 }
 
-fn following(command: &Command, hidden: &Hidden) -> Option<Command> {
+fn following(command: &Command, hidden: &SecretKinds) -> Option<Command> {
     let tuning = || Tuning { max_unavailable: Some(Limit::At(IntOrPercent::Int(3))), ..Tuning::default() };
     Some(match command {
         Command::Adopt => {

@@ -7,7 +7,7 @@ use super::args::{DaemonSetName, DemoArgs, Global, OnCluster, StatusArgs};
 use super::error::CliError;
 use super::foreground::Interrupts;
 use super::output::Output;
-use super::{ConsoleRequest, Next, Style, carry_out, wants_console};
+use super::{CallerTask, ConsoleRequest, Style, carry_out, wants_console};
 use crate::driver::Session;
 use crate::driver::practice::{Practice, PracticeCluster, PracticeOptions};
 
@@ -15,7 +15,7 @@ use crate::driver::practice::{Practice, PracticeCluster, PracticeOptions};
 const SEED: u64 = 1;
 
 /// Starts a practice cluster, and says what is left to do.
-pub(crate) async fn run(args: DemoArgs, global: &Global, output: &mut Output) -> Result<Next, CliError> {
+pub(crate) async fn run(args: DemoArgs, global: &Global, output: &mut Output) -> Result<CallerTask, CliError> {
     let ground = args.nodes.map_or(PracticeCluster::Scenario(args.scenario), PracticeCluster::Fleet);
     let practice =
         Practice::start(&PracticeOptions { cluster: ground, speed: args.speed, seed: args.seed.unwrap_or(SEED) })
@@ -30,10 +30,10 @@ pub(crate) async fn run(args: DemoArgs, global: &Global, output: &mut Output) ->
         let status = StatusArgs { watch: name.is_some(), name, nodes: false, images: false, timeout: None };
         let namespace = namespace.map(str::to_owned);
         let global = Global { namespace, ..global.clone() };
-        return carry_out(&session, &global, OnCluster::Status(status), output).await.map(Next::Exit);
+        return carry_out(&session, &global, OnCluster::Status(status), output).await.map(CallerTask::Exit);
     }
     let daemonset = namespace.zip(name).map(|(namespace, name)| (namespace.to_owned(), name.to_owned()));
-    Ok(Next::Console(ConsoleRequest {
+    Ok(CallerTask::Console(ConsoleRequest {
         session: Arc::new(session) as Arc<dyn Session>,
         namespace: None,
         daemonset,
@@ -43,7 +43,7 @@ pub(crate) async fn run(args: DemoArgs, global: &Global, output: &mut Output) ->
 }
 
 /// Leaves the API up until we are interrupted.
-async fn serve(practice: &Practice, file: Option<&Path>, output: &mut Output) -> Result<Next, CliError> {
+async fn serve(practice: &Practice, file: Option<&Path>, output: &mut Output) -> Result<CallerTask, CliError> {
     let mut interrupted = Interrupts::listen()?;
     let kubeconfig = practice.kubeconfig();
     match file {
@@ -60,7 +60,7 @@ async fn serve(practice: &Practice, file: Option<&Path>, output: &mut Output) ->
         }
     }
     interrupted.next().await;
-    Ok(Next::Exit(super::Exit::Done))
+    Ok(CallerTask::Exit(super::Exit::Done))
 }
 
 /// Writes the file whole or not at all, so that a process that waits for it never reads half of it.

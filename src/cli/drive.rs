@@ -97,7 +97,7 @@ impl Drive<'_> {
     /// Tells changes until it is over.
     async fn follow(&self, foreground: &mut Foreground<'_>, rollout: &Rollout) -> Result<Exit, CliError> {
         let mut snapshots = rollout.snapshots.clone();
-        let mut course = Course::new(self.args.until);
+        let mut course = DriveEnd::new(self.args.until);
         loop {
             foreground.room().await;
             let snapshot = snapshots.borrow_and_update().clone();
@@ -181,13 +181,13 @@ fn driven_by(holder: &str) -> CliError {
 }
 
 /// Judges snapshot by snapshot whether the drive is over.
-struct Course {
+struct DriveEnd {
     until: DriveUntil,
     /// Whether we have held the lease: from then on, somebody else's lease means that ours was taken over.
     drove: bool,
 }
 
-impl Course {
+impl DriveEnd {
     fn new(until: DriveUntil) -> Self {
         Self { until, drove: false }
     }

@@ -76,24 +76,24 @@ pub(crate) async fn run(
     };
     let end = tokio::select! {
         biased;
-        exit = interrupted.next() => End::Signal(exit),
-        since = streams.stuck() => End::Stuck(since),
-        error = streams.failed() => End::Itself(Err(error.into())),
-        end = task.whole(&mut foreground) => End::Itself(end),
-        timeout = patience(args.timeout) => End::Itself(Err(match &foreground.open {
+        exit = interrupted.next() => TaskEnd::Signal(exit),
+        since = streams.stuck() => TaskEnd::Stuck(since),
+        error = streams.failed() => TaskEnd::Itself(Err(error.into())),
+        end = task.whole(&mut foreground) => TaskEnd::Itself(end),
+        timeout = patience(args.timeout) => TaskEnd::Itself(Err(match &foreground.open {
             Some(rollout) => task.out_of_time(&rollout.snapshot(), timeout),
             None => CliError::new(CliErrorKind::TimedOut, format!("not over after {} s", timeout.as_secs())),
         })),
     };
     match end {
-        End::Itself(end) => {
+        TaskEnd::Itself(end) => {
             tokio::select! {
                 _ = foreground.stop_driving() => end,
                 // A signal meanwhile ends the process at once; the lease expires.
                 exit = interrupted.next() => Ok(exit),
             }
         }
-        End::Signal(exit) => {
+        TaskEnd::Signal(exit) => {
             let said = foreground.say(Topic::Command, format!("{}: stopping", exit.word()));
             let before = foreground.open.as_ref().map(Rollout::snapshot);
             // A second signal ends the process at once.
@@ -105,12 +105,12 @@ pub(crate) async fn run(
             }
             Ok(exit)
         }
-        End::Stuck(since) => foreground.stuck(since, &mut interrupted).await,
+        TaskEnd::Stuck(since) => foreground.stuck(since, &mut interrupted).await,
     }
 }
 
 /// How it comes to its end.
-enum End {
+enum TaskEnd {
     /// By itself, because its output is closed, or because there is no more time.
     Itself(Result<Exit, CliError>),
     /// By a signal.

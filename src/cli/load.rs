@@ -38,11 +38,11 @@ pub(crate) async fn rollout(
     loop {
         let snapshot = snapshots.borrow_and_update().clone();
         match state_of(&snapshot) {
-            View::Complete => return Ok(snapshot),
-            View::Absent => return Err(absent(&snapshot)),
-            View::Forbidden(why) => return Err(forbidden(&snapshot, &why)),
-            View::Down(why) => silent.heard(Some(why)),
-            View::Loading => silent.heard(None),
+            LoadView::Complete => return Ok(snapshot),
+            LoadView::Absent => return Err(absent(&snapshot)),
+            LoadView::Forbidden(why) => return Err(forbidden(&snapshot, &why)),
+            LoadView::Down(why) => silent.heard(Some(why)),
+            LoadView::Loading => silent.heard(None),
         }
         let give_up = silent.give_up_at().map_or(until, |at| at.min(until));
         tokio::select! {
@@ -110,7 +110,7 @@ impl Silence {
     }
 }
 
-enum View {
+enum LoadView {
     Complete,
     Loading,
     Absent,
@@ -118,16 +118,16 @@ enum View {
     Down(String),
 }
 
-fn state_of(snapshot: &Snapshot) -> View {
+fn state_of(snapshot: &Snapshot) -> LoadView {
     match (snapshot.daemonset, snapshot.watch(Watched::DaemonSet)) {
-        (Presence::Absent, _) => return View::Absent,
-        (Presence::Loading, Some(WatchHealth::Forbidden { why })) => return View::Forbidden(why.to_string()),
+        (Presence::Absent, _) => return LoadView::Absent,
+        (Presence::Loading, Some(WatchHealth::Forbidden { why })) => return LoadView::Forbidden(why.to_string()),
         _ => {}
     }
     let needed = |watch: &&WatchView| watch.watched.is_needed();
     let waits = snapshot.watches.iter().filter(needed).any(|watch| watch.health == WatchHealth::Loading);
     if snapshot.daemonset == Presence::Present && snapshot.phase != Phase::Loading && !waits {
-        return View::Complete;
+        return LoadView::Complete;
     }
     let down = snapshot.watches.iter().find_map(|watch| match &watch.health {
         WatchHealth::Down { why, .. } => Some(format!("{}: {why}", watch.watched)),
@@ -135,9 +135,9 @@ fn state_of(snapshot: &Snapshot) -> View {
     });
     let loading = snapshot.watches.iter().any(|watch| watch.health == WatchHealth::Loading);
     match down {
-        Some(why) => View::Down(why),
-        None if !loading && snapshot.daemonset == Presence::Present => View::Complete,
-        None => View::Loading,
+        Some(why) => LoadView::Down(why),
+        None if !loading && snapshot.daemonset == Presence::Present => LoadView::Complete,
+        None => LoadView::Loading,
     }
 }
 

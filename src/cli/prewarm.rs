@@ -56,16 +56,16 @@ pub(crate) async fn run(
         Some(PrewarmCommand::Cancel | PrewarmCommand::Start { .. }) | None => {
             let consent = Consent::from_flag(args.yes);
             let task = TaskArgs { namespace, name, consent, timeout: args.timeout };
-            foreground::run(session, task, Prewarming { args }, output).await
+            foreground::run(session, task, PrewarmTask { args }, output).await
         }
     }
 }
 
-struct Prewarming<'a> {
+struct PrewarmTask<'a> {
     args: &'a PrewarmArgs,
 }
 
-impl Task for Prewarming<'_> {
+impl Task for PrewarmTask<'_> {
     async fn whole(&mut self, foreground: &mut Foreground<'_>) -> Result<Exit, CliError> {
         let role = if self.args.dry_run { Role::OneShot } else { Role::Driver };
         let (rollout, snapshot) = foreground.open(role).await?;
@@ -107,7 +107,7 @@ impl Task for Prewarming<'_> {
     }
 }
 
-impl Prewarming<'_> {
+impl PrewarmTask<'_> {
     /// What the flags ask of the engine.
     fn command(&self, snapshot: &Snapshot) -> Result<PrewarmCommand, CliError> {
         let PrewarmArgs { images, revision, .. } = self.args;
@@ -150,17 +150,17 @@ async fn follow(foreground: &mut Foreground<'_>, rollout: &Rollout, asked: &Prew
         arrived |= snapshot.prewarm.as_ref().is_some_and(|prewarm| prewarm.error.is_none() && prewarm.has_all());
         match course(&snapshot, asked) {
             // What StatefulSets brought to every node ends by itself, and may be over before the last node was seen to have it.
-            Course::Replaced(_) if snapshot.prewarm.is_none() && (arrived || was_completed(&snapshot, began)) => {
+            PrewarmEnd::Replaced(_) if snapshot.prewarm.is_none() && (arrived || was_completed(&snapshot, began)) => {
                 return Ok(Exit::Done);
             }
-            Course::GoesOn => {}
-            Course::Over(end) => {
+            PrewarmEnd::GoesOn => {}
+            PrewarmEnd::Over(end) => {
                 if let (Ok(Exit::Halted), Some(failures)) = (&end, failures(&snapshot)) {
                     foreground.say(Topic::Advice, failures)?;
                 }
                 return end;
             }
-            Course::Replaced(why) => {
+            PrewarmEnd::Replaced(why) => {
                 foreground.say(Topic::Command, why)?;
                 return Ok(Exit::Incomplete);
             }
@@ -218,21 +218,21 @@ fn failures(snapshot: &Snapshot) -> Option<String> {
 }
 
 /// Whether it is over.
-enum Course {
+enum PrewarmEnd {
     GoesOn,
     Over(Result<Exit, CliError>),
     /// It will not be done, for this reason.
     Replaced(String),
 }
 
-fn course(snapshot: &Snapshot, command: &PrewarmCommand) -> Course {
+fn course(snapshot: &Snapshot, command: &PrewarmCommand) -> PrewarmEnd {
     if snapshot.daemonset == Presence::Absent {
-        return Course::Over(Err(deleted(snapshot)));
+        return PrewarmEnd::Over(Err(deleted(snapshot)));
     }
     let Some(prewarm) = &snapshot.prewarm else {
         return match command {
-            PrewarmCommand::Start { .. } => Course::Replaced("nothing is being pre-warmed any more".into()),
-            _ => Course::Over(Ok(Exit::Done)),
+            PrewarmCommand::Start { .. } => PrewarmEnd::Replaced("nothing is being pre-warmed any more".into()),
+            _ => PrewarmEnd::Over(Ok(Exit::Done)),
         };
     };
     let asked = &prewarm.asked;
@@ -243,15 +243,15 @@ fn course(snapshot: &Snapshot, command: &PrewarmCommand) -> Course {
         _ => asked.cancelled.is_some(),
     };
     if !same {
-        return Course::Replaced(format!("{} asked for something else meanwhile", person_of(&asked.by.by)));
+        return PrewarmEnd::Replaced(format!("{} asked for something else meanwhile", person_of(&asked.by.by)));
     }
     match &prewarm.error {
-        Some(why) => Course::Over(Err(CliError::failed(format!("it cannot be pre-warmed: {why}")))),
-        None if asked.cancelled.is_some() || !prewarm.is_done() => Course::GoesOn,
+        Some(why) => PrewarmEnd::Over(Err(CliError::failed(format!("it cannot be pre-warmed: {why}")))),
+        None if asked.cancelled.is_some() || !prewarm.is_done() => PrewarmEnd::GoesOn,
         // What they leave is cleaned up first.
-        None if asked.method == PrewarmMethod::StatefulSet && prewarm.has_all() => Course::GoesOn,
-        None if !prewarm.stuck.is_empty() => Course::Over(Ok(Exit::Halted)),
-        None if prewarm.counts.failed > 0 => Course::Over(Ok(Exit::Halted)),
-        None => Course::Over(Ok(Exit::Done)),
+        None if asked.method == PrewarmMethod::StatefulSet && prewarm.has_all() => PrewarmEnd::GoesOn,
+        None if !prewarm.stuck.is_empty() => PrewarmEnd::Over(Ok(Exit::Halted)),
+        None if prewarm.counts.failed > 0 => PrewarmEnd::Over(Ok(Exit::Halted)),
+        None => PrewarmEnd::Over(Ok(Exit::Done)),
     }
 }

@@ -22,7 +22,7 @@ use crate::sim::attack::statistics::Statistics;
 /// What `-o json` prints.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer {
+struct AttackJson {
     kind: &'static str,
     seed: u64,
     rollouts: u64,
@@ -32,7 +32,7 @@ struct Answer {
     cluster_seconds: u64,
     worst_down: usize,
     seconds: f64,
-    violations: Vec<Broken>,
+    violations: Vec<BrokenJson>,
 }
 
 /// What `-o json` prints of one case.
@@ -45,7 +45,7 @@ struct CaseReport<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Broken {
+struct BrokenJson {
     seed: u64,
     what: Vec<String>,
 }
@@ -132,8 +132,8 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     tokio::task::spawn_blocking(work).await.map_err(|error| CliError::failed(format!("simulating: {error}")))
 }
 
-fn answer(seed: u64, seconds: f64, statistics: Statistics) -> Answer {
-    Answer {
+fn answer(seed: u64, seconds: f64, statistics: Statistics) -> AttackJson {
+    AttackJson {
         kind: "Simulation",
         seed,
         rollouts: statistics.runs,
@@ -143,6 +143,6 @@ fn answer(seed: u64, seconds: f64, statistics: Statistics) -> Answer {
         cluster_seconds: statistics.took.as_secs(),
         worst_down: statistics.worst_down,
         seconds,
-        violations: statistics.broken.into_iter().map(|(seed, what)| Broken { seed, what }).collect(),
+        violations: statistics.broken.into_iter().map(|(seed, what)| BrokenJson { seed, what }).collect(),
     }
 }

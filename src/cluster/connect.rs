@@ -103,7 +103,7 @@ impl std::fmt::Debug for Cluster {
 /// What is read of `/version`.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct Version {
+struct ServerVersion {
     git_version: String,
 }
 
@@ -159,7 +159,7 @@ impl Cluster {
     pub async fn probe(&self) -> Result<String, ConnectError> {
         let server = || self.server.to_string();
         match self.http.call(Call::get("/version", PROBE_TIMEOUT)).await {
-            Ok(body) => Ok(serde_json::from_slice::<Version>(&body).unwrap_or_default().git_version),
+            Ok(body) => Ok(serde_json::from_slice::<ServerVersion>(&body).unwrap_or_default().git_version),
             // 403 is an answer too: the credentials were accepted.
             Err(failure) if failure.is_forbidden() => Ok(String::new()),
             Err(Failure::Refused { code: 401, message, .. }) => {

@@ -19,10 +19,10 @@ use crate::engine::model::time::Timestamp;
 
 /// Follows one request on its way out. Travels with it as an extension.
 #[derive(Clone, Debug)]
-pub(in crate::cluster) struct Departure(Arc<State>);
+pub(in crate::cluster) struct Departure(Arc<DepartureState>);
 
 #[derive(Debug)]
-struct State {
+struct DepartureState {
     clock: Clock,
     leave_by: Option<Timestamp>,
     /// The request has reached the layer that knows when it leaves.
@@ -35,7 +35,7 @@ impl Departure {
     /// Of a request that must not leave after `leave_by`.
     pub(super) fn new(clock: Clock, leave_by: Option<Timestamp>) -> Self {
         let (tracked, late) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self(Arc::new(State { clock, leave_by, tracked, late, left_at: watch::Sender::new(None) }))
+        Self(Arc::new(DepartureState { clock, leave_by, tracked, late, left_at: watch::Sender::new(None) }))
     }
 
     /// Whether it is known when it leaves; not where something else makes the connections.

@@ -18,7 +18,7 @@ use super::http::Http;
 use super::last_seen::LastSeen;
 use super::partial::SOURCE;
 use super::rights;
-use super::subjects::{ClusterEvents, Leases, Nodes, Pods, Revisions, TheDaemonSet, WatchedWarmPods};
+use super::subjects::{ClusterEvents, LeaseSubject, Nodes, Pods, Revisions, TheDaemonSet, WatchedWarmPods};
 use super::watch::{Source, Subject, watch};
 use super::workload::SharedWorkload;
 use super::write::Writer;
@@ -138,7 +138,7 @@ impl WatchContext {
             labels: None,
             fields: Some(format!("metadata.name={}", lease_name(&self.name))),
         };
-        watch(self.http, source, Leases::new(self.shared), self.out).await;
+        watch(self.http, source, LeaseSubject::new(self.shared), self.out).await;
     }
 
     async fn warm_pods(self) {

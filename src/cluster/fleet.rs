@@ -85,8 +85,8 @@ async fn run(http: Http, wide: FleetContext, narrow: Option<(Str, FleetContext)>
     let (refused, mut refusals) = mpsc::channel::<Str>(1);
     let mut tasks = JoinSet::new();
     let narrowing = narrow.as_ref().map(|_| refused.clone());
-    tasks.spawn(follow(http.clone(), wide.daemonsets, DaemonSets { narrowing }, out.clone()));
-    tasks.spawn(follow(http.clone(), wide.leases, Leases, out.clone()));
+    tasks.spawn(follow(http.clone(), wide.daemonsets, FleetDaemonSets { narrowing }, out.clone()));
+    tasks.spawn(follow(http.clone(), wide.leases, FleetLeases, out.clone()));
     let Some((namespace, narrow)) = narrow else {
         while tasks.join_next().await.is_some() {}
         return;
@@ -96,8 +96,8 @@ async fn run(http: Http, wide: FleetContext, narrow: Option<(Str, FleetContext)>
             let why = why.unwrap_or_default();
             tasks.shutdown().await;
             if out.send(FleetEvent::OnlyNamespace(namespace, why)).await.is_ok() {
-                tasks.spawn(follow(http.clone(), narrow.daemonsets, DaemonSets { narrowing: None }, out.clone()));
-                tasks.spawn(follow(http, narrow.leases, Leases, out));
+                tasks.spawn(follow(http.clone(), narrow.daemonsets, FleetDaemonSets { narrowing: None }, out.clone()));
+                tasks.spawn(follow(http, narrow.leases, FleetLeases, out));
                 while tasks.join_next().await.is_some() {}
             }
         }
@@ -105,12 +105,12 @@ async fn run(http: Http, wide: FleetContext, narrow: Option<(Str, FleetContext)>
     }
 }
 
-struct DaemonSets {
+struct FleetDaemonSets {
     /// Where to say that this is forbidden, when there is something narrower to look at.
     narrowing: Option<mpsc::Sender<Str>>,
 }
 
-impl Subject for DaemonSets {
+impl Subject for FleetDaemonSets {
     type Wire<'a> = FleetWire<'a>;
     type Out = FleetEvent;
 
@@ -145,9 +145,9 @@ impl Subject for DaemonSets {
     }
 }
 
-struct Leases;
+struct FleetLeases;
 
-impl Subject for Leases {
+impl Subject for FleetLeases {
     type Wire<'a> = serde_json::Value;
     type Out = FleetEvent;
 

@@ -49,7 +49,7 @@ pub(super) struct Http {
     clock: Clock,
     traffic: Arc<Traffic>,
     skew: Arc<watch::Sender<Option<i64>>>,
-    distance: Arc<Distance>,
+    distance: Arc<AnswerTimes>,
     /// A connection for writes is being made although nothing is to be written yet.
     warming: Arc<AtomicBool>,
     /// Cleared for the whole session when the server turns out not to know streaming lists.
@@ -301,13 +301,13 @@ async fn in_time<T>(
 
 /// How long answers take, from when requests leave, as far as that is known.
 #[derive(Debug, Default)]
-struct Distance {
+struct AnswerTimes {
     /// The last few.
     last: Mutex<VecDeque<Duration>>,
     shown: watch::Sender<Option<Duration>>,
 }
 
-impl Distance {
+impl AnswerTimes {
     /// The shortest of the last few is the distance: the others include the server's work, or a wait for a connection.
     fn measured(&self, took: Duration) {
         let Ok(mut last) = self.last.lock() else { return };
@@ -413,7 +413,7 @@ mod tests {
 
     #[test]
     fn the_shortest_of_the_last_answers_is_the_distance() {
-        let distance = Distance::default();
+        let distance = AnswerTimes::default();
         let millis = Duration::from_millis;
         let shown = |took: u64| {
             distance.measured(millis(took));

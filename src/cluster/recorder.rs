@@ -65,13 +65,13 @@ pub struct EventNote {
 /// Writes the Events of one rollout. It ends when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct Recorder {
-    queue: mpsc::Sender<Job>,
+    queue: mpsc::Sender<RecorderJob>,
     dropped: Arc<AtomicU32>,
     complaint: watch::Receiver<Option<Str>>,
 }
 
 #[derive(Debug)]
-enum Job {
+enum RecorderJob {
     Note(EventNote),
     Done(oneshot::Sender<()>),
 }
@@ -79,7 +79,7 @@ enum Job {
 impl Recorder {
     /// Hands over a note; returns at once.
     pub fn record(&self, note: EventNote) {
-        if self.queue.try_send(Job::Note(note)).is_err() {
+        if self.queue.try_send(RecorderJob::Note(note)).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -87,7 +87,7 @@ impl Recorder {
     /// Waits until all that was handed over is written, or given up.
     pub async fn recorded(&self) {
         let (done, all) = oneshot::channel();
-        if self.queue.send(Job::Done(done)).await.is_ok() {
+        if self.queue.send(RecorderJob::Done(done)).await.is_ok() {
             let _ = all.await;
         }
     }
@@ -118,7 +118,7 @@ pub(super) fn spawn(scope: RecorderContext) -> Recorder {
         scope,
         said,
         dropped: dropped.clone(),
-        throttle: Throttle::new(),
+        throttle: EventRate::new(),
         forbidden_until: None,
         written: 0,
         unique: RandomState::new(),
@@ -128,13 +128,13 @@ pub(super) fn spawn(scope: RecorderContext) -> Recorder {
 }
 
 /// A token for each Event, waited for where there is none.
-struct Throttle {
+struct EventRate {
     tokens: TokenBucket,
     /// The bucket's time is the time since then.
     began_at: Instant,
 }
 
-impl Throttle {
+impl EventRate {
     fn new() -> Self {
         Self { tokens: TokenBucket::new(BURST, 1, REFILL), began_at: Instant::now() }
     }
@@ -154,18 +154,18 @@ struct RecorderTask {
     scope: RecorderContext,
     said: watch::Sender<Option<Str>>,
     dropped: Arc<AtomicU32>,
-    throttle: Throttle,
+    throttle: EventRate,
     forbidden_until: Option<Instant>,
     written: u64,
     unique: RandomState,
 }
 
 impl RecorderTask {
-    async fn work(mut self, mut jobs: mpsc::Receiver<Job>) {
+    async fn work(mut self, mut jobs: mpsc::Receiver<RecorderJob>) {
         while let Some(job) = jobs.recv().await {
             match job {
-                Job::Note(note) => self.write(&note).await,
-                Job::Done(done) => {
+                RecorderJob::Note(note) => self.write(&note).await,
+                RecorderJob::Done(done) => {
                     // The receiver may be gone.
                     let _ = done.send(());
                 }
@@ -294,7 +294,7 @@ fn cut(text: &str, bytes: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::super::native::Native;
-    use super::super::scripted::{Says, Scripted};
+    use super::super::scripted::{Says, ScriptedServer};
     use super::*;
     use crate::engine::model::facts::DaemonSetFact;
 
@@ -308,8 +308,8 @@ mod tests {
         }
     }
 
-    async fn recorder(script: Vec<Says>) -> (Recorder, Scripted) {
-        let server = Scripted::new(script).await;
+    async fn recorder(script: Vec<Says>) -> (Recorder, ScriptedServer) {
+        let server = ScriptedServer::new(script).await;
         let shared = LastSeen::new();
         shared.daemonset_is(&DaemonSetFact { uid: "u1".into(), ..DaemonSetFact::default() });
         let scope = RecorderContext {
@@ -391,7 +391,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_burst_is_free_and_then_there_is_one_every_ten_seconds() {
-        let mut throttle = Throttle::new();
+        let mut throttle = EventRate::new();
         let began = Instant::now();
         for _ in 0..BURST {
             throttle.take().await;

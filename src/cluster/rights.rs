@@ -29,7 +29,7 @@ const RETRY: Duration = Duration::from_secs(20);
 /// What is read of a review.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Review {
+struct ReviewJson {
     status: ReviewStatus,
 }
 
@@ -94,10 +94,10 @@ async fn ask(http: &Http, attributes: Value) -> Permission {
         leave_by: None,
     };
     let answer = http.call(call).await.and_then(|body| {
-        serde_json::from_slice::<Review>(&body).map_err(|error| Failure::Malformed(error.to_string()))
+        serde_json::from_slice::<ReviewJson>(&body).map_err(|error| Failure::Malformed(error.to_string()))
     });
     match answer {
-        Ok(Review { status: ReviewStatus { allowed: true } }) => Permission::Allowed,
+        Ok(ReviewJson { status: ReviewStatus { allowed: true } }) => Permission::Allowed,
         Ok(_) => Permission::Denied,
         Err(_) => Permission::Unknown,
     }

@@ -32,13 +32,13 @@ pub(super) struct ScriptedRequest {
 }
 
 /// The server.
-pub(super) struct Scripted {
+pub(super) struct ScriptedServer {
     pub(super) http: Http,
     asked: Arc<Mutex<Vec<ScriptedRequest>>>,
     _server: tokio::task::JoinSet<()>,
 }
 
-impl Scripted {
+impl ScriptedServer {
     /// Says `script`, one answer a request; then nothing any more.
     pub(super) async fn new(script: Vec<Says>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -4,4 +4,4 @@ mod many;
 mod one;
 
 pub(super) use many::{ClusterEvents, Nodes, Pods, WatchedWarmPods};
-pub(super) use one::{Leases, Revisions, TheDaemonSet};
+pub(super) use one::{LeaseSubject, Revisions, TheDaemonSet};

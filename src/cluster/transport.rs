@@ -42,9 +42,9 @@ const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
 /// How requests reach the API server: the connections, and the credentials that go with each request. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Transport(Arc<Shared>);
+pub(super) struct Transport(Arc<TransportShared>);
 
-struct Shared {
+struct TransportShared {
     /// Without what is obtained anew for requests.
     config: kube::Config,
     proxy: Option<Proxy>,
@@ -74,7 +74,7 @@ impl Transport {
         let certificate = first.certificate.clone();
         let client = client(config.clone(), certificate.as_deref(), proxy.as_ref())?;
         let current = Current { client, certificate, files: changed_at(&config), looked_at: std::time::Instant::now() };
-        Ok(Self(Arc::new(Shared { config, proxy, credential, current: RwLock::new(current) })))
+        Ok(Self(Arc::new(TransportShared { config, proxy, credential, current: RwLock::new(current) })))
     }
 
     /// Connections for `config` without a proxy and with the credentials that it names and that never change.
@@ -102,7 +102,7 @@ impl Transport {
     }
 
     fn client_for(&self, issued: &Issued) -> Result<kube::Client, Failure> {
-        let Shared { config, proxy, current, .. } = &*self.0;
+        let TransportShared { config, proxy, current, .. } = &*self.0;
         {
             let current = current.read().unwrap_or_else(std::sync::PoisonError::into_inner);
             let recent = current.looked_at.elapsed() < LOOK_AGAIN;
@@ -198,7 +198,7 @@ where
         tls.clone(),
         connector.clone(),
         name,
-        Version::Http1,
+        HttpVersion::Http1,
     )?);
     let calls: legacy::Client<_, Tracked> = legacy::Client::builder(TokioExecutor::new())
         .timer(TokioTimer::new())
@@ -207,7 +207,7 @@ where
         // A connection that broke silently would otherwise lose one write after another.
         .http2_keep_alive_interval(KEEPALIVE_EVERY)
         .http2_keep_alive_timeout(KEEPALIVE_EVERY * 2)
-        .build(with_tls(tls, connector, name, Version::Http2)?);
+        .build(with_tls(tls, connector, name, HttpVersion::Http2)?);
     let http = tower::service_fn(move |request: Request<Body>| {
         let client = if is_stream(request.uri()) { &streams } else { &calls };
         client.request(tracked(request)).map_err(BoxError::from)
@@ -221,7 +221,7 @@ where
 
 /// What a connection may speak.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Version {
+enum HttpVersion {
     /// One request at a time: a list of thousands holds up nothing else.
     Http1,
     /// Any number at once, where the server knows it; else one at a time.
@@ -232,7 +232,7 @@ fn with_tls<C>(
     tls: rustls::ClientConfig,
     connector: C,
     name: Option<&str>,
-    version: Version,
+    version: HttpVersion,
 ) -> Result<HttpsConnector<C>, kube::Error> {
     let mut builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
     if let Some(name) = name {
@@ -241,8 +241,8 @@ fn with_tls<C>(
     }
     let builder = builder.enable_http1();
     Ok(match version {
-        Version::Http1 => builder.wrap_connector(connector),
-        Version::Http2 => builder.enable_http2().wrap_connector(connector),
+        HttpVersion::Http1 => builder.wrap_connector(connector),
+        HttpVersion::Http2 => builder.enable_http2().wrap_connector(connector),
     })
 }
 

@@ -95,7 +95,7 @@ pub(super) struct Source {
 
 /// How a watch came to its end.
 #[derive(Debug)]
-enum End {
+enum WatchEnd {
     /// Nobody listens any more.
     Unheard,
     /// The server closed it, as servers do.
@@ -108,7 +108,7 @@ enum End {
     Failed(Failure),
 }
 
-impl End {
+impl WatchEnd {
     /// The end of a watch that was open. A broken or silent connection counts as closed by the server: the next attempt follows
     /// at once and shows whether the server can be reached.
     fn or_closed(self) -> Self {
@@ -119,7 +119,7 @@ impl End {
     }
 }
 
-impl From<Failure> for End {
+impl From<Failure> for WatchEnd {
     fn from(failure: Failure) -> Self {
         if failure.is_expired() { Self::Expired } else { Self::Failed(failure) }
     }
@@ -166,24 +166,24 @@ impl<S: Subject> Watch<S> {
             let Err(end) = self.attempt().await;
             let lasted = self.http.clock().now().since(began);
             let wait = match end {
-                End::Unheard => return,
-                End::Closed if lasted >= WORKED => {
+                WatchEnd::Unheard => return,
+                WatchEnd::Closed if lasted >= WORKED => {
                     self.backoff.reset();
                     None
                 }
                 // Back off where the server closes watches at once, so that they are not reopened in a loop.
-                End::Closed => Some(self.backoff.next(None, SHORT_LIVED)),
-                End::Expired => {
+                WatchEnd::Closed => Some(self.backoff.next(None, SHORT_LIVED)),
+                WatchEnd::Expired => {
                     if self.version.take().is_none() && self.listing == Listing::Paged {
                         self.listing = Listing::Whole;
                     }
                     Some(self.backoff.next(None, SHORT_LIVED))
                 }
-                End::NotStreamed => {
+                WatchEnd::NotStreamed => {
                     self.listing = Listing::Paged;
                     None
                 }
-                End::Failed(failure) => {
+                WatchEnd::Failed(failure) => {
                     if lasted >= WORKED {
                         self.backoff.reset();
                     }
@@ -221,7 +221,7 @@ impl<S: Subject> Watch<S> {
         WatchHealth::Down { since, why }
     }
 
-    async fn attempt(&mut self) -> Result<Infallible, End> {
+    async fn attempt(&mut self) -> Result<Infallible, WatchEnd> {
         match (self.version.clone(), self.listing) {
             (Some(version), _) => self.follow(&version).await,
             (None, Listing::Streamed) => self.stream().await,
@@ -231,7 +231,7 @@ impl<S: Subject> Watch<S> {
     }
 
     /// A watch that begins with everything there is.
-    async fn stream(&mut self) -> Result<Infallible, End> {
+    async fn stream(&mut self) -> Result<Infallible, WatchEnd> {
         let timeout = self.timeout();
         let path = self.path(&[
             ("watch", "true"),
@@ -245,24 +245,24 @@ impl<S: Subject> Watch<S> {
             Err(failure) => match failure.code() {
                 Some(400 | 405 | 422) => {
                     self.http.gave_up_streaming_lists();
-                    return Err(End::NotStreamed);
+                    return Err(WatchEnd::NotStreamed);
                 }
                 // Watching may be forbidden where listing is permitted: try a paged list.
-                Some(403) => return Err(End::NotStreamed),
+                Some(403) => return Err(WatchEnd::NotStreamed),
                 _ => return Err(failure.into()),
             },
         };
         self.begin().await?;
         let Err(end) = self.read(lines, LIST_SILENCE).await;
         Err(match end {
-            End::Failed(Failure::Timeout(_)) if self.version.is_none() => End::NotStreamed,
+            WatchEnd::Failed(Failure::Timeout(_)) if self.version.is_none() => WatchEnd::NotStreamed,
             end if self.version.is_some() => end.or_closed(),
             end => end,
         })
     }
 
     /// A watch from `version` on.
-    async fn follow(&mut self, version: &str) -> Result<Infallible, End> {
+    async fn follow(&mut self, version: &str) -> Result<Infallible, WatchEnd> {
         let timeout = self.timeout();
         let path = self.path(&[
             ("watch", "true"),
@@ -286,11 +286,11 @@ impl<S: Subject> Watch<S> {
         self.heard_at = Some(self.http.clock().now());
         self.tell_health(WatchHealth::Live).await?;
         self.tell_heard().await?;
-        self.read(lines, SILENCE).await.map_err(End::or_closed)
+        self.read(lines, SILENCE).await.map_err(WatchEnd::or_closed)
     }
 
     /// A list, page by page, then a watch.
-    async fn pages(&mut self) -> Result<Infallible, End> {
+    async fn pages(&mut self) -> Result<Infallible, WatchEnd> {
         let mut more = String::new();
         loop {
             let first = more.is_empty();
@@ -310,7 +310,7 @@ impl<S: Subject> Watch<S> {
     }
 
     /// A list in one piece, then a watch.
-    async fn whole(&mut self) -> Result<Infallible, End> {
+    async fn whole(&mut self) -> Result<Infallible, WatchEnd> {
         let path = self.path(&[("resourceVersion", "0")]);
         let body = self.http.call(Call::get(&path, PAGE_TIMEOUT)).await?;
         self.begin().await?;
@@ -319,7 +319,7 @@ impl<S: Subject> Watch<S> {
         self.follow(&page.version).await
     }
 
-    async fn page(&mut self, body: &[u8]) -> Result<parse::PageEnd, End> {
+    async fn page(&mut self, body: &[u8]) -> Result<parse::PageEnd, WatchEnd> {
         let page = parse::page::<S::Wire<'_>>(body)?;
         for wire in page.items {
             let news = self.subject.applied(wire).map_err(Failure::Malformed)?;
@@ -331,14 +331,14 @@ impl<S: Subject> Watch<S> {
     }
 
     /// Reads a watch to its end.
-    async fn read(&mut self, mut lines: Lines, mut silence: Duration) -> Result<Infallible, End> {
+    async fn read(&mut self, mut lines: Lines, mut silence: Duration) -> Result<Infallible, WatchEnd> {
         loop {
             let line = tokio::select! {
                 biased;
                 line = lines.next(silence) => line?,
-                () = self.out.closed() => return Err(End::Unheard),
+                () = self.out.closed() => return Err(WatchEnd::Unheard),
             };
-            let Some(line) = line else { return Err(End::Closed) };
+            let Some(line) = line else { return Err(WatchEnd::Closed) };
             let now = self.http.clock().now();
             self.heard_at = Some(now);
             let (version, news) = match parse::line::<S::Wire<'_>>(line)? {
@@ -371,7 +371,7 @@ impl<S: Subject> Watch<S> {
     }
 
     /// Says that the watch is alive.
-    async fn tell_heard(&mut self) -> Result<(), End> {
+    async fn tell_heard(&mut self) -> Result<(), WatchEnd> {
         self.told_at = self.heard_at;
         let version = self.version.as_deref().and_then(|version| version.parse().ok());
         match self.subject.heard(version) {
@@ -380,14 +380,14 @@ impl<S: Subject> Watch<S> {
         }
     }
 
-    async fn begin(&mut self) -> Result<(), End> {
+    async fn begin(&mut self) -> Result<(), WatchEnd> {
         match self.subject.listing() {
             Some(news) => tell(&self.out, news).await,
             None => Ok(()),
         }
     }
 
-    async fn complete(&mut self, version: String) -> Result<(), End> {
+    async fn complete(&mut self, version: String) -> Result<(), WatchEnd> {
         for news in self.subject.listed(version.parse().ok()) {
             tell(&self.out, news).await?;
         }
@@ -397,7 +397,7 @@ impl<S: Subject> Watch<S> {
         self.tell_heard().await
     }
 
-    async fn tell_health(&mut self, health: WatchHealth) -> Result<(), End> {
+    async fn tell_health(&mut self, health: WatchHealth) -> Result<(), WatchEnd> {
         if self.health == health {
             return Ok(());
         }
@@ -423,6 +423,6 @@ impl<S: Subject> Watch<S> {
 }
 
 /// Sends to the listener; waits while its channel is full.
-async fn tell<T>(out: &mpsc::Sender<T>, news: T) -> Result<(), End> {
-    out.send(news).await.map_err(|_unheard| End::Unheard)
+async fn tell<T>(out: &mpsc::Sender<T>, news: T) -> Result<(), WatchEnd> {
+    out.send(news).await.map_err(|_unheard| WatchEnd::Unheard)
 }

@@ -78,7 +78,7 @@ fn publish(views: &watch::Sender<Arc<Fleet>>, view: Fleet) {
     });
 }
 
-type Key = (Str, Str);
+type DaemonSetKey = (Str, Str);
 
 /// What is known of a fleet.
 #[derive(Default, Debug)]
@@ -96,7 +96,7 @@ struct KnownFleet {
 #[derive(Debug)]
 struct Listed<T> {
     listing: u32,
-    entries: BTreeMap<Key, (u32, T)>,
+    entries: BTreeMap<DaemonSetKey, (u32, T)>,
 }
 
 impl<T> Default for Listed<T> {
@@ -114,19 +114,19 @@ impl<T> Listed<T> {
         self.entries.retain(|_, (listing, _)| *listing == self.listing);
     }
 
-    fn insert(&mut self, key: Key, what: T) {
+    fn insert(&mut self, key: DaemonSetKey, what: T) {
         self.entries.insert(key, (self.listing, what));
     }
 
-    fn remove(&mut self, key: &Key) {
+    fn remove(&mut self, key: &DaemonSetKey) {
         self.entries.remove(key);
     }
 
-    fn get(&self, key: &Key) -> Option<&T> {
+    fn get(&self, key: &DaemonSetKey) -> Option<&T> {
         self.entries.get(key).map(|(_, what)| what)
     }
 
-    fn iter(&self) -> impl Iterator<Item = (&Key, &T)> {
+    fn iter(&self) -> impl Iterator<Item = (&DaemonSetKey, &T)> {
         self.entries.iter().map(|(key, (_, what))| (key, what))
     }
 }
@@ -187,7 +187,7 @@ impl KnownFleet {
     }
 
     /// A lease is alive as long as its holder renews it. An edit of its record by another process does not renew it.
-    fn lease(&mut self, key: Key, fact: LeaseFact, now: Timestamp) {
+    fn lease(&mut self, key: DaemonSetKey, fact: LeaseFact, now: Timestamp) {
         let holder_seen = match self.leases.get(&key) {
             Some(known) => known.holder_seen.next(&known.fact, &fact, now),
             // It appeared after all leases were listed, so it was created just now.

@@ -26,14 +26,14 @@ const ROOM: usize = 64 * 1024;
 /// written.
 #[derive(Clone, Debug)]
 pub(crate) struct StreamWriter {
-    shared: Arc<Shared>,
+    shared: Arc<OutputShared>,
     _alive: Arc<Alive>,
 }
 
 /// What the thread and its users share.
 #[derive(Debug)]
-struct Shared {
-    state: Mutex<State>,
+struct OutputShared {
+    state: Mutex<OutputState>,
     /// Wakes the thread.
     sent: Condvar,
     /// Wakes whoever waits on a thread until all is written.
@@ -43,7 +43,7 @@ struct Shared {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct OutputState {
     queue: VecDeque<Vec<u8>>,
     /// Bytes that are not written yet.
     waiting: usize,
@@ -58,7 +58,7 @@ struct State {
 
 /// Tells the thread that nobody will send any more.
 #[derive(Debug)]
-struct Alive(Arc<Shared>);
+struct Alive(Arc<OutputShared>);
 
 impl Drop for Alive {
     fn drop(&mut self) {
@@ -67,8 +67,8 @@ impl Drop for Alive {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl OutputShared {
+    fn lock(&self) -> MutexGuard<'_, OutputState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -79,7 +79,7 @@ impl StreamWriter {
     /// # Errors
     /// When there is no thread to be had.
     pub(crate) fn start(stream: impl Into<OwnedFd>) -> io::Result<Self> {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(OutputShared {
             state: Mutex::default(),
             sent: Condvar::new(),
             written: Condvar::new(),
@@ -170,7 +170,7 @@ impl StreamWriter {
         }
     }
 
-    async fn until(&self, holds: impl Fn(&State) -> bool) {
+    async fn until(&self, holds: impl Fn(&OutputState) -> bool) {
         loop {
             let changed = self.shared.changed.notified();
             tokio::pin!(changed);
@@ -189,13 +189,13 @@ impl StreamWriter {
     /// Waits on this thread until all is written or the stream has failed, for at most `patience`. Whether all is written.
     pub(crate) fn drain(&self, patience: Duration) -> bool {
         let state = self.shared.lock();
-        let waits = |state: &mut State| state.waiting > 0 && state.failed.is_none();
+        let waits = |state: &mut OutputState| state.waiting > 0 && state.failed.is_none();
         let waited = self.shared.written.wait_timeout_while(state, patience, waits);
         waited.unwrap_or_else(PoisonError::into_inner).0.waiting == 0
     }
 }
 
-impl Shared {
+impl OutputShared {
     /// The thread.
     fn write_all_to(&self, stream: &File) {
         loop {

@@ -129,12 +129,12 @@ pub enum HollowError {
 #[derive(Debug)]
 pub struct Hollow {
     runtime: Option<Runtime>,
-    shared: Arc<Shared>,
+    shared: Arc<StageShared>,
 }
 
 /// What the handle and the stage share.
 #[derive(Debug, Default)]
-struct Shared {
+struct StageShared {
     asked: Mutex<Vec<HollowRequest>>,
     bell: Notify,
     refusals: Mutex<VecDeque<String>>,
@@ -152,7 +152,7 @@ enum HollowRequest {
 /// How many refusals are kept.
 const REFUSALS: usize = 100;
 
-impl Shared {
+impl StageShared {
     fn refused(&self, what: String) {
         let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
         if refusals.len() == REFUSALS {
@@ -172,7 +172,7 @@ impl Hollow {
     pub fn start(target: &ApiEndpoint, scenario: &Scenario, options: HollowOptions) -> Result<Self, HollowError> {
         let client = Arc::new(Client::new(target)?);
         let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("hollow").enable_all().build()?;
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(StageShared::default());
         let clock = FastClock::new(options.speed);
         runtime.spawn(HollowWorld::run(client, scenario.clone(), options, clock, Arc::clone(&shared)));
         Ok(Self { runtime: Some(runtime), shared })

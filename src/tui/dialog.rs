@@ -20,7 +20,7 @@ use tui_input::Input;
 
 pub(crate) use self::budget::BudgetField;
 use self::field::Handled;
-pub(crate) use self::form::{AdoptForm, Canary, DriftChoice, Form, Image, StepForm, Undo, is_safety};
+pub(crate) use self::form::{AdoptForm, Canary, DriftChoice, Form, ImageField, StepForm, Undo, is_safety};
 pub(crate) use self::prewarm::PrewarmForm;
 pub(crate) use self::tune::TuneForm;
 use super::daemonset_ref::DaemonSetRef;

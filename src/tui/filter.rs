@@ -15,12 +15,12 @@ enum Test {
     #[default]
     All,
     /// Each word, in lower case, and whether it must be absent.
-    Words(Vec<(String, Want)>),
+    Words(Vec<(String, FilterTerm)>),
     Labels(Selector),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Want {
+enum FilterTerm {
     Present,
     Absent,
 }
@@ -39,8 +39,8 @@ impl Filter {
         } else {
             let words = trimmed.split_whitespace().filter_map(|word| match word.strip_prefix('!') {
                 Some("") => None,
-                Some(word) => Some((word.to_lowercase(), Want::Absent)),
-                None => Some((word.to_lowercase(), Want::Present)),
+                Some(word) => Some((word.to_lowercase(), FilterTerm::Absent)),
+                None => Some((word.to_lowercase(), FilterTerm::Present)),
             });
             let words: Vec<_> = words.collect();
             if words.is_empty() { Test::All } else { Test::Words(words) }
@@ -65,7 +65,7 @@ impl Filter {
             Test::Labels(selector) => labels.is_some_and(|labels| selector.matches(labels)),
             Test::Words(wanted) => {
                 let row = words().to_lowercase();
-                wanted.iter().all(|(word, want)| row.contains(word.as_str()) == (*want == Want::Present))
+                wanted.iter().all(|(word, want)| row.contains(word.as_str()) == (*want == FilterTerm::Present))
             }
         }
     }

@@ -28,7 +28,7 @@ impl PrewarmList {
     pub(crate) fn see(&mut self, snapshot: &Snapshot) {
         self.nodes = snapshot.nodes.clone();
         let nodes = &self.nodes;
-        let mut rows: Vec<(Place, usize)> =
+        let mut rows: Vec<(SortKey, usize)> =
             nodes.iter().enumerate().filter_map(|(index, node)| Some((place(node)?, index))).collect();
         rows.sort_by_key(|(place, _)| *place);
         self.rows = rows.into_iter().map(|(_, index)| index).collect();
@@ -69,10 +69,10 @@ impl PrewarmList {
 }
 
 /// What a row is sorted by: how far its node is, since when it pulls, its place in the line.
-type Place = (u8, Timestamp, u32);
+type SortKey = (u8, Timestamp, u32);
 
 /// Where a node is listed; not at all when it has the images, or when it is not about that node.
-fn place(node: &NodeView) -> Option<Place> {
+fn place(node: &NodeView) -> Option<SortKey> {
     let (group, since) = match node.prewarm.as_ref()? {
         PrewarmState::Present => return None,
         PrewarmState::Failed { .. } => (0, Timestamp::default()),

@@ -156,7 +156,7 @@ impl Drop for Restored {
 
 /// How the loop goes on.
 #[derive(Debug)]
-enum Next {
+enum LoopStep {
     Wait,
     Suspend,
     Quit(Vec<DaemonSetRef>),
@@ -229,13 +229,13 @@ impl ConsoleLoop {
         let mut next = self.perform(effects);
         loop {
             match next {
-                Next::Wait => {}
-                Next::Suspend => self.suspend(tty)?,
-                Next::Quit(driven) => {
+                LoopStep::Wait => {}
+                LoopStep::Suspend => self.suspend(tty)?,
+                LoopStep::Quit(driven) => {
                     self.stop_driving(driven, &mut reader, STOP_LIMIT).await;
                     return Ok(());
                 }
-                Next::End(error) => {
+                LoopStep::End(error) => {
                     let driven = self.model.driven().map(|page| page.target.clone()).collect();
                     let limit = if matches!(error, Error::Signal(_)) { STOP_LIMIT } else { GONE_LIMIT };
                     self.stop_driving(driven, &mut reader, limit).await;
@@ -243,14 +243,14 @@ impl ConsoleLoop {
                 }
             }
             next = self.wait(&mut reader, &mut signals).await;
-            if matches!(next, Next::Wait) {
+            if matches!(next, LoopStep::Wait) {
                 next = self.catch_up(tty)?;
             }
         }
     }
 
     /// Waits until something happens, and takes it in.
-    async fn wait(&mut self, reader: &mut Reader, signals: &mut Signals) -> Next {
+    async fn wait(&mut self, reader: &mut Reader, signals: &mut Signals) -> LoopStep {
         let now = Instant::now();
         self.note_written();
         // While a frame is on its way, what happens is for the next one.
@@ -266,15 +266,15 @@ impl ConsoleLoop {
         tokio::select! {
             biased;
             caught = signals.next() => self.on_signal(caught),
-            () = output.failed() => Next::End(Error::Gone),
+            () = output.failed() => LoopStep::End(Error::Gone),
             since = output.stuck(), if self.stuck.is_none() => self.is_stuck(since),
             () = output.drained(), if self.writing => {
                 self.note_written();
-                Next::Wait
+                LoopStep::Wait
             }
             event = reader.next() => {
                 let mut next = self.on_event(event);
-                while matches!(next, Next::Wait) {
+                while matches!(next, LoopStep::Wait) {
                     match reader.try_next() {
                         Some(event) => next = self.on_event(event),
                         None => break,
@@ -288,23 +288,23 @@ impl ConsoleLoop {
             }
             () = self.news.notified() => {
                 self.throttle.news = true;
-                Next::Wait
+                LoopStep::Wait
             }
-            () = timer => Next::Wait,
+            () = timer => LoopStep::Wait,
         }
     }
 
-    fn on_event(&mut self, event: TerminalEvent) -> Next {
+    fn on_event(&mut self, event: TerminalEvent) -> LoopStep {
         match event {
-            TerminalEvent::Gone => Next::End(Error::Gone),
+            TerminalEvent::Gone => LoopStep::End(Error::Gone),
             TerminalEvent::Input(TerminalInput::Mode { mode: SYNCHRONIZED, setting }) => {
                 self.screen.set_synchronized(setting);
-                Next::Wait
+                LoopStep::Wait
             }
-            TerminalEvent::Input(TerminalInput::Mode { .. }) => Next::Wait,
+            TerminalEvent::Input(TerminalInput::Mode { .. }) => LoopStep::Wait,
             // The question whether to quit could not be read: the terminal shows nothing new.
             TerminalEvent::Input(TerminalInput::Key(key)) if key == Key::ctrl('c') && self.is_blind() => {
-                Next::Quit(self.model.driven().map(|page| page.target.clone()).collect())
+                LoopStep::Quit(self.model.driven().map(|page| page.target.clone()).collect())
             }
             TerminalEvent::Input(TerminalInput::Key(key)) => {
                 self.touched();
@@ -322,23 +322,23 @@ impl ConsoleLoop {
         self.throttle.last_key = Instant::now();
     }
 
-    fn on_signal(&mut self, caught: Caught) -> Next {
+    fn on_signal(&mut self, caught: Caught) -> LoopStep {
         match caught {
-            Caught::End(signal) => Next::End(Error::Signal(signal)),
+            Caught::End(signal) => LoopStep::End(Error::Signal(signal)),
             Caught::Resize => {
                 self.resize_at.get_or_insert(Instant::now() + RESIZE_WAIT);
-                Next::Wait
+                LoopStep::Wait
             }
-            Caught::Stop => Next::Suspend,
+            Caught::Stop => LoopStep::Suspend,
             Caught::GoOn => {
                 self.resize_at = Some(Instant::now());
-                Next::Wait
+                LoopStep::Wait
             }
         }
     }
 
     /// Does what has become due: a resize, news, a frame.
-    fn catch_up(&mut self, tty: &Tty) -> Result<Next, Error> {
+    fn catch_up(&mut self, tty: &Tty) -> Result<LoopStep, Error> {
         let now = Instant::now();
         if self.resize_at.is_some_and(|at| at <= now) {
             self.resize_at = None;
@@ -348,10 +348,10 @@ impl ConsoleLoop {
         }
         if self.writing {
             // The frame is still being written: news is taken in now, so that its time is right, and drawn later.
-            return Ok(if self.throttle.news { self.take_news() } else { Next::Wait });
+            return Ok(if self.throttle.news { self.take_news() } else { LoopStep::Wait });
         }
         if self.throttle.due(now).is_none_or(|due| due > now) {
-            return Ok(Next::Wait);
+            return Ok(LoopStep::Wait);
         }
         let next = if self.throttle.news { self.take_news() } else { self.take_in(Msg::Tick) };
         self.draw()?;
@@ -359,7 +359,7 @@ impl ConsoleLoop {
     }
 
     /// Takes in the newest snapshots, the newest fleet, and new crashes.
-    fn take_news(&mut self) -> Next {
+    fn take_news(&mut self) -> LoopStep {
         let mut news = Vec::new();
         for (target, rollout) in &mut self.rollouts {
             match rollout.snapshots.has_changed() {
@@ -384,21 +384,21 @@ impl ConsoleLoop {
         }
         for msg in news {
             match self.take_in(msg) {
-                Next::Wait => {}
+                LoopStep::Wait => {}
                 next => return next,
             }
         }
-        Next::Wait
+        LoopStep::Wait
     }
 
-    fn take_in(&mut self, msg: Msg) -> Next {
+    fn take_in(&mut self, msg: Msg) -> LoopStep {
         let now = self.now();
         let effects = update(&mut self.model, msg, now);
         self.perform(effects)
     }
 
-    fn perform(&mut self, effects: Vec<ConsoleEffect>) -> Next {
-        let mut next = Next::Wait;
+    fn perform(&mut self, effects: Vec<ConsoleEffect>) -> LoopStep {
+        let mut next = LoopStep::Wait;
         for effect in effects {
             match effect {
                 ConsoleEffect::Open(target) => self.open(target),
@@ -424,7 +424,7 @@ impl ConsoleLoop {
                 }
                 ConsoleEffect::Repaint => self.screen.forget(),
                 ConsoleEffect::Suspend => next = self.on_suspend_key(),
-                ConsoleEffect::Quit(driven) => next = Next::Quit(driven),
+                ConsoleEffect::Quit(driven) => next = LoopStep::Quit(driven),
             }
         }
         next
@@ -461,15 +461,15 @@ impl ConsoleLoop {
         }
     }
 
-    fn on_suspend_key(&mut self) -> Next {
+    fn on_suspend_key(&mut self) -> LoopStep {
         if !terminal::under_job_control() {
             let text = "there is no shell with job control to go back to; q quits";
             return self.take_in(Msg::Said(StatusTone::Refused, text.into()));
         }
         // The terminal would stop the whole process group, so we do. The signal reaches us too, and is handled there.
         match rustix::process::kill_current_process_group(rustix::process::Signal::TSTP) {
-            Ok(()) => Next::Wait,
-            Err(_) => Next::Suspend,
+            Ok(()) => LoopStep::Wait,
+            Err(_) => LoopStep::Suspend,
         }
     }
 

@@ -74,7 +74,7 @@ pub(crate) fn draw(model: &Model) -> (Buffer, Drawn) {
 
 fn page(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position> {
     let model = ctx.model;
-    let parts = Parts::of(ctx, area);
+    let parts = ScreenParts::of(ctx, area);
     match &model.page {
         Page::Fleet => fleet::draw(ctx, &parts, buffer),
         Page::Rollout(_) => rollout::draw(ctx, &parts, buffer),
@@ -118,7 +118,7 @@ impl Shape {
 
 /// Where what is drawn.
 #[derive(Clone, Debug)]
-struct Parts {
+struct ScreenParts {
     header: Rect,
     lines: Vec<Line<'static>>,
     /// The rule above the list.
@@ -129,7 +129,7 @@ struct Parts {
     footer: Rect,
 }
 
-impl Parts {
+impl ScreenParts {
     fn of(ctx: &RenderContext<'_>, area: Rect) -> Self {
         let model = ctx.model;
         let shape = Shape::of(model);
@@ -167,7 +167,7 @@ pub(crate) fn list_height(model: &Model) -> usize {
     match Shape::of(model) {
         Shape::Nothing | Shape::Sentence => 0,
         _ => {
-            let parts = Parts::of(&RenderContext::new(model), terminal::area(model.size));
+            let parts = ScreenParts::of(&RenderContext::new(model), terminal::area(model.size));
             match model.rollout().filter(|page| page.prewarm.is_some()) {
                 Some(page) => prewarm::node_rows(&parts, page.snapshot().map(|snapshot| &**snapshot)),
                 None => usize::from(parts.rows().height),

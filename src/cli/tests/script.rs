@@ -116,7 +116,7 @@ impl Script {
         let end =
             crate::cli::run_to(invocation, async move |_| Ok(Arc::new(script.clone()) as Arc<dyn Session>), output);
         let (error, code) = match end.await {
-            Ok(crate::cli::Next::Exit(exit)) => (String::new(), exit.code()),
+            Ok(crate::cli::CallerTask::Exit(exit)) => (String::new(), exit.code()),
             Ok(other) => panic!("{line}: {other:?}"),
             Err(error) => (error.to_string(), error.code()),
         };

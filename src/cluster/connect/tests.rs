@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use super::*;
 
 /// An API server that knows `/version` and accepts some tokens.
-struct Server {
+struct VersionServer {
     address: String,
     /// The `Authorization` headers that it was sent.
     asked: Arc<Mutex<Vec<String>>>,
@@ -26,7 +26,7 @@ async fn head(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-impl Server {
+impl VersionServer {
     async fn start(accepts: &[&str]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -112,7 +112,7 @@ printf '{{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential"
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plugin_runs_once_however_many_requests_there_are() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(&["token-number-1"]).await;
+    let server = VersionServer::start(&["token-number-1"]).await;
     let target = write_kubeconfig(dir.path(), &server.address, "", &exec(&plugin(dir.path(), &prints(""))));
     let cluster = Cluster::connect(&target).await.unwrap();
     let probes = (0..8).map(|_| {
@@ -132,7 +132,7 @@ async fn a_plugin_runs_once_however_many_requests_there_are() {
 #[tokio::test(flavor = "multi_thread")]
 async fn credentials_that_are_refused_are_obtained_anew_once() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(&["token-number-1"]).await;
+    let server = VersionServer::start(&["token-number-1"]).await;
     let target = write_kubeconfig(dir.path(), &server.address, "", &exec(&plugin(dir.path(), &prints(""))));
     let cluster = Cluster::connect(&target).await.unwrap();
     assert_eq!(cluster.probe().await, Ok("v1.36.3".to_owned()));
@@ -150,7 +150,7 @@ async fn credentials_that_are_refused_are_obtained_anew_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn credentials_are_renewed_before_they_expire() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(&["token-number-1", "token-number-2", "token-number-3"]).await;
+    let server = VersionServer::start(&["token-number-1", "token-number-2", "token-number-3"]).await;
     let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(30);
     let script = prints(&format!(r#","expirationTimestamp":"{soon}""#));
     let target = write_kubeconfig(dir.path(), &server.address, "", &exec(&plugin(dir.path(), &script)));
@@ -171,7 +171,7 @@ async fn a_failing_plugin_is_named_and_nothing_of_it_leaks() {
         ("echo '{\"status\":{}}'", "neither a token nor a client certificate"),
     ] {
         let dir = tempfile::tempdir().unwrap();
-        let server = Server::start(&[]).await;
+        let server = VersionServer::start(&[]).await;
         let target = write_kubeconfig(dir.path(), &server.address, "", &exec(&plugin(dir.path(), script)));
         let error = Cluster::connect(&target).await.unwrap_err();
         let said = format!("{error} {:?} {error:?}", error.hints());
@@ -188,7 +188,7 @@ async fn a_refresh_that_fails_or_hangs_is_not_sent_and_never_a_lost_answer() {
     use crate::engine::model::effect::EffectErrorKind;
     for later in ["exit 1", "sleep 30"] {
         let dir = tempfile::tempdir().unwrap();
-        let server = Server::start(&["token-number-1"]).await;
+        let server = VersionServer::start(&["token-number-1"]).await;
         let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(61);
         let script = format!(
             "[ -e {0}/later ] && {later}\n{1}",
@@ -209,7 +209,7 @@ async fn a_refresh_that_fails_or_hangs_is_not_sent_and_never_a_lost_answer() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_file_may_end_with_a_newline_and_change() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(&["first-token"]).await;
+    let server = VersionServer::start(&["first-token"]).await;
     let token = dir.path().join("token");
     std::fs::write(&token, "first-token\n").unwrap();
     let user = format!("{{tokenFile: '{}'}}", token.display());
@@ -284,7 +284,7 @@ async fn socks(stream: &mut TcpStream, seen: &Mutex<VecDeque<String>>) -> String
 async fn requests_go_through_the_proxy_that_the_kubeconfig_names() {
     for (scheme, speaks_socks) in [("http", false), ("socks5", true)] {
         let dir = tempfile::tempdir().unwrap();
-        let server = Server::start(&["t0"]).await;
+        let server = VersionServer::start(&["t0"]).await;
         let (through, asked) = proxy(speaks_socks).await;
         let cluster = format!(", proxy-url: '{scheme}://joe:hunt%40er@{through}'");
         let target = write_kubeconfig(dir.path(), &server.address, &cluster, "{token: t0}");

@@ -17,7 +17,7 @@ fn version(object: &Value) -> &str {
 
 /// Whether anything was named since the listing began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Named {
+enum SeenSinceList {
     Nothing,
     Something,
 }
@@ -26,12 +26,12 @@ enum Named {
 pub(crate) struct TheDaemonSet {
     shared: Arc<LastSeen>,
     workload: SharedWorkload,
-    named: Named,
+    named: SeenSinceList,
 }
 
 impl TheDaemonSet {
     pub(crate) fn new(shared: Arc<LastSeen>, workload: SharedWorkload) -> Self {
-        Self { shared, workload, named: Named::Nothing }
+        Self { shared, workload, named: SeenSinceList::Nothing }
     }
 }
 
@@ -44,7 +44,7 @@ impl Subject for TheDaemonSet {
     }
 
     fn applied(&mut self, wire: Value) -> Result<Option<Event>, String> {
-        self.named = Named::Something;
+        self.named = SeenSinceList::Something;
         let fact = self.workload.fact(wire)?;
         self.shared.daemonset_is(&fact);
         Ok(Some(Event::DaemonSet(Box::new(fact))))
@@ -56,12 +56,12 @@ impl Subject for TheDaemonSet {
     }
 
     fn listing(&mut self) -> Option<Event> {
-        self.named = Named::Nothing;
+        self.named = SeenSinceList::Nothing;
         Some(Event::Listing(Watched::DaemonSet))
     }
 
     fn listed(&mut self, version: Option<u64>) -> Vec<Event> {
-        if self.named == Named::Nothing {
+        if self.named == SeenSinceList::Nothing {
             self.shared.daemonset.send_replace(None);
         }
         vec![Event::Listed(Watched::DaemonSet, version)]
@@ -123,18 +123,18 @@ impl Subject for Revisions {
 }
 
 /// The Lease with lock and record.
-pub(crate) struct Leases {
+pub(crate) struct LeaseSubject {
     shared: Arc<LastSeen>,
-    named: Named,
+    named: SeenSinceList,
 }
 
-impl Leases {
+impl LeaseSubject {
     pub(crate) fn new(shared: Arc<LastSeen>) -> Self {
-        Self { shared, named: Named::Nothing }
+        Self { shared, named: SeenSinceList::Nothing }
     }
 }
 
-impl Subject for Leases {
+impl Subject for LeaseSubject {
     type Wire<'a> = Value;
     type Out = Event;
 
@@ -143,7 +143,7 @@ impl Subject for Leases {
     }
 
     fn applied(&mut self, wire: Value) -> Result<Option<Event>, String> {
-        self.named = Named::Something;
+        self.named = SeenSinceList::Something;
         let fact = lease_fact(&wire);
         self.shared.lease_is(Some(wire));
         Ok(Some(Event::Lease(Box::new(fact))))
@@ -155,12 +155,12 @@ impl Subject for Leases {
     }
 
     fn listing(&mut self) -> Option<Event> {
-        self.named = Named::Nothing;
+        self.named = SeenSinceList::Nothing;
         Some(Event::Listing(Watched::Lease))
     }
 
     fn listed(&mut self, version: Option<u64>) -> Vec<Event> {
-        if self.named == Named::Nothing {
+        if self.named == SeenSinceList::Nothing {
             self.shared.lease_is(None);
         }
         vec![Event::Listed(Watched::Lease, version)]

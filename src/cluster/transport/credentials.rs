@@ -241,11 +241,11 @@ enum Asks {
 pub(in crate::cluster) struct Plugin {
     exec: ExecConfig,
     hidden: Hidden,
-    state: Mutex<State>,
+    state: Mutex<TokenState>,
 }
 
 #[derive(Default)]
-struct State {
+struct TokenState {
     issued: Option<Issued>,
     generation: u64,
     failed: Option<(Instant, String)>,

@@ -107,15 +107,15 @@ pub(super) struct PageEnd {
 }
 
 #[derive(Deserialize)]
-struct List<T> {
+struct ListJson<T> {
     #[serde(default)]
-    metadata: ListMeta,
+    metadata: ListMetaJson,
     items: Option<Vec<T>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct ListMeta {
+struct ListMetaJson {
     resource_version: String,
     r#continue: String,
 }
@@ -125,7 +125,7 @@ struct ListMeta {
 /// # Errors
 /// When it is not one.
 pub(super) fn page<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<ListPage<T>, Failure> {
-    let list: List<T> = serde_json::from_slice(body).map_err(|error| unreadable("a list", &error))?;
+    let list: ListJson<T> = serde_json::from_slice(body).map_err(|error| unreadable("a list", &error))?;
     let end = PageEnd { version: list.metadata.resource_version, next: list.metadata.r#continue };
     Ok(ListPage { items: list.items.unwrap_or_default(), end })
 }

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::super::scripted::{Says, Scripted};
+use super::super::scripted::{Says, ScriptedServer};
 use super::*;
 
 /// Tells everything as text.
@@ -70,8 +70,8 @@ fn follow(version: &str) -> String {
 }
 
 /// Plays `script` and gives what was told until `last` was.
-async fn play(script: Vec<Says>, last: &str) -> (Vec<String>, Scripted) {
-    let server = Scripted::new(script).await;
+async fn play(script: Vec<Says>, last: &str) -> (Vec<String>, ScriptedServer) {
+    let server = ScriptedServer::new(script).await;
     let (out, mut told) = mpsc::channel(1);
     let source = Source { path: "/x".into(), labels: Some("a=b".into()), fields: None };
     let watching = tokio::spawn(watch(server.http.clone(), source, Plain, out));
@@ -171,7 +171,7 @@ async fn says_what_is_forbidden() {
 #[tokio::test]
 async fn what_cannot_be_read_is_told_not_skipped() {
     let script = vec![Says::Lines(vec![json!({"type": "ADDED"})])];
-    let server = Scripted::new(script).await;
+    let server = ScriptedServer::new(script).await;
     let (out, mut told) = mpsc::channel(1);
     let source = Source { path: "/x".into(), labels: None, fields: None };
     let watching = tokio::spawn(watch(server.http.clone(), source, Plain, out));
@@ -228,7 +228,7 @@ async fn a_sign_of_life_is_told_when_there_is_nothing_else_and_not_for_each() {
         Says::Lines(Vec::new()),
         Says::LinesAndMore(heartbeats),
     ];
-    let server = Scripted::new(script).await;
+    let server = ScriptedServer::new(script).await;
     let (out, mut told) = mpsc::channel(64);
     let source = Source { path: "/x".into(), labels: None, fields: None };
     let watching = tokio::spawn(watch(server.http.clone(), source, Ears, out));

@@ -1,12 +1,12 @@
 use serde_json::Value;
 
 use super::super::native::Native;
-use super::super::scripted::{Says, Scripted};
+use super::super::scripted::{Says, ScriptedServer};
 use super::*;
 use crate::engine::model::record::Record;
 
-async fn writer(script: Vec<Says>) -> (Writer, Scripted) {
-    let server = Scripted::new(script).await;
+async fn writer(script: Vec<Says>) -> (Writer, ScriptedServer) {
+    let server = ScriptedServer::new(script).await;
     let writer = Writer::new(server.http.clone(), Arc::new(Native), LastSeen::new(), "edge".into(), "agent".into());
     (writer, server)
 }

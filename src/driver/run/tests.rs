@@ -12,19 +12,19 @@ use crate::engine::model::template::Template;
 
 /// Writes that are made as a test says, and remembered.
 #[derive(Clone)]
-struct Scripted {
+struct ScriptedWrites {
     say: fn(&Effect) -> Executed,
     asked: Arc<Mutex<Vec<Effect>>>,
 }
 
-impl EffectExecutor for Scripted {
+impl EffectExecutor for ScriptedWrites {
     async fn execute(&self, effect: Effect) -> Executed {
         self.asked.lock().unwrap().push(effect.clone());
         (self.say)(&effect)
     }
 }
 
-impl Scripted {
+impl ScriptedWrites {
     fn new(say: fn(&Effect) -> Executed) -> Self {
         Self { say, asked: Arc::default() }
     }
@@ -35,22 +35,22 @@ impl Scripted {
 }
 
 /// Tells when it is dropped.
-struct Feed(Arc<Mutex<bool>>);
+struct DroppedFeed(Arc<Mutex<bool>>);
 
-impl Drop for Feed {
+impl Drop for DroppedFeed {
     fn drop(&mut self) {
         *self.0.lock().unwrap() = true;
     }
 }
 
-struct Run {
+struct TestRun {
     rollout: Rollout,
     events: mpsc::Sender<Event>,
-    executor: Scripted,
+    executor: ScriptedWrites,
     feed_ended: Arc<Mutex<bool>>,
 }
 
-fn run(say: fn(&Effect) -> Executed) -> Run {
+fn run(say: fn(&Effect) -> Executed) -> TestRun {
     let config = Config {
         namespace: "edge".into(),
         name: "agent".into(),
@@ -60,11 +60,17 @@ fn run(say: fn(&Effect) -> Executed) -> Run {
         rate: RateLimit::default(),
     };
     let (events, receiver) = mpsc::channel(EVENTS);
-    let executor = Scripted::new(say);
+    let executor = ScriptedWrites::new(say);
     let feed_ended = Arc::new(Mutex::new(false));
-    let rollout =
-        spawn(config, Clock::start(), receiver, executor.clone(), AuditSink::default(), Feed(feed_ended.clone()));
-    Run { rollout, events, executor, feed_ended }
+    let rollout = spawn(
+        config,
+        Clock::start(),
+        receiver,
+        executor.clone(),
+        AuditSink::default(),
+        DroppedFeed(feed_ended.clone()),
+    );
+    TestRun { rollout, events, executor, feed_ended }
 }
 
 fn template() -> Template {
@@ -89,7 +95,7 @@ fn daemonset() -> DaemonSetFact {
     }
 }
 
-impl Run {
+impl TestRun {
     /// Tells everything that a rollout of `nodes` nodes without pods needs to be loaded.
     async fn load(&self, nodes: usize) {
         let revision = RevisionFact {

@@ -29,9 +29,9 @@ pub(crate) fn site_places(
         return places;
     }
     rows.sort_unstable_by_key(|(natural, _, row)| (*natural, row.node));
-    let mut sites: HashMap<&Str, Site> = HashMap::new();
+    let mut sites: HashMap<&Str, SitePlaces> = HashMap::new();
     for (natural, site, _) in &rows {
-        sites.entry(site).or_insert(Site { first: *natural, size: 0, seen: 0 }).size += 1;
+        sites.entry(site).or_insert(SitePlaces { first: *natural, size: 0, seen: 0 }).size += 1;
     }
     for (_, name, row) in &rows {
         let Some(site) = sites.get_mut(name) else { continue };
@@ -47,7 +47,7 @@ pub(crate) fn site_places(
 }
 
 /// One site, while places are given to its nodes.
-struct Site {
+struct SitePlaces {
     /// Place of its first node in natural name order.
     first: u32,
     /// How many nodes it has.

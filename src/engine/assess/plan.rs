@@ -238,7 +238,7 @@ impl Plan {
         } else {
             Unready::OneMayGo
         };
-        let mut line = Line {
+        let mut line = Capacity {
             room: limits.allowed.saturating_sub(committed),
             keep: limits.keep,
             charged: budget.charged,
@@ -286,7 +286,7 @@ impl Plan {
 }
 
 /// What is still free (partition, budget, pull slots, room in the record) while candidates are admitted one by one.
-struct Line {
+struct Capacity {
     room: u32,
     keep: u32,
     charged: u32,
@@ -355,7 +355,7 @@ enum Unready {
     Waits,
 }
 
-impl Line {
+impl Capacity {
     /// Says what holds `row`; when nothing does, takes what it needs.
     fn admit(&mut self, row: &Row, nodes: &NodeLookup<'_>) -> Hold {
         if self.room == 0 {

@@ -8,7 +8,7 @@ use super::resolved::Resolved;
 use crate::engine::assess::plan::Limits;
 use crate::engine::lease::edit::{Edit, PrewarmEdit};
 use crate::engine::machine::Engine;
-use crate::engine::machine::prewarm::Job;
+use crate::engine::machine::prewarm::PrewarmJob;
 use crate::engine::model::Str;
 use crate::engine::model::command::{PrewarmCommand, Refusal};
 use crate::engine::model::config::Role;
@@ -278,7 +278,7 @@ impl Engine {
 
     /// How many pods are deleted at once, as things are, beside those that go with a StatefulSet. `renews`: those whose pull
     /// failed, too.
-    fn pods_to_delete(&self, job: &Job, renews: bool) -> usize {
+    fn pods_to_delete(&self, job: &PrewarmJob, renews: bool) -> usize {
         let ours = self.view.warm.iter().filter(|warm| {
             let node = warm.fact.pod.node.as_ref().filter(|_| !self.is_of_a_set(warm));
             (renews && warm.failing.is_some()) || node.is_some_and(|node| !self.is_needed(warm, node, job))
@@ -291,7 +291,7 @@ impl Engine {
     }
 
     /// On how many nodes a pod is made, sooner or later, as things are; by StatefulSet: on those that none is for.
-    fn pods_to_make(&self, job: &Job, renews: bool) -> usize {
+    fn pods_to_make(&self, job: &PrewarmJob, renews: bool) -> usize {
         let stands = job.asked.paused.is_some() || job.asked.cancelled.is_some();
         let by_sets = job.asked.method == PrewarmMethod::StatefulSet;
         let right = if by_sets { Right::CreateStatefulSets } else { Right::CreatePods };

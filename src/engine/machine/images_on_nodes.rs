@@ -24,7 +24,7 @@ use crate::engine::rules::warm_pod::images_key;
 use crate::engine::view::{LastPullEvent, PodEntry};
 
 /// What is looked for.
-struct Wanted<'a> {
+struct WantedRevision<'a> {
     hash: &'a Str,
     /// Tells the images from others, as pods for pre-warming carry it.
     key: Str,
@@ -70,13 +70,13 @@ impl Engine {
         counts
     }
 
-    fn wanted<'a>(&'a self, revision: &'a RevisionFact) -> Wanted<'a> {
+    fn wanted<'a>(&'a self, revision: &'a RevisionFact) -> WantedRevision<'a> {
         let needed = revision.template.needed_images();
         let sharing = |other: &'a RevisionFact| {
             let same = |need: &NeededImage| other.template.needed_images().iter().find(|have| have.image == need.image);
             (&other.hash, needed.iter().map(same).collect())
         };
-        Wanted {
+        WantedRevision {
             hash: &revision.hash,
             key: images_key(&revision.template.images()),
             needed,
@@ -85,7 +85,7 @@ impl Engine {
         }
     }
 
-    fn on_node(&self, row: &Row, wanted: &Wanted<'_>) -> Known {
+    fn on_node(&self, row: &Row, wanted: &WantedRevision<'_>) -> Known {
         let entry = &self.view.nodes[row.node];
         // A pod of this revision stays where it is.
         let stays = |pod: &PodEntry| {
@@ -104,7 +104,7 @@ impl Engine {
         each.min().unwrap_or(Known::Unknown)
     }
 
-    fn image_on_node(&self, row: &Row, wanted: &Wanted<'_>, nth: usize) -> Known {
+    fn image_on_node(&self, row: &Row, wanted: &WantedRevision<'_>, nth: usize) -> Known {
         let entry = &self.view.nodes[row.node];
         let needed = &wanted.needed[nth];
         // A tag that is pulled again may be another image by now.

@@ -43,12 +43,12 @@ pub(crate) struct Prewarming {
     pub(crate) writes: WarmWrites,
     pub(crate) sets: WarmSets,
     /// What is being pre-warmed, as of the last assessment.
-    pub(crate) job: Option<Job>,
+    pub(crate) job: Option<PrewarmJob>,
 }
 
 /// Pre-warming as it stands.
 #[derive(Debug)]
-pub(crate) struct Job {
+pub(crate) struct PrewarmJob {
     pub(crate) asked: Prewarm,
     /// The template whose images are brought, or why there is none.
     pub(crate) template: Result<Template, Str>,
@@ -116,10 +116,10 @@ impl Engine {
     }
 
     /// How far pre-warming is, or would be, if this were asked for.
-    pub(crate) fn job_of(&self, asked: Prewarm, template: Result<Template, Str>, limits: &Limits) -> Job {
+    pub(crate) fn job_of(&self, asked: Prewarm, template: Result<Template, Str>, limits: &Limits) -> PrewarmJob {
         let images = template.as_ref().map(Template::images).unwrap_or_default();
         let key = images_key(&images);
-        let mut job = Job {
+        let mut job = PrewarmJob {
             slots: self.slots(&asked, limits),
             states: vec![None; self.view.nodes.len()],
             next: Vec::new(),
@@ -136,7 +136,7 @@ impl Engine {
     }
 
     /// Whether a pod brings what is asked for: these images, to a node that is meant, and whose own pod does not use them yet.
-    pub(crate) fn is_needed(&self, warm: &WarmPod, node: &Str, job: &Job) -> bool {
+    pub(crate) fn is_needed(&self, warm: &WarmPod, node: &Str, job: &PrewarmJob) -> bool {
         if job.asked.cancelled.is_some() || job.template.is_err() || warm.fact.images != job.key {
             return false;
         }
@@ -180,7 +180,7 @@ impl Engine {
     }
 
     /// What every node's state is, and which come next.
-    fn note_states(&self, job: &mut Job, template: &Template, images: &[Str]) {
+    fn note_states(&self, job: &mut PrewarmJob, template: &Template, images: &[Str]) {
         let wanted: Vec<NodeIx> =
             self.assessment.rows().filter(|row| self.is_meant(row, &job.asked.nodes)).map(|it| it.node).collect();
         let images: Vec<String> = images.iter().map(|image| normalized(image)).collect();
@@ -230,7 +230,7 @@ impl Engine {
     }
 
     /// Whether the registry refuses the images wherever that was tried.
-    fn unobtainable(&self, job: &Job) -> Option<Unobtainable> {
+    fn unobtainable(&self, job: &PrewarmJob) -> Option<Unobtainable> {
         let refused = |state: &PrewarmState| match state {
             PrewarmState::Failed { cause, again_at: None, .. } => {
                 REFUSED_TO_ALL.contains(&cause.kind).then_some(cause.kind)
@@ -300,7 +300,7 @@ impl Engine {
     }
 
     /// How far a node is. `images`: as runtimes report them.
-    fn state_of(&self, row: &Row, job: &Job, template: &Template, images: &[String]) -> PrewarmState {
+    fn state_of(&self, row: &Row, job: &PrewarmJob, template: &Template, images: &[String]) -> PrewarmState {
         let name = &self.view.nodes[row.node].name;
         if self.view.is_warm(name, &job.key) || self.has_images(row, template, images) {
             return PrewarmState::Present;

@@ -48,11 +48,11 @@ impl Serialize for TimeRange {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct Seconds {
+        struct SecondsJson {
             least_seconds: u64,
             most_seconds: u64,
         }
-        Seconds { least_seconds: self.least.as_secs(), most_seconds: self.most.as_secs() }.serialize(serializer)
+        SecondsJson { least_seconds: self.least.as_secs(), most_seconds: self.most.as_secs() }.serialize(serializer)
     }
 }
 

@@ -45,14 +45,14 @@ impl fmt::Display for ImagesOnNodes {
 impl ImagesOnNodes {
     /// The same without what the images are, for a column: `14 of 20, 3 would pull, 3 not known`.
     pub fn short(&self) -> String {
-        struct Short<'a>(&'a ImagesOnNodes);
-        impl fmt::Display for Short<'_> {
+        struct ShortCount<'a>(&'a ImagesOnNodes);
+        impl fmt::Display for ShortCount<'_> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "{} of {}", self.0.present, self.0.nodes)?;
                 self.0.others(f)
             }
         }
-        Short(self).to_string()
+        ShortCount(self).to_string()
     }
 
     fn others(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -78,13 +78,13 @@ impl<'de> Deserialize<'de> for IntOrPercent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Wire {
+        enum QuantityJson {
             Int(u32),
             Text(String),
         }
-        match Wire::deserialize(deserializer)? {
-            Wire::Int(count) => Ok(Self::Int(count)),
-            Wire::Text(text) => text.parse().map_err(de::Error::custom),
+        match QuantityJson::deserialize(deserializer)? {
+            QuantityJson::Int(count) => Ok(Self::Int(count)),
+            QuantityJson::Text(text) => text.parse().map_err(de::Error::custom),
         }
     }
 }

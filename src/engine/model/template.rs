@@ -109,11 +109,11 @@ pub struct NodeTerm {
 #[derive(Clone, Debug, Default)]
 pub struct Template {
     raw: Arc<Value>,
-    parts: Arc<Parts>,
+    parts: Arc<TemplateParts>,
 }
 
 #[derive(Debug, Default, PartialEq)]
-struct Parts {
+struct TemplateParts {
     containers: Vec<TemplateContainer>,
     needed_images: Vec<NeededImage>,
     node_selector: Labels,
@@ -144,7 +144,7 @@ impl Template {
                 metadata.remove("creationTimestamp");
             }
         }
-        let parts = Parts::read(&raw["spec"]);
+        let parts = TemplateParts::read(&raw["spec"]);
         Self { raw: Arc::new(raw), parts: Arc::new(parts) }
     }
 
@@ -233,7 +233,7 @@ impl Template {
     }
 }
 
-impl Parts {
+impl TemplateParts {
     fn read(spec: &Value) -> Self {
         let mut containers = Vec::new();
         for (group, role) in [("initContainers", ContainerRole::Init), ("containers", ContainerRole::Main)] {

@@ -22,7 +22,7 @@ const GRACE_SECS: u64 = 30;
 const MARGIN: Duration = Duration::from_secs(10);
 
 /// A node that is done: when its pod was made and when it was available, by the API server's clock.
-struct Done {
+struct DoneNode {
     made_at: Timestamp,
     available_at: Timestamp,
 }
@@ -37,7 +37,7 @@ impl Engine {
     ) -> RolloutEstimate {
         let Some(started_at) = self.progress.started_at else { return RolloutEstimate::None };
         let rows = || self.assessment.rows().filter(|row| row.in_fleet);
-        let done: Vec<Done> = rows().filter_map(|row| self.done(row, intent, started_at)).collect();
+        let done: Vec<DoneNode> = rows().filter_map(|row| self.done(row, intent, started_at)).collect();
         let mut took: Vec<Duration> = done.iter().map(|done| done.available_at.since(done.made_at)).collect();
         let nodes = u32::try_from(took.len()).unwrap_or(u32::MAX);
         let Some(of_pod) = each(&mut took) else { return RolloutEstimate::None };
@@ -78,7 +78,7 @@ impl Engine {
     }
 
     /// A node that this rollout updated, if its pod is available.
-    fn done(&self, row: &Row, intent: &Intent, started_at: Timestamp) -> Option<Done> {
+    fn done(&self, row: &Row, intent: &Intent, started_at: Timestamp) -> Option<DoneNode> {
         if !(row.at_target && row.available && row.updated && row.state == NodeState::Updated) {
             return None;
         }
@@ -87,19 +87,19 @@ impl Engine {
         let soak = Duration::from_secs(min_ready.max(intent.gates.soak_secs.0).into());
         let available_at = row.since? + soak;
         let of_this_rollout = self.view.our_time(made_at) > started_at && available_at > made_at;
-        of_this_rollout.then_some(Done { made_at, available_at })
+        of_this_rollout.then_some(DoneNode { made_at, available_at })
     }
 
     /// How long it takes from a deletion until the next pod is made. The old pod is gone by then, and with it what it said. So it
     /// is taken from how long after one node was done the next pod was made. Where that is longer than an old pod may take to
     /// go, the rollout was held in between, and it tells nothing.
-    fn until_made(&self, done: &[Done]) -> Duration {
+    fn until_made(&self, done: &[DoneNode]) -> Duration {
         let mut ends: Vec<Timestamp> = done.iter().map(|done| done.available_at).collect();
         ends.sort_unstable();
         let spec = self.view.daemonset.as_ref().map(|daemonset| &daemonset.template.json()["spec"]);
         let grace = spec.and_then(|spec| spec["terminationGracePeriodSeconds"].as_u64()).unwrap_or(GRACE_SECS);
         let most = Duration::from_secs(grace) + MARGIN;
-        let after = |done: &Done| {
+        let after = |done: &DoneNode| {
             let before = ends.partition_point(|end| *end <= done.made_at);
             Some(done.made_at.since(*ends.get(before.checked_sub(1)?)?)).filter(|wait| *wait <= most)
         };

@@ -100,7 +100,7 @@ pub enum Returns {
 
 /// What manages this DaemonSet, besides us: those that act by themselves first.
 pub fn find_gitops_owners(daemonset: &DaemonSetFact) -> Vec<GitOpsOwner> {
-    let signs = Evidence(daemonset);
+    let signs = OwnerEvidence(daemonset);
     let mut gitops_owners: Vec<GitOpsOwner> = [
         signs.operator(),
         signs.argo_cd(),
@@ -173,9 +173,9 @@ fn manager_evidence(manager: &str) -> String {
 }
 
 /// What tools leave on a DaemonSet.
-struct Evidence<'a>(&'a DaemonSetFact);
+struct OwnerEvidence<'a>(&'a DaemonSetFact);
 
-impl Evidence<'_> {
+impl OwnerEvidence<'_> {
     fn label(&self, key: &str) -> Option<&Str> {
         self.0.labels.get(key).filter(|value| !value.is_empty())
     }

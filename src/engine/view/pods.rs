@@ -25,7 +25,7 @@ pub(crate) struct PodEntry {
     /// What is wrong with it, and since when.
     pub(crate) trouble: Option<PodTrouble>,
     /// When it last ceased to be ready, having been so for a while.
-    pub(crate) served: Option<Served>,
+    pub(crate) served: Option<ServedSpan>,
     /// How often it restarted after it had been ready.
     pub(crate) restarts: Restarts,
     pub(super) node: Option<NodeIx>,
@@ -41,7 +41,7 @@ pub(crate) struct PodTrouble {
 
 /// The last span of time in which a pod was ready, once it is over.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Served {
+pub(crate) struct ServedSpan {
     /// When it was over, and what its kubelet says of that.
     pub(crate) ended: ObservedAt,
     pub(crate) said: Option<Timestamp>,
@@ -49,7 +49,7 @@ pub(crate) struct Served {
     pub(crate) lasted: Duration,
 }
 
-impl Served {
+impl ServedSpan {
     /// Longer spans need not be told apart.
     const LONG: Duration = Duration::from_secs(60);
 
@@ -246,7 +246,7 @@ impl PodEntry {
         let diagnosed = diagnosed.filter(|now| !(verdict.is_some() && now.cause.kind.leaves_the_image_open()));
         let trouble = diagnosed.or_else(|| known.filter(|_| tries_again).cloned());
         let restarts = Restarts::next(before, &fact, observed);
-        let served = Served::next(before, &fact, observed, (now, server_now));
+        let served = ServedSpan::next(before, &fact, observed, (now, server_now));
         Self { fact, first_observed, ready_observed, trouble, served, restarts, node, listed: true }
     }
 }

@@ -66,7 +66,7 @@ impl WarmState {
 
 /// The DaemonSet that pods are made for.
 #[derive(Debug)]
-struct Owner {
+struct WarmOwner {
     uid: Str,
     name: Str,
     /// How the names of its pods begin.
@@ -77,7 +77,7 @@ struct Owner {
 #[derive(Debug, Default)]
 pub(crate) struct WarmPods {
     /// The present DaemonSet. Pods that were made for another one are known, and not counted.
-    owner: Option<Owner>,
+    owner: Option<WarmOwner>,
     pods: BTreeMap<Str, WarmPod>,
     by_node: HashMap<Str, Vec<Str>>,
     ended: EndedPods,
@@ -223,7 +223,7 @@ impl View {
 
     /// The DaemonSet with this uid and name is the present one.
     pub(super) fn warm_pods_are_of(&mut self, uid: &Str, name: &str) {
-        self.warm.owner = Some(Owner { uid: uid.clone(), name: name.into(), names_begin: names_begin(name) });
+        self.warm.owner = Some(WarmOwner { uid: uid.clone(), name: name.into(), names_begin: names_begin(name) });
     }
 
     pub(super) fn warm_pod_is(&mut self, fact: WarmPodFact, now: Timestamp) {

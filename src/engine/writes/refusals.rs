@@ -22,7 +22,7 @@ const WORDS: usize = 300;
 /// Deletions that were refused.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals {
-    by_node: BTreeMap<NodeIx, Refusal>,
+    by_node: BTreeMap<NodeIx, DeletionRefusal>,
     /// Nodes that were refused since a deletion last succeeded.
     in_a_row: BTreeSet<NodeIx>,
     /// Whether it was paused, and which halts were acknowledged, when we looked last.
@@ -31,7 +31,7 @@ pub(crate) struct Refusals {
 
 /// The deletion of one pod was refused.
 #[derive(Debug)]
-struct Refusal {
+struct DeletionRefusal {
     uid: Str,
     /// The pod's resource version then.
     version: Str,
@@ -77,7 +77,8 @@ impl Refusals {
             self.in_a_row.insert(node);
         }
         let since = known.map_or(now, |known| known.since);
-        self.by_node.insert(node, Refusal { uid, version, why, since, failures, tried_at: now, again_at: now + wait });
+        self.by_node
+            .insert(node, DeletionRefusal { uid, version, why, since, failures, tried_at: now, again_at: now + wait });
     }
 
     /// A deletion succeeded there.
@@ -121,7 +122,7 @@ impl Refusals {
     /// All of them, as a record keeps them.
     pub(crate) fn recorded(&self) -> impl Iterator<Item = (NodeIx, RefusedDeletion)> {
         self.by_node.iter().map(|(node, refusal)| {
-            let Refusal { uid, since, why, .. } = refusal;
+            let DeletionRefusal { uid, since, why, .. } = refusal;
             (*node, RefusedDeletion { pod: uid.clone(), since: *since, why: why.clone() })
         })
     }

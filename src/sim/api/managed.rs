@@ -41,7 +41,7 @@ pub(super) struct Write<'a> {
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct ManagerEntry {
     manager: Str,
     operation: Operation,
     api_version: &'static str,
@@ -52,7 +52,7 @@ struct Entry {
 
 /// Who owns which fields of one object.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Managed(Vec<Entry>);
+pub(super) struct Managed(Vec<ManagerEntry>);
 
 impl Managed {
     /// What `managedFields` would say of an object of which only the owners of template and strategy are known.
@@ -69,7 +69,7 @@ impl Managed {
             let fields = all.below(&[root]);
             match managed.0.iter_mut().find(|entry| entry.manager == **owner) {
                 Some(entry) => fields.paths().iter().for_each(|path| entry.fields.insert(path)),
-                None => managed.0.push(Entry {
+                None => managed.0.push(ManagerEntry {
                     manager: (*owner).clone(),
                     operation: Operation::Update,
                     api_version,
@@ -88,7 +88,7 @@ impl Managed {
         let entries = list.as_array().into_iter().flatten().filter_map(|entry| {
             let fields =
                 entry.get("fieldsV1").filter(|fields| fields.as_object().is_some_and(|map| !map.is_empty()))?;
-            Some(Entry {
+            Some(ManagerEntry {
                 manager: entry["manager"].as_str().unwrap_or_default().into(),
                 operation: if entry["operation"] == "Apply" { Operation::Apply } else { Operation::Update },
                 api_version,
@@ -121,12 +121,12 @@ impl Managed {
             .collect()
     }
 
-    fn entry(&mut self, operation: Operation, write: Write<'_>) -> &mut Entry {
-        let is_it = |entry: &Entry| {
+    fn entry(&mut self, operation: Operation, write: Write<'_>) -> &mut ManagerEntry {
+        let is_it = |entry: &ManagerEntry| {
             &*entry.manager == write.manager && entry.operation == operation && entry.subresource == write.subresource
         };
         let found = self.0.iter().position(is_it).unwrap_or_else(|| {
-            self.0.push(Entry {
+            self.0.push(ManagerEntry {
                 manager: write.manager.into(),
                 operation,
                 api_version: write.api_version,
@@ -176,7 +176,7 @@ impl Managed {
         let fields = FieldSet::of(&wanted, &OBJECT);
         let differs = |path: &Path| !is_item(path) && value_at(live, path) != value_at(&wanted, path);
         let disputed: Vec<Path> = fields.paths().into_iter().filter(differs).collect();
-        let mine = |entry: &Entry| &*entry.manager == write.manager && entry.operation == Operation::Apply;
+        let mine = |entry: &ManagerEntry| &*entry.manager == write.manager && entry.operation == Operation::Apply;
         if force == Force::No {
             self.check_conflicts(&disputed, mine)?;
         }
@@ -201,7 +201,7 @@ impl Managed {
         Ok(merged)
     }
 
-    fn check_conflicts(&self, disputed: &[Path], mine: impl Fn(&Entry) -> bool) -> Result<(), ApiRefusal> {
+    fn check_conflicts(&self, disputed: &[Path], mine: impl Fn(&ManagerEntry) -> bool) -> Result<(), ApiRefusal> {
         let mut causes = Vec::new();
         let mut words = Vec::new();
         for entry in self.0.iter().filter(|entry| !mine(entry)) {

@@ -21,13 +21,13 @@ const FEW: usize = 1024;
 /// `managedFields` of objects, beside the store.
 #[derive(Debug, Default)]
 pub(super) struct ManagedFieldsStore {
-    entries: HashMap<(Kind, Str, Str), Entry>,
+    entries: HashMap<(Kind, Str, Str), FieldsEntry>,
     /// At how many entries those of objects that are gone are dropped.
     limit: usize,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct FieldsEntry {
     uid: Str,
     /// What the world itself said then of who wrote the template and the strategy.
     owners: Option<FieldOwners>,
@@ -62,7 +62,7 @@ impl ManagedFieldsStore {
     }
 
     /// What was noted of this very object, unless the world wrote to it since by itself.
-    fn known(&self, object: &Object) -> Option<&Entry> {
+    fn known(&self, object: &Object) -> Option<&FieldsEntry> {
         if self.entries.is_empty() {
             return None;
         }
@@ -82,7 +82,7 @@ impl ManagedFieldsStore {
         }
         let key = (object.kind(), object.meta.namespace.clone(), object.meta.name.clone());
         let (uid, owners, json) = (object.meta.uid.clone(), owners(object).cloned(), text(&managed));
-        self.entries.insert(key, Entry { uid, owners, managed, json });
+        self.entries.insert(key, FieldsEntry { uid, owners, managed, json });
     }
 }
 

@@ -28,15 +28,15 @@ enum Type {
     Blobs,
     /// `metav1.Time` and `MicroTime`.
     Time,
-    Message(&'static [Field]),
-    Messages(&'static [Field]),
+    Message(&'static [WireField]),
+    Messages(&'static [WireField]),
 }
 
-type Field = (u64, &'static str, Type);
+type WireField = (u64, &'static str, Type);
 
 use Type::{Blobs, Flag, Message, Messages, Number, Pairs, Text, Texts, Time};
 
-const META: &[Field] = &[
+const META: &[WireField] = &[
     (1, "name", Text),
     (2, "generateName", Text),
     (3, "namespace", Text),
@@ -52,7 +52,7 @@ const META: &[Field] = &[
     (14, "finalizers", Texts),
 ];
 
-const OWNER: &[Field] = &[
+const OWNER: &[WireField] = &[
     (1, "kind", Text),
     (3, "name", Text),
     (4, "uid", Text),
@@ -61,7 +61,7 @@ const OWNER: &[Field] = &[
     (7, "blockOwnerDeletion", Flag),
 ];
 
-const DELETE_OPTIONS: &[Field] = &[
+const DELETE_OPTIONS: &[WireField] = &[
     (1, "gracePeriodSeconds", Number),
     (2, "preconditions", Message(&[(1, "uid", Text), (2, "resourceVersion", Text)])),
     (3, "orphanDependents", Flag),
@@ -69,7 +69,7 @@ const DELETE_OPTIONS: &[Field] = &[
     (5, "dryRun", Texts),
 ];
 
-const REFERENCE: &[Field] = &[
+const REFERENCE: &[WireField] = &[
     (1, "kind", Text),
     (2, "namespace", Text),
     (3, "name", Text),
@@ -79,7 +79,7 @@ const REFERENCE: &[Field] = &[
     (7, "fieldPath", Text),
 ];
 
-const RESOURCE_ATTRIBUTES: &[Field] = &[
+const RESOURCE_ATTRIBUTES: &[WireField] = &[
     (1, "namespace", Text),
     (2, "verb", Text),
     (3, "group", Text),
@@ -89,7 +89,7 @@ const RESOURCE_ATTRIBUTES: &[Field] = &[
     (7, "name", Text),
 ];
 
-const LEASE_SPEC: &[Field] = &[
+const LEASE_SPEC: &[WireField] = &[
     (1, "holderIdentity", Text),
     (2, "leaseDurationSeconds", Number),
     (3, "acquireTime", Time),
@@ -97,7 +97,7 @@ const LEASE_SPEC: &[Field] = &[
     (5, "leaseTransitions", Number),
 ];
 
-const EVENT: &[Field] = &[
+const EVENT: &[WireField] = &[
     (1, "metadata", Message(META)),
     (2, "involvedObject", Message(REFERENCE)),
     (3, "reason", Text),
@@ -113,7 +113,7 @@ const EVENT: &[Field] = &[
     (15, "reportingInstance", Text),
 ];
 
-fn message(kind: &str) -> Option<&'static [Field]> {
+fn message(kind: &str) -> Option<&'static [WireField]> {
     Some(match kind {
         "DeleteOptions" => DELETE_OPTIONS,
         "Eviction" => &[(1, "metadata", Message(META)), (2, "deleteOptions", Message(DELETE_OPTIONS))],
@@ -165,10 +165,10 @@ pub(super) fn is_protobuf(body: &[u8]) -> bool {
 pub(super) fn to_json(body: &[u8]) -> Result<Value, String> {
     let envelope = body.strip_prefix(MAGIC).ok_or("the body has no Kubernetes protobuf envelope")?;
     let (mut types, mut raw) = (Value::Null, &[][..]);
-    for field in Reader(envelope) {
+    for field in MessageReader(envelope) {
         match field? {
-            (1, Wire::Bytes(bytes)) => types = read(bytes, &[(1, "apiVersion", Text), (2, "kind", Text)])?,
-            (2, Wire::Bytes(bytes)) => raw = bytes,
+            (1, WireType::Bytes(bytes)) => types = read(bytes, &[(1, "apiVersion", Text), (2, "kind", Text)])?,
+            (2, WireType::Bytes(bytes)) => raw = bytes,
             _ => {}
         }
     }
@@ -183,9 +183,9 @@ pub(super) fn to_json(body: &[u8]) -> Result<Value, String> {
     Ok(value)
 }
 
-fn read(bytes: &[u8], fields: &[Field]) -> Result<Value, String> {
+fn read(bytes: &[u8], fields: &[WireField]) -> Result<Value, String> {
     let mut object = Map::new();
-    for field in Reader(bytes) {
+    for field in MessageReader(bytes) {
         let (number, wire) = field?;
         let Some((_, name, kind)) = fields.iter().find(|(candidate, ..)| *candidate == number) else { continue };
         let list = |object: &mut Map<String, Value>, item: Value| {
@@ -194,24 +194,24 @@ fn read(bytes: &[u8], fields: &[Field]) -> Result<Value, String> {
             }
         };
         match (*kind, wire) {
-            (Text, Wire::Bytes(bytes)) => {
+            (Text, WireType::Bytes(bytes)) => {
                 object.insert((*name).into(), text(bytes)?.into());
             }
-            (Number, Wire::Varint(number)) => {
+            (Number, WireType::Varint(number)) => {
                 object.insert((*name).into(), number.cast_signed().into());
             }
-            (Flag, Wire::Varint(number)) => {
+            (Flag, WireType::Varint(number)) => {
                 object.insert((*name).into(), (number != 0).into());
             }
-            (Texts, Wire::Bytes(bytes)) => list(&mut object, text(bytes)?.into()),
-            (Messages(inner), Wire::Bytes(bytes)) => list(&mut object, read(bytes, inner)?),
-            (Message(inner), Wire::Bytes(bytes)) => {
+            (Texts, WireType::Bytes(bytes)) => list(&mut object, text(bytes)?.into()),
+            (Messages(inner), WireType::Bytes(bytes)) => list(&mut object, read(bytes, inner)?),
+            (Message(inner), WireType::Bytes(bytes)) => {
                 object.insert((*name).into(), read(bytes, inner)?);
             }
-            (Time, Wire::Bytes(bytes)) => {
+            (Time, WireType::Bytes(bytes)) => {
                 object.insert((*name).into(), time(bytes)?);
             }
-            (Pairs | Blobs, Wire::Bytes(bytes)) => {
+            (Pairs | Blobs, WireType::Bytes(bytes)) => {
                 let (key, value) = pair(bytes)?;
                 let value = if matches!(kind, Blobs) { BASE64_STANDARD.encode(value) } else { text(value)? };
                 object.entry(*name).or_insert_with(|| json!({}))[key] = value.into();
@@ -228,10 +228,10 @@ fn text(bytes: &[u8]) -> Result<String, String> {
 
 fn pair(bytes: &[u8]) -> Result<(String, &[u8]), String> {
     let (mut key, mut value) = (String::new(), &[][..]);
-    for field in Reader(bytes) {
+    for field in MessageReader(bytes) {
         match field? {
-            (1, Wire::Bytes(bytes)) => key = text(bytes)?,
-            (2, Wire::Bytes(bytes)) => value = bytes,
+            (1, WireType::Bytes(bytes)) => key = text(bytes)?,
+            (2, WireType::Bytes(bytes)) => value = bytes,
             _ => {}
         }
     }
@@ -241,10 +241,10 @@ fn pair(bytes: &[u8]) -> Result<(String, &[u8]), String> {
 /// An empty message is the zero time, which JSON writes as null.
 fn time(bytes: &[u8]) -> Result<Value, String> {
     let (mut secs, mut nanos) = (None, 0);
-    for field in Reader(bytes) {
+    for field in MessageReader(bytes) {
         match field? {
-            (1, Wire::Varint(number)) => secs = Some(number.cast_signed()),
-            (2, Wire::Varint(number)) => nanos = number.cast_signed(),
+            (1, WireType::Varint(number)) => secs = Some(number.cast_signed()),
+            (2, WireType::Varint(number)) => nanos = number.cast_signed(),
             _ => {}
         }
     }
@@ -253,7 +253,7 @@ fn time(bytes: &[u8]) -> Result<Value, String> {
     Ok(secs.filter(|secs| *secs > -62_135_596_800).map_or(Value::Null, |secs| at(secs).to_rfc3339_micros().into()))
 }
 
-enum Wire<'a> {
+enum WireType<'a> {
     Varint(u64),
     Bytes(&'a [u8]),
     /// Fixed-width numbers: none of the messages here has any.
@@ -261,9 +261,9 @@ enum Wire<'a> {
 }
 
 /// Walks the fields of a message.
-struct Reader<'a>(&'a [u8]);
+struct MessageReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> MessageReader<'a> {
     fn varint(&mut self) -> Result<u64, String> {
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {
@@ -284,24 +284,24 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    fn field(&mut self) -> Result<(u64, Wire<'a>), String> {
+    fn field(&mut self) -> Result<(u64, WireType<'a>), String> {
         let key = self.varint()?;
         let wire = match key & 7 {
-            0 => Wire::Varint(self.varint()?),
-            1 => self.bytes(8).map(|_| Wire::Other)?,
+            0 => WireType::Varint(self.varint()?),
+            1 => self.bytes(8).map(|_| WireType::Other)?,
             2 => {
                 let length = self.varint()?;
-                Wire::Bytes(self.bytes(length)?)
+                WireType::Bytes(self.bytes(length)?)
             }
-            5 => self.bytes(4).map(|_| Wire::Other)?,
+            5 => self.bytes(4).map(|_| WireType::Other)?,
             other => return Err(format!("wire type {other} is not known")),
         };
         Ok((key >> 3, wire))
     }
 }
 
-impl<'a> Iterator for Reader<'a> {
-    type Item = Result<(u64, Wire<'a>), String>;
+impl<'a> Iterator for MessageReader<'a> {
+    type Item = Result<(u64, WireType<'a>), String>;
     fn next(&mut self) -> Option<Self::Item> {
         if self.0.is_empty() {
             return None;

@@ -100,7 +100,7 @@ fn check_match(asked: Option<&str>, version: Option<u64>, continues: bool) -> An
     }
 }
 
-type Key<'k> = (&'k Str, &'k Str);
+type StoreKey<'k> = (&'k Str, &'k Str);
 
 /// One page of a list: pages of one list all show the state at the first one's version.
 fn page(
@@ -114,7 +114,7 @@ fn page(
     let store = access.store();
     let version = token.map(|token| token.rv).or(exact).unwrap_or(store.revision());
     // What was different then: an object that is there now but was not, or was another, or the other way round.
-    let mut then: BTreeMap<Key<'_>, Option<&Arc<Object>>> = BTreeMap::new();
+    let mut then: BTreeMap<StoreKey<'_>, Option<&Arc<Object>>> = BTreeMap::new();
     if version != store.revision() {
         let changes = store.changes_since(kind, version).map_err(|error| match error.reason {
             Reason::Expired if token.is_some() => ApiError::new(

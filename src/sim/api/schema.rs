@@ -28,11 +28,11 @@ pub(super) enum ListKind {
 /// What is special about the fields of one type; a field not named here is a plain value, object or atomic list.
 #[derive(Debug)]
 pub(super) struct Schema {
-    fields: &'static [(&'static str, Field)],
+    fields: &'static [(&'static str, FieldSchema)],
 }
 
 #[derive(Debug)]
-enum Field {
+enum FieldSchema {
     Object(&'static Schema),
     /// An object that server-side apply treats as one value (`structType: atomic`).
     AtomicObject,
@@ -46,55 +46,58 @@ impl Schema {
     /// The schema of the objects under `name`: a struct's own, or that of a list's elements.
     pub(super) fn inner(&self, name: &str) -> &'static Schema {
         match self.find(name) {
-            Some(Field::Object(schema) | Field::List(_, schema)) => schema,
-            Some(Field::AtomicObject) | None => &PLAIN,
+            Some(FieldSchema::Object(schema) | FieldSchema::List(_, schema)) => schema,
+            Some(FieldSchema::AtomicObject) | None => &PLAIN,
         }
     }
 
     /// How the list under `name` merges.
     pub(super) fn list(&self, name: &str) -> ListKind {
         match self.find(name) {
-            Some(Field::List(kind, _)) => *kind,
+            Some(FieldSchema::List(kind, _)) => *kind,
             _ => ListKind::Atomic,
         }
     }
 
     /// Whether server-side apply treats the object under `name` as one value.
     pub(super) fn is_atomic_object(&self, name: &str) -> bool {
-        matches!(self.find(name), Some(Field::AtomicObject))
+        matches!(self.find(name), Some(FieldSchema::AtomicObject))
     }
 
-    fn find(&self, name: &str) -> Option<&'static Field> {
+    fn find(&self, name: &str) -> Option<&'static FieldSchema> {
         self.fields.iter().find(|(field, _)| *field == name).map(|(_, field)| field)
     }
 }
 
-const fn by(merge_key: &'static str, apply_keys: &'static [&'static str], schema: &'static Schema) -> Field {
-    Field::List(ListKind::Map { merge_key, apply_keys }, schema)
+const fn by(merge_key: &'static str, apply_keys: &'static [&'static str], schema: &'static Schema) -> FieldSchema {
+    FieldSchema::List(ListKind::Map { merge_key, apply_keys }, schema)
 }
 
 /// Any object of the served kinds. One table for all of them: their special fields do not contradict each other.
 pub(super) static OBJECT: Schema = Schema {
     fields: &[
-        ("metadata", Field::Object(&METADATA)),
-        ("spec", Field::Object(&SPEC)),
-        ("status", Field::Object(&STATUS)),
+        ("metadata", FieldSchema::Object(&METADATA)),
+        ("spec", FieldSchema::Object(&SPEC)),
+        ("status", FieldSchema::Object(&STATUS)),
         ("secrets", by("name", &["name"], &PLAIN)),
-        ("involvedObject", Field::AtomicObject),
+        ("involvedObject", FieldSchema::AtomicObject),
     ],
 };
 
 static METADATA: Schema = Schema {
-    fields: &[("ownerReferences", by("uid", &["uid"], &PLAIN)), ("finalizers", Field::List(ListKind::Set, &PLAIN))],
+    fields: &[
+        ("ownerReferences", by("uid", &["uid"], &PLAIN)),
+        ("finalizers", FieldSchema::List(ListKind::Set, &PLAIN)),
+    ],
 };
 
 /// `spec` of pods, nodes, DaemonSets and leases in one: pod specs also appear as templates.
 static SPEC: Schema = Schema {
     fields: &[
-        ("template", Field::Object(&TEMPLATE)),
-        ("selector", Field::AtomicObject),
-        ("nodeSelector", Field::AtomicObject),
-        ("podCIDRs", Field::List(ListKind::Set, &PLAIN)),
+        ("template", FieldSchema::Object(&TEMPLATE)),
+        ("selector", FieldSchema::AtomicObject),
+        ("nodeSelector", FieldSchema::AtomicObject),
+        ("podCIDRs", FieldSchema::List(ListKind::Set, &PLAIN)),
         ("containers", by("name", &["name"], &CONTAINER)),
         ("initContainers", by("name", &["name"], &CONTAINER)),
         ("ephemeralContainers", by("name", &["name"], &CONTAINER)),
@@ -107,7 +110,8 @@ static SPEC: Schema = Schema {
     ],
 };
 
-static TEMPLATE: Schema = Schema { fields: &[("metadata", Field::Object(&METADATA)), ("spec", Field::Object(&SPEC))] };
+static TEMPLATE: Schema =
+    Schema { fields: &[("metadata", FieldSchema::Object(&METADATA)), ("spec", FieldSchema::Object(&SPEC))] };
 
 static CONTAINER: Schema = Schema {
     fields: &[

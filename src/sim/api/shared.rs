@@ -26,13 +26,13 @@ use super::view::ObjectView;
 
 /// How the world's time follows real time.
 #[derive(Clone, Copy, Debug)]
-struct Clock {
+struct ApiClock {
     origin: Instant,
     start: Timestamp,
     speed: f64,
 }
 
-impl Clock {
+impl ApiClock {
     fn now(&self) -> Timestamp {
         self.start + self.origin.elapsed().mul_f64(self.speed)
     }
@@ -66,7 +66,7 @@ pub(super) enum Cut {
 #[derive(Debug)]
 pub(super) struct Shared {
     guarded: Mutex<Guarded>,
-    clock: Clock,
+    clock: ApiClock,
     changed: [watch::Sender<u64>; Kind::ALL.len()],
     rescheduled: Notify,
     cut: watch::Sender<Cut>,
@@ -96,7 +96,7 @@ impl WorldAccess<'_> {
 
 impl Shared {
     pub(super) fn new(world: World, speed: f64, users: Users) -> Self {
-        let clock = Clock { origin: Instant::now(), start: world.now(), speed };
+        let clock = ApiClock { origin: Instant::now(), start: world.now(), speed };
         let published = world.store().revision();
         Self {
             guarded: Mutex::new(Guarded { world, managed_fields: ManagedFieldsStore::default(), published }),

@@ -16,9 +16,9 @@ use super::codec;
 use super::json::ObjectWriter;
 
 /// `(name, type, priority)`
-type Column = (&'static str, &'static str, u8);
+type TableColumn = (&'static str, &'static str, u8);
 
-fn columns(kind: Kind) -> &'static [Column] {
+fn columns(kind: Kind) -> &'static [TableColumn] {
     match kind {
         Kind::Pod => &[
             ("Name", "string", 0),

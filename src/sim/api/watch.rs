@@ -45,7 +45,7 @@ enum Bookmarks {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
+enum WatchPhase {
     /// The initial state is being sent.
     Initial,
     /// The bookmark that ends the initial state is sent next.
@@ -54,14 +54,14 @@ enum Phase {
     Over,
 }
 
-struct Watch {
+struct ApiWatch {
     shared: Arc<Shared>,
     kind: Kind,
     selection: Selection,
     format: Format,
     columns: Columns,
     bookmarks: Bookmarks,
-    phase: Phase,
+    phase: WatchPhase,
     initial: std::vec::IntoIter<ObjectView>,
     /// The version up to which everything was sent.
     cursor: u64,
@@ -99,7 +99,7 @@ pub(super) fn watch(shared: &Arc<Shared>, path: &ObjectPath, request: &ApiReques
         Ok((Vec::new(), from))
     })?;
     let timeout = query.number("timeoutSeconds")?.map_or(DEFAULT_TIMEOUT, Duration::from_secs);
-    let watch = Watch {
+    let watch = ApiWatch {
         shared: Arc::clone(shared),
         kind: path.kind,
         selection,
@@ -107,9 +107,9 @@ pub(super) fn watch(shared: &Arc<Shared>, path: &ObjectPath, request: &ApiReques
         columns: Columns::Written,
         bookmarks,
         phase: match (with_state, initial_events) {
-            (true, Some(true)) => Phase::InitialEnd,
-            (true, _) => Phase::Initial,
-            (false, _) => Phase::Live,
+            (true, Some(true)) => WatchPhase::InitialEnd,
+            (true, _) => WatchPhase::Initial,
+            (false, _) => WatchPhase::Live,
         },
         initial: initial.into_iter(),
         cursor,
@@ -152,7 +152,7 @@ enum Woken {
     Stall,
 }
 
-impl Watch {
+impl ApiWatch {
     /// Whether it is open, and silent whatever happens: a cache that no longer follows.
     fn stands_still(&self) -> bool {
         self.stalled.borrow().contains(&self.kind)
@@ -162,23 +162,23 @@ impl Watch {
         let mut out = Vec::new();
         loop {
             match self.phase {
-                Phase::Over => return None,
-                Phase::Initial | Phase::InitialEnd if self.initial.len() > 0 => {
+                WatchPhase::Over => return None,
+                WatchPhase::Initial | WatchPhase::InitialEnd if self.initial.len() > 0 => {
                     let views: Vec<ObjectView> = self.initial.by_ref().take(MOST_AT_ONCE).collect();
                     views.iter().for_each(|view| self.write(&mut out, "ADDED", view));
                 }
-                Phase::Initial => self.phase = Phase::Live,
-                Phase::InitialEnd => {
+                WatchPhase::Initial => self.phase = WatchPhase::Live,
+                WatchPhase::InitialEnd => {
                     self.write_bookmark(&mut out, json!({"annotations": {"k8s.io/initial-events-end": "true"}}));
-                    self.phase = Phase::Live;
+                    self.phase = WatchPhase::Live;
                 }
-                Phase::Live if self.stands_still() => {}
-                Phase::Live => self.write_changes(&mut out),
+                WatchPhase::Live if self.stands_still() => {}
+                WatchPhase::Live => self.write_changes(&mut out),
             }
             if !out.is_empty() {
                 return Some(Ok(out.into()));
             }
-            if self.phase != Phase::Live {
+            if self.phase != WatchPhase::Live {
                 continue;
             }
             match self.wait().await {
@@ -189,19 +189,19 @@ impl Watch {
                     return Some(Ok(out.into()));
                 }
                 Woken::TimeIsUp => {
-                    self.phase = Phase::Over;
+                    self.phase = WatchPhase::Over;
                     if self.bookmarks == Bookmarks::Wanted {
                         self.write_bookmark(&mut out, json!({}));
                         return Some(Ok(out.into()));
                     }
                 }
                 Woken::Cut(Cut::Expired) => {
-                    self.phase = Phase::Over;
+                    self.phase = WatchPhase::Over;
                     write_error(&mut out, ApiError::expired(self.cursor, self.cursor + 1));
                     return Some(Ok(out.into()));
                 }
                 Woken::Cut(Cut::Broken) => {
-                    self.phase = Phase::Over;
+                    self.phase = WatchPhase::Over;
                     return Some(Err(std::io::Error::other("the watch was cut off")));
                 }
             }
@@ -238,7 +238,7 @@ impl Watch {
         });
         match changes {
             Err(error) => {
-                self.phase = Phase::Over;
+                self.phase = WatchPhase::Over;
                 write_error(out, error);
             }
             Ok((changes, reached)) => {

@@ -48,7 +48,7 @@ impl<C: Fn(u64) -> Case + Sync> Campaign<C> {
     /// The statistics do not depend on the number of threads, except for [`Until::OneIsBroken`]: cases that are being
     /// played when one breaks a promise are played to their end.
     pub fn play(&self, on_threads: impl FnOnce(&(dyn Fn() + Sync))) -> Statistics {
-        let progress = Mutex::new(Progress::default());
+        let progress = Mutex::new(CampaignProgress::default());
         // A function of its own: in the head of the loop the lock would be held until the case is played.
         let next = || self.next(&mut lock(&progress));
         on_threads(&|| {
@@ -63,7 +63,7 @@ impl<C: Fn(u64) -> Case + Sync> Campaign<C> {
     }
 
     /// The number of the case to be played next.
-    fn next(&self, progress: &mut Progress) -> Option<u64> {
+    fn next(&self, progress: &mut CampaignProgress) -> Option<u64> {
         let ended = self.until == Until::OneIsBroken && !progress.statistics.broken.is_empty();
         let nth = progress.begun;
         (!ended && nth < self.count).then(|| {
@@ -75,13 +75,13 @@ impl<C: Fn(u64) -> Case + Sync> Campaign<C> {
 
 /// How far a campaign has come.
 #[derive(Default)]
-struct Progress {
+struct CampaignProgress {
     begun: u64,
     statistics: Statistics,
 }
 
 /// A worker that panicked has not left anything half done: reports are added whole.
-fn lock(progress: &Mutex<Progress>) -> MutexGuard<'_, Progress> {
+fn lock(progress: &Mutex<CampaignProgress>) -> MutexGuard<'_, CampaignProgress> {
     progress.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

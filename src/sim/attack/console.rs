@@ -17,7 +17,7 @@ use super::api_client::{ApiClient, Deletion};
 use super::case::CrashPoint;
 use super::faults::{FaultKind, Faults};
 use super::network::{Delivery, Network, ServerResult};
-use super::watches::{WatchContext, Watches};
+use super::watches::{StreamContext, Watches};
 use crate::engine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, CommandId, Refusal};
@@ -376,10 +376,10 @@ impl SimulatedConsole {
         self.messages.insert((at, self.sequence), message);
     }
 
-    fn with_watches<T>(&mut self, world: &World, what: impl FnOnce(&mut Watches, &mut WatchContext<'_>) -> T) -> T {
+    fn with_watches<T>(&mut self, world: &World, what: impl FnOnce(&mut Watches, &mut StreamContext<'_>) -> T) -> T {
         let mut out = Vec::new();
         let (api_client, network, faults) = (&mut self.api_client, &mut self.network, &mut self.faults);
-        let done = what(&mut self.watches, &mut WatchContext { world, api_client, network, faults, out: &mut out });
+        let done = what(&mut self.watches, &mut StreamContext { world, api_client, network, faults, out: &mut out });
         for (at, event) in out {
             self.deliver_at(at, Message::Fact(event));
         }

@@ -103,7 +103,7 @@ pub struct Observer {
     gone_pods: VecDeque<(Timestamp, Str)>,
     nodes: BTreeMap<Str, NodeSeen>,
     /// By node: when it was not Ready, lately, oldest first.
-    downs: BTreeMap<Str, Vec<suspects::Down>>,
+    downs: BTreeMap<Str, Vec<suspects::Outage>>,
     /// Each node's Ready condition.
     conditions: BTreeMap<Str, ConditionStatus>,
     /// What is to be pre-warmed, and was lately.

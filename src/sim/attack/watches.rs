@@ -25,13 +25,13 @@ const HISTORY: usize = 32;
 /// All watches of one process.
 #[derive(Debug)]
 pub(super) struct Watches {
-    watches: Vec<Watch>,
+    watches: Vec<AttackWatch>,
     /// Up to here the world was looked at.
     followed: u64,
 }
 
 #[derive(Debug)]
-struct Watch {
+struct AttackWatch {
     watched: Watched,
     kind: Kind,
     /// The version up to which it has sent all changes.
@@ -44,11 +44,11 @@ struct Watch {
     last_at: Timestamp,
     /// Until when it is late, and by how much.
     late: Option<(Timestamp, Duration)>,
-    state: State,
+    state: StreamState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+enum StreamState {
     /// Not listed yet, or to be listed anew, from then on.
     Unlisted(Timestamp),
     Live,
@@ -63,7 +63,7 @@ enum State {
 }
 
 /// What a watch needs to send events: the world, the network, and where they are put.
-pub(super) struct WatchContext<'a> {
+pub(super) struct StreamContext<'a> {
     pub(super) world: &'a World,
     pub(super) api_client: &'a mut ApiClient,
     pub(super) network: &'a mut Network,
@@ -82,7 +82,7 @@ impl Watches {
             (Watched::Lease, Kind::Lease),
             (Watched::WarmPods, Kind::Pod),
         ];
-        let watch = |(watched, kind)| Watch {
+        let watch = |(watched, kind)| AttackWatch {
             watched,
             kind,
             known: 0,
@@ -90,24 +90,24 @@ impl Watches {
             sent_at: now,
             last_at: Timestamp::default(),
             late: None,
-            state: State::Unlisted(now),
+            state: StreamState::Unlisted(now),
         };
         Self { watches: kinds.map(watch).into(), followed: u64::MAX }
     }
 
     /// When one of them does something although nothing changes in the world.
     pub(super) fn next_at(&self) -> Option<Timestamp> {
-        let due = |watch: &Watch| match watch.state {
-            State::Unlisted(at) | State::Broken(at) | State::Behind(at) => Some(at),
-            State::Live => Some(watch.sent_at + BOOKMARK),
-            State::Bookmarks(at) => Some(at.min(watch.sent_at + BOOKMARK)),
-            State::Stuck(at) => Some(at.min(watch.sent_at + BOOKMARK)),
+        let due = |watch: &AttackWatch| match watch.state {
+            StreamState::Unlisted(at) | StreamState::Broken(at) | StreamState::Behind(at) => Some(at),
+            StreamState::Live => Some(watch.sent_at + BOOKMARK),
+            StreamState::Bookmarks(at) => Some(at.min(watch.sent_at + BOOKMARK)),
+            StreamState::Stuck(at) => Some(at.min(watch.sent_at + BOOKMARK)),
         };
         self.watches.iter().filter_map(due).min()
     }
 
-    fn live(&mut self, watched: Watched) -> Option<&mut Watch> {
-        self.watches.iter_mut().find(|watch| watch.watched == watched && watch.state == State::Live)
+    fn live(&mut self, watched: Watched) -> Option<&mut AttackWatch> {
+        self.watches.iter_mut().find(|watch| watch.watched == watched && watch.state == StreamState::Live)
     }
 
     /// Breaks one until then; says whether it was whole.
@@ -118,12 +118,12 @@ impl Watches {
         watched: Watched,
         until: Timestamp,
         since: Timestamp,
-        context: &mut WatchContext<'_>,
+        context: &mut StreamContext<'_>,
     ) -> bool {
         let Some(watch) = self.live(watched) else { return false };
         let down = WatchHealth::Down { since, why: "the connection was reset".into() };
         context.out.push((watch.last_at.max(context.world.now()), Event::Watch(watched, down)));
-        watch.state = State::Broken(until);
+        watch.state = StreamState::Broken(until);
         true
     }
 
@@ -134,12 +134,12 @@ impl Watches {
 
     /// Has one let only bookmarks through until then.
     pub(super) fn bookmarks_only(&mut self, watched: Watched, until: Timestamp) -> bool {
-        self.live(watched).map(|watch| watch.state = State::Bookmarks(until)).is_some()
+        self.live(watched).map(|watch| watch.state = StreamState::Bookmarks(until)).is_some()
     }
 
     /// Has one stand still until then; says whether it went on before.
     pub(super) fn stick(&mut self, watched: Watched, until: Timestamp) -> bool {
-        self.live(watched).map(|watch| watch.state = State::Stuck(until)).is_some()
+        self.live(watched).map(|watch| watch.state = StreamState::Stuck(until)).is_some()
     }
 
     /// Takes one back by that many batches: it sends them again.
@@ -156,21 +156,21 @@ impl Watches {
         &mut self,
         (watched, back): (Watched, usize),
         until: Timestamp,
-        context: &mut WatchContext<'_>,
+        context: &mut StreamContext<'_>,
     ) -> bool {
         let Some(watch) = self.live(watched) else { return false };
         let Some(known) = watch.back(back) else { return false };
         let Some(objects) = as_of(context.world, watch.kind, known) else { return false };
         watch.send_list(&objects, known, context);
         watch.known = known;
-        watch.state = State::Behind(until);
+        watch.state = StreamState::Behind(until);
         self.followed = u64::MAX;
         true
     }
 
     /// Sends what is new. Returns whether one resumed that was broken or whose server was behind: until its events have arrived, the
     /// process is out of date.
-    pub(super) fn follow(&mut self, context: &mut WatchContext<'_>) -> bool {
+    pub(super) fn follow(&mut self, context: &mut StreamContext<'_>) -> bool {
         let (now, revision) = (context.world.now(), context.world.store().revision());
         if self.followed == revision && self.next_at().is_none_or(|at| at > now) {
             return false;
@@ -179,54 +179,60 @@ impl Watches {
         let mut taken_up = false;
         for watch in &mut self.watches {
             match watch.state {
-                State::Unlisted(from) if from <= now => watch.list(context),
-                State::Broken(until) if until <= now => {
+                StreamState::Unlisted(from) if from <= now => watch.list(context),
+                StreamState::Broken(until) if until <= now => {
                     taken_up = true;
-                    watch.state = State::Live;
+                    watch.state = StreamState::Live;
                     watch.send(Event::Watch(watch.watched, WatchHealth::Live), context);
                     watch.follow(context);
                 }
-                State::Behind(until) | State::Bookmarks(until) | State::Stuck(until) if until <= now => {
+                StreamState::Behind(until) | StreamState::Bookmarks(until) | StreamState::Stuck(until)
+                    if until <= now =>
+                {
                     taken_up = true;
-                    watch.state = State::Live;
+                    watch.state = StreamState::Live;
                     watch.follow(context);
                 }
-                State::Live => {
+                StreamState::Live => {
                     watch.follow(context);
                     if watch.sent_at + BOOKMARK <= now {
                         watch.send(Event::Heard(watch.watched, Some(watch.known)), context);
                     }
                 }
                 // Its events are not sent; its bookmarks are, and name the server's present version.
-                State::Bookmarks(_) if watch.sent_at + BOOKMARK <= now => {
+                StreamState::Bookmarks(_) if watch.sent_at + BOOKMARK <= now => {
                     watch.send(Event::Heard(watch.watched, Some(revision)), context);
                 }
-                State::Stuck(_) if watch.sent_at + BOOKMARK <= now => {
+                StreamState::Stuck(_) if watch.sent_at + BOOKMARK <= now => {
                     watch.send(Event::Heard(watch.watched, Some(watch.known)), context);
                 }
-                State::Unlisted(_) | State::Broken(_) | State::Behind(_) | State::Bookmarks(_) | State::Stuck(_) => {}
+                StreamState::Unlisted(_)
+                | StreamState::Broken(_)
+                | StreamState::Behind(_)
+                | StreamState::Bookmarks(_)
+                | StreamState::Stuck(_) => {}
             }
         }
         taken_up
     }
 }
 
-impl Watch {
+impl AttackWatch {
     /// The version up to which it had sent everything that many batches ago.
     fn back(&self, batches: usize) -> Option<u64> {
         self.history.get(self.history.len().checked_sub(1)?.saturating_sub(batches)).copied()
     }
 
-    fn list(&mut self, context: &mut WatchContext<'_>) {
+    fn list(&mut self, context: &mut StreamContext<'_>) {
         context.api_client.learn_selector(context.world);
         let objects: Vec<_> = context.world.store().list(self.kind).cloned().collect();
         self.known = context.world.store().revision();
         self.send_list(&objects, self.known, context);
         self.history.clear();
-        self.state = State::Live;
+        self.state = StreamState::Live;
     }
 
-    fn send_list(&mut self, objects: &[std::sync::Arc<Object>], version: u64, context: &mut WatchContext<'_>) {
+    fn send_list(&mut self, objects: &[std::sync::Arc<Object>], version: u64, context: &mut StreamContext<'_>) {
         self.send(Event::Listing(self.watched), context);
         for object in objects {
             if let Some(fact) = fact_of(self.watched, (object, None), ChangeKind::Added, context.api_client) {
@@ -237,7 +243,7 @@ impl Watch {
         self.send(Event::Watch(self.watched, WatchHealth::Live), context);
     }
 
-    fn follow(&mut self, context: &mut WatchContext<'_>) {
+    fn follow(&mut self, context: &mut StreamContext<'_>) {
         let world = context.world;
         let Ok(mut changes) = world.store().changes_since(self.kind, self.known) else {
             context.faults.count(FaultKind::WatchExpired);
@@ -263,7 +269,7 @@ impl Watch {
     }
 
     /// Sends an event; it arrives no sooner than those of its kind before it.
-    fn send(&mut self, event: Event, context: &mut WatchContext<'_>) {
+    fn send(&mut self, event: Event, context: &mut StreamContext<'_>) {
         let now = context.world.now();
         let late = self.late.filter(|(until, _)| now < *until).map(|(_, by)| by).unwrap_or_default();
         let arrives = (now + context.network.delay() + late).max(self.last_at);

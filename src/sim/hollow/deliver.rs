@@ -72,12 +72,12 @@ pub(super) async fn deliver(
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct NameOnly {
     metadata: PartialMeta,
 }
 
 fn uid(answer: &Bytes) -> Option<Str> {
-    serde_json::from_slice::<Named>(answer).ok().map(|object| object.metadata.uid)
+    serde_json::from_slice::<NameOnly>(answer).ok().map(|object| object.metadata.uid)
 }
 
 /// Creates the node, or takes over the one that is there, as a kubelet does that starts again.

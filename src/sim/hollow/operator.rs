@@ -191,16 +191,16 @@ struct Owned {
 struct OwnedMeta {
     name: String,
     #[serde(default)]
-    owner_references: Vec<Owner>,
+    owner_references: Vec<OwnerJson>,
 }
 
 #[derive(Deserialize)]
-struct Owner {
+struct OwnerJson {
     uid: String,
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct NamedItem {
     metadata: PartialMeta,
 }
 
@@ -211,7 +211,7 @@ async fn label_pods(
     node: &str,
     labels: &BTreeMap<String, String>,
 ) -> Result<(), ClientError> {
-    let owner: Named = client.get(&daemon_set_path(daemon_set)).await?;
+    let owner: NamedItem = client.get(&daemon_set_path(daemon_set)).await?;
     let pods = format!("/api/v1/namespaces/{}/pods", owner.metadata.namespace);
     let list: PartialList<Owned> = client.get(&format!("{pods}?fieldSelector=spec.nodeName%3D{node}")).await?;
     let of = |value: &String| if value.is_empty() { Value::Null } else { value.as_str().into() };
@@ -236,7 +236,7 @@ async fn patch_pods(
     (daemon_set, node): (&str, &str),
     body: &Value,
 ) -> Result<(), ClientError> {
-    let owner: Named = client.get(&daemon_set_path(daemon_set)).await?;
+    let owner: NamedItem = client.get(&daemon_set_path(daemon_set)).await?;
     let pods = format!("/api/v1/namespaces/{}/pods", owner.metadata.namespace);
     let list: PartialList<Owned> = client.get(&format!("{pods}?fieldSelector=spec.nodeName%3D{node}")).await?;
     for pod in list.items.unwrap_or_default() {

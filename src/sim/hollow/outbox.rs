@@ -25,7 +25,7 @@ use crate::sim::world::scenario::ClusterFault;
 use super::client::{Client, ClientError};
 use super::clock::FastClock;
 use super::deliver::{NodeFacts, deliver};
-use super::{HollowOptions, LeaseRenewal, Shared, operator};
+use super::{HollowOptions, LeaseRenewal, StageShared, operator};
 
 /// How long a lane backs off after a failure.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
@@ -93,7 +93,7 @@ pub(super) struct WorkOutcome {
 pub(super) struct Outbox {
     client: Arc<Client>,
     clock: FastClock,
-    shared: Arc<Shared>,
+    shared: Arc<StageShared>,
     lanes: HashMap<Lane, Queue>,
     ready: [VecDeque<Lane>; CLASSES],
     backing_off: BinaryHeap<Reverse<(Instant, Lane)>>,
@@ -107,7 +107,12 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    pub(super) fn new(client: Arc<Client>, clock: FastClock, shared: Arc<Shared>, options: &HollowOptions) -> Self {
+    pub(super) fn new(
+        client: Arc<Client>,
+        clock: FastClock,
+        shared: Arc<StageShared>,
+        options: &HollowOptions,
+    ) -> Self {
         Self {
             client,
             clock,

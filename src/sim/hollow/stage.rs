@@ -19,7 +19,7 @@ use super::clock::FastClock;
 use super::outbox::Outbox;
 use super::partial::{PartialNode, PartialPod, Templates};
 use super::watch::{WatchNews, follow};
-use super::{HollowOptions, HollowRequest, Shared, Workloads, operator};
+use super::{HollowOptions, HollowRequest, StageShared, Workloads, operator};
 
 /// Pods that are bound to a node: no others concern a kubelet.
 const PODS: &str = "/api/v1/pods?fieldSelector=spec.nodeName%21%3D";
@@ -31,7 +31,7 @@ pub(super) struct HollowWorld {
     fleet: Kubelets,
     clock: FastClock,
     outbox: Outbox,
-    shared: Arc<Shared>,
+    shared: Arc<StageShared>,
     templates: Templates,
     /// Where the pods are that we know of, by uid.
     pods: HashMap<Str, Str>,
@@ -48,7 +48,7 @@ impl HollowWorld {
         scenario: Scenario,
         options: HollowOptions,
         clock: FastClock,
-        shared: Arc<Shared>,
+        shared: Arc<StageShared>,
     ) {
         if options.workloads == Workloads::Create {
             deploy(&client, &scenario, &shared).await;
@@ -198,7 +198,7 @@ async fn sleep_until(wake: Option<Instant>) {
 }
 
 /// Tries until the DaemonSets are there, or are refused.
-async fn deploy(client: &Client, scenario: &Scenario, shared: &Shared) {
+async fn deploy(client: &Client, scenario: &Scenario, shared: &StageShared) {
     while let Err(trouble) = operator::deploy(client, scenario).await {
         let ClientError::Later { after, .. } = trouble else {
             return shared.refused(format!("creating the DaemonSets of {}: {trouble}", scenario.name));

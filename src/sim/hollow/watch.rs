@@ -30,7 +30,7 @@ pub(super) enum WatchNews<T> {
 }
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct EventLine<'a> {
     r#type: &'a str,
     #[serde(borrow)]
     object: &'a RawValue,
@@ -42,7 +42,7 @@ struct Bookmark {
 }
 
 #[derive(Deserialize)]
-struct Failure {
+struct WatchFailure {
     code: Option<u16>,
     message: Option<String>,
 }
@@ -126,10 +126,10 @@ async fn watch<T: DeserializeOwned>(
 /// One line of a watch: the version it brings us to, and what it tells.
 fn read<T: DeserializeOwned>(path: &str, line: &[u8]) -> Result<(String, Option<WatchNews<T>>), ClientError> {
     let cannot = |error: serde_json::Error| unreadable(path, &error);
-    let line: Line<'_> = serde_json::from_slice(line).map_err(cannot)?;
+    let line: EventLine<'_> = serde_json::from_slice(line).map_err(cannot)?;
     let text = line.object.get();
     if line.r#type == "ERROR" {
-        let failure: Failure = serde_json::from_str(text).map_err(cannot)?;
+        let failure: WatchFailure = serde_json::from_str(text).map_err(cannot)?;
         return Err(match failure.code {
             Some(410) => ClientError::Expired,
             _ => ClientError::Later { after: None, why: failure.message.unwrap_or_default() },

@@ -37,13 +37,13 @@ use log::ChangeLog;
 /// How many changes of each kind are kept unless [`Store::keep`] says otherwise.
 pub const DEFAULT_LOG: usize = 4096;
 
-type Table = BTreeMap<Str, BTreeMap<Str, Arc<Object>>>;
+type StoreTable = BTreeMap<Str, BTreeMap<Str, Arc<Object>>>;
 
 /// All objects of a world.
 #[derive(Debug)]
 pub struct Store {
     revision: u64,
-    tables: [Table; Kind::ALL.len()],
+    tables: [StoreTable; Kind::ALL.len()],
     logs: [ChangeLog; Kind::ALL.len()],
     rng: fastrand::Rng,
     /// Namespaces in which no pod is admitted, and what is said of it.
@@ -61,7 +61,7 @@ impl Store {
     pub fn new(seed: u64) -> Self {
         Self {
             revision: 0,
-            tables: std::array::from_fn(|_| Table::new()),
+            tables: std::array::from_fn(|_| StoreTable::new()),
             logs: std::array::from_fn(|_| ChangeLog::new(DEFAULT_LOG)),
             rng: fastrand::Rng::with_seed(seed),
             refused: BTreeMap::new(),

@@ -7,7 +7,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::step_ahead::NoStep;
 use crate::engine::report::snapshot::Phase;
 use crate::tui::action::condition;
-use crate::tui::dialog::{AdoptForm, Canary, Dialog, Form, Image, PrewarmForm, StepForm, TuneForm, Undo};
+use crate::tui::dialog::{AdoptForm, Canary, Dialog, Form, ImageField, PrewarmForm, StepForm, TuneForm, Undo};
 use crate::tui::model::{ARMED_FOR, Model, Overlay, WriteAccess};
 use crate::tui::preview::ask;
 use crate::tui::prompt::Prompt;
@@ -84,7 +84,7 @@ pub(super) fn canary(model: &mut Model, selector: &str) -> Effects {
 
 pub(super) fn image(model: &mut Model, change: &str) -> Effects {
     let Some(snapshot) = model.rollout().and_then(|page| page.snapshot()).cloned() else { return Vec::new() };
-    match Image::new(&snapshot, change) {
+    match ImageField::new(&snapshot, change) {
         Ok(form) => dialog(model, Form::Image(form)),
         Err(why) => refuse(model, why),
     }

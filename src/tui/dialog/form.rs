@@ -35,7 +35,7 @@ pub(crate) enum Form {
         why: Input,
     },
     Step(StepForm),
-    Image(Image),
+    Image(ImageField),
     Canary(Canary),
     Undo(Undo),
     Adopt(AdoptForm),
@@ -325,7 +325,7 @@ impl StepForm {
 
 /// A new image for one container.
 #[derive(Debug)]
-pub(crate) struct Image {
+pub(crate) struct ImageField {
     /// Container, image now.
     pub(crate) containers: Vec<(Str, Str)>,
     pub(crate) chosen: usize,
@@ -338,7 +338,7 @@ pub(crate) struct Image {
     pub(crate) at_drift: bool,
 }
 
-impl Image {
+impl ImageField {
     /// The form as `:image` fills it in: `container=image`, or `image` where there is one container.
     ///
     /// # Errors

@@ -8,7 +8,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{ConsoleLoop, Next};
+use super::{ConsoleLoop, LoopStep};
 use crate::engine::model::command::Command;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::time::ShortDuration;
@@ -35,7 +35,7 @@ impl ConsoleLoop {
     }
 
     /// The terminal takes nothing, so nobody sees what is driven from here: stops driving it.
-    pub(super) fn is_stuck(&mut self, since: Instant) -> Next {
+    pub(super) fn is_stuck(&mut self, since: Instant) -> LoopStep {
         let stopped: Vec<DaemonSetRef> =
             self.model.rollouts.iter().filter(|page| drives(page)).map(|page| page.target.clone()).collect();
         for target in &stopped {
@@ -50,7 +50,7 @@ impl ConsoleLoop {
             });
         }
         self.stuck = Some(Stuck { since, stopped });
-        Next::Wait
+        LoopStep::Wait
     }
 
     /// Takes in that the frame is written, if it is.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::fixtures::{Bench, idle, running, target, text_of};
+use super::fixtures::{TestConsole, idle, running, target, text_of};
 use crate::engine::model::node::NodeState;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::message::Msg;
@@ -11,7 +11,7 @@ use crate::tui::terminal::Screen;
 use crate::tui::view;
 
 /// Shows the console as it is. Tells how many bytes that took.
-fn show(screen: &mut Screen<Vec<u8>>, bench: &Bench) -> usize {
+fn show(screen: &mut Screen<Vec<u8>>, bench: &TestConsole) -> usize {
     let (frame, drawn) = view::draw(&bench.model);
     screen.show(frame, drawn.cursor).unwrap()
 }
@@ -19,7 +19,7 @@ fn show(screen: &mut Screen<Vec<u8>>, bench: &Bench) -> usize {
 #[test]
 fn idle_costs_nothing() {
     let mut screen = Screen::new(Vec::new());
-    let mut bench = Bench::on(idle(), 120, 40);
+    let mut bench = TestConsole::on(idle(), 120, 40);
     show(&mut screen, &bench);
     for _ in 0..20 {
         bench.now += Duration::from_millis(500);
@@ -32,7 +32,7 @@ fn idle_costs_nothing() {
 #[test]
 fn that_a_watch_is_alive_costs_nothing() {
     let mut screen = Screen::new(Vec::new());
-    let mut bench = Bench::on(idle(), 120, 40);
+    let mut bench = TestConsole::on(idle(), 120, 40);
     show(&mut screen, &bench);
     for _ in 0..6 {
         let mut snapshot = idle();
@@ -46,7 +46,7 @@ fn that_a_watch_is_alive_costs_nothing() {
 fn one_pod_that_changes_costs_at_most_200_bytes() {
     let mut screen = Screen::new(Vec::new());
     screen.set_synchronized(2);
-    let mut bench = Bench::on(running(), 120, 40);
+    let mut bench = TestConsole::on(running(), 120, 40);
     show(&mut screen, &bench);
     let before = running();
     let changed = before.nodes.iter().map(|node| match &*node.name {
@@ -61,7 +61,7 @@ fn one_pod_that_changes_costs_at_most_200_bytes() {
 #[test]
 fn time_alone_redraws_seldom_and_little() {
     let mut screen = Screen::new(Vec::new());
-    let mut bench = Bench::on(running(), 120, 40);
+    let mut bench = TestConsole::on(running(), 120, 40);
     show(&mut screen, &bench);
     let (mut frames, mut cost) = (0, 0);
     for _ in 0..60 {
@@ -76,7 +76,7 @@ fn time_alone_redraws_seldom_and_little() {
 
 #[test]
 fn what_was_noted_as_the_next_change_is_the_next_change() {
-    let mut bench = Bench::on(running(), 120, 40).typed("A");
+    let mut bench = TestConsole::on(running(), 120, 40).typed("A");
     for _ in 0..40 {
         let (before, drawn) = view::draw(&bench.model);
         let wake = drawn.wake.expect("a rollout that runs shows the time");
@@ -92,7 +92,7 @@ fn what_was_noted_as_the_next_change_is_the_next_change() {
 fn a_terminal_shows_what_was_drawn_whatever_was_typed() {
     let mut screen = Screen::new(Vec::new());
     let mut terminal = vt100::Parser::new(24, 80, 0);
-    let mut bench = Bench::on(running(), 80, 24);
+    let mut bench = TestConsole::on(running(), 80, 24);
     for key in
         ["", "j", "j", "s", "A", "S", "<esc>", "/fail", "<esc>", "?", "<esc>", "<end>", "t", "t", ":", "x", "<esc>"]
     {
@@ -108,7 +108,7 @@ fn a_terminal_shows_what_was_drawn_whatever_was_typed() {
 fn fifteen_thousand_nodes_are_drawn_as_fast_as_a_screenful() {
     let nodes: Vec<_> =
         (0..15_000).map(|number| target(&format!("node-{number:05}"), NodeState::Updated, 900)).collect();
-    let mut bench = Bench::on(Snapshot { nodes: Arc::from(nodes), ..running() }, 120, 40);
+    let mut bench = TestConsole::on(Snapshot { nodes: Arc::from(nodes), ..running() }, 120, 40);
     bench.type_keys("<end>");
     assert!(bench.screen().contains("node-14999"));
     assert!(bench.screen().contains("of 15000"));
@@ -121,7 +121,7 @@ fn what_a_frame_costs() {
     for nodes in [5_000, 15_000] {
         let fleet: Vec<_> = (0..nodes).map(|nth| target(&format!("ipc-{nth:05}"), NodeState::Updated, nth)).collect();
         let mut screen = Screen::new(Vec::new());
-        let mut bench = Bench::on(Snapshot { nodes: fleet.into(), ..running() }, 120, 40);
+        let mut bench = TestConsole::on(Snapshot { nodes: fleet.into(), ..running() }, 120, 40);
         show(&mut screen, &bench);
         let began = std::time::Instant::now();
         let frames = 200;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use ratatui::layout::Size;
 
-use super::fixtures::{self, Bench, fleet, preview, the_target};
+use super::fixtures::{self, TestConsole, fleet, preview, the_target};
 use crate::driver::CommandError;
 use crate::engine::model::command::Refusal;
 use crate::engine::model::danger::Danger;
@@ -16,7 +16,7 @@ use crate::tui::theme::Glyphs;
 use crossterm::event::{KeyCode, KeyModifiers};
 
 #[derive(Clone, Debug)]
-enum Act {
+enum Input {
     Key(Key),
     Paste(String),
     Resize(u16, u16),
@@ -59,18 +59,18 @@ fn keys() -> impl Strategy<Value = Key> {
     ]
 }
 
-fn acts() -> impl Strategy<Value = Act> {
+fn acts() -> impl Strategy<Value = Input> {
     prop_oneof![
-        12 => keys().prop_map(Act::Key),
-        1 => ".{0,40}".prop_map(Act::Paste),
-        2 => (0_u16..=200, 0_u16..=60).prop_map(|(width, height)| Act::Resize(width, height)),
-        3 => (0_usize..10).prop_map(Act::Snapshot),
-        3 => (0_u8..5).prop_map(Act::Answer),
-        1 => any::<bool>().prop_map(Act::Done),
-        1 => Just(Act::Fleet),
-        1 => Just(Act::Stopped),
-        1 => (0_u64..700).prop_map(Act::Wait),
-        1 => Just(Act::Ascii),
+        12 => keys().prop_map(Input::Key),
+        1 => ".{0,40}".prop_map(Input::Paste),
+        2 => (0_u16..=200, 0_u16..=60).prop_map(|(width, height)| Input::Resize(width, height)),
+        3 => (0_usize..10).prop_map(Input::Snapshot),
+        3 => (0_u8..5).prop_map(Input::Answer),
+        1 => any::<bool>().prop_map(Input::Done),
+        1 => Just(Input::Fleet),
+        1 => Just(Input::Stopped),
+        1 => (0_u64..700).prop_map(Input::Wait),
+        1 => Just(Input::Ascii),
     ]
 }
 
@@ -89,13 +89,13 @@ fn snapshot(index: usize) -> Snapshot {
     }
 }
 
-fn perform(bench: &mut Bench, act: Act) {
+fn perform(bench: &mut TestConsole, act: Input) {
     match act {
-        Act::Key(key) => bench.tell(Msg::Key(key)),
-        Act::Paste(text) => bench.tell(Msg::Paste(text)),
-        Act::Resize(width, height) => bench.tell(Msg::Resize(Size::new(width, height))),
-        Act::Snapshot(index) => bench.see(snapshot(index)),
-        Act::Answer(kind) => {
+        Input::Key(key) => bench.tell(Msg::Key(key)),
+        Input::Paste(text) => bench.tell(Msg::Paste(text)),
+        Input::Resize(width, height) => bench.tell(Msg::Resize(Size::new(width, height))),
+        Input::Snapshot(index) => bench.see(snapshot(index)),
+        Input::Answer(kind) => {
             let serial = bench.model.serial;
             let dangers = [Danger::None, Danger::Bounded, Danger::Serious, Danger::Beyond];
             let answer = match dangers.get(usize::from(kind)) {
@@ -104,18 +104,18 @@ fn perform(bench: &mut Bench, act: Act) {
             };
             bench.tell(Msg::Previewed(serial, answer));
         }
-        Act::Done(well) => {
+        Input::Done(well) => {
             let result =
                 if well { Ok("60 of 120 nodes may be updated".to_owned()) } else { Err(CommandError::Stopped) };
             bench.tell(Msg::Done(the_target(), result));
         }
-        Act::Fleet => bench.tell(Msg::Fleet(fleet().into())),
-        Act::Stopped => bench.tell(Msg::Stopped(the_target())),
-        Act::Wait(secs) => {
+        Input::Fleet => bench.tell(Msg::Fleet(fleet().into())),
+        Input::Stopped => bench.tell(Msg::Stopped(the_target())),
+        Input::Wait(secs) => {
             bench.now += Duration::from_secs(secs);
             bench.tell(Msg::Tick);
         }
-        Act::Ascii => bench.model.glyphs = Glyphs::Ascii,
+        Input::Ascii => bench.model.glyphs = Glyphs::Ascii,
     }
 }
 
@@ -124,7 +124,7 @@ proptest! {
 
     #[test]
     fn nothing_panics(acts in prop::collection::vec(acts(), 1..60), width in 0_u16..=200, height in 0_u16..=60) {
-        let mut bench = Bench::on(fixtures::running(), width, height);
+        let mut bench = TestConsole::on(fixtures::running(), width, height);
         for act in acts {
             perform(&mut bench, act);
             let (frame, drawn) = crate::tui::view::draw(&bench.model);
@@ -140,7 +140,7 @@ proptest! {
 #[test]
 fn every_size_can_be_drawn() {
     for index in [2, 9] {
-        let mut bench = Bench::on(snapshot(index), 80, 24).typed("A");
+        let mut bench = TestConsole::on(snapshot(index), 80, 24).typed("A");
         for width in 0..=200 {
             for height in [0, 1, 4, 9, 10, 16, 24] {
                 bench.tell(Msg::Resize(Size::new(width, height)));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 
-use super::fixtures::{self, Bench, ago, noon};
+use super::fixtures::{self, TestConsole, ago, noon};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::wait::{DistanceView, Wait};
@@ -40,15 +40,15 @@ fn waiting(snapshot: Snapshot, wait: Wait) -> Snapshot {
 #[test]
 fn a_rollout_from_far_away_says_how_far_and_what_it_waits_for() {
     let snapshot = || waiting(far(620, 2_300), Wait::Proof { since: ago(12) });
-    assert_snapshot!("far_80x24", Bench::on(snapshot(), 80, 24).screen());
-    assert_snapshot!("far_120x40", Bench::on(snapshot(), 120, 40).screen());
-    assert_snapshot!("far_watches", Bench::on(snapshot(), 80, 24).typed("w").screen());
+    assert_snapshot!("far_80x24", TestConsole::on(snapshot(), 80, 24).screen());
+    assert_snapshot!("far_120x40", TestConsole::on(snapshot(), 120, 40).screen());
+    assert_snapshot!("far_watches", TestConsole::on(snapshot(), 80, 24).typed("w").screen());
 }
 
 #[test]
 fn what_waits_for_the_rate_says_until_when() {
     let rate = Wait::Rate { per_sec: 20, waiting: 110, until: noon() + millis(5_500) };
-    assert_snapshot!("rate_80x24", Bench::on(waiting(far(20, 1_020), rate), 80, 24).screen());
+    assert_snapshot!("rate_80x24", TestConsole::on(waiting(far(20, 1_020), rate), 80, 24).screen());
 }
 
 #[test]
@@ -56,6 +56,6 @@ fn too_far_away_is_an_alarm() {
     let round_trip = millis(2_600);
     let mut snapshot = held(far(2_600, 6_100), &Hold::TooFar { round_trip });
     snapshot.alarms = vec![Alarm::TooFar { round_trip }];
-    assert_snapshot!("too_far_80x24", Bench::on(snapshot.clone(), 80, 24).screen());
-    assert_snapshot!("too_far_40x12", Bench::on(snapshot, 40, 12).screen());
+    assert_snapshot!("too_far_80x24", TestConsole::on(snapshot.clone(), 80, 24).screen());
+    assert_snapshot!("too_far_40x12", TestConsole::on(snapshot, 40, 12).screen());
 }

@@ -637,7 +637,7 @@ pub(super) fn preview(danger: Danger) -> Preview {
 }
 
 /// A console, with what it asked of the outside.
-pub(super) struct Bench {
+pub(super) struct TestConsole {
     pub(super) model: Model,
     pub(super) effects: Vec<ConsoleEffect>,
     pub(super) now: Uptime,
@@ -647,7 +647,7 @@ pub(super) fn the_target() -> DaemonSetRef {
     DaemonSetRef { namespace: "edge".into(), name: "ipc-agent".into() }
 }
 
-impl Bench {
+impl TestConsole {
     /// A console on the fleet list.
     pub(super) fn on_fleet(width: u16, height: u16) -> Self {
         let (themes, complaints) = Themes::load(None, Depth::Ansi);

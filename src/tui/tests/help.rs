@@ -1,11 +1,11 @@
 //! The help is longer than most screens: it scrolls, and every word of it can be read.
 
-use super::fixtures::{self, Bench};
+use super::fixtures::{self, TestConsole};
 use crate::tui::columns::fleet::FLEET_COLUMNS;
 use crate::tui::columns::nodes::NODE_COLUMNS;
 
 /// Opens the help and scrolls to its end; all words in it, in their order.
-fn read(mut bench: Bench) -> String {
+fn read(mut bench: TestConsole) -> String {
     bench.type_keys("?");
     let mut shown = lines(&bench);
     let mut text = shown.clone();
@@ -22,14 +22,14 @@ fn read(mut bench: Bench) -> String {
 }
 
 /// What is in the box.
-fn lines(bench: &Bench) -> Vec<String> {
+fn lines(bench: &TestConsole) -> Vec<String> {
     let screen = bench.screen();
     let inside = screen.lines().filter_map(|line| line.strip_prefix('│')?.strip_suffix('│'));
     inside.map(str::to_owned).collect()
 }
 
 /// Compares the help at the sizes that people have with a screen on which nothing of it is wrapped or out of sight.
-fn is_read_to_the_end(page: fn(u16, u16) -> Bench, column: &str) {
+fn is_read_to_the_end(page: fn(u16, u16) -> TestConsole, column: &str) {
     let whole = read(page(400, 200));
     assert!(whole.contains(column), "{whole}");
     for (width, height) in [(80, 24), (120, 40)] {
@@ -39,6 +39,6 @@ fn is_read_to_the_end(page: fn(u16, u16) -> Bench, column: &str) {
 
 #[test]
 fn no_word_of_the_help_is_lost() {
-    is_read_to_the_end(Bench::on_fleet, FLEET_COLUMNS[0].help);
-    is_read_to_the_end(|width, height| Bench::on(fixtures::running(), width, height), NODE_COLUMNS[0].help);
+    is_read_to_the_end(TestConsole::on_fleet, FLEET_COLUMNS[0].help);
+    is_read_to_the_end(|width, height| TestConsole::on(fixtures::running(), width, height), NODE_COLUMNS[0].help);
 }

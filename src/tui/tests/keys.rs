@@ -1,6 +1,6 @@
 //! Keys in, effects and words out.
 
-use super::fixtures::{self, Bench, fleet, preview, running, the_target};
+use super::fixtures::{self, TestConsole, fleet, preview, running, the_target};
 use super::story::{rollout_event, storied};
 use crate::driver::CommandError;
 use crate::engine::model::command::{Command, Early, Refusal, Step, Takeover};
@@ -16,7 +16,7 @@ use crate::tui::message::Msg;
 use crate::tui::model::{Overlay, Page};
 
 /// What the console asked the driver to do.
-fn done(bench: &Bench) -> Vec<Command> {
+fn done(bench: &TestConsole) -> Vec<Command> {
     let commands = bench.effects.iter().filter_map(|effect| match effect {
         ConsoleEffect::Do { command, .. } => Some(command.clone()),
         _ => None,
@@ -25,19 +25,19 @@ fn done(bench: &Bench) -> Vec<Command> {
 }
 
 /// What it asked about.
-fn asked(bench: &Bench) -> Option<Command> {
+fn asked(bench: &TestConsole) -> Option<Command> {
     bench.effects.iter().rev().find_map(|effect| match effect {
         ConsoleEffect::Ask { command, .. } => Some(command.clone()),
         _ => None,
     })
 }
 
-fn status(bench: &Bench) -> String {
+fn status(bench: &TestConsole) -> String {
     bench.model.status.as_ref().map(|status| status.text.clone()).unwrap_or_default()
 }
 
-fn on_running() -> Bench {
-    Bench::on(running(), 80, 24)
+fn on_running() -> TestConsole {
+    TestConsole::on(running(), 80, 24)
 }
 
 #[test]
@@ -85,17 +85,17 @@ fn writes_ask_first_and_are_confirmed_in_proportion() {
 
 #[test]
 fn going_on_past_a_halt_begins_on_cancel() {
-    let halted = || Bench::on(fixtures::halted(), 80, 24).typed("AC").answered(preview(Danger::Serious));
+    let halted = || TestConsole::on(fixtures::halted(), 80, 24).typed("AC").answered(preview(Danger::Serious));
     assert!(halted().screen().contains("[>Cancel<]  [ Accept and continue ]"), "{}", halted().screen());
     assert_eq!(done(&halted().typed("<enter>")), []);
     assert_eq!(done(&halted().typed("<right><enter>")), [Command::Resume]);
-    let paused = Bench::on(fixtures::paused(), 80, 24).typed("AC").answered(preview(Danger::Bounded));
+    let paused = TestConsole::on(fixtures::paused(), 80, 24).typed("AC").answered(preview(Danger::Bounded));
     assert_eq!(done(&paused.typed("<enter>")), [Command::Resume]);
 }
 
 #[test]
 fn the_selector_is_lifted_where_it_has_nothing_left() {
-    let bench = || Bench::on(fixtures::canary_done(), 80, 24).typed("AN");
+    let bench = || TestConsole::on(fixtures::canary_done(), 80, 24).typed("AN");
     assert_eq!(asked(&bench()), Some(Command::Select(None)));
     // It frees many nodes: enter only moves to the buttons.
     let answered = || bench().answered(preview(Danger::Serious));
@@ -135,14 +135,14 @@ fn limits_change_what_was_changed_and_nothing_else() {
     assert!(
         status(&on_running().typed("A:tune speed=9<enter>")).contains("there is no `speed` to tune; there are max-")
     );
-    let idle = Bench::on(fixtures::idle(), 80, 24).typed("AL");
+    let idle = TestConsole::on(fixtures::idle(), 80, 24).typed("AL");
     assert!(status(&idle).contains("no rollout yet"), "{}", status(&idle));
 }
 
 #[test]
 fn what_a_drift_does_is_chosen_where_it_is_adopted() {
     let enforce = Tuning { on_drift: Some(OnDrift::EnforceOnDelete), ..Tuning::default() };
-    let idle = || Bench::on(fixtures::idle(), 80, 24);
+    let idle = || TestConsole::on(fixtures::idle(), 80, 24);
     assert_eq!(asked(&idle().typed("AO")), Some(Command::Adopt));
     assert_eq!(asked(&idle().typed("AO<right>")), Some(Command::Adopt.under(enforce.clone())));
     let image = Command::SetImage([("agent".to_owned(), "agent:v3".parse().unwrap())].into());
@@ -157,7 +157,7 @@ fn the_brake_is_at_hand_when_a_paused_rollout_was_set_back() {
     let mut drifted = fixtures::paused();
     drifted.strategy = StrategyKind::RollingUpdate;
     drifted.adopted = false;
-    assert_eq!(done(&Bench::on(drifted, 80, 24).typed("P<enter>")), [Command::Pause { why: None }]);
+    assert_eq!(done(&TestConsole::on(drifted, 80, 24).typed("P<enter>")), [Command::Pause { why: None }]);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn a_late_answer_to_an_overtaken_question_is_dropped() {
 #[test]
 fn what_would_be_refused_is_asked_again_when_something_changed() {
     let questions =
-        |bench: &Bench| bench.effects.iter().filter(|effect| matches!(effect, ConsoleEffect::Ask { .. })).count();
+        |bench: &TestConsole| bench.effects.iter().filter(|effect| matches!(effect, ConsoleEffect::Ask { .. })).count();
     let refusal = || Err(CommandError::Refused(Refusal::Stale("nodes still loading".into())));
     let mut bench = on_running().typed("AU");
     bench.tell(Msg::Previewed(bench.model.serial, refusal()));
@@ -207,9 +207,9 @@ fn what_would_be_refused_is_asked_again_when_something_changed() {
 fn pausing_works_while_read_only_with_one_enter_and_a_reason_if_there_is_one() {
     let bench = on_running().typed("Pflaky link<enter>");
     assert_eq!(done(&bench), [Command::Pause { why: Some("flaky link".into()) }]);
-    assert_eq!(done(&Bench::on(fixtures::cascade(), 80, 24).typed("B<enter>")), [Command::Pause { why: None }]);
+    assert_eq!(done(&TestConsole::on(fixtures::cascade(), 80, 24).typed("B<enter>")), [Command::Pause { why: None }]);
     assert_eq!(done(&on_running().typed("?P<enter>")), [Command::Pause { why: None }], "from the help, too");
-    let paused = Bench::on(fixtures::paused(), 80, 24).typed("P<enter>");
+    let paused = TestConsole::on(fixtures::paused(), 80, 24).typed("P<enter>");
     assert_eq!((done(&paused), status(&paused).as_str()), (vec![], "already paused: C continues"));
 }
 
@@ -217,7 +217,7 @@ fn pausing_works_while_read_only_with_one_enter_and_a_reason_if_there_is_one() {
 fn writes_are_refused_until_armed_and_the_refusal_names_the_key() {
     for (key, word) in [("S", "step"), ("N", "canary"), ("I", "image"), ("U", "undo"), ("R", "release"), ("D", "drive")]
     {
-        let bench = Bench::on(fixtures::observed(), 80, 24).typed(key);
+        let bench = TestConsole::on(fixtures::observed(), 80, 24).typed(key);
         assert_eq!(status(&bench), format!("read-only: A arms for 10 minutes, then {key} {word}"));
         assert!(asked(&bench).is_none() && matches!(bench.model.overlay, Overlay::None));
     }
@@ -236,19 +236,19 @@ fn armed_runs_out() {
 
 #[test]
 fn what_the_server_would_refuse_is_refused_before() {
-    let bench = Bench::on(fixtures::forbidden(), 80, 24).typed("AU");
+    let bench = TestConsole::on(fixtures::forbidden(), 80, 24).typed("AU");
     assert!(status(&bench).contains("not permitted: `patch` on daemonsets.apps"), "{}", status(&bench));
-    let idle = Bench::on(fixtures::idle(), 80, 24).typed("AS");
+    let idle = TestConsole::on(fixtures::idle(), 80, 24).typed("AS");
     assert!(status(&idle).contains("I sets a new image"), "{}", status(&idle));
-    let absent = Bench::on(fixtures::absent(), 80, 24).typed("AI");
+    let absent = TestConsole::on(fixtures::absent(), 80, 24).typed("AI");
     assert_eq!(status(&absent), "there is no DaemonSet edge/ipc-agent");
 }
 
 #[test]
 fn driving_is_asked_for_taken_over_and_given_back() {
     let nobody = Snapshot { driver: DriverView::Nobody, ..running() };
-    assert_eq!(asked(&Bench::on(nobody, 80, 24).typed("AD")), Some(Command::Drive(Takeover::IfFree)));
-    assert_eq!(asked(&Bench::on(fixtures::observed(), 80, 24).typed("AD")), Some(Command::Drive(Takeover::Ask)));
+    assert_eq!(asked(&TestConsole::on(nobody, 80, 24).typed("AD")), Some(Command::Drive(Takeover::IfFree)));
+    assert_eq!(asked(&TestConsole::on(fixtures::observed(), 80, 24).typed("AD")), Some(Command::Drive(Takeover::Ask)));
     assert_eq!(asked(&on_running().typed("AD")), Some(Command::StopDriving));
     assert_eq!(done(&on_running().typed(":stop-driving<enter><right><enter>")), [Command::StopDriving]);
 }
@@ -310,7 +310,7 @@ fn escape_goes_back_one_level_and_never_quits() {
 fn what_we_drive_is_kept_when_its_page_is_left_and_the_rest_is_let_go() {
     let left = on_running().typed("<esc>");
     assert!(!left.effects.contains(&ConsoleEffect::Close(the_target())));
-    let mut observed = Bench::on(fixtures::observed(), 80, 24).typed("<esc>");
+    let mut observed = TestConsole::on(fixtures::observed(), 80, 24).typed("<esc>");
     assert!(observed.effects.contains(&ConsoleEffect::Close(the_target())));
     observed.tell(Msg::Fleet(fleet().into()));
     observed.effects.clear();
@@ -321,7 +321,7 @@ fn what_we_drive_is_kept_when_its_page_is_left_and_the_rest_is_let_go() {
 #[test]
 fn quitting_asks_while_we_drive() {
     assert!(
-        matches!(Bench::on(fixtures::observed(), 80, 24).typed("q").effects.last(), Some(ConsoleEffect::Quit(none)) if none.is_empty())
+        matches!(TestConsole::on(fixtures::observed(), 80, 24).typed("q").effects.last(), Some(ConsoleEffect::Quit(none)) if none.is_empty())
     );
     let quit = ConsoleEffect::Quit(vec![the_target()]);
     for (keys, quits) in [
@@ -358,8 +358,8 @@ fn the_cursor_stays_on_its_node_and_a_frozen_list_stays_as_it_is() {
 
 #[test]
 fn the_timeline_takes_the_place_of_the_nodes_and_gives_it_back() {
-    let open = |bench: &Bench| bench.model.rollout().unwrap().timeline.is_some();
-    let mut bench = Bench::on(storied(), 80, 24).typed("jjT");
+    let open = |bench: &TestConsole| bench.model.rollout().unwrap().timeline.is_some();
+    let mut bench = TestConsole::on(storied(), 80, 24).typed("jjT");
     assert!(open(&bench));
     bench.type_keys("s");
     assert_eq!(status(&bench), "this is the timeline: T goes back to the nodes");
@@ -371,17 +371,17 @@ fn the_timeline_takes_the_place_of_the_nodes_and_gives_it_back() {
     bench.type_keys("<esc>");
     assert!(!open(&bench), "then the timeline");
     assert_eq!(&*bench.model.rollout().unwrap().selected().unwrap().name, "ipc-031", "the selection stayed");
-    assert!(!open(&Bench::on(storied(), 80, 24).typed("TT")));
-    assert!(open(&Bench::on(storied(), 80, 24).typed(":timeline ops<enter>")));
-    let paused = Bench::on(storied(), 80, 24).typed("TP<enter>");
+    assert!(!open(&TestConsole::on(storied(), 80, 24).typed("TT")));
+    assert!(open(&TestConsole::on(storied(), 80, 24).typed(":timeline ops<enter>")));
+    let paused = TestConsole::on(storied(), 80, 24).typed("TP<enter>");
     assert_eq!(done(&paused), [Command::Pause { why: None }], "pausing is at hand here, too");
 }
 
 #[test]
 fn the_cursor_stays_on_what_happened_while_more_does() {
-    let mut bench = Bench::on(storied(), 80, 24).typed("Tjj");
+    let mut bench = TestConsole::on(storied(), 80, 24).typed("Tjj");
     let selected =
-        |bench: &Bench| bench.model.rollout().unwrap().timeline.as_ref().unwrap().selected().unwrap().to_string();
+        |bench: &TestConsole| bench.model.rollout().unwrap().timeline.as_ref().unwrap().selected().unwrap().to_string();
     assert_eq!(selected(&bench), "halted: image not found on 1 node (ipc-017)");
     let mut timeline = storied().timeline.to_vec();
     timeline.push(rollout_event(1, None, RolloutEventKind::Complete { nodes: 120 }, EventOutcome::Done, ""));
@@ -420,7 +420,7 @@ fn pasted_text_is_never_taken_for_keys() {
 fn every_key_of_the_table_does_something_or_says_why_not() {
     for action in &crate::tui::action::ACTIONS {
         for key in action.keys {
-            let mut bench = Bench::on(fixtures::idle(), 80, 24);
+            let mut bench = TestConsole::on(fixtures::idle(), 80, 24);
             let available = action.available(&bench.model);
             bench.tell(Msg::Key(*key));
             if let Err(why) = available {

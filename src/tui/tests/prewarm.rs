@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 
-use super::fixtures::{Bench, ago, idle, minutes, node, noon, running};
+use super::fixtures::{TestConsole, ago, idle, minutes, node, noon, running};
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::command::{Command, Preview, PrewarmCommand};
 use crate::engine::model::danger::Danger;
@@ -154,7 +154,7 @@ fn preview() -> Preview {
     }
 }
 
-fn screens(name: &str, bench: impl Fn(u16, u16) -> Bench) {
+fn screens(name: &str, bench: impl Fn(u16, u16) -> TestConsole) {
     for (width, height) in SIZES {
         assert_snapshot!(format!("{name}_{width}x{height}"), bench(width, height).screen());
     }
@@ -162,24 +162,24 @@ fn screens(name: &str, bench: impl Fn(u16, u16) -> Bench) {
 
 #[test]
 fn the_screen() {
-    screens("screen", |width, height| Bench::on(warm(), width, height).typed("AW"));
-    screens("nodes", |width, height| Bench::on(warm(), width, height));
-    assert_snapshot!("screen_selected", Bench::on(warm(), 200, 50).typed("Wjjj").screen());
-    assert_snapshot!("screen_end", Bench::on(warm(), 80, 24).typed("WG").screen());
-    assert_snapshot!("screen_node", Bench::on(warm(), 80, 24).typed("Wjj<enter>").screen());
-    assert_snapshot!("screen_read_only", Bench::on(warm(), 80, 24).typed("W").screen());
-    let mut over = Bench::on(warm(), 80, 24).typed("W");
+    screens("screen", |width, height| TestConsole::on(warm(), width, height).typed("AW"));
+    screens("nodes", |width, height| TestConsole::on(warm(), width, height));
+    assert_snapshot!("screen_selected", TestConsole::on(warm(), 200, 50).typed("Wjjj").screen());
+    assert_snapshot!("screen_end", TestConsole::on(warm(), 80, 24).typed("WG").screen());
+    assert_snapshot!("screen_node", TestConsole::on(warm(), 80, 24).typed("Wjj<enter>").screen());
+    assert_snapshot!("screen_read_only", TestConsole::on(warm(), 80, 24).typed("W").screen());
+    let mut over = TestConsole::on(warm(), 80, 24).typed("W");
     over.see(idle());
     assert_snapshot!("screen_over", over.screen());
-    assert_snapshot!("refused_read_only", Bench::on(idle(), 80, 24).typed("W").screen());
+    assert_snapshot!("refused_read_only", TestConsole::on(idle(), 80, 24).typed("W").screen());
 }
 
 #[test]
 fn the_revision_that_one_would_go_back_to_is_pre_warmed_from_the_dialog_of_the_roll_back() {
-    let mut bench = Bench::on(running(), 80, 24).typed("AU");
+    let mut bench = TestConsole::on(running(), 80, 24).typed("AU");
     let chosen = running().revisions.iter().find(|revision| revision.number == Some(14)).unwrap().hash.clone();
     bench.type_keys("W");
-    let source = |bench: &Bench| match &bench.model.overlay {
+    let source = |bench: &TestConsole| match &bench.model.overlay {
         Overlay::Dialog(dialog) => match dialog.command(&running()) {
             Ok(Command::Prewarm(PrewarmCommand::Start { source, nodes: PrewarmNodes::All, .. })) => source,
             other => panic!("{other:?}"),
@@ -187,11 +187,11 @@ fn the_revision_that_one_would_go_back_to_is_pre_warmed_from_the_dialog_of_the_r
         other => panic!("{other:?}"),
     };
     assert_eq!(source(&bench), PrewarmSource::Revision(chosen));
-    let mut older = Bench::on(running(), 80, 24).typed("AUj");
+    let mut older = TestConsole::on(running(), 80, 24).typed("AUj");
     older.type_keys("W");
     assert_ne!(source(&older), source(&bench));
     // It writes no more than W itself: while read-only the dialog of the roll back does not open.
-    let read_only = Bench::on(running(), 80, 24).typed("UW");
+    let read_only = TestConsole::on(running(), 80, 24).typed("UW");
     assert!(!matches!(read_only.model.overlay, Overlay::Dialog(_)));
 }
 
@@ -210,7 +210,7 @@ fn many_sites_leave_room_for_nodes() {
     };
     let rest = std::mem::take(&mut view.sites);
     view.sites = (0..20).map(site).chain(rest).collect();
-    assert_snapshot!(Bench::on(snapshot, 80, 24).typed("W").screen());
+    assert_snapshot!(TestConsole::on(snapshot, 80, 24).typed("W").screen());
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn the_pace_of_each_site_is_told_with_its_reason() {
         paced("munich", 2, flapped),
     ];
     let snapshot = Snapshot { pace: pace.into(), ..warm() };
-    screens("pace", |width, height| Bench::on(snapshot.clone(), width, height).typed("W"));
+    screens("pace", |width, height| TestConsole::on(snapshot.clone(), width, height).typed("W"));
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn what_it_waits_for_is_said_once_with_the_remedy() {
         Snapshot { prewarm: warm().prewarm, ..running() },
     ]
     .map(|snapshot| {
-        let screen = Bench::on(snapshot, 120, 40).screen();
+        let screen = TestConsole::on(snapshot, 120, 40).screen();
         let header = screen.lines().take_while(|line| !line.starts_with('─'));
         header.filter(|line| line.contains("pre-warm")).collect::<Vec<_>>().join("\n")
     });
@@ -270,10 +270,10 @@ fn what_it_waits_for_is_said_once_with_the_remedy() {
 
 #[test]
 fn dialogs() {
-    let on = |keys: &'static str| move |width, height| Bench::on(running(), width, height).typed(keys);
+    let on = |keys: &'static str| move |width, height| TestConsole::on(running(), width, height).typed(keys);
     screens("dialog", |width, height| on("AW")(width, height).answered(preview()));
     screens("dialog_images", |width, height| {
-        Bench::on(idle(), width, height).typed("AW<c-u>edge/agent:v2.0.0").answered(preview())
+        TestConsole::on(idle(), width, height).typed("AW<c-u>edge/agent:v2.0.0").answered(preview())
     });
     for (name, keys) in [
         ("dialog_unchanged", "AW<right>"),
@@ -284,7 +284,7 @@ fn dialogs() {
     ] {
         assert_snapshot!(name, on(keys)(80, 24).screen());
     }
-    let cancel = Bench::on(warm(), 80, 24).typed("AWx").answered(Preview {
+    let cancel = TestConsole::on(warm(), 80, 24).typed("AWx").answered(Preview {
         title: "cancel pre-warming".into(),
         effects: vec!["Its pods are deleted. Images that were pulled stay until their kubelet collects them.".into()],
         calls: vec!["PUT leases/rolldeck-ipc-agent (pre-warm)".into(), "DELETE 16 pods that were made for it".into()],
@@ -293,7 +293,7 @@ fn dialogs() {
     assert_snapshot!("dialog_cancel", cancel.screen());
 }
 
-fn done(bench: &Bench) -> Vec<PrewarmCommand> {
+fn done(bench: &TestConsole) -> Vec<PrewarmCommand> {
     let commands = bench.effects.iter().filter_map(|effect| match effect {
         ConsoleEffect::Do { command: Command::Prewarm(command), .. } => Some(command.clone()),
         _ => None,
@@ -338,18 +338,18 @@ fn keys_fill_in_the_form() {
             ),
         ),
     ] {
-        let bench = Bench::on(running(), 80, 24).typed(keys).answered(preview()).typed("<enter>");
+        let bench = TestConsole::on(running(), 80, 24).typed(keys).answered(preview()).typed("<enter>");
         assert_eq!(done(&bench), [want], "{keys}");
     }
     // A StatefulSet knows no sites: what was typed for them is left out, and so is the line.
     let by_sets = "AW<down><down>4<down>2<down><right>";
-    let bench = Bench::on(running(), 80, 24).typed(by_sets);
+    let bench = TestConsole::on(running(), 80, 24).typed(by_sets);
     assert!(!bench.screen().contains("in each site"), "{}", bench.screen());
     let limits = PrewarmLimits { max_pulling: Limit::At(IntOrPercent::Int(4)), ..none() };
     let (source, method) = (PrewarmSource::Template, PrewarmMethod::StatefulSet);
     let want = PrewarmCommand::Start { source, nodes: PrewarmNodes::All, limits, method };
     assert_eq!(done(&bench.answered(preview()).typed("<enter>")), [want]);
-    let unknown = Bench::on(running(), 80, 24).typed("A:prewarm side=agent:v3<enter>");
+    let unknown = TestConsole::on(running(), 80, 24).typed("A:prewarm side=agent:v3<enter>");
     assert!(unknown.model.status.unwrap().text.contains("there are agent"));
 }
 
@@ -368,7 +368,7 @@ fn keys_on_the_screen_ask_first() {
         // Not on the list of nodes.
         (warm(), "Ax", None),
     ] {
-        let mut bench = Bench::on(snapshot, 80, 24).typed(keys);
+        let mut bench = TestConsole::on(snapshot, 80, 24).typed(keys);
         let asks = matches!(bench.model.overlay, Overlay::Dialog(_));
         assert_eq!(asks, want.is_some(), "{keys}: {:?}", bench.model.status);
         if asks {
@@ -377,7 +377,7 @@ fn keys_on_the_screen_ask_first() {
         assert_eq!(done(&bench), want.into_iter().collect::<Vec<_>>(), "{keys}");
     }
     // The second W begins another one instead.
-    let another = Bench::on(warm(), 80, 24).typed("AWW<c-u>agent:v3").answered(preview()).typed("<enter>");
+    let another = TestConsole::on(warm(), 80, 24).typed("AWW<c-u>agent:v3").answered(preview()).typed("<enter>");
     let limits = asked().limits;
     let source = PrewarmSource::Images([("agent".to_owned(), "agent:v3".parse().unwrap())].into());
     assert_eq!(
@@ -388,8 +388,9 @@ fn keys_on_the_screen_ask_first() {
 
 #[test]
 fn escape_leads_back_level_by_level() {
-    let mut bench = Bench::on(warm(), 80, 24).typed("Wj");
-    let page = |bench: &Bench| bench.model.rollout().unwrap().prewarm.as_ref().map(|it| it.list.selected().cloned());
+    let mut bench = TestConsole::on(warm(), 80, 24).typed("Wj");
+    let page =
+        |bench: &TestConsole| bench.model.rollout().unwrap().prewarm.as_ref().map(|it| it.list.selected().cloned());
     assert_eq!(page(&bench), Some(Some("ipc-013".into())));
     bench.type_keys("<esc>");
     assert_eq!(page(&bench), Some(None));
@@ -406,8 +407,8 @@ fn escape_leads_back_level_by_level() {
 
 #[test]
 fn the_selection_stays_on_its_node() {
-    let mut bench = Bench::on(warm(), 80, 24).typed("Wjjj");
-    let selected = |bench: &Bench| bench.model.rollout().unwrap().selected().map(|node| node.name.to_string());
+    let mut bench = TestConsole::on(warm(), 80, 24).typed("Wjjj");
+    let selected = |bench: &TestConsole| bench.model.rollout().unwrap().selected().map(|node| node.name.to_string());
     assert_eq!(selected(&bench).as_deref(), Some("ipc-016"), "pulling the longest");
     let mut next = warm();
     let mut nodes = next.nodes.to_vec();

@@ -3,7 +3,7 @@
 
 use insta::assert_snapshot;
 
-use super::fixtures::{self, Bench, MINUTE};
+use super::fixtures::{self, MINUTE, TestConsole};
 use crate::engine::model::budget::{BudgetView, Replacer};
 use crate::engine::model::command::{Command, Early};
 use crate::engine::model::facts::Taint;
@@ -56,14 +56,14 @@ fn waiting() -> Snapshot {
 
 #[test]
 fn a_release_that_waits_says_for_what() {
-    assert_snapshot!("waiting_80x24", Bench::on(waiting(), 80, 24).screen());
-    assert_snapshot!("waiting_120x40", Bench::on(waiting(), 120, 40).screen());
-    assert_snapshot!("not_eligible", Bench::on(waiting(), 80, 24).typed("G<enter>").screen());
+    assert_snapshot!("waiting_80x24", TestConsole::on(waiting(), 80, 24).screen());
+    assert_snapshot!("waiting_120x40", TestConsole::on(waiting(), 120, 40).screen());
+    assert_snapshot!("not_eligible", TestConsole::on(waiting(), 80, 24).typed("G<enter>").screen());
 }
 
 #[test]
 fn a_release_that_would_cost_serving_pods_is_early_and_asks() {
-    let bench = Bench::on(waiting(), 80, 24).typed("AR");
+    let bench = TestConsole::on(waiting(), 80, 24).typed("AR");
     let asks =
         |effect: &ConsoleEffect| matches!(effect, ConsoleEffect::Ask { command: Command::Release(Early::Accept), .. });
     assert!(bench.effects.iter().any(asks));
@@ -83,12 +83,12 @@ fn nobody_rolls_out_and_three_nodes_are_down() {
     let mut idle = Snapshot { nodes: nodes.into(), ..fixtures::idle() };
     (idle.counts.updated, idle.counts.available) = (117, 117);
     (idle.budget.node, idle.budget.replaced_by) = (3, Replacer::Controller);
-    assert_snapshot!("idle_down", Bench::on(idle, 80, 24).screen());
+    assert_snapshot!("idle_down", TestConsole::on(idle, 80, 24).screen());
 }
 
 #[test]
 fn one_that_surges_asks_for_a_budget() {
     let surging = || Snapshot { surge: Some(IntOrPercent::Int(1)), ..fixtures::idle() };
-    assert_snapshot!("surge_adopt", Bench::on(surging(), 80, 24).typed("AO").screen());
-    assert_snapshot!("surge_image", Bench::on(surging(), 80, 24).typed("AI<down>2").screen());
+    assert_snapshot!("surge_adopt", TestConsole::on(surging(), 80, 24).typed("AO").screen());
+    assert_snapshot!("surge_image", TestConsole::on(surging(), 80, 24).typed("AI<down>2").screen());
 }

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use super::fixtures::{self, Bench, fleet, preview};
+use super::fixtures::{self, TestConsole, fleet, preview};
 use super::story;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::command::Preview;
@@ -21,18 +21,18 @@ use crate::tui::theme::Glyphs;
 
 const SIZES: [(u16, u16); 4] = [(40, 12), (80, 24), (120, 40), (200, 50)];
 
-fn at_all_sizes(name: &str, bench: impl Fn(u16, u16) -> Bench) {
+fn at_all_sizes(name: &str, bench: impl Fn(u16, u16) -> TestConsole) {
     for (width, height) in SIZES {
         assert_snapshot!(format!("{name}_{width}x{height}"), bench(width, height).screen());
     }
 }
 
 /// A name, and the snapshot that is drawn under it.
-type Case = (&'static str, fn() -> Snapshot);
+type Screen = (&'static str, fn() -> Snapshot);
 
 #[test]
 fn rollouts() {
-    let cases: [Case; 9] = [
+    let cases: [Screen; 9] = [
         ("loading", fixtures::loading),
         ("idle", fixtures::idle),
         ("native_cascade", fixtures::cascade),
@@ -44,49 +44,49 @@ fn rollouts() {
         ("stale", fixtures::stale),
     ];
     for (name, snapshot) in cases {
-        at_all_sizes(name, |width, height| Bench::on(snapshot(), width, height));
+        at_all_sizes(name, |width, height| TestConsole::on(snapshot(), width, height));
     }
 }
 
 #[test]
 fn when_it_will_be_done() {
-    at_all_sizes("estimated", |width, height| Bench::on(fixtures::estimated(), width, height));
+    at_all_sizes("estimated", |width, height| TestConsole::on(fixtures::estimated(), width, height));
     let paused = Snapshot { estimate: RolloutEstimate::Stands { because: Standstill::Paused }, ..fixtures::paused() };
-    assert_snapshot!("estimated_paused", Bench::on(paused, 80, 24).screen());
+    assert_snapshot!("estimated_paused", TestConsole::on(paused, 80, 24).screen());
 }
 
 #[test]
 fn watches_and_clocks() {
-    at_all_sizes("lagging", |width, height| Bench::on(fixtures::lagging(), width, height));
-    at_all_sizes("clocks", |width, height| Bench::on(fixtures::clocks(), width, height));
-    assert_snapshot!("watches", Bench::on(fixtures::running(), 80, 24).typed("w").screen());
-    assert_snapshot!("watches_40x12", Bench::on(fixtures::lagging(), 40, 12).typed("w").screen());
-    assert_snapshot!("watches_stale", Bench::on(fixtures::lagging(), 120, 40).typed(":watches<enter>").screen());
-    assert_snapshot!("watches_forbidden", Bench::on(fixtures::forbidden(), 80, 24).typed("w").screen());
-    assert_snapshot!("watches_clocks", Bench::on(fixtures::clocks(), 80, 24).typed("w").screen());
+    at_all_sizes("lagging", |width, height| TestConsole::on(fixtures::lagging(), width, height));
+    at_all_sizes("clocks", |width, height| TestConsole::on(fixtures::clocks(), width, height));
+    assert_snapshot!("watches", TestConsole::on(fixtures::running(), 80, 24).typed("w").screen());
+    assert_snapshot!("watches_40x12", TestConsole::on(fixtures::lagging(), 40, 12).typed("w").screen());
+    assert_snapshot!("watches_stale", TestConsole::on(fixtures::lagging(), 120, 40).typed(":watches<enter>").screen());
+    assert_snapshot!("watches_forbidden", TestConsole::on(fixtures::forbidden(), 80, 24).typed("w").screen());
+    assert_snapshot!("watches_clocks", TestConsole::on(fixtures::clocks(), 80, 24).typed("w").screen());
 }
 
 #[test]
 fn what_is_waited_for() {
-    at_all_sizes("canary_done", |width, height| Bench::on(fixtures::canary_done(), width, height).typed("A"));
-    at_all_sizes("preparing", |width, height| Bench::on(fixtures::preparing(), width, height));
-    at_all_sizes("waiting", |width, height| Bench::on(fixtures::waiting(), width, height));
+    at_all_sizes("canary_done", |width, height| TestConsole::on(fixtures::canary_done(), width, height).typed("A"));
+    at_all_sizes("preparing", |width, height| TestConsole::on(fixtures::preparing(), width, height));
+    at_all_sizes("waiting", |width, height| TestConsole::on(fixtures::waiting(), width, height));
     // Time passes, and what is left of it.
-    let mut later = Bench::on(fixtures::waiting(), 120, 40);
+    let mut later = TestConsole::on(fixtures::waiting(), 120, 40);
     later.wait(10);
     assert_snapshot!("waiting_10s_later", later.screen());
-    assert_snapshot!("waiting_in_full", Bench::on(fixtures::waiting(), 80, 24).typed("j<enter>").screen());
+    assert_snapshot!("waiting_in_full", TestConsole::on(fixtures::waiting(), 80, 24).typed("j<enter>").screen());
     let none = "a step moves nothing: canary done, 3 of 3 (canary=true); lift the selector first";
-    let mut refused = Bench::on(fixtures::canary_done(), 80, 24).typed("AS");
+    let mut refused = TestConsole::on(fixtures::canary_done(), 80, 24).typed("AS");
     let why = crate::engine::model::command::Refusal::NotNow(none.to_owned());
     refused.tell(Msg::Previewed(refused.model.serial, Err(why.into())));
     assert_snapshot!("dialog_step_moves_nothing", refused.screen());
-    assert_snapshot!("dialog_lift_selector", Bench::on(fixtures::canary_done(), 80, 24).typed("AN").screen());
+    assert_snapshot!("dialog_lift_selector", TestConsole::on(fixtures::canary_done(), 80, 24).typed("AN").screen());
 }
 
 #[test]
 fn pulls() {
-    at_all_sizes("pulling", |width, height| Bench::on(fixtures::pulling(), width, height));
+    at_all_sizes("pulling", |width, height| TestConsole::on(fixtures::pulling(), width, height));
     for (name, keys) in [
         ("slow", "jj<enter>"),
         ("full", "j<enter>"),
@@ -95,41 +95,42 @@ fn pulls() {
         ("there", "Gk<enter>"),
     ] {
         let name = format!("pulling_node_{name}");
-        assert_snapshot!(name, Bench::on(fixtures::pulling(), 80, 24).typed(keys).screen());
+        assert_snapshot!(name, TestConsole::on(fixtures::pulling(), 80, 24).typed(keys).screen());
     }
-    let mut later = Bench::on(fixtures::pulling(), 120, 40);
+    let mut later = TestConsole::on(fixtures::pulling(), 120, 40);
     later.wait(10);
     assert_snapshot!("pulling_10s_later", later.screen());
 }
 
 #[test]
 fn absent() {
-    assert_snapshot!(Bench::on(fixtures::absent(), 80, 24).screen());
+    assert_snapshot!(TestConsole::on(fixtures::absent(), 80, 24).screen());
 }
 
 #[test]
 fn armed_with_a_node_selected() {
-    at_all_sizes("selected", |width, height| Bench::on(fixtures::running(), width, height).typed("Ajj"));
+    at_all_sizes("selected", |width, height| TestConsole::on(fixtures::running(), width, height).typed("Ajj"));
 }
 
 #[test]
 fn node_in_full() {
-    assert_snapshot!(Bench::on(fixtures::running(), 80, 24).typed("j<enter>").screen());
+    assert_snapshot!(TestConsole::on(fixtures::running(), 80, 24).typed("j<enter>").screen());
 }
 
 #[test]
 fn fleets() {
     at_all_sizes("fleet", |width, height| {
-        let mut bench = Bench::on_fleet(width, height);
+        let mut bench = TestConsole::on_fleet(width, height);
         bench.tell(Msg::Fleet(fleet().into()));
         bench.typed("j")
     });
-    assert_snapshot!("fleet_loading", Bench::on_fleet(80, 24).screen());
+    assert_snapshot!("fleet_loading", TestConsole::on_fleet(80, 24).screen());
 }
 
 #[test]
 fn dialogs() {
-    let asked = |keys: &'static str| move |width, height| Bench::on(fixtures::running(), width, height).typed(keys);
+    let asked =
+        |keys: &'static str| move |width, height| TestConsole::on(fixtures::running(), width, height).typed(keys);
     at_all_sizes("dialog_step", |width, height| asked("AS")(width, height).answered(preview(Danger::Bounded)));
     at_all_sizes("dialog_canary", asked("AN<c-u>topo<tab>mu<tab>"));
     at_all_sizes("dialog_undo", |width, height| {
@@ -157,26 +158,26 @@ fn dialogs() {
 
 #[test]
 fn timelines() {
-    at_all_sizes("timeline", |width, height| Bench::on(story::storied(), width, height).typed("T"));
+    at_all_sizes("timeline", |width, height| TestConsole::on(story::storied(), width, height).typed("T"));
     for (name, keys) in [
         ("timeline_in_full", "Tjj<enter>"),
         ("timeline_filtered", "T/ops !step<enter>"),
         ("timeline_filter_too_narrow", "T/nobody<enter>"),
     ] {
-        assert_snapshot!(name, Bench::on(story::storied(), 80, 24).typed(keys).screen());
+        assert_snapshot!(name, TestConsole::on(story::storied(), 80, 24).typed(keys).screen());
     }
-    assert_snapshot!("timeline_empty", Bench::on(fixtures::running(), 80, 24).typed("T").screen());
+    assert_snapshot!("timeline_empty", TestConsole::on(fixtures::running(), 80, 24).typed("T").screen());
     let complaint = "no Events on the DaemonSet: events is forbidden";
     let mute = Snapshot { unaudited: vec![complaint.into()], ..story::storied() };
-    assert_snapshot!("timeline_mute", Bench::on(mute, 80, 24).typed("T").screen());
+    assert_snapshot!("timeline_mute", TestConsole::on(mute, 80, 24).typed("T").screen());
 }
 
 #[test]
 fn what_else_manages_it() {
     let kept = |snapshot: Snapshot| Snapshot { gitops_owners: [fixtures::argo_cd()].into(), ..snapshot };
-    at_all_sizes("kept", |width, height| Bench::on(kept(fixtures::running()), width, height));
+    at_all_sizes("kept", |width, height| TestConsole::on(kept(fixtures::running()), width, height));
     at_all_sizes("dialog_adopt", |width, height| {
-        Bench::on(kept(fixtures::idle()), width, height).typed("AO").answered(fixtures::adoption())
+        TestConsole::on(kept(fixtures::idle()), width, height).typed("AO").answered(fixtures::adoption())
     });
 }
 
@@ -197,14 +198,14 @@ fn what_is_set_back() {
             ..running
         }
     };
-    at_all_sizes("drifted", |width, height| Bench::on(drifted(), width, height));
+    at_all_sizes("drifted", |width, height| TestConsole::on(drifted(), width, height));
     let mut enforced = Snapshot { alarms: Vec::new(), ..fixtures::running() };
     enforced.alarms.push(Alarm::OnDeleteEnforced { by: Some("kustomize-controller".into()), times: 3, holding: None });
-    assert_snapshot!("enforced", Bench::on(enforced, 80, 24).screen());
+    assert_snapshot!("enforced", TestConsole::on(enforced, 80, 24).screen());
     let mut stuck = fixtures::running();
     stuck.direction = Direction::Back;
     stuck.alarms.push(Alarm::BudgetUsedUp { used: 5, limit: 2, waiting: 17 });
-    at_all_sizes("budget_used_up", |width, height| Bench::on(stuck.clone(), width, height));
+    at_all_sizes("budget_used_up", |width, height| TestConsole::on(stuck.clone(), width, height));
 }
 
 #[test]
@@ -232,17 +233,18 @@ fn what_is_refused() {
         fixtures::held("ipc-021", Hold::Unproven { node: "ipc-018".into() }),
     ]
     .into();
-    at_all_sizes("refused", |width, height| Bench::on(refused.clone(), width, height));
-    assert_snapshot!("refused_node", Bench::on(refused, 80, 24).typed("<enter><enter>").screen());
+    at_all_sizes("refused", |width, height| TestConsole::on(refused.clone(), width, height));
+    assert_snapshot!("refused_node", TestConsole::on(refused, 80, 24).typed("<enter><enter>").screen());
     let mut idle = Snapshot { alarms: Vec::new(), ..running };
     idle.alarms.push(Alarm::ControllerIdle { since: idle.at, missing: 1, unobserved: false });
     idle.nodes = [without_pod("ipc-017", NodeState::Creating, cause(CauseKind::ControllerIdle, None))].into();
-    at_all_sizes("idle_controller", |width, height| Bench::on(idle.clone(), width, height));
+    at_all_sizes("idle_controller", |width, height| TestConsole::on(idle.clone(), width, height));
 }
 
 #[test]
 fn limits() {
-    let asked = |keys: &'static str| move |width, height| Bench::on(fixtures::running(), width, height).typed(keys);
+    let asked =
+        |keys: &'static str| move |width, height| TestConsole::on(fixtures::running(), width, height).typed(keys);
     at_all_sizes("limits", |width, height| {
         asked("AL5")(width, height).answered(Preview {
             title: "Change budgets and gates".into(),
@@ -260,21 +262,24 @@ fn limits() {
 
 #[test]
 fn help_and_prompts() {
-    at_all_sizes("help", |width, height| Bench::on(fixtures::running(), width, height).typed("?"));
-    assert_snapshot!("palette", Bench::on(fixtures::running(), 80, 24).typed(":s").screen());
-    assert_snapshot!("filter", Bench::on(fixtures::running(), 80, 24).typed("/-l line in (").screen());
-    assert_snapshot!("filtered", Bench::on(fixtures::running(), 80, 24).typed("/outdated !partition<enter>").screen());
-    assert_snapshot!("refused", Bench::on(fixtures::running(), 80, 24).typed("S").screen());
-    let mut frozen = Bench::on(fixtures::running(), 80, 24).typed("f");
+    at_all_sizes("help", |width, height| TestConsole::on(fixtures::running(), width, height).typed("?"));
+    assert_snapshot!("palette", TestConsole::on(fixtures::running(), 80, 24).typed(":s").screen());
+    assert_snapshot!("filter", TestConsole::on(fixtures::running(), 80, 24).typed("/-l line in (").screen());
+    assert_snapshot!(
+        "filtered",
+        TestConsole::on(fixtures::running(), 80, 24).typed("/outdated !partition<enter>").screen()
+    );
+    assert_snapshot!("refused", TestConsole::on(fixtures::running(), 80, 24).typed("S").screen());
+    let mut frozen = TestConsole::on(fixtures::running(), 80, 24).typed("f");
     frozen.wait(20);
     assert_snapshot!("frozen", frozen.screen());
 }
 
 #[test]
 fn small_and_plain_terminals() {
-    assert_snapshot!("sentence_39x9", Bench::on(fixtures::running(), 39, 9).screen());
-    assert_snapshot!("sentence_20x5", Bench::on(fixtures::running(), 20, 5).screen());
-    let mut ascii = Bench::on(fixtures::running(), 80, 24);
+    assert_snapshot!("sentence_39x9", TestConsole::on(fixtures::running(), 39, 9).screen());
+    assert_snapshot!("sentence_20x5", TestConsole::on(fixtures::running(), 20, 5).screen());
+    let mut ascii = TestConsole::on(fixtures::running(), 80, 24);
     ascii.model.glyphs = Glyphs::Ascii;
     assert!(ascii.screen().is_ascii());
     assert_snapshot!("ascii_80x24", ascii.screen());

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 
-use super::fixtures::{self, Bench, ago, running, the_target};
+use super::fixtures::{self, TestConsole, ago, running, the_target};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::record::DriverStopped;
 use crate::engine::model::unsent::{Unsent, UnsentKind};
@@ -26,11 +26,11 @@ fn with(what: UnsentKind, secs: u64) -> Snapshot {
 #[test]
 fn a_pause_that_is_not_sent() {
     for (width, height) in [(40, 12), (80, 24), (120, 40)] {
-        let bench = Bench::on(with(UnsentKind::Pause, 48), width, height);
+        let bench = TestConsole::on(with(UnsentKind::Pause, 48), width, height);
         assert_snapshot!(format!("pause_not_sent_{width}x{height}"), bench.screen());
     }
-    assert!(!Bench::on(with(UnsentKind::Pause, 48), 80, 24).screen().contains("PAUSED"));
-    let on_its_way = Bench::on(with(UnsentKind::Pause, 1), 80, 24).screen();
+    assert!(!TestConsole::on(with(UnsentKind::Pause, 48), 80, 24).screen().contains("PAUSED"));
+    let on_its_way = TestConsole::on(with(UnsentKind::Pause, 1), 80, 24).screen();
     assert!(!on_its_way.contains("NOT SENT"), "it may arrive yet:\n{on_its_way}");
 }
 
@@ -38,18 +38,18 @@ fn a_pause_that_is_not_sent() {
 fn whoever_goes_on_is_named() {
     let others = DriverView::Other { holder: "ada@bastion-2/1f".into(), seen_at: ago(1) };
     let observed = Snapshot { driver: others, ..with(UnsentKind::Pause, 48) };
-    let screen = Bench::on(observed, 80, 24).screen();
+    let screen = TestConsole::on(observed, 80, 24).screen();
     assert!(screen.contains("ada@bastion-2 does not know of it, and goes on until it is saved"), "{screen}");
     let native = Snapshot { unsent: unsent(UnsentKind::Pause, 48), ..fixtures::cascade() };
-    let screen = Bench::on(native, 80, 24).screen();
+    let screen = TestConsole::on(native, 80, 24).screen();
     assert!(screen.contains("its controller goes on replacing pods until OnDelete is set"), "{screen}");
-    let step = Bench::on(with(UnsentKind::Step, 12), 80, 24).screen();
+    let step = TestConsole::on(with(UnsentKind::Step, 12), 80, 24).screen();
     assert!(step.contains("STEP NOT SENT"), "{step}");
 }
 
 #[test]
 fn its_age_is_told_as_it_grows() {
-    let mut bench = Bench::on(with(UnsentKind::Pause, 48), 80, 24);
+    let mut bench = TestConsole::on(with(UnsentKind::Pause, 48), 80, 24);
     bench.wait(60);
     assert!(bench.screen().contains("PAUSE NOT SENT 1m"), "{}", bench.screen());
 }
@@ -59,13 +59,13 @@ fn why_the_last_driver_stopped() {
     let why = "its terminal took no output".into();
     let stopped = DriverStopped { by: "ada@bastion-2".into(), at: ago(180), why };
     let left = Snapshot { driver: DriverView::Nobody, driver_stopped: Some(stopped), phase: Phase::Held, ..running() };
-    assert_snapshot!("driver_stopped_80x24", Bench::on(left, 80, 24).screen());
+    assert_snapshot!("driver_stopped_80x24", TestConsole::on(left, 80, 24).screen());
 }
 
 #[test]
 fn a_success_gives_way_to_a_newer_alarm() {
     let halted = || Snapshot { alarms: vec![Alarm::Halted { why: "image not found on 1 node".into() }], ..running() };
-    let mut bench = Bench::on(running(), 80, 24);
+    let mut bench = TestConsole::on(running(), 80, 24);
     let done = || Msg::Done(the_target(), Ok("60 of 120 nodes may be updated".into()));
     bench.tell(done());
     bench.see(running());

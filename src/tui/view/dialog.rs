@@ -39,7 +39,7 @@ use crate::tui::dialog::Dialog;
 use crate::tui::dialog::DriftChoice;
 use crate::tui::dialog::Focus;
 use crate::tui::dialog::Form;
-use crate::tui::dialog::Image;
+use crate::tui::dialog::ImageField;
 use crate::tui::dialog::PREWARM;
 use crate::tui::dialog::PreviewState;
 use crate::tui::dialog::StepForm;
@@ -254,7 +254,7 @@ fn number_field(body: &mut Body<'_>, chosen: bool, name: &str, input: &Input, fo
     }
 }
 
-fn fill_image(body: &mut Body<'_>, form: &Image, focused: bool) {
+fn fill_image(body: &mut Body<'_>, form: &ImageField, focused: bool) {
     let ctx = body.ctx;
     for (index, (container, image)) in form.containers.iter().enumerate() {
         body.choice(index == form.chosen, &format!("{container}   now {image}"));

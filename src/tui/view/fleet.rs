@@ -13,7 +13,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::table::{Table, select};
-use super::{Parts, RenderContext, header, put, put_lines, put_rule};
+use super::{RenderContext, ScreenParts, header, put, put_lines, put_rule};
 use crate::engine::model::event::WatchHealth;
 use crate::tui::columns::fleet::FLEET_COLUMNS;
 use crate::tui::columns::fleet::sign;
@@ -75,7 +75,7 @@ pub(super) fn header(ctx: &RenderContext<'_>, cells: u16) -> Vec<Line<'static>> 
 }
 
 /// Draws header and list.
-pub(super) fn draw(ctx: &RenderContext<'_>, parts: &Parts, buffer: &mut Buffer) {
+pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Buffer) {
     put_lines(buffer, parts.header, &parts.lines);
     let Some(page) = &ctx.model.fleet else { return };
     let rows = parts.rows();

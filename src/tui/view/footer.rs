@@ -9,7 +9,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-use super::{Parts, RenderContext, Shape, put, put_rule};
+use super::{RenderContext, ScreenParts, Shape, put, put_rule};
 use crate::engine::model::step_ahead::NoStep;
 use crate::tui::action::{ACTIONS, Action, ActionId, ActionScope};
 use crate::tui::model::{Model, Overlay};
@@ -20,7 +20,7 @@ use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, width, wrap};
 
 /// Draws both lines, or what is typed on them. Returns where text is being typed.
-pub(super) fn draw(ctx: &RenderContext<'_>, parts: &Parts, buffer: &mut Buffer) -> Option<Position> {
+pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Buffer) -> Option<Position> {
     match &ctx.model.overlay {
         Overlay::Palette(prompt) => {
             let all = suggestions(ctx.model, prompt.text());

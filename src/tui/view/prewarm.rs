@@ -19,7 +19,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::table::select;
-use super::{Parts, RenderContext, node, put, put_lines, put_rule, why};
+use super::{RenderContext, ScreenParts, node, put, put_lines, put_rule, why};
 use crate::engine::model::cause::Cause;
 use crate::engine::model::estimate::TimeRange;
 use crate::engine::model::pace::PacedSite;
@@ -64,7 +64,7 @@ struct Areas {
 }
 
 impl Areas {
-    fn of(parts: &Parts, view: Option<&PrewarmView>, paced: usize) -> Self {
+    fn of(parts: &ScreenParts, view: Option<&PrewarmView>, paced: usize) -> Self {
         let list = parts.list;
         // A head, the sites, and all of them together; half of the list at most.
         let wanted = view.map_or(0, |view| view.sites.len() + 1 + usize::from(view.sites.len() != 1));
@@ -81,7 +81,7 @@ impl Areas {
 }
 
 /// How many nodes are seen.
-pub(super) fn node_rows(parts: &Parts, snapshot: Option<&Snapshot>) -> usize {
+pub(super) fn node_rows(parts: &ScreenParts, snapshot: Option<&Snapshot>) -> usize {
     let paced = snapshot.map_or(0, |snapshot| snapshot.pace.len());
     let areas = Areas::of(parts, snapshot.and_then(|snapshot| snapshot.prewarm.as_ref()), paced);
     usize::from(areas.nodes.height.saturating_sub(1))
@@ -90,7 +90,7 @@ pub(super) fn node_rows(parts: &Parts, snapshot: Option<&Snapshot>) -> usize {
 /// Draws the screen below the header.
 pub(super) fn draw(
     ctx: &RenderContext<'_>,
-    parts: &Parts,
+    parts: &ScreenParts,
     page: &RolloutPage,
     screen: &PrewarmList,
     buffer: &mut Buffer,
@@ -167,10 +167,10 @@ fn number(shown: &ShownSnapshot, hash: &str) -> String {
 /// A line per site, and one for all. Where there are more sites than lines, those that are done are left out first.
 fn sites(ctx: &RenderContext<'_>, view: &PrewarmView, area: Rect) -> Vec<Line<'static>> {
     let cells = usize::from(area.width);
-    let columns = Columns::of(view, cells);
+    let columns = SiteColumns::of(view, cells);
     let mut lines = vec![columns.head(ctx)];
     let total = (view.sites.len() != 1).then(|| {
-        let all = Figures {
+        let all = SiteFigures {
             counts: &view.counts,
             limit: Some((view.pulling, view.limit)),
             throughput: view.throughput,
@@ -195,7 +195,7 @@ fn sites(ctx: &RenderContext<'_>, view: &PrewarmView, area: Rect) -> Vec<Line<'s
             None => (view.sites.len() == 1).then_some((view.pulling, view.limit)),
         };
         let PrewarmSite { counts, throughput, estimate, .. } = site;
-        let figures = Figures { counts, limit, throughput: *throughput, estimate: *estimate };
+        let figures = SiteFigures { counts, limit, throughput: *throughput, estimate: *estimate };
         lines.push(columns.line(ctx, name_of(site), &figures));
     }
     if left > 0 {
@@ -225,14 +225,14 @@ fn name_of(site: &PrewarmSite) -> &str {
 }
 
 /// What is told of a site, or of all of them.
-struct Figures<'a> {
+struct SiteFigures<'a> {
     counts: &'a PrewarmCounts,
     limit: Option<(u32, u32)>,
     throughput: Option<u64>,
     estimate: Option<TimeRange>,
 }
 
-impl Figures<'_> {
+impl SiteFigures<'_> {
     /// In words, in the order of the columns.
     fn words(&self) -> [(String, ThemeRole); FIGURES] {
         let Self { counts, limit, throughput, estimate } = self;
@@ -253,13 +253,13 @@ impl Figures<'_> {
 }
 
 /// How wide the columns of the sites are.
-struct Columns {
+struct SiteColumns {
     name: usize,
     bar: usize,
     numbers: [(&'static str, usize); FIGURES],
 }
 
-impl Columns {
+impl SiteColumns {
     fn of(view: &PrewarmView, cells: usize) -> Self {
         let numbers = match cells {
             0..70 => NARROW,
@@ -294,7 +294,7 @@ impl Columns {
         Line::from(ctx.span(text, ThemeRole::Column))
     }
 
-    fn line(&self, ctx: &RenderContext<'_>, name: &str, figures: &Figures<'_>) -> Line<'static> {
+    fn line(&self, ctx: &RenderContext<'_>, name: &str, figures: &SiteFigures<'_>) -> Line<'static> {
         let cells = self.name;
         let mut spans = vec![
             Span::raw(" ".repeat(MARGIN)),

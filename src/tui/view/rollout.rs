@@ -13,7 +13,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::table::{Table, select};
-use super::{Parts, RenderContext, node, prewarm, put, put_lines, put_rule, timeline, why};
+use super::{RenderContext, ScreenParts, node, prewarm, put, put_lines, put_rule, timeline, why};
 use crate::engine::model::presence::Presence;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::snapshot::Phase;
@@ -31,7 +31,7 @@ use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::wrap;
 
 /// Draws header and nodes.
-pub(super) fn draw(ctx: &RenderContext<'_>, parts: &Parts, buffer: &mut Buffer) {
+pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Buffer) {
     put_lines(buffer, parts.header, &parts.lines);
     let Some(page) = ctx.model.rollout() else { return };
     if let Some(timeline) = &page.timeline {
@@ -76,7 +76,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &Parts, buffer: &mut Buffer) 
 }
 
 /// Which part of the list is visible, and what is filtered out.
-fn about_list(ctx: &RenderContext<'_>, page: &RolloutPage, parts: &Parts) -> String {
+fn about_list(ctx: &RenderContext<'_>, page: &RolloutPage, parts: &ScreenParts) -> String {
     let (top, len) = (page.list.top(), page.rows.len());
     let shown = (len - top.min(len)).min(usize::from(parts.rows().height));
     let all = page.shown().map_or(0, |shown| shown.snapshot.nodes.len());

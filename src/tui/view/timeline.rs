@@ -14,7 +14,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::table::select;
-use super::{Parts, RenderContext, put, put_box, put_lines, put_rule};
+use super::{RenderContext, ScreenParts, put, put_box, put_lines, put_rule};
 use crate::engine::model::facts::Severity;
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind};
 use crate::tui::model::{RolloutPage, ShownSnapshot};
@@ -31,7 +31,7 @@ const AGE: usize = 4;
 /// Draws the timeline below the header.
 pub(super) fn draw(
     ctx: &RenderContext<'_>,
-    parts: &Parts,
+    parts: &ScreenParts,
     page: &RolloutPage,
     timeline: &Timeline,
     buffer: &mut Buffer,
@@ -43,7 +43,7 @@ pub(super) fn draw(
         .filter_map(|row| timeline.row(row))
         .map(|rollout_event| width(short(&who(rollout_event))))
         .max();
-    let columns = Columns::of(people.unwrap_or(0), usize::from(rows.width));
+    let columns = TimelineColumns::of(people.unwrap_or(0), usize::from(rows.width));
     if parts.list.height > 1 {
         draw_cells(buffer, parts.list, &columns, ["UTC", "AGE", "WHO", "WHAT"], [ctx.style(ThemeRole::Column); 4]);
     }
@@ -92,7 +92,7 @@ pub(super) fn draw_over(
 }
 
 /// Which part of the timeline is visible, what is filtered out, and what could not be written to the audit log.
-fn about(ctx: &RenderContext<'_>, parts: &Parts, page: &RolloutPage, timeline: &Timeline) -> String {
+fn about(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutPage, timeline: &Timeline) -> String {
     let (top, len, all) = (timeline.list.top(), timeline.len(), timeline.all());
     let shown = (len - top.min(len)).min(usize::from(parts.rows().height));
     let dot = ctx.glyph(Glyph::Dot);
@@ -111,9 +111,9 @@ fn about(ctx: &RenderContext<'_>, parts: &Parts, page: &RolloutPage, timeline: &
 }
 
 /// How wide each column is; zero where there is no room for it.
-struct Columns([usize; 4]);
+struct TimelineColumns([usize; 4]);
 
-impl Columns {
+impl TimelineColumns {
     /// What always, then when, then who.
     fn of(people: usize, cells: usize) -> Self {
         let mut free = cells.saturating_sub(3);
@@ -134,7 +134,7 @@ fn draw_row(
     shown: &ShownSnapshot,
     rollout_event: &RolloutEvent,
     area: Rect,
-    columns: &Columns,
+    columns: &TimelineColumns,
     buffer: &mut Buffer,
 ) {
     let (glyph, role) = sign(rollout_event);
@@ -151,7 +151,7 @@ fn draw_row(
     draw_cells(buffer, area, columns, cells, styles);
 }
 
-fn draw_cells(buffer: &mut Buffer, area: Rect, columns: &Columns, texts: [&str; 4], styles: [Style; 4]) {
+fn draw_cells(buffer: &mut Buffer, area: Rect, columns: &TimelineColumns, texts: [&str; 4], styles: [Style; 4]) {
     let mut x = area.x + 3;
     for (nth, ((text, cells), style)) in texts.into_iter().zip(columns.0).zip(styles).enumerate() {
         if cells == 0 {

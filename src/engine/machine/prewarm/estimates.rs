@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::Job;
+use super::PrewarmJob;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::estimate::TimeRange;
@@ -16,7 +16,7 @@ use crate::engine::rules::estimates::{each, until_done};
 const OVERDUE: u32 = 2;
 
 /// The pulls of each image that ended well, by site.
-type Pulls = Vec<HashMap<Str, Vec<FinishedPull>>>;
+type PullsByImage = Vec<HashMap<Str, Vec<FinishedPull>>>;
 
 /// What is left of a site.
 #[derive(Default)]
@@ -29,7 +29,7 @@ struct Left {
 
 impl Engine {
     /// Fills in how fast images come to each site and how long they will take, as far as finished pulls tell.
-    pub(super) fn estimate_prewarming(&self, job: &Job, sites: &mut [PrewarmSite]) {
+    pub(super) fn estimate_prewarming(&self, job: &PrewarmJob, sites: &mut [PrewarmSite]) {
         let Ok(template) = &job.template else { return };
         if job.asked.cancelled.is_some() {
             return;
@@ -56,7 +56,7 @@ impl Engine {
         }
     }
 
-    fn pulls_by_site(&self, template: &Template) -> Pulls {
+    fn pulls_by_site(&self, template: &Template) -> PullsByImage {
         let by_site = |image: &Str| {
             let mut sites: HashMap<Str, Vec<FinishedPull>> = HashMap::new();
             for (node, pull) in self.view.finished_pulls(image) {
@@ -68,7 +68,7 @@ impl Engine {
         template.images().iter().map(by_site).collect()
     }
 
-    fn left_by_site(&self, job: &Job) -> HashMap<&Str, Left> {
+    fn left_by_site(&self, job: &PrewarmJob) -> HashMap<&Str, Left> {
         let mut sites: HashMap<&Str, Left> = HashMap::new();
         let now = self.view.server_time(self.now);
         for (node, state) in job.states.iter().enumerate() {
@@ -87,7 +87,7 @@ impl Engine {
 
 /// How long a node of a site takes to pull all of the images: by the pulls of that site, else by those of all. Of an image that
 /// nobody had to pull nothing is known, and it takes no time.
-fn each_node(pulls: &Pulls, site: &str) -> Option<TimeRange> {
+fn each_node(pulls: &PullsByImage, site: &str) -> Option<TimeRange> {
     let of_image = |image: &HashMap<Str, Vec<FinishedPull>>| {
         let mut all: Vec<Duration> = image.values().flatten().map(|pull| pull.transfer).collect();
         let of_all = each(&mut all)?;
@@ -103,7 +103,7 @@ fn each_node(pulls: &Pulls, site: &str) -> Option<TimeRange> {
 }
 
 /// As many pulls as a site has now, each as fast as the median of those of the site that are done.
-fn throughput(pulls: &Pulls, site: &str, pulling: usize) -> Option<u64> {
+fn throughput(pulls: &PullsByImage, site: &str, pulling: usize) -> Option<u64> {
     let rate = |pull: &FinishedPull| {
         let millis = u64::try_from(pull.transfer.as_millis()).ok().filter(|millis| *millis > 0)?;
         Some(pull.bytes?.saturating_mul(1_000) / millis)

@@ -1,6 +1,6 @@
 //! Pre-warming by StatefulSets: which nodes are left to them, and which of them do not come to their next node.
 
-use super::Job;
+use super::PrewarmJob;
 use crate::engine::machine::Engine;
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::prewarm::{PrewarmMethod, PrewarmState, PrewarmWait, StuckSet, StuckWhy};
@@ -11,7 +11,7 @@ const UNSCHEDULABLE: &str = "Unschedulable";
 
 impl Engine {
     /// The StatefulSets that do not come to their next node.
-    pub(super) fn stuck_sets(&self, job: &Job) -> Vec<StuckSet> {
+    pub(super) fn stuck_sets(&self, job: &PrewarmJob) -> Vec<StuckSet> {
         if job.asked.method != PrewarmMethod::StatefulSet || job.asked.cancelled.is_some() {
             return Vec::new();
         }
@@ -54,7 +54,7 @@ impl Engine {
     }
 }
 
-impl Job {
+impl PrewarmJob {
     /// Nodes that wait are left to StatefulSets, which make their pods by themselves.
     pub(super) fn leave_to_sets(&mut self, line: Vec<NodeIx>, stopped: Option<&PrewarmWait>) {
         for node in line {

@@ -14,7 +14,7 @@ fn at(secs: f64) -> Timestamp {
 
 /// A link over which each pull gets so many bytes a second at most, and all of them together so many.
 #[derive(Clone, Copy, Debug)]
-struct Link {
+struct TestLink {
     each: f64,
     all: f64,
     /// Images differ in size by up to this part, as far as can be told from their rates.
@@ -23,7 +23,7 @@ struct Link {
     bears: u32,
 }
 
-impl Link {
+impl TestLink {
     /// On which so many pulls are worthwhile.
     fn with_knee(knee: f64) -> Self {
         Self { each: 2e6, all: 2e6 * knee, noise: 0.0, bears: u32::MAX }
@@ -54,7 +54,7 @@ fn next_part(dice: &mut u64) -> f64 {
 }
 
 /// Has so many nodes pull, as many at once as may.
-fn play(link: Link, most: u32, nodes: usize, seed: u64) -> Played {
+fn play(link: TestLink, most: u32, nodes: usize, seed: u64) -> Played {
     let mut dice = seed;
     let mut pace = SitePace::new(at(0.0));
     let mut now = 0.0;
@@ -129,7 +129,7 @@ proptest! {
 
     #[test]
     fn on_a_link_that_scales_it_reaches_the_limit_of_operators(most in 1..=MOST, noise in 0.0..0.05, seed: u64) {
-        let link = Link { noise, ..Link::with_knee(100.0) };
+        let link = TestLink { noise, ..TestLink::with_knee(100.0) };
         let played = play(link, most, 400, seed);
         prop_assert_eq!(*played.limits.last().unwrap(), most, "{:?}", played.limits);
         let reached = played.limits.iter().position(|limit| *limit == most).unwrap();
@@ -138,7 +138,7 @@ proptest! {
 
     #[test]
     fn on_a_link_that_does_not_it_settles_at_the_knee(knee in 1..=8_u32, noise in 0.0..0.03, seed: u64) {
-        let link = Link { noise, ..Link::with_knee(knee.into()) };
+        let link = TestLink { noise, ..TestLink::with_knee(knee.into()) };
         let played = play(link, MOST, 600, seed);
         let settled = played.settled();
         prop_assert!(settled <= f64::from(knee) * 1.25 + 0.5, "{settled} at a knee of {knee}: {:?}", played.limits);
@@ -148,7 +148,7 @@ proptest! {
 
     #[test]
     fn where_nodes_flap_it_stays_below(bears in 1..=8_u32, seed: u64) {
-        let link = Link { bears, ..Link::with_knee(100.0) };
+        let link = TestLink { bears, ..TestLink::with_knee(100.0) };
         let played = play(link, MOST, 600, seed);
         let over = played.limits.iter().filter(|limit| **limit > bears).count();
         prop_assert!(over * 5 < played.limits.len(), "{over} of {} pulls: {:?}", played.limits.len(), played.limits);
@@ -161,7 +161,7 @@ proptest! {
 #[test]
 fn it_settles_at_the_knee() {
     for knee in [1.0, 2.0, 4.0, 8.0, 12.0, 100.0] {
-        let link = Link { noise: 0.03, ..Link::with_knee(knee) };
+        let link = TestLink { noise: 0.03, ..TestLink::with_knee(knee) };
         let played = play(link, MOST, 600, 7);
         let at = played.limits.iter().position(|limit| f64::from(*limit) >= knee.min(MOST.into())).unwrap();
         println!(

@@ -45,10 +45,10 @@ fn may_be_behind(watched: Watched) -> Option<Duration> {
 
 /// What each watch has shown, and when.
 #[derive(Debug, Default)]
-pub(super) struct Versions([Shown; Watched::ALL.len()]);
+pub(super) struct Versions([ShownVersions; Watched::ALL.len()]);
 
 #[derive(Debug, Default)]
-struct Shown {
+struct ShownVersions {
     /// The version of its first list.
     first: Option<u64>,
     newest: Option<u64>,

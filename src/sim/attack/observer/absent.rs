@@ -28,7 +28,7 @@ const UNEXPLAINED: Duration = Duration::from_secs(30);
 const NEXT: Duration = Duration::from_secs(100);
 
 /// By console: nodes that it shows in some way, since when without a break.
-type Shown = BTreeMap<Str, BTreeMap<Str, Timestamp>>;
+type ShownSince = BTreeMap<Str, BTreeMap<Str, Timestamp>>;
 
 /// What is known of pods that are missing, and of whoever has to see it.
 #[derive(Debug, Default)]
@@ -39,9 +39,9 @@ pub(super) struct Absent {
     /// Who holds the lease, and since when.
     holder: Option<(Str, Timestamp)>,
     /// By console: nodes that it shows as next, since when without a break.
-    next: Shown,
+    next: ShownSince,
     /// By console: nodes that it shows as being created and refused, since when without a break.
-    refused: Shown,
+    refused: ShownSince,
 }
 
 impl Absent {

@@ -67,7 +67,7 @@ impl Observer {
         deletion: &Deletion,
         node: &Str,
         at: Timestamp,
-        pulls: Pulls,
+        pulls: PullNeed,
         world: &World,
     ) -> Vec<(&'static str, String)> {
         let Some(pod) = self.pods.get(&deletion.uid) else { return Vec::new() };
@@ -149,7 +149,7 @@ impl Observer {
         })
     }
 
-    fn check_pulls(&self, context: &DeletionContext<'_>, pulls: Pulls, world: &World) -> Broken {
+    fn check_pulls(&self, context: &DeletionContext<'_>, pulls: PullNeed, world: &World) -> Broken {
         let of = |intent: &Intent| {
             intent.budgets.max_pulling.at().map_or(context.limit, |limit| limit.of(context.desired, Rounding::Up))
         };
@@ -161,7 +161,7 @@ impl Observer {
         // A node that was warming pulled already.
         // Which images it needs may have changed while the request was on its way.
         let just_changed = self.template_since + self.slack >= context.at;
-        let begins = pulls == Pulls::Begins && !warming.contains(context.node) && !just_changed;
+        let begins = pulls == PullNeed::Begins && !warming.contains(context.node) && !just_changed;
         let over = begins && pulling.len() > limit as usize;
         over.then(|| ("P6", format!("{} must pull with a limit of {limit}: {}", pulling.len(), listed(&pulling))))
     }
@@ -279,7 +279,7 @@ impl Observer {
     }
 
     /// Whether the node must pull what it lacks for its next pod; forgets nodes that need not any more.
-    fn must_pull(&mut self, node: &Str, pod: &Pod, at: Timestamp, world: &World) -> Pulls {
+    fn must_pull(&mut self, node: &Str, pod: &Pod, at: Timestamp, world: &World) -> PullNeed {
         let template = self.daemon_set.as_ref().map(|fact| fact.template.clone()).unwrap_or_default();
         let lacks = |node: &Str| lacks_any(&template, node, world);
         let lacks_its_own = |pod: &Str, node: &Str| {
@@ -301,18 +301,18 @@ impl Observer {
         }
         if !lacks(node) {
             self.pulling.remove(node);
-            return Pulls::Nothing;
+            return PullNeed::Nothing;
         }
         // It was at it already, in vain, or was about to be for a pod that was just made, as far as everybody can know:
         // nothing is added.
         let pulled_already = pod.images_since.is_none_or(|since| since + self.slack >= at);
-        if self.pulling.insert(node.clone()) && !pulled_already { Pulls::Begins } else { Pulls::Already }
+        if self.pulling.insert(node.clone()) && !pulled_already { PullNeed::Begins } else { PullNeed::Already }
     }
 }
 
 /// What a deletion means for the links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Pulls {
+enum PullNeed {
     /// All images are there.
     Nothing,
     /// A pull more.

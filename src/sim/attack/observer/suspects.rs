@@ -28,7 +28,7 @@ const STEADY: Duration = Duration::from_secs(600);
 
 /// A node was not Ready.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Down {
+pub(super) struct Outage {
     pub(super) fell_at: Timestamp,
     /// When its condition last changed while it was down: somebody who comes later knows only that.
     pub(super) said_at: Timestamp,
@@ -66,7 +66,7 @@ impl Observer {
     pub(super) fn node_goes(&mut self, node: &Str, ready: bool, changed: bool, at: Timestamp) {
         let downs = self.downs.entry(node.clone()).or_default();
         match (downs.last_mut().filter(|down| down.back_at.is_none()), ready) {
-            (None, false) => downs.push(Down { fell_at: at, said_at: at, back_at: None }),
+            (None, false) => downs.push(Outage { fell_at: at, said_at: at, back_at: None }),
             (Some(down), false) if changed => down.said_at = at,
             (Some(down), true) => down.back_at = Some(at),
             _ => {}
@@ -179,7 +179,7 @@ impl Observer {
                 .iter()
                 .filter(|name| {
                     let known =
-                        |down: &Down| down.fell_at + settled < context.at && self.was_watched(down.fell_at, forward);
+                        |down: &Outage| down.fell_at + settled < context.at && self.was_watched(down.fell_at, forward);
                     fell(name).is_some_and(known)
                 })
                 .map(|name| (*name).clone())
@@ -226,7 +226,7 @@ impl Observer {
         driven && !blind && self.record_lost_at.is_none() && forward.iter().all(|intent| intent.acknowledged_halt == 0)
     }
 
-    fn last_down(&self, name: &Str) -> Option<&Down> {
+    fn last_down(&self, name: &Str) -> Option<&Outage> {
         self.downs.get(name)?.last()
     }
 
@@ -239,7 +239,7 @@ impl Observer {
 
     fn alone_at(&self, name: &Str, at: Timestamp) -> bool {
         let near = TOGETHER + self.slack + ROUNDED + ROUNDED;
-        let with = |down: &Down| {
+        let with = |down: &Outage| {
             // Whoever comes later dates it by its last change.
             [down.fell_at, down.said_at].iter().any(|fell| fell.since(at).max(at.since(*fell)) <= near)
         };

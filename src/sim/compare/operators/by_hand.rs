@@ -19,11 +19,11 @@ const BY: WriteOptions<'static> = WriteOptions::named("kubectl");
 pub(in crate::sim::compare) struct ByHand {
     rollout: RolloutPlan,
     batch: usize,
-    stage: Stage,
+    stage: BatchStage,
 }
 
 #[derive(Debug)]
-enum Stage {
+enum BatchStage {
     /// Nothing is done yet.
     Begins,
     /// These nodes' pods are deleted, the next ones are not.
@@ -32,16 +32,16 @@ enum Stage {
 
 impl ByHand {
     pub(in crate::sim::compare) fn new(rollout: RolloutPlan, batch: usize) -> Self {
-        Self { rollout, batch, stage: Stage::Begins }
+        Self { rollout, batch, stage: BatchStage::Begins }
     }
 }
 
 impl RolloutOperator for ByHand {
     fn act(&mut self, world: &mut World, progress: &Meter) {
         match &self.stage {
-            Stage::Begins => deploy(&self.rollout, world),
-            Stage::Waits(nodes) if nodes.iter().any(|node| !progress.is_updated(node)) => return,
-            Stage::Waits(_) => {}
+            BatchStage::Begins => deploy(&self.rollout, world),
+            BatchStage::Waits(nodes) if nodes.iter().any(|node| !progress.is_updated(node)) => return,
+            BatchStage::Waits(_) => {}
         }
         let (namespace, name) = &self.rollout.daemon_set;
         let is_old = |pod: &Arc<Object>| pod.pod().is_some_and(|pod| !has_images(pod, &self.rollout));
@@ -51,6 +51,6 @@ impl RolloutOperator for ByHand {
             // Nothing refuses deletions.
             let _ = world.delete((Kind::Pod, namespace, &pod.meta.name), &DeleteOptions::default(), BY);
         }
-        self.stage = Stage::Waits(batch.into_iter().map(|(node, _)| node).collect());
+        self.stage = BatchStage::Waits(batch.into_iter().map(|(node, _)| node).collect());
     }
 }

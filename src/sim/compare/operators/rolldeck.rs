@@ -28,7 +28,7 @@ pub(in crate::sim::compare) struct Rolldeck {
     console: SimulatedConsole,
     images: BTreeMap<String, ImageRef>,
     tuning: Tuning,
-    stage: Stage,
+    stage: OperatorStage,
     looks_at: Timestamp,
     deletions: Vec<Deletion>,
     halts: Vec<String>,
@@ -36,7 +36,7 @@ pub(in crate::sim::compare) struct Rolldeck {
 
 /// What the operator does next.
 #[derive(Clone, Debug)]
-enum Stage {
+enum OperatorStage {
     Prewarms(PrewarmLimits),
     SetsImage,
     AllowsAll,
@@ -64,7 +64,7 @@ impl Rolldeck {
                 pace: prewarms.as_ref().map(|limits| limits.pace),
                 ..Tuning::default()
             },
-            stage: prewarms.map_or(Stage::SetsImage, Stage::Prewarms),
+            stage: prewarms.map_or(OperatorStage::SetsImage, OperatorStage::Prewarms),
             looks_at: world.now(),
             deletions: Vec::new(),
             halts: Vec::new(),
@@ -72,9 +72,9 @@ impl Rolldeck {
     }
 
     /// The command that the operator gives now, and what comes after it.
-    fn next_command(&self, shown: &Snapshot) -> Option<(Command, Stage)> {
+    fn next_command(&self, shown: &Snapshot) -> Option<(Command, OperatorStage)> {
         match &self.stage {
-            Stage::Prewarms(limits) if shown.phase != Phase::Loading => {
+            OperatorStage::Prewarms(limits) if shown.phase != Phase::Loading => {
                 let source = PrewarmSource::Images(self.images.clone());
                 let start = PrewarmCommand::Start {
                     source,
@@ -82,15 +82,15 @@ impl Rolldeck {
                     limits: limits.clone(),
                     method: PrewarmMethod::Pods,
                 };
-                Some((Command::Prewarm(start), Stage::SetsImage))
+                Some((Command::Prewarm(start), OperatorStage::SetsImage))
             }
-            Stage::SetsImage if shown.phase != Phase::Loading => {
-                Some((Command::SetImage(self.images.clone()).under(self.tuning.clone()), Stage::AllowsAll))
+            OperatorStage::SetsImage if shown.phase != Phase::Loading => {
+                Some((Command::SetImage(self.images.clone()).under(self.tuning.clone()), OperatorStage::AllowsAll))
             }
-            Stage::AllowsAll if shown.phase == Phase::Held => {
-                Some((Command::Step(Step::Updated(IntOrPercent::Percent(100))), Stage::LooksOn))
+            OperatorStage::AllowsAll if shown.phase == Phase::Held => {
+                Some((Command::Step(Step::Updated(IntOrPercent::Percent(100))), OperatorStage::LooksOn))
             }
-            Stage::LooksOn if shown.phase == Phase::Halted => Some((Command::Resume, Stage::LooksOn)),
+            OperatorStage::LooksOn if shown.phase == Phase::Halted => Some((Command::Resume, OperatorStage::LooksOn)),
             _ => None,
         }
     }

@@ -22,11 +22,11 @@ const BY: WriteOptions<'static> = WriteOptions::named("kube-controller-manager")
 pub(in crate::sim::compare) struct PullsFirst {
     rollout: RolloutPlan,
     template: Template,
-    stage: Stage,
+    stage: SetStage,
 }
 
 #[derive(Debug)]
-enum Stage {
+enum SetStage {
     /// So many pods are made.
     Pulls(usize),
     /// The DaemonSet has its new images.
@@ -46,7 +46,7 @@ impl PullsFirst {
                 "tolerations": [{"operator": "Exists"}],
             },
         }));
-        Self { rollout, template, stage: Stage::Pulls(0) }
+        Self { rollout, template, stage: SetStage::Pulls(0) }
     }
 
     fn name(&self, nth: usize) -> String {
@@ -74,18 +74,18 @@ fn label(rollout: &RolloutPlan) -> String {
 
 impl RolloutOperator for PullsFirst {
     fn act(&mut self, world: &mut World, progress: &Meter) {
-        let Stage::Pulls(made) = self.stage else { return };
+        let SetStage::Pulls(made) = self.stage else { return };
         if made > 0 && !self.is_ready(made - 1, world) {
             return;
         }
         match progress.nodes().iter().nth(made).cloned() {
             Some(node) => {
                 self.create(made, node, world);
-                self.stage = Stage::Pulls(made + 1);
+                self.stage = SetStage::Pulls(made + 1);
             }
             None => {
                 deploy(&self.rollout, world);
-                self.stage = Stage::Deployed;
+                self.stage = SetStage::Deployed;
             }
         }
     }

@@ -19,14 +19,14 @@ const COMPONENT: &str = "default-scheduler";
 /// After a node changed, pods that did not fit are tried again.
 const BACK_OFF: Duration = Duration::from_secs(1);
 
-type Key = (Str, Str);
+type PodKey = (Str, Str);
 
 /// The scheduler.
 #[derive(Debug)]
 pub(in crate::sim::world) struct Scheduler {
-    queue: BTreeMap<Key, Timestamp>,
+    queue: BTreeMap<PodKey, Timestamp>,
     /// Pods that fitted nowhere.
-    parked: BTreeSet<Key>,
+    parked: BTreeSet<PodKey>,
     rng: fastrand::Rng,
 }
 
@@ -35,7 +35,7 @@ impl Scheduler {
         Self { queue: BTreeMap::new(), parked: BTreeSet::new(), rng: fastrand::Rng::with_seed(seed) }
     }
 
-    fn schedule(&mut self, key: &Key, store: &mut Store, now: Timestamp) {
+    fn schedule(&mut self, key: &PodKey, store: &mut Store, now: Timestamp) {
         let Some(object) = store.get(Kind::Pod, &key.0, &key.1).cloned() else { return };
         let Some(pod) = object.pod().filter(|pod| pod.node.is_none() && !object.meta.is_deleting()) else { return };
         match self.place(&key.0, pod, store) {
@@ -197,7 +197,7 @@ impl Controller for Scheduler {
     }
 
     fn run(&mut self, store: &mut Store, now: Timestamp) {
-        let due: Vec<Key> = self.queue.iter().filter(|(_, at)| **at <= now).map(|(key, _)| key.clone()).collect();
+        let due: Vec<PodKey> = self.queue.iter().filter(|(_, at)| **at <= now).map(|(key, _)| key.clone()).collect();
         for key in due {
             self.queue.remove(&key);
             self.schedule(&key, store, now);

@@ -33,18 +33,18 @@ const REACTION: Duration = Duration::from_millis(20);
 const RETRY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1000));
 
 /// Namespace and name.
-type Key = (Str, Str);
+type SetKey = (Str, Str);
 
 /// The StatefulSet controller.
 #[derive(Debug, Default)]
 pub(in crate::sim::world) struct StatefulSets {
-    queue: BTreeMap<Key, Timestamp>,
+    queue: BTreeMap<SetKey, Timestamp>,
     /// How often in a row a sync failed.
-    failures: BTreeMap<Key, u32>,
+    failures: BTreeMap<SetKey, u32>,
 }
 
 impl StatefulSets {
-    fn sync(&mut self, key: &Key, store: &mut Store, now: Timestamp) {
+    fn sync(&mut self, key: &SetKey, store: &mut Store, now: Timestamp) {
         let Some(set) = store.get(Kind::StatefulSet, &key.0, &key.1).cloned() else {
             self.failures.remove(key);
             return;
@@ -162,7 +162,7 @@ impl Controller for StatefulSets {
     }
 
     fn run(&mut self, store: &mut Store, now: Timestamp) {
-        let due: Vec<Key> = self.queue.iter().filter(|(_, at)| **at <= now).map(|(key, _)| key.clone()).collect();
+        let due: Vec<SetKey> = self.queue.iter().filter(|(_, at)| **at <= now).map(|(key, _)| key.clone()).collect();
         for key in due {
             self.queue.remove(&key);
             self.sync(&key, store, now);

@@ -9,8 +9,8 @@ use super::super::object::{EventType, LastExit};
 use super::KubeletAction;
 use super::env::{Env, WakeReason};
 use super::machine::Kubelet;
-use super::pod::{Run, Worker};
-use super::process::End;
+use super::pod::{ContainerRun, Worker};
+use super::process::ProcessEnd;
 
 /// From the last process's end to the final delete: volumes, sandbox.
 const CLEAN_UP: (u64, u64) = (100, 400);
@@ -70,7 +70,7 @@ impl Kubelet {
         let mut needs = Duration::ZERO;
         for index in 0..worker.containers.len() {
             let container = &worker.containers[index];
-            if matches!(container.run, Run::Running { .. }) {
+            if matches!(container.run, ContainerRun::Running { .. }) {
                 let message = format!("Stopping container {}", container.name);
                 needs = needs.max(env.image(&container.image).map_or(Duration::ZERO, |known| known.image.stops_in));
                 self.note_of(worker, index, EventType::Normal, "Killing", message, env);
@@ -99,10 +99,10 @@ impl Kubelet {
 
 fn end_processes(worker: &mut Worker, now: Timestamp) {
     for container in &mut worker.containers {
-        if let Run::Running { since, dated: started_at, .. } = container.run {
+        if let ContainerRun::Running { since, dated: started_at, .. } = container.run {
             let finished_at = started_at + now.since(since);
             container.last_exit = Some(LastExit { code: 0, started_at, finished_at });
-            container.run = Run::Ended(End::COMPLETED);
+            container.run = ContainerRun::Ended(ProcessEnd::COMPLETED);
         }
         container.ready = false;
     }

@@ -22,7 +22,7 @@ use super::ending::Ending;
 use super::env::{Env, WakeReason};
 use super::machine::{Kubelet, Probes};
 use super::notes::Note;
-use super::process::{ContainerCommand, End, RestartPolicy};
+use super::process::{ContainerCommand, ProcessEnd, RestartPolicy};
 use super::pull::Pulled;
 use super::{BACK_OFF, BACK_OFF_RESET, PodSeen, words};
 
@@ -58,7 +58,7 @@ pub(super) struct Container {
     pub(super) role: ContainerRole,
     /// What it runs in the place of its image's own process.
     command: Option<ContainerCommand>,
-    pub(super) run: Run,
+    pub(super) run: ContainerRun,
     pub(super) ready: bool,
     pub(super) restarts: u32,
     pub(super) last_exit: Option<LastExit>,
@@ -75,7 +75,7 @@ pub(super) struct Container {
 
 /// What a container does.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Run {
+pub(super) enum ContainerRun {
     /// For its turn.
     Waiting,
     /// For its image.
@@ -87,11 +87,11 @@ pub(super) enum Run {
     /// Its process is about to run.
     Starting { at: Timestamp },
     /// Its process runs.
-    Running { since: Timestamp, dated: Timestamp, ready_at: Timestamp, ends: Option<(Timestamp, End)> },
+    Running { since: Timestamp, dated: Timestamp, ready_at: Timestamp, ends: Option<(Timestamp, ProcessEnd)> },
     /// Its process ended by itself.
-    Crashed { until: Timestamp, back_off: Duration, end: End },
+    Crashed { until: Timestamp, back_off: Duration, end: ProcessEnd },
     /// It ended, and will not run again.
-    Ended(End),
+    Ended(ProcessEnd),
 }
 
 impl Worker {
@@ -113,7 +113,7 @@ impl Worker {
                 .iter()
                 .find(|written| written["name"] == *container.name)
                 .and_then(|written| ContainerCommand::of(written)),
-            run: Run::Waiting,
+            run: ContainerRun::Waiting,
             ready: false,
             restarts: 0,
             last_exit: None,
@@ -152,7 +152,7 @@ impl Worker {
                 let new = seen.template.containers().iter().find(|candidate| candidate.name == container.name);
                 if let Some(new) = new.filter(|new| new.image != container.image) {
                     container.image = new.image.clone();
-                    container.run = Run::Waiting;
+                    container.run = ContainerRun::Waiting;
                     container.ready = false;
                     container.always = new.pulls_again;
                     container.image_id = None;
@@ -180,7 +180,7 @@ impl Worker {
         // One that is to end is gone before its phase matters.
         let mains = self.containers.iter().filter(|container| container.role == ContainerRole::Main);
         let codes = mains.map(|container| match &container.run {
-            Run::Ended(end) if self.ending == Ending::No => Some(end.code),
+            ContainerRun::Ended(end) if self.ending == Ending::No => Some(end.code),
             _ => None,
         });
         let codes: Vec<i32> = codes.collect::<Option<_>>()?;
@@ -210,17 +210,17 @@ impl Worker {
         self.ready_since = dated;
         self.unsent = true;
         for container in &mut self.containers {
-            if let Run::Running { dated: started_at, .. } = container.run {
+            if let ContainerRun::Running { dated: started_at, .. } = container.run {
                 container.last_end = Some("Unknown".into());
                 container.last_exit = Some(LastExit { code: 255, started_at, finished_at: dated });
             }
-            let is_over = container.role == ContainerRole::Main && matches!(container.run, Run::Ended(_));
+            let is_over = container.role == ContainerRole::Main && matches!(container.run, ContainerRun::Ended(_));
             if !is_over
-                && !matches!(container.run, Run::BadName)
+                && !matches!(container.run, ContainerRun::BadName)
                 && self.verdict.is_none()
                 && self.ending != Ending::Over
             {
-                container.run = Run::Waiting;
+                container.run = ContainerRun::Waiting;
             }
             container.crash_back_off = Duration::ZERO;
         }
@@ -228,32 +228,41 @@ impl Worker {
 }
 
 impl Container {
-    fn start(&mut self, (now, dated): (Timestamp, Timestamp), image: Option<&RegistryImage>, id: Option<Str>) -> Run {
+    fn start(
+        &mut self,
+        (now, dated): (Timestamp, Timestamp),
+        image: Option<&RegistryImage>,
+        id: Option<Str>,
+    ) -> ContainerRun {
         if self.started_before {
             self.restarts += 1;
         }
         self.started_before = true;
         self.image_id = id;
         let (ready_in, ends) = match (&self.command, image) {
-            (None, Some(image)) => (image.ready_in, image.crashes_after.map(|after| (now + after, End::CRASHED))),
-            (Some(_), Some(RegistryImage { distroless: true, .. })) => (Duration::ZERO, Some((now, End::NOT_STARTED))),
-            (Some(ContainerCommand { goes_on: false, .. }), _) => (Duration::ZERO, Some((now, End::COMPLETED))),
+            (None, Some(image)) => {
+                (image.ready_in, image.crashes_after.map(|after| (now + after, ProcessEnd::CRASHED)))
+            }
+            (Some(_), Some(RegistryImage { distroless: true, .. })) => {
+                (Duration::ZERO, Some((now, ProcessEnd::NOT_STARTED)))
+            }
+            (Some(ContainerCommand { goes_on: false, .. }), _) => (Duration::ZERO, Some((now, ProcessEnd::COMPLETED))),
             (Some(ContainerCommand { goes_on: true, .. }), _) | (None, None) => (Duration::ZERO, None),
         };
-        Run::Running { since: now, dated, ready_at: now + ready_in, ends }
+        ContainerRun::Running { since: now, dated, ready_at: now + ready_in, ends }
     }
 
     /// Its process has ended by itself.
     fn end(
         &mut self,
-        end: End,
+        end: ProcessEnd,
         (since, started_at): (Timestamp, Timestamp),
         policy: RestartPolicy,
         now: Timestamp,
-    ) -> Run {
+    ) -> ContainerRun {
         self.ready = false;
         if !policy.restarts(&end) {
-            return Run::Ended(end);
+            return ContainerRun::Ended(end);
         }
         self.last_end = Some(end.reason.into());
         self.last_exit = Some(LastExit { code: end.code, started_at, finished_at: started_at + now.since(since) });
@@ -263,7 +272,7 @@ impl Container {
         // The first restart comes at once; then 10 s, 20 s, … 300 s.
         let back_off = self.crash_back_off;
         self.crash_back_off = if back_off.is_zero() { BACK_OFF.0 } else { (back_off * 2).min(BACK_OFF.1) };
-        Run::Crashed { until: now + back_off.max(Duration::from_secs(1)), back_off, end }
+        ContainerRun::Crashed { until: now + back_off.max(Duration::from_secs(1)), back_off, end }
     }
 }
 
@@ -282,12 +291,12 @@ impl Kubelet {
         for index in 0..worker.containers.len() {
             self.drive(worker, index, env);
             let container = &worker.containers[index];
-            let done = matches!(container.run, Run::Ended(_));
+            let done = matches!(container.run, ContainerRun::Ended(_));
             if container.role == ContainerRole::Init && !done {
                 break;
             }
             // One thing at a time: a pod's worker waits for its pull before it looks at the next container.
-            if container.run == Run::Pulling {
+            if container.run == ContainerRun::Pulling {
                 break;
             }
         }
@@ -299,32 +308,32 @@ impl Kubelet {
             let now = env.now;
             let container = &mut worker.containers[index];
             let next = match container.run.clone() {
-                Run::Waiting => Some(self.prepare(worker, index, env)),
-                Run::PullFailed { until, .. } if now >= until => Some(Run::Waiting),
-                Run::PullFailed { until, look_at, error, looked: false } if now >= look_at => {
+                ContainerRun::Waiting => Some(self.prepare(worker, index, env)),
+                ContainerRun::PullFailed { until, .. } if now >= until => Some(ContainerRun::Waiting),
+                ContainerRun::PullFailed { until, look_at, error, looked: false } if now >= look_at => {
                     self.back_off_noted(worker, index, env);
                     env.wake_at(until, self.index, WakeReason::Pod(worker.seen.uid.clone()));
-                    Some(Run::PullFailed { until, look_at, error, looked: true })
+                    Some(ContainerRun::PullFailed { until, look_at, error, looked: true })
                 }
-                Run::Starting { at } if now >= at => Some(self.started(worker, index, env)),
-                Run::Running { since, dated, ends: Some((at, end)), .. } if now >= at => {
+                ContainerRun::Starting { at } if now >= at => Some(self.started(worker, index, env)),
+                ContainerRun::Running { since, dated, ends: Some((at, end)), .. } if now >= at => {
                     let policy = worker.restart_policy;
                     let run = container.end(end, (since, dated), policy, now);
                     self.end_noted(worker, index, &run, env);
                     Some(run)
                 }
-                Run::Running { ready_at, .. } if container.role == ContainerRole::Init && now >= ready_at => {
-                    Some(Run::Ended(End::COMPLETED))
+                ContainerRun::Running { ready_at, .. } if container.role == ContainerRole::Init && now >= ready_at => {
+                    Some(ContainerRun::Ended(ProcessEnd::COMPLETED))
                 }
-                Run::Crashed { until, .. } if now >= until => Some(Run::Waiting),
-                Run::Running { ready_at, .. } => {
+                ContainerRun::Crashed { until, .. } if now >= until => Some(ContainerRun::Waiting),
+                ContainerRun::Running { ready_at, .. } => {
                     container.ready = now >= ready_at && self.probes == Probes::Pass;
                     None
                 }
                 _ => None,
             };
             let Some(next) = next else { return };
-            let settled = matches!(next, Run::Pulling | Run::BadName);
+            let settled = matches!(next, ContainerRun::Pulling | ContainerRun::BadName);
             worker.containers[index].run = next;
             if settled {
                 return;
@@ -333,13 +342,13 @@ impl Kubelet {
     }
 
     /// A container's turn has come: its image is there, or has to come.
-    fn prepare(&mut self, worker: &Worker, index: usize, env: &mut Env) -> Run {
+    fn prepare(&mut self, worker: &Worker, index: usize, env: &mut Env) -> ContainerRun {
         let container = &worker.containers[index];
         let uid = &worker.seen.uid;
         if container.image.parse::<ImageRef>().is_err() {
             let message = words::invalid_name(&container.image);
             self.note_of(worker, index, EventType::Warning, "InspectFailed", message, env);
-            return Run::BadName;
+            return ContainerRun::BadName;
         }
         if !container.always && self.has(&container.image) {
             if container.image_id.is_none() {
@@ -352,26 +361,26 @@ impl Kubelet {
         self.note_of(worker, index, EventType::Normal, "Pulling", message, env);
         let image = container.image.clone();
         self.want_image(uid, index, &image, env);
-        Run::Pulling
+        ContainerRun::Pulling
     }
 
-    fn start_soon(&self, worker: &Worker, index: usize, env: &mut Env) -> Run {
+    fn start_soon(&self, worker: &Worker, index: usize, env: &mut Env) -> ContainerRun {
         let starts_in =
             env.image(&worker.containers[index].image).map_or(Duration::ZERO, |known| known.image.starts_in);
         let at = env.now + env.about(starts_in);
         env.wake_at(at, self.index, WakeReason::Pod(worker.seen.uid.clone()));
-        Run::Starting { at }
+        ContainerRun::Starting { at }
     }
 
-    fn started(&mut self, worker: &mut Worker, index: usize, env: &mut Env) -> Run {
+    fn started(&mut self, worker: &mut Worker, index: usize, env: &mut Env) -> ContainerRun {
         self.note_of(worker, index, EventType::Normal, "Created", "Container created".into(), env);
         let now = (env.now, self.dated(env.now));
         let container = &mut worker.containers[index];
         let id = self.images.id(&container.image).cloned();
         let run = container.start(now, env.image(&container.image).map(|known| &known.image), id);
-        let Run::Running { ready_at, ends, .. } = &run else { return run };
+        let ContainerRun::Running { ready_at, ends, .. } = &run else { return run };
         match (&container.command, ends) {
-            (Some(command), Some((_, end))) if *end == End::NOT_STARTED => {
+            (Some(command), Some((_, end))) if *end == ProcessEnd::NOT_STARTED => {
                 let message = words::not_started(&container.name, &command.program);
                 self.note_of(worker, index, EventType::Warning, "Failed", message, env);
             }
@@ -387,7 +396,7 @@ impl Kubelet {
     /// A pull that a container waited for has ended.
     pub(super) fn pulled(&mut self, uid: &Str, index: usize, pulled: &Pulled, env: &mut Env) {
         let Some(mut worker) = self.pods.remove(uid) else { return };
-        if worker.containers.get(index).is_some_and(|container| container.run == Run::Pulling) {
+        if worker.containers.get(index).is_some_and(|container| container.run == ContainerRun::Pulling) {
             worker.containers[index].run = match pulled {
                 Pulled::Done => {
                     let container = &mut worker.containers[index];
@@ -398,7 +407,7 @@ impl Kubelet {
                     let look_at = env.now + env.millis(SECOND_LOOK.0, SECOND_LOOK.1);
                     env.wake_at(look_at, self.index, WakeReason::Pod(uid.clone()));
                     let until = env.now + *back_off + env.millis(0, 2_000);
-                    Run::PullFailed { until, look_at, error: error.clone(), looked: false }
+                    ContainerRun::PullFailed { until, look_at, error: error.clone(), looked: false }
                 }
             };
         }
@@ -412,8 +421,8 @@ impl Kubelet {
         self.note_of(worker, index, EventType::Warning, "Failed", "Error: ImagePullBackOff".into(), env);
     }
 
-    fn end_noted(&mut self, worker: &Worker, index: usize, run: &Run, env: &mut Env) {
-        let Run::Crashed { until, back_off, .. } = run else { return };
+    fn end_noted(&mut self, worker: &Worker, index: usize, run: &ContainerRun, env: &mut Env) {
+        let ContainerRun::Crashed { until, back_off, .. } = run else { return };
         env.wake_at(*until, self.index, WakeReason::Pod(worker.seen.uid.clone()));
         if !back_off.is_zero() {
             let (seen, name) = (&worker.seen, &worker.containers[index].name);
@@ -439,7 +448,7 @@ impl Kubelet {
             self.note(note, env);
             worker.verdict = Some(("Evicted".into(), message));
             for container in &mut worker.containers {
-                container.run = Run::Ended(End::KILLED);
+                container.run = ContainerRun::Ended(ProcessEnd::KILLED);
                 container.ready = false;
             }
         }

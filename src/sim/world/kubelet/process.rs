@@ -21,7 +21,7 @@ impl RestartPolicy {
         }
     }
 
-    pub(super) fn restarts(self, end: &End) -> bool {
+    pub(super) fn restarts(self, end: &ProcessEnd) -> bool {
         match self {
             Self::Always => true,
             Self::OnFailure => end.code != 0,
@@ -49,14 +49,14 @@ impl ContainerCommand {
 
 /// How a process ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct End {
+pub(super) struct ProcessEnd {
     /// `exitCode`.
     pub(super) code: i32,
     /// `reason`.
     pub(super) reason: &'static str,
 }
 
-impl End {
+impl ProcessEnd {
     pub(super) const COMPLETED: Self = Self { code: 0, reason: "Completed" };
     pub(super) const CRASHED: Self = Self { code: 1, reason: "Error" };
     /// The runtime could not start the process.

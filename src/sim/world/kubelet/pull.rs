@@ -25,14 +25,14 @@ const ANSWER: (u64, u64) = (200, 900);
 /// A node's pulls.
 #[derive(Debug, Default)]
 pub(super) struct Pulls {
-    queue: VecDeque<Wanted>,
+    queue: VecDeque<WantedPull>,
     active: Vec<Active>,
     /// Back-off per pod and image: a pod that is made anew starts anew.
     back_off: BTreeMap<(Str, Str), Duration>,
 }
 
 #[derive(Clone, Debug)]
-struct Wanted {
+struct WantedPull {
     pod: Str,
     container: usize,
     image: Str,
@@ -41,7 +41,7 @@ struct Wanted {
 
 #[derive(Debug)]
 struct Active {
-    wanted: Wanted,
+    wanted: WantedPull,
     serial: u64,
     began_at: Timestamp,
     stage: PullStage,
@@ -50,14 +50,14 @@ struct Active {
 #[derive(Debug)]
 enum PullStage {
     /// The registry has not answered yet; this is what comes of it.
-    Asking(Result<Served, PullError>),
+    Asking(Result<RegistryEntry, PullError>),
     /// Bytes come; the link knows the pull by this.
-    Fetching { ends: u128, served: Served },
+    Fetching { ends: u128, served: RegistryEntry },
 }
 
 /// What the registry has under a name.
 #[derive(Clone, Debug)]
-struct Served {
+struct RegistryEntry {
     id: Str,
     bytes: u64,
 }
@@ -83,7 +83,7 @@ impl Kubelet {
 
     /// A container wants an image.
     pub(super) fn want_image(&mut self, pod: &Str, container: usize, image: &Str, env: &mut Env) {
-        let wanted = Wanted { pod: pod.clone(), container, image: image.clone(), asked_at: env.now };
+        let wanted = WantedPull { pod: pod.clone(), container, image: image.clone(), asked_at: env.now };
         self.pulls.queue.push_back(wanted);
         self.next_pulls(env);
     }
@@ -99,13 +99,14 @@ impl Kubelet {
         self.spec.parallel_pulls.map_or(1, |most| usize::from(most.get()))
     }
 
-    fn begin_pull(&mut self, wanted: Wanted, env: &mut Env) {
+    fn begin_pull(&mut self, wanted: WantedPull, env: &mut Env) {
         let answer = match env.image(&wanted.image) {
             _ if self.network == Connectivity::Cut => Err(PullError::Network),
             None => Err(PullError::NotFound),
-            Some(known) => {
-                known.image.error.map_or_else(|| Ok(Served { id: known.id.clone(), bytes: known.image.bytes }), Err)
-            }
+            Some(known) => known
+                .image
+                .error
+                .map_or_else(|| Ok(RegistryEntry { id: known.id.clone(), bytes: known.image.bytes }), Err),
         };
         let after = match answer {
             Err(PullError::Network) => env.millis(TIMEOUT.0, TIMEOUT.1),
@@ -134,7 +135,7 @@ impl Kubelet {
         self.next_pulls(env);
     }
 
-    fn pull_succeeded(&mut self, active: &Active, served: &Served, env: &mut Env) {
+    fn pull_succeeded(&mut self, active: &Active, served: &RegistryEntry, env: &mut Env) {
         let wanted = &active.wanted;
         self.images.add(&wanted.image, &served.id, served.bytes, env.now);
         self.pulls.back_off.remove(&(wanted.pod.clone(), wanted.image.clone()));
@@ -144,7 +145,7 @@ impl Kubelet {
         self.pulled(&wanted.pod, wanted.container, &Pulled::Done, env);
     }
 
-    fn pull_failed(&mut self, wanted: &Wanted, error: PullError, env: &mut Env) {
+    fn pull_failed(&mut self, wanted: &WantedPull, error: PullError, env: &mut Env) {
         let key = (wanted.pod.clone(), wanted.image.clone());
         let back_off = self.pulls.back_off.get(&key).map_or(BACK_OFF.0, |last| (*last * 2).min(BACK_OFF.1));
         self.pulls.back_off.insert(key, back_off);
@@ -194,8 +195,8 @@ impl Kubelet {
 
 impl Pulls {
     /// What is pulled next. An image that is on its way already is not begun again; when it has come, it is there for both.
-    fn next(&mut self) -> Option<Wanted> {
-        let is_new = |wanted: &Wanted| self.active.iter().all(|active| active.wanted.image != wanted.image);
+    fn next(&mut self) -> Option<WantedPull> {
+        let is_new = |wanted: &WantedPull| self.active.iter().all(|active| active.wanted.image != wanted.image);
         let at = self.queue.iter().position(is_new)?;
         self.queue.remove(at)
     }

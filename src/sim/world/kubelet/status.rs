@@ -11,8 +11,8 @@ use crate::engine::model::time::Timestamp;
 use super::super::object::{Condition, ContainerStatus, PodStatus, conditions};
 use super::env::Env;
 use super::machine::Kubelet;
-use super::pod::{Container, Run, Worker};
-use super::process::End;
+use super::pod::{Container, ContainerRun, Worker};
+use super::process::ProcessEnd;
 use super::{KubeletAction, words};
 
 impl Kubelet {
@@ -22,7 +22,7 @@ impl Kubelet {
             .containers
             .iter()
             .filter(|container| container.role == ContainerRole::Init)
-            .all(|container| matches!(container.run, Run::Ended(_)));
+            .all(|container| matches!(container.run, ContainerRun::Ended(_)));
         if initialized != worker.initialized {
             worker.initialized = initialized;
             worker.initialized_since = self.dated(env.now);
@@ -80,7 +80,10 @@ fn phase(worker: &Worker) -> PodPhase {
     }
     let ran = |container: &Container| {
         container.role == ContainerRole::Main
-            && matches!(container.run, Run::Running { .. } | Run::Crashed { .. } | Run::Ended(_))
+            && matches!(
+                container.run,
+                ContainerRun::Running { .. } | ContainerRun::Crashed { .. } | ContainerRun::Ended(_)
+            )
             || container.last_exit.is_some()
     };
     // A pod that has run once stays in phase Running while a container waits for its restart.
@@ -121,10 +124,10 @@ fn pod_conditions(worker: &Worker, initialized: bool) -> Arc<[Condition]> {
 
 fn container_status(container: &Container, worker: &Worker, initialized: bool) -> ContainerStatus {
     let state = state(container, worker, initialized);
-    let runs = matches!(container.run, Run::Running { .. });
+    let runs = matches!(container.run, ContainerRun::Running { .. });
     let image_id = container.image_id.clone();
     let ready = match container.role {
-        ContainerRole::Init => matches!(&container.run, Run::Ended(end) if end.code == 0),
+        ContainerRole::Init => matches!(&container.run, ContainerRun::Ended(end) if end.code == 0),
         ContainerRole::Main => container.ready,
     };
     ContainerStatus {
@@ -153,26 +156,32 @@ fn state(container: &Container, worker: &Worker, initialized: bool) -> Container
     let image = &container.image;
     match &container.run {
         // Pulling cannot be told from creating in a status: only the Pulling event reveals it.
-        Run::Waiting | Run::Pulling | Run::Starting { .. } if initialized || container.role == ContainerRole::Init => {
+        ContainerRun::Waiting | ContainerRun::Pulling | ContainerRun::Starting { .. }
+            if initialized || container.role == ContainerRole::Init =>
+        {
             waiting("ContainerCreating", None)
         }
-        Run::Waiting | Run::Pulling | Run::Starting { .. } => waiting("PodInitializing", None),
-        Run::PullFailed { error, looked: false, .. } => waiting("ErrImagePull", Some(error.to_string())),
-        Run::PullFailed { error, .. } => waiting("ImagePullBackOff", Some(words::back_off_message(image, error))),
-        Run::BadName => waiting("InvalidImageName", Some(words::invalid_name(image))),
-        Run::Running { dated, .. } => ContainerState::Running { since: Some(*dated) },
-        Run::Crashed { back_off, end, .. } if *back_off == Duration::ZERO => terminated(end),
-        Run::Crashed { back_off, .. } => {
+        ContainerRun::Waiting | ContainerRun::Pulling | ContainerRun::Starting { .. } => {
+            waiting("PodInitializing", None)
+        }
+        ContainerRun::PullFailed { error, looked: false, .. } => waiting("ErrImagePull", Some(error.to_string())),
+        ContainerRun::PullFailed { error, .. } => {
+            waiting("ImagePullBackOff", Some(words::back_off_message(image, error)))
+        }
+        ContainerRun::BadName => waiting("InvalidImageName", Some(words::invalid_name(image))),
+        ContainerRun::Running { dated, .. } => ContainerState::Running { since: Some(*dated) },
+        ContainerRun::Crashed { back_off, end, .. } if *back_off == Duration::ZERO => terminated(end),
+        ContainerRun::Crashed { back_off, .. } => {
             let seen = &worker.seen;
             let pod = format!("{}_{}({})", seen.name, seen.namespace, seen.uid);
             let span = words::go(*back_off);
             let message = format!("back-off {span} restarting failed container={} pod={pod}", container.name);
             waiting("CrashLoopBackOff", Some(message))
         }
-        Run::Ended(end) => terminated(end),
+        ContainerRun::Ended(end) => terminated(end),
     }
 }
 
-fn terminated(end: &End) -> ContainerState {
+fn terminated(end: &ProcessEnd) -> ContainerState {
     ContainerState::Terminated { reason: end.reason.into(), exit_code: end.code, message: None }
 }

@@ -13,13 +13,13 @@ const START: Timestamp = Timestamp::from_millis(1_772_431_200_000);
 const MB: u64 = 1_000_000;
 
 /// A fleet, and all actions that it has asked for, with when.
-struct Bench {
+struct TestFleet {
     fleet: Kubelets,
     now: Timestamp,
     actions: Vec<(Duration, KubeletAction)>,
 }
 
-impl Bench {
+impl TestFleet {
     /// Nodes `n01`, `n02`, … behind one link, and these images in the registry.
     fn new(nodes: usize, bytes_per_sec: u64, images: Vec<RegistryImage>) -> Self {
         let mut scenario = Scenario::new("bench").with_site("hall", bytes_per_sec, "n", nodes);
@@ -114,7 +114,7 @@ fn broken(error: PullError) -> RegistryImage {
 
 #[test]
 fn a_pull_takes_as_long_as_the_link_needs_and_says_so() {
-    let mut bench = Bench::new(1, MB, vec![RegistryImage::new("r.example/agent:v2", 20 * MB)]);
+    let mut bench = TestFleet::new(1, MB, vec![RegistryImage::new("r.example/agent:v2", 20 * MB)]);
     let agent = pod("a", "n01", &["r.example/agent:v2"]);
     bench.see(&agent);
     bench.run(60);
@@ -130,9 +130,9 @@ fn a_pull_takes_as_long_as_the_link_needs_and_says_so() {
 fn nodes_share_their_link_and_a_node_pulls_one_image_at_a_time() {
     let images =
         || vec![RegistryImage::new("r.example/agent:v2", 20 * MB), RegistryImage::new("r.example/side:v2", 20 * MB)];
-    let pulled_at = |bench: &Bench| bench.events("Pulled").into_iter().map(|(at, _)| at).collect::<Vec<_>>();
+    let pulled_at = |bench: &TestFleet| bench.events("Pulled").into_iter().map(|(at, _)| at).collect::<Vec<_>>();
 
-    let mut two_nodes = Bench::new(2, MB, images());
+    let mut two_nodes = TestFleet::new(2, MB, images());
     two_nodes.see(&pod("a", "n01", &["r.example/agent:v2"]));
     two_nodes.see(&pod("b", "n02", &["r.example/agent:v2"]));
     two_nodes.run(5);
@@ -140,7 +140,7 @@ fn nodes_share_their_link_and_a_node_pulls_one_image_at_a_time() {
     two_nodes.run(60);
     assert!(pulled_at(&two_nodes).iter().all(|at| (39..=41).contains(at)), "{:?}", pulled_at(&two_nodes));
 
-    let mut one_node = Bench::new(1, MB, images());
+    let mut one_node = TestFleet::new(1, MB, images());
     one_node.see(&pod("a", "n01", &["r.example/agent:v2"]));
     one_node.see(&pod("b", "n01", &["r.example/side:v2"]));
     one_node.run(60);
@@ -155,7 +155,7 @@ fn a_pull_that_fails_backs_off_and_alternates() {
         (PullError::Denied, "pull access denied"),
         (PullError::RateLimit, "429 Too Many Requests"),
     ] {
-        let mut bench = Bench::new(1, MB, vec![broken(error)]);
+        let mut bench = TestFleet::new(1, MB, vec![broken(error)]);
         let agent = pod("a", "n01", &["r.example/agent:v2"]);
         bench.see(&agent);
         bench.run(1200);
@@ -192,7 +192,7 @@ fn a_pull_that_fails_backs_off_and_alternates() {
 
 #[test]
 fn the_same_words_again_are_one_event_counted() {
-    let mut bench = Bench::new(1, MB, vec![broken(PullError::NotFound)]);
+    let mut bench = TestFleet::new(1, MB, vec![broken(PullError::NotFound)]);
     bench.see(&pod("a", "n01", &["r.example/agent:v2"]));
     bench.run(60);
     let pulls: Vec<(Str, u32)> = bench
@@ -209,7 +209,7 @@ fn the_same_words_again_are_one_event_counted() {
 
 #[test]
 fn a_registry_that_serves_again_is_pulled_from() {
-    let mut bench = Bench::new(1, MB, vec![broken(PullError::Network)]);
+    let mut bench = TestFleet::new(1, MB, vec![broken(PullError::Network)]);
     let agent = pod("a", "n01", &["r.example/agent:v2"]);
     bench.see(&agent);
     bench.run(120);
@@ -221,7 +221,7 @@ fn a_registry_that_serves_again_is_pulled_from() {
 
 #[test]
 fn a_name_that_is_none_is_never_pulled() {
-    let mut bench = Bench::new(1, MB, Vec::new());
+    let mut bench = TestFleet::new(1, MB, Vec::new());
     let agent = pod("a", "n01", &["r.example/Agent:v2"]);
     bench.see(&agent);
     bench.run(300);
@@ -237,7 +237,7 @@ fn a_pod_is_given_its_grace_and_no_more() {
     for (stops_in, grace, want) in [(1, 30, 1), (60, 10, 10), (60, 0, 0)] {
         let image =
             RegistryImage { stops_in: Duration::from_secs(stops_in), ..RegistryImage::new("r.example/agent:v1", 0) };
-        let mut bench = Bench::new(1, MB, vec![image]);
+        let mut bench = TestFleet::new(1, MB, vec![image]);
         let agent = pod("a", "n01", &["r.example/agent:v1"]);
         bench.see(&agent);
         bench.run(100);
@@ -253,7 +253,7 @@ fn a_pod_is_given_its_grace_and_no_more() {
 #[test]
 fn a_second_delete_shortens_the_grace() {
     let image = RegistryImage { stops_in: Duration::from_secs(300), ..RegistryImage::new("r.example/agent:v1", 0) };
-    let mut bench = Bench::new(1, MB, vec![image]);
+    let mut bench = TestFleet::new(1, MB, vec![image]);
     let agent = pod("a", "n01", &["r.example/agent:v1"]);
     bench.see(&agent);
     bench.run(100);
@@ -266,7 +266,7 @@ fn a_second_delete_shortens_the_grace() {
 
 #[test]
 fn what_is_not_confirmed_is_sent_again() {
-    let mut bench = Bench::new(1, MB, vec![RegistryImage::new("r.example/agent:v1", 0)]);
+    let mut bench = TestFleet::new(1, MB, vec![RegistryImage::new("r.example/agent:v1", 0)]);
     let agent = pod("a", "n01", &["r.example/agent:v1"]);
     bench.see(&agent);
     bench.run(30);
@@ -281,7 +281,7 @@ fn what_is_not_confirmed_is_sent_again() {
 
 #[test]
 fn a_status_that_somebody_overwrote_is_set_right() {
-    let mut bench = Bench::new(1, MB, vec![RegistryImage::new("r.example/agent:v1", 0)]);
+    let mut bench = TestFleet::new(1, MB, vec![RegistryImage::new("r.example/agent:v1", 0)]);
     let agent = pod("a", "n01", &["r.example/agent:v1"]);
     bench.see(&agent);
     bench.run(30);
@@ -301,7 +301,7 @@ fn a_status_that_somebody_overwrote_is_set_right() {
 
 #[test]
 fn a_node_without_network_says_nothing_and_catches_up() {
-    let mut bench = Bench::new(1, MB, vec![RegistryImage::new("r.example/agent:v1", 0)]);
+    let mut bench = TestFleet::new(1, MB, vec![RegistryImage::new("r.example/agent:v1", 0)]);
     let agent = pod("a", "n01", &["r.example/agent:v1"]);
     bench.see(&agent);
     bench.run(30);
@@ -318,7 +318,7 @@ fn a_node_without_network_says_nothing_and_catches_up() {
 
 #[test]
 fn a_cut_in_the_middle_of_a_pull_is_a_network_error_and_a_new_try() {
-    let mut bench = Bench::new(1, MB, vec![RegistryImage::new("r.example/agent:v2", 60 * MB)]);
+    let mut bench = TestFleet::new(1, MB, vec![RegistryImage::new("r.example/agent:v2", 60 * MB)]);
     let agent = pod("a", "n01", &["r.example/agent:v2"]);
     bench.see(&agent);
     bench.run(30);
@@ -333,7 +333,7 @@ fn a_cut_in_the_middle_of_a_pull_is_a_network_error_and_a_new_try() {
 
 #[test]
 fn a_pod_that_goes_takes_its_pull_with_it() {
-    let mut bench = Bench::new(2, MB, vec![RegistryImage::new("r.example/agent:v2", 60 * MB)]);
+    let mut bench = TestFleet::new(2, MB, vec![RegistryImage::new("r.example/agent:v2", 60 * MB)]);
     let agent = pod("a", "n01", &["r.example/agent:v2"]);
     bench.see(&agent);
     bench.run(10);
@@ -346,7 +346,7 @@ fn a_pod_that_goes_takes_its_pull_with_it() {
 #[test]
 fn init_containers_come_first_and_one_by_one() {
     let images = ["prepare:1", "check:1", "agent:v1"].map(|image| RegistryImage::new(image, 0));
-    let mut bench = Bench::new(1, MB, images.into());
+    let mut bench = TestFleet::new(1, MB, images.into());
     let template = json!({"spec": {
         "initContainers": [{"name": "prepare", "image": "prepare:1"}, {"name": "check", "image": "check:1"}],
         "containers": [{"name": "agent", "image": "agent:v1"}],
@@ -371,7 +371,7 @@ fn init_containers_come_first_and_one_by_one() {
 #[test]
 fn a_changed_image_restarts_its_container_in_place() {
     let images = ["r.example/agent:v1", "r.example/agent:v2"].map(|image| RegistryImage::new(image, MB));
-    let mut bench = Bench::new(1, MB, images.into());
+    let mut bench = TestFleet::new(1, MB, images.into());
     let agent = pod("a", "n01", &["r.example/agent:v1"]);
     bench.see(&agent);
     bench.run(60);
@@ -385,7 +385,7 @@ fn a_changed_image_restarts_its_container_in_place() {
 
 #[test]
 fn what_gets_lost_is_retried_without_end_but_not_in_ever_greater_numbers() {
-    let mut bench = Bench::new(
+    let mut bench = TestFleet::new(
         2,
         1_000,
         vec![RegistryImage::new("r.example/big:1", 500 * MB), RegistryImage::new("r.example/agent:v1", 0)],
@@ -404,7 +404,7 @@ fn what_gets_lost_is_retried_without_end_but_not_in_ever_greater_numbers() {
 
 #[test]
 fn a_starved_link_loses_renewals() {
-    let mut bench = Bench::new(20, MB, vec![RegistryImage::new("r.example/agent:v2", 500 * MB)]);
+    let mut bench = TestFleet::new(20, MB, vec![RegistryImage::new("r.example/agent:v2", 500 * MB)]);
     bench.run(600);
     let calm: usize = (1..=20).map(|node| bench.renewals(&format!("n{node:02}"))).sum();
     assert!(calm >= 20 * 60, "one in ten seconds each: {calm}");
@@ -419,7 +419,7 @@ fn a_starved_link_loses_renewals() {
 
 #[test]
 fn a_kubelet_dates_by_its_own_clock_and_waits_by_the_true_one() {
-    let mut bench = Bench::new(
+    let mut bench = TestFleet::new(
         2,
         100 * MB,
         vec![RegistryImage { ready_in: Duration::from_secs(5), ..RegistryImage::new("a:1", MB) }],
@@ -457,8 +457,9 @@ fn always(name: &str, image: &str) -> PodSeen {
 #[test]
 fn a_tag_that_was_moved_is_pulled_again_by_those_who_always_ask() {
     const IMAGE: &str = "r.example/agent:v2";
-    let mut bench = Bench::new(1, MB, vec![RegistryImage::new(IMAGE, 5 * MB)]);
-    let image_id = |bench: &Bench, pod: &PodSeen| bench.statuses(pod).last().unwrap().1.containers[0].image_id.clone();
+    let mut bench = TestFleet::new(1, MB, vec![RegistryImage::new(IMAGE, 5 * MB)]);
+    let image_id =
+        |bench: &TestFleet, pod: &PodSeen| bench.statuses(pod).last().unwrap().1.containers[0].image_id.clone();
     let first = always("first", IMAGE);
     bench.see(&first);
     bench.run(30);
@@ -495,7 +496,7 @@ fn pulling_pod(name: &str, image: &str, command: &[&str], policy: &str) -> PodSe
 fn a_command_runs_in_the_place_of_the_images_own_process() {
     let crashes =
         RegistryImage { crashes_after: Some(Duration::from_secs(3)), ..RegistryImage::new("r.example/agent:v2", MB) };
-    let mut bench = Bench::new(1, MB, vec![crashes]);
+    let mut bench = TestFleet::new(1, MB, vec![crashes]);
     let [sleeps, ends, again] =
         [(vec!["sleep", "infinity"], "Never"), (vec!["sh", "-c", "true"], "Never"), (vec!["true"], "Always")]
             .map(|(command, policy)| pulling_pod(&command.join("-"), "r.example/agent:v2", &command, policy));
@@ -517,7 +518,7 @@ fn a_command_runs_in_the_place_of_the_images_own_process() {
 #[test]
 fn an_image_without_a_shell_is_pulled_all_the_same() {
     let image = RegistryImage { distroless: true, ..RegistryImage::new("r.example/agent:v2", MB) };
-    let mut bench = Bench::new(1, MB, vec![image]);
+    let mut bench = TestFleet::new(1, MB, vec![image]);
     let once = pulling_pod("once", "r.example/agent:v2", &["sleep", "infinity"], "Never");
     let again = pulling_pod("again", "r.example/agent:v2", &["sleep", "infinity"], "Always");
     let own = pod("own", "n01", &["r.example/agent:v2"]);
@@ -547,7 +548,7 @@ fn a_full_disk_loses_the_images_that_no_container_uses() {
     let [unused, runs, ended, crashes, young] = &names;
     let mut images: Vec<RegistryImage> = names.iter().map(|name| RegistryImage::new(name, MB)).collect();
     images[3].crashes_after = Some(Duration::from_secs(1));
-    let mut bench = Bench::new(1, MB, images);
+    let mut bench = TestFleet::new(1, MB, images);
     let gone = pod("unused", "n01", &[unused]);
     for seen in [&gone, &pod("runs", "n01", &[runs]), &pod("crashes", "n01", &[crashes])] {
         bench.see(seen);
@@ -558,7 +559,7 @@ fn a_full_disk_loses_the_images_that_no_container_uses() {
     bench.run(120);
     bench.see(&pulling_pod("young", young, &["true"], "Never"));
     bench.run(20);
-    let left = |bench: &Bench| names.iter().map(|name| bench.fleet.has_image("n01", name)).collect::<Vec<_>>();
+    let left = |bench: &TestFleet| names.iter().map(|name| bench.fleet.has_image("n01", name)).collect::<Vec<_>>();
     assert_eq!(left(&bench), [true; 5], "there is room");
     bench.inject(&FleetFault::DiskFull("n01".into()));
     assert_eq!(left(&bench), [false, true, false, true, true], "the young one is left for a while");
@@ -580,7 +581,7 @@ fn a_node_pulls_as_many_images_at_once_as_it_is_configured_for() {
     let mut scenario = Scenario::new("bench").with_site("hall", MB, "n", 1);
     scenario.nodes[0].parallel_pulls = NonZeroU8::new(2);
     scenario.images = names.iter().map(|name| RegistryImage::new(name, 20 * MB)).collect();
-    let mut bench = Bench { fleet: Kubelets::of(&scenario, 3, START), now: START, actions: Vec::new() };
+    let mut bench = TestFleet { fleet: Kubelets::of(&scenario, 3, START), now: START, actions: Vec::new() };
     let pods = ["a", "b", "c", "d"].map(|name| pod(name, "n01", &[if name < "c" { &names[0] } else { &names[1] }]));
     for seen in pods.iter().chain([&pod("e", "n01", &[&names[2]])]) {
         bench.see(seen);
