@@ -106,7 +106,7 @@ impl EntrySubject {
 /// Whether what was said with this outcome is the reason why something was not done.
 fn is_error(outcome: EventOutcome) -> bool {
     match outcome {
-        EventOutcome::Asked | EventOutcome::Sent | EventOutcome::Done => false,
+        EventOutcome::Requested | EventOutcome::Sent | EventOutcome::Done => false,
         EventOutcome::Refused
         | EventOutcome::Failed
         | EventOutcome::Conflict

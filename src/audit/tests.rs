@@ -113,8 +113,8 @@ async fn lines_are_on_disk_when_it_is_flushed_and_read_back_by_name() {
     let path = dir.path().join("state").join("audit.jsonl");
     let log = Log::to(path.clone());
     let subject = subject();
-    for outcome in [EventOutcome::Asked, EventOutcome::Done] {
-        let visibility = if outcome == EventOutcome::Asked { Visibility::Log } else { Visibility::Cluster };
+    for outcome in [EventOutcome::Requested, EventOutcome::Done] {
+        let visibility = if outcome == EventOutcome::Requested { Visibility::Log } else { Visibility::Cluster };
         let adopted = rollout_event(RolloutEventKind::Command(Command::Adopt), outcome, Some("adopted"));
         log.write(subject.line(&RolloutEvent { visibility, ..adopted }));
     }
@@ -129,7 +129,7 @@ async fn lines_are_on_disk_when_it_is_flushed_and_read_back_by_name() {
     };
     let named = LogFilter { name: Some("agent".into()), ..LogFilter::default() };
     assert_eq!(asked(&named), ["adopted"]);
-    assert_eq!(asked(&LogFilter { all: true, ..named.clone() }), ["asked: adopt", "adopted"]);
+    assert_eq!(asked(&LogFilter { all: true, ..named.clone() }), ["requested: adopt", "adopted"]);
     assert_eq!(asked(&LogFilter { context: Some("elsewhere".into()), ..named.clone() }), Vec::<String>::new());
     let later = Some(Timestamp::from_millis(1_800_000_000_124));
     assert_eq!(asked(&LogFilter { since: later, ..named }), Vec::<String>::new());

@@ -320,7 +320,7 @@ pub(crate) struct SimulateArgs {
     #[arg(value_name = "NAME|FILE", requires = "compare")]
     pub(crate) scenario: Option<String>,
     /// Compare methods of rolling out in one scenario
-    #[arg(long, requires = "scenario", conflicts_with_all = ["runs", "case", "story", "shrink", "save"])]
+    #[arg(long, requires = "scenario", conflicts_with_all = ["runs", "case", "trace", "shrink", "save"])]
     pub(crate) compare: bool,
     /// How many rollouts to play
     #[arg(long, value_name = "N", default_value_t = 1000)]
@@ -333,7 +333,7 @@ pub(crate) struct SimulateArgs {
     pub(crate) case: Option<PathBuf>,
     /// Print what happens in the run of one seed or case
     #[arg(long, requires = "one", conflicts_with = "runs")]
-    pub(crate) story: bool,
+    pub(crate) trace: bool,
     /// Reduce the case to what is needed to break the promise
     #[arg(long, requires = "one", conflicts_with = "runs")]
     pub(crate) shrink: bool,
@@ -345,7 +345,7 @@ pub(crate) struct SimulateArgs {
 impl SimulateArgs {
     /// Whether it is about one case only.
     pub(crate) fn is_about_one(&self) -> bool {
-        self.case.is_some() || self.story || self.shrink || self.save.is_some()
+        self.case.is_some() || self.trace || self.shrink || self.save.is_some()
     }
 }
 

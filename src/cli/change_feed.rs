@@ -216,7 +216,7 @@ impl Telling<'_> {
         }
         self.prewarming(Some(last));
         // Last, because it is what the lines above led to.
-        let late = |snapshot: &Snapshot| snapshot.not_sent().map(|unsent| unsent.what);
+        let late = |snapshot: &Snapshot| snapshot.not_sent().map(|unsent| unsent.kind);
         if last.phase != snapshot.phase || last.direction != snapshot.direction || late(last) != late(snapshot) {
             self.phase();
         }

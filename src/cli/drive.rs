@@ -205,7 +205,7 @@ impl DriveEnd {
             // A released rollout takes its pods for pre-warming with it; and pre-warming needs no rollout.
             Phase::Idle | Phase::Complete | Phase::Native if still_prewarms(snapshot) => None,
             // `--on-failure rollback`: the roll back that this halt asks for is not recorded yet.
-            Phase::Halted if snapshot.unsent.iter().any(|unsent| unsent.what == UnsentKind::RollBack) => None,
+            Phase::Halted if snapshot.unsent.iter().any(|unsent| unsent.kind == UnsentKind::RollBack) => None,
             Phase::Halted => Some(Ok(Exit::Halted)),
             // As after a halt, nothing moves before an operator decides. One who paused it decides when it goes on.
             Phase::Paused(paused) if paused.is_by_rolldeck() => Some(Ok(Exit::Halted)),
@@ -226,7 +226,7 @@ impl DriveEnd {
 fn still_prewarms(snapshot: &Snapshot) -> bool {
     let drives = matches!(snapshot.driver, DriverView::You { .. });
     snapshot.prewarm.as_ref().is_some_and(|prewarm| {
-        let asked = &prewarm.asked;
+        let asked = &prewarm.request;
         drives && (asked.cancelled.is_some() || (asked.paused.is_none() && !prewarm.is_done()))
     })
 }

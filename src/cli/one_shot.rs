@@ -88,12 +88,12 @@ async fn carry_out(
 fn out_of_time(snapshot: &Snapshot, preview: &Preview, timeout: Duration) -> CliError {
     let secs = timeout.as_secs();
     let driving = snapshot.driving();
-    let message = match &snapshot.asked {
+    let message = match &snapshot.requested_change {
         Some(asked) => format!("{asked} is recorded, and not carried out yet after {secs} s ({driving})"),
         None => {
             let unsent = snapshot.not_sent().map(|unsent| {
                 let why = unsent.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-                format!("; the {} was not sent{why}", unsent.what)
+                format!("; the {} was not sent{why}", unsent.kind)
             });
             format!("`{}` was not settled after {secs} s{}", preview.title, unsent.unwrap_or_default())
         }
@@ -178,10 +178,10 @@ fn advice(snapshot: &Snapshot) -> Vec<String> {
         DriverView::Other { holder, .. } if under_way => lines.push(format!("{holder} drives and carries it out.")),
         DriverView::Nobody | DriverView::Lost { .. } => {
             let missing = |prewarm: &&PrewarmView| {
-                prewarm.asked.paused.is_none() && prewarm.counts.present < prewarm.counts.nodes
+                prewarm.request.paused.is_none() && prewarm.counts.present < prewarm.counts.nodes
             };
             if let Some(prewarm) = snapshot.prewarm.as_ref().filter(missing) {
-                let command = prewarm_command(&prewarm.asked, &snapshot.revisions);
+                let command = prewarm_command(&prewarm.request, &snapshot.revisions);
                 lines.push(format!("Nobody drives: `rolldeck {command} {target}` pre-warms."));
             }
         }

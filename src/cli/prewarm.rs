@@ -88,15 +88,15 @@ impl Task for PrewarmTask<'_> {
         let Some(prewarm) = &snapshot.prewarm else { return Vec::new() };
         let target = format!("-n {} ds/{}", snapshot.namespace, snapshot.name);
         let cancel = format!("`rolldeck prewarm --cancel {target}`");
-        if prewarm.asked.cancelled.is_some() {
+        if prewarm.request.cancelled.is_some() {
             return vec![format!("its pods are still being deleted: whoever drives next does it, or {cancel}")];
         }
-        if prewarm.asked.method == PrewarmMethod::StatefulSet {
+        if prewarm.request.method == PrewarmMethod::StatefulSet {
             return vec![format!(
                 "its StatefulSets go on by themselves; whoever drives deletes them once every node has the images, or {cancel}"
             )];
         }
-        let goes_on = format!("`rolldeck {} {target}`", prewarm_command(&prewarm.asked, &snapshot.revisions));
+        let goes_on = format!("`rolldeck {} {target}`", prewarm_command(&prewarm.request, &snapshot.revisions));
         if let DriverView::Other { holder, .. } = &snapshot.driver {
             return vec![format!("{holder} drives and carries it out; {cancel} ends it")];
         }
@@ -210,7 +210,7 @@ fn failures(snapshot: &Snapshot) -> Option<String> {
     }
     let again = format!(
         "rolldeck {} -n {} ds/{}",
-        prewarm_command(&prewarm.asked, &snapshot.revisions),
+        prewarm_command(&prewarm.request, &snapshot.revisions),
         snapshot.namespace,
         snapshot.name
     );
@@ -235,7 +235,7 @@ fn course(snapshot: &Snapshot, command: &PrewarmCommand) -> PrewarmEnd {
             _ => PrewarmEnd::Over(Ok(Exit::Done)),
         };
     };
-    let asked = &prewarm.asked;
+    let asked = &prewarm.request;
     let same = match command {
         PrewarmCommand::Start { source, nodes, limits: _, method } => {
             (&asked.source, &asked.nodes, &asked.method) == (source, nodes, method)

@@ -15,7 +15,7 @@ use super::error::{CliError, Exit};
 use super::output::Output;
 use crate::sim::attack::campaign;
 use crate::sim::attack::case::Case;
-use crate::sim::attack::run::{StoryMode, play};
+use crate::sim::attack::run::{TraceMode, play};
 use crate::sim::attack::shrink::shrink;
 use crate::sim::attack::statistics::Statistics;
 
@@ -39,7 +39,7 @@ struct AttackJson {
 #[derive(Serialize)]
 struct CaseReport<'a> {
     kind: &'static str,
-    story: &'a [String],
+    trace: &'a [String],
     violations: &'a [String],
 }
 
@@ -96,21 +96,21 @@ async fn one(args: &SimulateArgs, seed: u64, output: &mut Output) -> Result<Exit
     if args.shrink {
         let whole = case.clone();
         case = blocking(move || shrink(&whole)).await?.ok_or_else(|| {
-            CliError::failed("it breaks no promise, so there is nothing to shrink").hinted("run it with `--story`")
+            CliError::failed("it breaks no promise, so there is nothing to shrink").hinted("run it with `--trace`")
         })?;
     }
     if let Some(file) = &args.save {
         let failed = |error| CliError::failed(format!("writing the case to {}: {error}", file.display()));
         std::fs::write(file, case.to_text()).map_err(failed)?;
     }
-    let report = blocking(move || play(&case, StoryMode::Kept)).await?;
+    let report = blocking(move || play(&case, TraceMode::Kept)).await?;
     let violations: Vec<String> = report.violations.iter().map(ToString::to_string).collect();
     match output.format() {
         OutputFormat::Json => {
-            output.json(&CaseReport { kind: "SimulatedCase", story: &report.story, violations: &violations })?;
+            output.json(&CaseReport { kind: "SimulatedCase", trace: &report.trace, violations: &violations })?;
         }
         OutputFormat::Text => {
-            let told = report.story.iter().filter(|_| args.story);
+            let told = report.trace.iter().filter(|_| args.trace);
             for line in told.chain(&violations) {
                 output.line(line)?;
             }

@@ -191,7 +191,7 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
     say("budget", format!("{budget}, pulling {} of {}", budget.pulling, budget.max_pulling));
     match &snapshot.estimate {
         RolloutEstimate::None => {}
-        RolloutEstimate::Stands { because } => say("estimate", format!("none while {because}")),
+        RolloutEstimate::Blocked { by } => say("estimate", format!("none while {by}")),
         known @ RolloutEstimate::Known { nodes, .. } => {
             say("estimate", format!("{known}, from {nodes} nodes; holds between steps are not counted"));
         }
@@ -224,7 +224,7 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
     if let Some(prewarm) = &snapshot.prewarm {
         say("prewarm", prewarm.to_string());
         if !prewarm.images.is_empty() {
-            say("", format!("{} by {}", prewarm.images.join(" "), person_of(&prewarm.asked.by.by)));
+            say("", format!("{} by {}", prewarm.images.join(" "), person_of(&prewarm.request.by.by)));
         }
         let throughput = prewarm.throughput.map(|rate| format!("~{}", PullRate(rate)));
         let left = prewarm.estimate.map(|left| format!("{left} left"));

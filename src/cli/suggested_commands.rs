@@ -39,7 +39,7 @@ fn spelled(remedy: Remedy) -> (&'static str, Option<String>) {
         Remedy::LiftSelector { .. } => ("liftSelector", "select --clear"),
         Remedy::SetImage => return ("setImage", None),
         Remedy::Brake => ("brake", "pause"),
-        Remedy::BrakeAgain => ("brakeAgain", "adopt"),
+        Remedy::RestoreOnDelete => ("restoreOnDelete", "adopt"),
         Remedy::Resume => ("resume", "resume"),
         Remedy::ResumeUnderOnDelete => ("resumeUnderOnDelete", "resume"),
         Remedy::ResumeWithTemplate => ("resumeWithTemplate", "resume"),
@@ -78,16 +78,16 @@ pub(crate) fn suggested_commands(context: &str, snapshot: &Snapshot) -> Vec<Sugg
 
 /// What can be done about pre-warming that stands still, or that failed somewhere.
 fn prewarming(context: &str, snapshot: &Snapshot) -> Option<SuggestedCommand> {
-    let prewarm = snapshot.prewarm.as_ref().filter(|prewarm| prewarm.asked.cancelled.is_none())?;
+    let prewarm = snapshot.prewarm.as_ref().filter(|prewarm| prewarm.request.cancelled.is_none())?;
     let nobody = matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. });
     let missing = prewarm.counts.present < prewarm.counts.nodes;
-    let goes_on = prewarm.asked.method == PrewarmMethod::StatefulSet && prewarm.error.is_none();
+    let goes_on = prewarm.request.method == PrewarmMethod::StatefulSet && prewarm.error.is_none();
     let (remedy, command, text) = if prewarm.error.is_some() {
         ("prewarmCancel", "prewarm --cancel".to_owned(), "deletes the pods that were made for it")
-    } else if prewarm.asked.paused.is_some() {
+    } else if prewarm.request.paused.is_some() {
         ("prewarmResume", "prewarm --resume".to_owned(), "goes on pre-warming")
     } else if nobody && missing && !goes_on {
-        ("prewarm", prewarm_command(&prewarm.asked, &snapshot.revisions), "carries pre-warming on")
+        ("prewarm", prewarm_command(&prewarm.request, &snapshot.revisions), "carries pre-warming on")
     } else if nobody && goes_on && prewarm.has_all() {
         ("prewarmCancel", "prewarm --cancel".to_owned(), "deletes its StatefulSets, which have nothing left to do")
     } else if prewarm.counts.failed > prewarm.counts.retrying {

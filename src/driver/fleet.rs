@@ -161,7 +161,7 @@ impl ObservedLease {
             (Some(_), _) => FleetPrewarm::Cancelled,
             (None, Some(_)) => FleetPrewarm::Paused,
             // A StatefulSet goes on by itself.
-            (None, None) if driven || prewarm.method == PrewarmMethod::StatefulSet => FleetPrewarm::Asked,
+            (None, None) if driven || prewarm.method == PrewarmMethod::StatefulSet => FleetPrewarm::Requested,
             (None, None) => FleetPrewarm::NobodyDrives,
         })
     }
@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn what_is_pre_warmed_is_told_by_the_lease_alone() {
         let by = || By { by: "ada".into(), at: Timestamp::default() };
-        let asked = Prewarm {
+        let request = Prewarm {
             daemonset_uid: "uid".into(),
             source: PrewarmSource::Template,
             nodes: PrewarmNodes::All,
@@ -346,13 +346,13 @@ mod tests {
             let observed = ObservedLease { fact, holder_seen: HolderSeen::first(Timestamp::default(), false) };
             observed.prewarm_of(&daemonset(5, 20), driven)
         };
-        assert_eq!(told(asked.clone(), true), Some(FleetPrewarm::Asked));
-        assert_eq!(told(asked.clone(), false), Some(FleetPrewarm::NobodyDrives));
-        let by_sets = Prewarm { method: PrewarmMethod::StatefulSet, ..asked.clone() };
-        assert_eq!(told(by_sets, false), Some(FleetPrewarm::Asked));
-        assert_eq!(told(Prewarm { paused: Some(by()), ..asked.clone() }, true), Some(FleetPrewarm::Paused));
-        assert_eq!(told(Prewarm { cancelled: Some(by()), ..asked.clone() }, true), Some(FleetPrewarm::Cancelled));
-        assert_eq!(told(Prewarm { daemonset_uid: "earlier".into(), ..asked }, true), None);
+        assert_eq!(told(request.clone(), true), Some(FleetPrewarm::Requested));
+        assert_eq!(told(request.clone(), false), Some(FleetPrewarm::NobodyDrives));
+        let by_sets = Prewarm { method: PrewarmMethod::StatefulSet, ..request.clone() };
+        assert_eq!(told(by_sets, false), Some(FleetPrewarm::Requested));
+        assert_eq!(told(Prewarm { paused: Some(by()), ..request.clone() }, true), Some(FleetPrewarm::Paused));
+        assert_eq!(told(Prewarm { cancelled: Some(by()), ..request.clone() }, true), Some(FleetPrewarm::Cancelled));
+        assert_eq!(told(Prewarm { daemonset_uid: "earlier".into(), ..request }, true), None);
     }
 
     #[test]

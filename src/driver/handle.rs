@@ -156,7 +156,7 @@ pub struct FleetRow {
 #[serde(rename_all = "camelCase")]
 pub enum FleetPrewarm {
     /// Its images are brought onto nodes, or are there already.
-    Asked,
+    Requested,
     /// The same, and nobody drives: no pod is made for it.
     NobodyDrives,
     /// Somebody paused it.
@@ -168,7 +168,7 @@ pub enum FleetPrewarm {
 impl fmt::Display for FleetPrewarm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Asked => "pre-warm",
+            Self::Requested => "pre-warm",
             Self::NobodyDrives => "pre-warm, nobody drives",
             Self::Paused => "pre-warm paused",
             Self::Cancelled => "pre-warm cancelled",

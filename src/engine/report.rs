@@ -64,7 +64,7 @@ impl Engine {
             watches: self.watch_views(),
             rights: self.rights(),
             direction: intent.direction(),
-            asked: intent.change.as_ref().map(|change| self.change_words(change).into()),
+            requested_change: intent.change.as_ref().map(|change| self.change_words(change).into()),
             started_at: self.progress.started_at.filter(|_| recorded),
             image_changes: image_changes(from.as_ref(), to.as_ref()),
             from,

@@ -21,6 +21,6 @@ mod one_shot;
 pub mod run;
 pub mod shrink;
 pub mod statistics;
-mod story;
 mod surge;
+mod trace;
 mod watches;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rolldeck::sim::attack::campaign::{self, Campaign, Until};
 use rolldeck::sim::attack::case::{Act, Case, CrashPoint};
-use rolldeck::sim::attack::run::{StoryMode, play, run};
+use rolldeck::sim::attack::run::{TraceMode, play, run};
 use rolldeck::sim::attack::shrink::shrink;
 
 /// How many rollouts are played where `ROLLDECK_RUNS` does not say.
@@ -91,15 +91,15 @@ fn no_kept_case_breaks_a_promise_again() {
     for file in files {
         let case = Case::parse(&std::fs::read_to_string(&file).unwrap()).unwrap();
         assert!(!case.found.is_empty(), "{} does not say what it found", file.display());
-        let report = play(&case, StoryMode::Dropped);
+        let report = play(&case, TraceMode::Dropped);
         assert!(report.violations.is_empty(), "{} ({}): {:?}", file.display(), case.found, report.violations);
     }
 }
 
 /// `ROLLDECK_SEED=44 cargo test --test attack -- --ignored --nocapture tells`
 #[test]
-#[ignore = "prints the story of one seed or case (ROLLDECK_CASE=file), or of what is left of it once it is shrunk (ROLLDECK_SHRINK=1)"]
-fn tells_the_story_of_a_seed() {
+#[ignore = "prints the trace of one seed or case (ROLLDECK_CASE=file), or of what is left of it once it is shrunk (ROLLDECK_SHRINK=1)"]
+fn prints_the_trace_of_a_seed() {
     let mut case = std::env::var("ROLLDECK_CASE").map_or_else(
         |_| Case::random(from_env("ROLLDECK_SEED", 1)),
         |file| Case::parse(&std::fs::read_to_string(file).unwrap()).unwrap(),
@@ -108,8 +108,8 @@ fn tells_the_story_of_a_seed() {
         case = shrink(&case).expect("a seed that breaks a promise");
     }
     println!("{}", case.to_text());
-    let report = play(&case, StoryMode::Kept);
-    report.story.iter().for_each(|line| println!("{line}"));
+    let report = play(&case, TraceMode::Kept);
+    report.trace.iter().for_each(|line| println!("{line}"));
     report.violations.iter().for_each(|violation| println!("{violation}"));
 }
 

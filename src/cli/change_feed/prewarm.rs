@@ -96,7 +96,7 @@ fn trouble(node: &NodeView) -> Trouble {
 /// What makes a change of the whole worth a line. How many pull and how many wait changes with every node.
 fn summary(prewarm: &PrewarmView) -> impl PartialEq + use<> {
     let PrewarmView {
-        asked,
+        request,
         images: _,
         error,
         counts,
@@ -109,7 +109,7 @@ fn summary(prewarm: &PrewarmView) -> impl PartialEq + use<> {
         unobtainable,
         stuck: _,
     } = prewarm;
-    let stands = (asked.paused.is_some(), asked.cancelled.is_some(), unobtainable.is_some());
-    let wanted = (asked.source.clone(), asked.nodes.clone(), asked.by.by.clone());
+    let stands = (request.paused.is_some(), request.cancelled.is_some(), unobtainable.is_some());
+    let wanted = (request.source.clone(), request.nodes.clone(), request.by.by.clone());
     (stands, wanted, error.clone(), counts.nodes, counts.present, counts.failed)
 }

@@ -40,7 +40,7 @@ impl<'a> Driver<'a> {
     }
 }
 
-/// Something else that manages the DaemonSet. `returns` is `byItself`, `whenTold`, `never` or `unknown`: when it sets back
+/// Something else that manages the DaemonSet. `returns` is `byItself`, `onRequest`, `never` or `unknown`: when it sets back
 /// what a rollout changes.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

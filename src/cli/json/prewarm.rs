@@ -95,7 +95,7 @@ struct Site<'a> {
 impl<'a> PrewarmJson<'a> {
     pub(crate) fn new(prewarm: &'a PrewarmView) -> Self {
         let PrewarmView {
-            asked,
+            request,
             images,
             error,
             counts,
@@ -122,7 +122,7 @@ impl<'a> PrewarmJson<'a> {
             by,
             handover: _,
             write_ids: _,
-        } = asked;
+        } = request;
         Self {
             text: prewarm.to_string(),
             source,

@@ -42,7 +42,7 @@ pub(crate) struct StatusJson<'a> {
     phase: String,
     /// A change of the template that is asked for and not made yet.
     #[serde(skip_serializing_if = "Option::is_none")]
-    asked: Option<&'a str>,
+    requested_change: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     paused: Option<&'a Paused>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,7 +127,7 @@ impl<'a> StatusJson<'a> {
             namespace: &snapshot.namespace,
             name: &snapshot.name,
             phase: snapshot.phase.to_string(),
-            asked: snapshot.asked.as_deref(),
+            requested_change: snapshot.requested_change.as_deref(),
             paused: match &snapshot.phase {
                 Phase::Paused(paused) => Some(paused),
                 _ => None,

@@ -67,7 +67,7 @@ fn warm(states: [PrewarmState; 3], asked: Prewarm) -> Snapshot {
         throughput: None,
     };
     let prewarm = PrewarmView {
-        asked,
+        request: asked,
         images: ["registry.example/agent:v2".into()].into(),
         error: None,
         counts,

@@ -329,7 +329,7 @@ pub(super) fn rollout() -> Snapshot {
         rights: Vec::new(),
         phase: Phase::Running,
         direction: Direction::Forward,
-        asked: None,
+        requested_change: None,
         started_at: Some(at(0)),
         from: Some(revisions[1].clone()),
         to: Some(revisions[0].clone()),

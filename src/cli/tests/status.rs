@@ -3,7 +3,7 @@
 use super::script;
 use super::script::{Script, at, cause, node, rollout};
 use crate::engine::model::driver::DriverView;
-use crate::engine::model::estimate::{RolloutEstimate, Standstill};
+use crate::engine::model::estimate::{EstimateBlocker, RolloutEstimate};
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::pace::{Flap, PaceReason, PacedSite, Throughput};
@@ -226,9 +226,9 @@ async fn status_estimates_when_it_will_be_done_or_says_why_not() {
         "estimate ~12–18m this step, ~1h10–1h50 all, from 37 nodes; holds between steps are not counted"
     );
     assert_snapshot!(json, @r#"{"is":"known","nodes":37,"rollout":{"leastSeconds":4200,"mostSeconds":6600},"step":{"leastSeconds":720,"mostSeconds":1080},"text":"~12–18m this step, ~1h10–1h50 all"}"#);
-    let (line, json) = told(RolloutEstimate::Stands { because: Standstill::Paused }).await;
+    let (line, json) = told(RolloutEstimate::Blocked { by: EstimateBlocker::Paused }).await;
     assert_eq!(line.unwrap().trim_start(), "estimate none while it is paused");
-    assert_snapshot!(json, @r#"{"because":"paused","is":"stands","text":"no estimate while it is paused"}"#);
+    assert_snapshot!(json, @r#"{"by":"paused","is":"blocked","text":"no estimate while it is paused"}"#);
     assert_eq!(told(RolloutEstimate::None).await, (None, "null".to_owned()));
 }
 

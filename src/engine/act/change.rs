@@ -151,7 +151,7 @@ impl Engine {
             Some(ChangeOutcome { refused: Some(why), .. }) => return Some(Err(Unsettled::Refused(why.to_string()))),
             None => {}
         }
-        let asked = self.lock.record().and_then(|record| record.intent.asked.as_ref());
+        let asked = self.lock.record().and_then(|record| record.intent.requested_change.as_ref());
         if asked.is_some_and(|asked| asked.id == *id) {
             return None;
         }

@@ -32,7 +32,7 @@ impl Engine {
         let mut meant = job.states.iter().flatten().peekable();
         let done = meant.peek().is_some() && meant.all(|state| *state == PrewarmState::Present);
         // What was asked for is in the cluster, and the states are of it.
-        if done && job.asked.by == asked.by && self.edits.is_empty() {
+        if done && job.request.by == asked.by && self.edits.is_empty() {
             let nodes = u32::try_from(job.states.iter().flatten().count()).unwrap_or(u32::MAX);
             self.happened(RolloutEventKind::PrewarmComplete { nodes }, Visibility::Cluster);
             self.cancel_by_ourselves(now);
@@ -120,7 +120,7 @@ impl Engine {
         let at_work = ours.iter().filter(|set| !set.nodes.iter().all(present)).count();
         let free = usize::try_from(job.sets_at_once()).unwrap_or(usize::MAX).saturating_sub(at_work);
         let owner = WarmPodOwner { namespace: &self.config().namespace, name: &daemonset.name, uid: &daemonset.uid };
-        let (shares, request) = (free.min(nodes.len()), request_key(&job.asked));
+        let (shares, request) = (free.min(nodes.len()), request_key(&job.request));
         let made: Vec<(Str, serde_json::Value)> = (0..shares)
             .map(|nth| {
                 let share: Vec<Str> = nodes.iter().skip(nth).step_by(shares).cloned().collect();

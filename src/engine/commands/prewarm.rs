@@ -260,11 +260,11 @@ impl Engine {
                 pods => calls.push(format!("DELETE {pods} pods that were made for it")),
             }
         }
-        if job.asked.stateful_sets {
+        if job.request.stateful_sets {
             calls.push("GET statefulsets; DELETE those that are not needed then, and their pods with them".to_owned());
         }
         let made = self.pods_to_make(&job, renews);
-        if job.asked.method == PrewarmMethod::StatefulSet {
+        if job.request.method == PrewarmMethod::StatefulSet {
             calls.extend(sets_to_make(job.sets_at_once(), made));
         } else {
             calls.extend(pods_for(made));
@@ -292,13 +292,13 @@ impl Engine {
 
     /// On how many nodes a pod is made, sooner or later, as things are; by StatefulSet: on those that none is for.
     fn pods_to_make(&self, job: &PrewarmJob, renews: bool) -> usize {
-        let stands = job.asked.paused.is_some() || job.asked.cancelled.is_some();
-        let by_sets = job.asked.method == PrewarmMethod::StatefulSet;
+        let stands = job.request.paused.is_some() || job.request.cancelled.is_some();
+        let by_sets = job.request.method == PrewarmMethod::StatefulSet;
         let right = if by_sets { Right::CreateStatefulSets } else { Right::CreatePods };
         if stands || self.view.permission(right) == Permission::Denied {
             return 0;
         }
-        let (key, request) = (&job.key, request_key(&job.asked));
+        let (key, request) = (&job.key, request_key(&job.request));
         let same = |set: &&WarmSetFact| by_sets && set.images == *key && set.request == request;
         let sets = self.warming.sets.known().into_iter().flatten().filter(same);
         let covered: BTreeSet<&Str> = sets.flat_map(|set| &set.nodes).collect();

@@ -144,9 +144,9 @@ impl Edit {
             Self::Begin | Self::End | Self::Prewarm(_) => {}
             Self::Change { change, id } => {
                 // If the record has this edit already, the partition in it is the one that the edit set: the one before stays.
-                let replaced = intent.asked.take().and_then(|asked| asked.partition_before);
+                let replaced = intent.requested_change.take().and_then(|asked| asked.partition_before);
                 let before = replaced.or_else(|| matches!(change, Change::Images(_)).then_some(intent.partition));
-                intent.asked = Some(RequestedChange { id: id.clone(), partition_before: before });
+                intent.requested_change = Some(RequestedChange { id: id.clone(), partition_before: before });
                 intent.change = Some(change.clone());
                 intent.paused = None;
                 intent.releasing = None;
@@ -173,7 +173,7 @@ impl Edit {
             Self::GoBack { to, failed, id } => {
                 if intent.paused.is_none() && intent.change.is_none() && intent.target == *failed {
                     intent.change = Some(Change::Revision(to.clone()));
-                    intent.asked = Some(RequestedChange { id: id.clone(), partition_before: None });
+                    intent.requested_change = Some(RequestedChange { id: id.clone(), partition_before: None });
                     intent.releasing = None;
                 }
             }
@@ -189,7 +189,7 @@ impl Edit {
             Self::CallOffRelease(by) => drop(intent.releasing.take_if(|releasing| releasing == by)),
             Self::Partition(partition) => {
                 intent.partition = *partition;
-                if let Some(asked) = &mut intent.asked {
+                if let Some(asked) = &mut intent.requested_change {
                     asked.partition_before = None;
                 }
             }
@@ -223,7 +223,7 @@ fn take_request(intent: &mut Intent, request: &ChangeRequest, refused: Option<St
         return None;
     }
     intent.change = None;
-    let asked = intent.asked.take();
+    let asked = intent.requested_change.take();
     intent.outcome = request.id.clone().map(|id| ChangeOutcome { id, refused });
     Some(asked.unwrap_or_else(|| RequestedChange { id: Str::default(), partition_before: None }))
 }

@@ -49,7 +49,7 @@ pub(crate) struct Prewarming {
 /// Pre-warming as it stands.
 #[derive(Debug)]
 pub(crate) struct PrewarmJob {
-    pub(crate) asked: Prewarm,
+    pub(crate) request: Prewarm,
     /// The template whose images are brought, or why there is none.
     pub(crate) template: Result<Template, Str>,
     /// Tells these images from others.
@@ -125,7 +125,7 @@ impl Engine {
             next: Vec::new(),
             unobtainable: None,
             for_sets: Vec::new(),
-            asked,
+            request: asked,
             template,
             key,
         };
@@ -137,11 +137,11 @@ impl Engine {
 
     /// Whether a pod brings what is asked for: these images, to a node that is meant, and whose own pod does not use them yet.
     pub(crate) fn is_needed(&self, warm: &WarmPod, node: &Str, job: &PrewarmJob) -> bool {
-        if job.asked.cancelled.is_some() || job.template.is_err() || warm.fact.images != job.key {
+        if job.request.cancelled.is_some() || job.template.is_err() || warm.fact.images != job.key {
             return false;
         }
         // A StatefulSet brings the images of nodes to which no other pod has brought them yet.
-        let left_to_a_set = job.asked.method == PrewarmMethod::StatefulSet && warm.fact.set.is_none();
+        let left_to_a_set = job.request.method == PrewarmMethod::StatefulSet && warm.fact.set.is_none();
         if left_to_a_set && self.view.warm_state(warm) != WarmState::Present {
             return false;
         }
@@ -182,7 +182,7 @@ impl Engine {
     /// What every node's state is, and which come next.
     fn note_states(&self, job: &mut PrewarmJob, template: &Template, images: &[Str]) {
         let wanted: Vec<NodeIx> =
-            self.assessment.rows().filter(|row| self.is_meant(row, &job.asked.nodes)).map(|it| it.node).collect();
+            self.assessment.rows().filter(|row| self.is_meant(row, &job.request.nodes)).map(|it| it.node).collect();
         let images: Vec<String> = images.iter().map(|image| normalized(image)).collect();
         let mut line = Vec::new();
         for node in wanted {
@@ -194,7 +194,7 @@ impl Engine {
             job.states[node] = Some(state);
         }
         job.unobtainable = self.unobtainable(job);
-        let stopped = self.prewarming_stands(&job.asked).or(job.unobtainable.map(PrewarmWait::Unobtainable));
+        let stopped = self.prewarming_stands(&job.request).or(job.unobtainable.map(PrewarmWait::Unobtainable));
         // The order of the rollout; nodes that failed before come last.
         let natural = self.view.natural();
         line.sort_by_key(|node| {
@@ -205,7 +205,7 @@ impl Engine {
         let refused = self.warming.writes.refusal().map(|refusal| refusal.node.clone());
         // A node whose pod was refused may be the only one that is: another is tried first.
         line.sort_by_key(|node| Some(&self.view.nodes[*node].name) == refused.as_ref());
-        if job.asked.method == PrewarmMethod::StatefulSet {
+        if job.request.method == PrewarmMethod::StatefulSet {
             let pressed = |node: &NodeIx| Some((*node, self.view.nodes[*node].fact.as_ref()?.pressure.clone()?));
             for (node, what) in line.iter().filter_map(pressed) {
                 job.states[node] = Some(PrewarmState::Waiting(PrewarmWait::Pressure(what)));

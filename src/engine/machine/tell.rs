@@ -125,7 +125,7 @@ impl Engine {
             self.tell(
                 by,
                 RolloutEventKind::Command(command.clone()),
-                EventOutcome::Asked,
+                EventOutcome::Requested,
                 Visibility::Log,
                 Some(id),
                 None,

@@ -57,18 +57,18 @@ impl Engine {
     pub(crate) fn unsent(&self, now: Timestamp) -> Vec<Unsent> {
         let late = |since: Timestamp| now.since(since) >= LATE;
         let asked = self.pending.iter().filter_map(|pending| {
-            let what = UnsentKind::of_command(&pending.command)?;
+            let kind = UnsentKind::of_command(&pending.command)?;
             let unsaved = self.edits.has_any_of(pending.id);
             // A pause that is a brake has no effect before `OnDelete` is set, so it counts as unsent until then.
-            let brakes = what == UnsentKind::Pause && self.daemonset.brakes();
+            let brakes = kind == UnsentKind::Pause && self.daemonset.brakes();
             let why = self.failures.of_lease().filter(|_| unsaved);
             let why = why.or(self.failures.of_write().filter(|_| brakes)).cloned();
             let since = pending.asked_at;
-            (unsaved || brakes).then(|| Unsent { what, since, late: late(since), why })
+            (unsaved || brakes).then(|| Unsent { kind, since, late: late(since), why })
         });
         let decided = self.edits.iter().filter(|unsaved| unsaved.command.is_none()).filter_map(|unsaved| {
-            let (what, since) = (UnsentKind::of_edit(&unsaved.edit)?, unsaved.made_at);
-            Some(Unsent { what, since, late: late(since), why: self.failures.of_lease().cloned() })
+            let (kind, since) = (UnsentKind::of_edit(&unsaved.edit)?, unsaved.made_at);
+            Some(Unsent { kind, since, late: late(since), why: self.failures.of_lease().cloned() })
         });
         asked.chain(decided).collect()
     }
@@ -121,7 +121,7 @@ mod tests {
         let before = fake.deleted.len();
         cut_off(&mut console, &mut fake, 1, |_| true);
         let snapshot = console.snapshot(&fake);
-        assert!(matches!(snapshot.unsent.as_slice(), [Unsent { what: UnsentKind::Pause, late: false, .. }]));
+        assert!(matches!(snapshot.unsent.as_slice(), [Unsent { kind: UnsentKind::Pause, late: false, .. }]));
         assert_eq!(snapshot.not_sent(), None, "it may arrive yet");
         cut_off(&mut console, &mut fake, 47, |_| true);
         let snapshot = console.snapshot(&fake);
@@ -150,7 +150,7 @@ mod tests {
         let snapshot = console.snapshot(&fake);
         assert!(fake.lease.as_ref().unwrap().record.as_ref().unwrap().is_some(), "the record has it");
         assert_eq!(snapshot.phase, Phase::Native, "and its controller does not know of it");
-        assert_eq!(snapshot.not_sent().map(|unsent| unsent.what), Some(UnsentKind::Pause));
+        assert_eq!(snapshot.not_sent().map(|unsent| unsent.kind), Some(UnsentKind::Pause));
         console.run_for(&mut fake, 40);
         let snapshot = console.snapshot(&fake);
         assert!(matches!(snapshot.phase, Phase::Paused(_)) && snapshot.not_sent().is_none(), "{:?}", snapshot.phase);
@@ -168,7 +168,7 @@ mod tests {
             cut_off(console, &mut fake, 4, |_| true);
             let snapshot = console.snapshot(&fake);
             assert_eq!((snapshot.plan.keep, snapshot.plan.allowed), (before.keep, before.allowed));
-            assert_eq!(snapshot.not_sent().map(|unsent| unsent.what), Some(UnsentKind::Step));
+            assert_eq!(snapshot.not_sent().map(|unsent| unsent.kind), Some(UnsentKind::Step));
         }
         let held: Vec<_> = watcher.snapshot(&fake).nodes.iter().filter_map(|node| node.hold.clone()).collect();
         assert!(

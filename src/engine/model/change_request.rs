@@ -14,7 +14,7 @@ pub(crate) struct ChangeRequest {
 impl Intent {
     /// The change that is still to be made.
     pub(crate) fn request(&self) -> Option<ChangeRequest> {
-        let id = self.asked.as_ref().map(|asked| asked.id.clone());
+        let id = self.requested_change.as_ref().map(|requested| requested.id.clone());
         self.change.clone().map(|change| ChangeRequest { change, id })
     }
 }

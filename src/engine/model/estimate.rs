@@ -64,9 +64,9 @@ pub enum RolloutEstimate {
     #[default]
     None,
     /// The rollout does not move, so nothing can be said.
-    Stands {
-        /// Why.
-        because: Standstill,
+    Blocked {
+        /// By what.
+        by: EstimateBlocker,
     },
     /// As long as it goes on as it went so far.
     Known {
@@ -82,7 +82,7 @@ pub enum RolloutEstimate {
 /// Why a rollout that has begun does not move.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Standstill {
+pub enum EstimateBlocker {
     /// Somebody paused it.
     Paused,
     /// It halted.
@@ -98,14 +98,14 @@ impl fmt::Display for RolloutEstimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => Ok(()),
-            Self::Stands { because } => write!(f, "no estimate while {because}"),
+            Self::Blocked { by } => write!(f, "no estimate while {by}"),
             Self::Known { step: Some(step), rollout, .. } => write!(f, "{step} this step, {rollout} all"),
             Self::Known { step: None, rollout, .. } => write!(f, "{rollout} left"),
         }
     }
 }
 
-impl fmt::Display for Standstill {
+impl fmt::Display for EstimateBlocker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Paused => "it is paused",

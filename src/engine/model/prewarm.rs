@@ -220,7 +220,7 @@ pub enum PrewarmWait {
 #[derive(Clone, PartialEq, Debug)]
 pub struct PrewarmView {
     /// What was asked for.
-    pub asked: Prewarm,
+    pub request: Prewarm,
     /// The images.
     pub images: Arc<[Str]>,
     /// Why it cannot be done at all; then the rest is empty.

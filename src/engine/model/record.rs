@@ -153,7 +153,7 @@ pub struct Intent {
     pub change: Option<Change>,
     /// What goes with `change`: its identifier, and what it is measured against.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub asked: Option<RequestedChange>,
+    pub requested_change: Option<RequestedChange>,
     /// What became of the last change that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<ChangeOutcome>,
@@ -199,7 +199,7 @@ impl Default for Intent {
     fn default() -> Self {
         Self {
             change: None,
-            asked: None,
+            requested_change: None,
             outcome: None,
             target: None,
             back_to: None,

@@ -247,7 +247,7 @@ pub enum PatchChange {
 #[serde(rename_all = "camelCase")]
 pub enum EventOutcome {
     /// A command was accepted and is on its way.
-    Asked,
+    Requested,
     /// A command was refused; nothing was changed.
     Refused,
     /// A write was sent.
@@ -277,7 +277,7 @@ impl EventOutcome {
     fn severity(self) -> Severity {
         match self {
             Self::Failed | Self::Forbidden | Self::Invalid => Severity::Warning,
-            Self::Asked
+            Self::Requested
             | Self::Refused
             | Self::Sent
             | Self::Done
@@ -398,7 +398,9 @@ impl fmt::Display for RolloutEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let said = self.said.as_deref().unwrap_or_default();
         match (&self.kind, self.outcome) {
-            (RolloutEventKind::Command(command), EventOutcome::Asked) => write!(f, "asked: {}", CommandWords(command)),
+            (RolloutEventKind::Command(command), EventOutcome::Requested) => {
+                write!(f, "requested: {}", CommandWords(command))
+            }
             (RolloutEventKind::Command(command), EventOutcome::Refused) => {
                 write!(f, "refused: {}: {said}", CommandWords(command))
             }
@@ -523,7 +525,7 @@ impl EventOutcome {
     /// In words.
     pub fn words(self) -> &'static str {
         match self {
-            Self::Asked => "asked",
+            Self::Requested => "requested",
             Self::Refused => "refused",
             Self::Sent => "sent",
             Self::Done => "done",

@@ -16,7 +16,7 @@ pub(crate) const LATE: Duration = Duration::from_secs(2);
 #[serde(rename_all = "camelCase")]
 pub struct Unsent {
     /// What.
-    pub what: UnsentKind,
+    pub kind: UnsentKind,
     /// Since when, by the clock that the engine is handed.
     pub since: Timestamp,
     /// It takes longer than a write does (2 s), so something keeps it from being saved. It is tried again until it is saved.

@@ -10,7 +10,7 @@ use crate::engine::assess::plan::{Limits, RolloutHold};
 use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
-use crate::engine::model::estimate::{RolloutEstimate, Standstill, TimeRange};
+use crate::engine::model::estimate::{EstimateBlocker, RolloutEstimate, TimeRange};
 use crate::engine::model::node::{ImageState, NodeState};
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::Intent;
@@ -46,19 +46,19 @@ impl Engine {
         if moving.is_empty() && rows().filter(left).count() == 0 {
             return RolloutEstimate::None;
         }
-        let because = match phase {
+        let blocked = match phase {
             Phase::Running => {
-                matches!(self.rollout_hold(intent, now), RolloutHold::Held(_)).then_some(Standstill::Held)
+                matches!(self.rollout_hold(intent, now), RolloutHold::Held(_)).then_some(EstimateBlocker::Held)
             }
-            Phase::Paused(_) => Some(Standstill::Paused),
-            Phase::Halted => Some(Standstill::Halted),
-            Phase::Held => Some(Standstill::Held),
+            Phase::Paused(_) => Some(EstimateBlocker::Paused),
+            Phase::Halted => Some(EstimateBlocker::Halted),
+            Phase::Held => Some(EstimateBlocker::Held),
             Phase::Loading | Phase::Idle | Phase::Native | Phase::Preparing | Phase::Complete | Phase::Releasing => {
                 return RolloutEstimate::None;
             }
         };
-        if let Some(because) = because {
-            return RolloutEstimate::Stands { because };
+        if let Some(by) = blocked {
+            return RolloutEstimate::Blocked { by };
         }
         let going = self.until_made(&done);
         let each = TimeRange { least: of_pod.least + going, most: of_pod.most + going };
@@ -73,7 +73,7 @@ impl Engine {
             Some(rollout) => {
                 RolloutEstimate::Known { step: until(in_step).filter(|_| in_step < waiting), rollout, nodes }
             }
-            None => RolloutEstimate::Stands { because: Standstill::BudgetUsedUp },
+            None => RolloutEstimate::Blocked { by: EstimateBlocker::BudgetUsedUp },
         }
     }
 

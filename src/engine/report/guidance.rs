@@ -54,7 +54,7 @@ pub enum Remedy {
     /// Stop the DaemonSet's own controller.
     Brake,
     /// Stop it again, after a strategy drift. The rollout stays paused.
-    BrakeAgain,
+    RestoreOnDelete,
     /// Go on after a pause.
     Resume,
     /// Go on after a strategy drift, under `OnDelete`.
@@ -102,7 +102,7 @@ impl fmt::Display for Remedy {
             Self::LiftSelector { frees } => write!(f, "lifts the selector, which frees {frees} nodes"),
             Self::SetImage => f.write_str("begins a new rollout"),
             Self::Brake => f.write_str("brakes: sets OnDelete at once, nothing else changes"),
-            Self::BrakeAgain => f.write_str("sets OnDelete again at once; the rollout stays paused"),
+            Self::RestoreOnDelete => f.write_str("sets OnDelete again at once; the rollout stays paused"),
             Self::Resume => f.write_str("continues"),
             Self::ResumeUnderOnDelete => f.write_str("sets OnDelete again and continues"),
             Self::ResumeWithTemplate => f.write_str("rolls out the template as it is now"),
@@ -125,7 +125,7 @@ impl Alarm {
         match self {
             Self::Cascade { .. } => vec![Remedy::Brake],
             Self::StrategyDrifted { .. } => {
-                vec![Remedy::BrakeAgain, Remedy::ResumeUnderOnDelete, Remedy::EnforceOnDelete]
+                vec![Remedy::RestoreOnDelete, Remedy::ResumeUnderOnDelete, Remedy::EnforceOnDelete]
             }
             Self::OnDeleteEnforced { .. } => vec![Remedy::PauseOnDrift],
             Self::TemplateChanged { .. } => vec![Remedy::ResumeWithTemplate, Remedy::Undo],

@@ -92,7 +92,7 @@ impl fmt::Display for PrewarmCounts {
 /// One line on the whole: `pre-warming: 12 of 120 present, 2 pulling (2 may), 106 waiting`.
 impl fmt::Display for PrewarmView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = match (&self.asked.cancelled, &self.asked.paused) {
+        let name = match (&self.request.cancelled, &self.request.paused) {
             (Some(_), _) => "pre-warming cancelled, being cleaned up",
             (None, Some(_)) => "pre-warming paused",
             (None, None) => "pre-warming",
@@ -101,7 +101,7 @@ impl fmt::Display for PrewarmView {
             Some(why) => write!(f, "{name}: {why}"),
             None => {
                 write!(f, "{name}: {}", self.counts)?;
-                let left = self.asked.method == PrewarmMethod::StatefulSet && self.asked.cancelled.is_none();
+                let left = self.request.method == PrewarmMethod::StatefulSet && self.request.cancelled.is_none();
                 if left && self.has_all() {
                     f.write_str("; whoever drives deletes its StatefulSets")
                 } else if self.counts.waiting > 0 {

@@ -75,7 +75,7 @@ pub struct Snapshot {
     /// Forward, or back.
     pub direction: Direction,
     /// A change of the template that is asked for and not made yet, in words: `the roll back to revision 1`.
-    pub asked: Option<Str>,
+    pub requested_change: Option<Str>,
     /// When the rollout began; `None` when none is recorded.
     pub started_at: Option<Timestamp>,
     /// The revision that most nodes not at the target have.
@@ -498,7 +498,7 @@ impl Snapshot {
 
     /// What keeps being not sent; a pause before all else.
     pub fn not_sent(&self) -> Option<&Unsent> {
-        self.unsent.iter().filter(|unsent| unsent.late).min_by_key(|unsent| (unsent.what, unsent.since))
+        self.unsent.iter().filter(|unsent| unsent.late).min_by_key(|unsent| (unsent.kind, unsent.since))
     }
 
     /// The health of one watch.

@@ -98,7 +98,7 @@ impl fmt::Display for Doing<'_> {
                 None => f.write_str("halted")?,
             },
             Phase::Running if snapshot.direction == Direction::Back => f.write_str("rolling back")?,
-            Phase::Preparing => match &snapshot.asked {
+            Phase::Preparing => match &snapshot.requested_change {
                 Some(asked) => write!(f, "preparing: {asked} is asked for, not made yet")?,
                 None => f.write_str("preparing")?,
             },
@@ -121,7 +121,7 @@ impl fmt::Display for Doing<'_> {
         }
         match snapshot.not_sent() {
             Some(unsent) => {
-                write!(f, "; {} NOT SENT {}, retrying", unsent.what, ShortDuration(snapshot.at.since(unsent.since)))
+                write!(f, "; {} NOT SENT {}, retrying", unsent.kind, ShortDuration(snapshot.at.since(unsent.since)))
             }
             None => Ok(()),
         }

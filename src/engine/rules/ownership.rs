@@ -91,7 +91,7 @@ pub enum Returns {
     /// By itself, sooner or later.
     ByItself,
     /// When somebody tells it to.
-    WhenTold,
+    OnRequest,
     /// It has been told to leave the DaemonSet alone.
     Never,
     /// It is not told.
@@ -118,7 +118,7 @@ pub fn find_gitops_owners(daemonset: &DaemonSetFact) -> Vec<GitOpsOwner> {
     gitops_owners.extend(signs.other_managers(&known));
     gitops_owners.sort_by_key(|gitops_owner| match gitops_owner.returns {
         Returns::ByItself => 0,
-        Returns::WhenTold => 1,
+        Returns::OnRequest => 1,
         Returns::Unknown => 2,
         Returns::Never => 3,
     });
@@ -145,9 +145,9 @@ pub fn gitops_owner_of(manager: &str, gitops_owners: &[GitOpsOwner]) -> Option<G
         (Tool::ArgoCd, ARGO_CD, Returns::ByItself),
         (Tool::FluxKustomization, FLUX_KUSTOMIZATION, Returns::ByItself),
         (Tool::FluxHelmRelease, FLUX_HELM_RELEASE, Returns::ByItself),
-        (Tool::Helm, HELM, Returns::WhenTold),
-        (Tool::Terraform, TERRAFORM, Returns::WhenTold),
-        (Tool::KubectlApply, KUBECTL_APPLY, Returns::WhenTold),
+        (Tool::Helm, HELM, Returns::OnRequest),
+        (Tool::Terraform, TERRAFORM, Returns::OnRequest),
+        (Tool::KubectlApply, KUBECTL_APPLY, Returns::OnRequest),
     ];
     let (tool, _, returns) = known.into_iter().find(|(_, names, _)| names.contains(&manager))?;
     let named = gitops_owners.iter().find(|gitops_owner| gitops_owner.tool == tool).cloned();
@@ -230,7 +230,7 @@ impl OwnerEvidence<'_> {
             application: None,
             evidence,
             strategy: self.strategy_ownership(names),
-            returns: Returns::WhenTold,
+            returns: Returns::OnRequest,
         })
     }
 
@@ -324,7 +324,7 @@ impl OwnerEvidence<'_> {
             evidence,
             strategy: self.strategy_ownership(FLUX_HELM_RELEASE),
             returns: match self.label_or_annotation("helm.toolkit.fluxcd.io/driftDetection") {
-                Some(value) if value.eq_ignore_ascii_case("disabled") => Returns::WhenTold,
+                Some(value) if value.eq_ignore_ascii_case("disabled") => Returns::OnRequest,
                 _ => Returns::ByItself,
             },
         })
@@ -369,7 +369,7 @@ impl OwnerEvidence<'_> {
             }),
             evidence,
             strategy: self.strategy_ownership(HELM),
-            returns: Returns::WhenTold,
+            returns: Returns::OnRequest,
         })
     }
 
@@ -404,7 +404,7 @@ impl GitOpsOwner {
     pub fn interferes(&self) -> bool {
         match self.returns {
             Returns::ByItself | Returns::Unknown => true,
-            Returns::WhenTold => self.tool != Tool::KubectlApply,
+            Returns::OnRequest => self.tool != Tool::KubectlApply,
             Returns::Never => false,
         }
     }
@@ -430,7 +430,7 @@ impl GitOpsOwner {
             (Tool::Operator { .. }, _) => "as soon as it looks",
             (Tool::ArgoCd, _) => "at its next sync, within seconds where it heals itself",
             (Tool::FluxKustomization, _) => "at its next reconciliation",
-            (Tool::FluxHelmRelease, Returns::WhenTold) => "at its next upgrade",
+            (Tool::FluxHelmRelease, Returns::OnRequest) => "at its next upgrade",
             (Tool::FluxHelmRelease, _) => "at its next upgrade, or reconciliation where it detects drift",
             (Tool::Rancher, _) => "at its next deployment, or at once where it corrects drift",
             (Tool::Helm, _) => "at the next helm upgrade or rollback",

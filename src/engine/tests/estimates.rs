@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, PrewarmCommand};
-use crate::engine::model::estimate::{RolloutEstimate, Standstill, TimeRange};
+use crate::engine::model::estimate::{EstimateBlocker, RolloutEstimate, TimeRange};
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::ClusterEvent;
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmView};
@@ -69,7 +69,7 @@ fn what_does_not_move_says_why_there_is_no_estimate() {
     console.partition(&mut fake, 26);
     console.run_for(&mut fake, 120);
     let snapshot = console.snapshot(&fake);
-    assert_eq!(snapshot.estimate, RolloutEstimate::Stands { because: Standstill::Held }, "{:?}", snapshot.counts);
+    assert_eq!(snapshot.estimate, RolloutEstimate::Blocked { by: EstimateBlocker::Held }, "{:?}", snapshot.counts);
     console.partition(&mut fake, 0);
     console.run_for(&mut fake, 10);
     let told = estimate(&mut console, &fake);
@@ -77,7 +77,7 @@ fn what_does_not_move_says_why_there_is_no_estimate() {
     console.ask(&mut fake, Command::Pause { why: None }).unwrap();
     console.run_for(&mut fake, 60);
     let told = estimate(&mut console, &fake);
-    assert_eq!(told, RolloutEstimate::Stands { because: Standstill::Paused });
+    assert_eq!(told, RolloutEstimate::Blocked { by: EstimateBlocker::Paused });
     assert_eq!(told.to_string(), "no estimate while it is paused");
 }
 

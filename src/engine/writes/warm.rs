@@ -27,7 +27,7 @@ pub(crate) struct WarmWrites {
     /// By node: pulls that failed.
     attempts: BTreeMap<Str, Attempts>,
     /// What was asked for when, and the last request to try again, as this process knows them; `None`: not seen yet.
-    asked: Option<(By, Option<By>)>,
+    request: Option<(By, Option<By>)>,
     /// Uids of pods that are to be made anew because of such a request.
     renewed: BTreeSet<Str>,
     /// The last refusal, until a pod is made again.
@@ -123,14 +123,14 @@ impl WarmWrites {
     /// tried now; `failed` are the pods that did. By no clock: those of an operator and of the cluster may differ.
     pub(crate) fn follow_request(
         &mut self,
-        asked: Option<(By, Option<By>)>,
+        request: Option<(By, Option<By>)>,
         failed: impl Iterator<Item = Str>,
     ) -> bool {
-        if self.asked == asked {
+        if self.request == request {
             return false;
         }
-        let is_news = self.asked.is_some();
-        self.asked = asked;
+        let is_news = self.request.is_some();
+        self.request = request;
         self.attempts.clear();
         self.refusal = None;
         self.renewed = if is_news { failed.collect() } else { BTreeSet::new() };

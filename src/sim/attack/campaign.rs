@@ -6,7 +6,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::case::Case;
-use super::run::{StoryMode, play};
+use super::run::{TraceMode, play};
 use super::statistics::Statistics;
 
 /// When a campaign ends.
@@ -53,7 +53,7 @@ impl<C: Fn(u64) -> Case + Sync> Campaign<C> {
         let next = || self.next(&mut lock(&progress));
         on_threads(&|| {
             while let Some(nth) = next() {
-                let report = play(&(self.case)(nth), StoryMode::Dropped);
+                let report = play(&(self.case)(nth), TraceMode::Dropped);
                 lock(&progress).statistics.add(&report);
             }
         });

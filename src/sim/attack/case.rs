@@ -139,8 +139,8 @@ pub enum Act {
     EditLease(LeaseEdit),
     /// Another act, at a moment that depends on how the run goes.
     Upon {
-        /// Which.
-        what: Upon,
+        /// Which moment.
+        trigger: Trigger,
         /// How many more of them pass first.
         after: u32,
         /// What is done then.
@@ -151,13 +151,13 @@ pub enum Act {
 /// A moment that triggers an act.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Upon {
+pub enum Trigger {
     /// The API server accepted the deletion of a pod by rolldeck.
     Deletion,
     /// A pull failed, or a container crashed again and again.
     Failure,
     /// A process has just been suspended, with what it was about to send.
-    Standstill,
+    Suspension,
 }
 
 /// What happens to a console around one of its writes.

@@ -189,8 +189,8 @@ impl SimulatedConsole {
         self.crash_point = Some((nth, crash_point));
     }
 
-    /// How often it came to a standstill.
-    pub fn standstills(&self) -> u64 {
+    /// How often its process was suspended.
+    pub fn suspensions(&self) -> u64 {
         self.faults.of(FaultKind::Suspended)
     }
 

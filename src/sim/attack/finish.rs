@@ -38,7 +38,7 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
         return Some(Command::Release(Early::Accept));
     }
     if let Some(prewarm) = &snapshot.prewarm {
-        match prewarm.asked.cancelled {
+        match prewarm.request.cancelled {
             None => return Some(Command::Prewarm(PrewarmCommand::Cancel)),
             Some(_) if !drives => return Some(Command::Drive(Takeover::Ask)),
             Some(_) => {}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::api_client::Deletion;
-use super::case::{Act, Case, DAEMON_SET, LeaseEdit, Upon};
+use super::case::{Act, Case, DAEMON_SET, LeaseEdit, Trigger};
 use super::console::{RequestsInFlight, SimulatedConsole};
 use super::faults::{FaultKind, Faults, of_world};
 use super::finish::next_move;
@@ -11,8 +11,8 @@ use super::lease_edits::edit_lease;
 use super::network::{Network, NetworkProfile};
 use super::observer::{Observer, Violation};
 use super::one_shot::OneShotRun;
-use super::story::story_of;
 use super::surge::surge_stands_still;
+use super::trace::trace_of;
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, CommandId, Refusal, Takeover};
 use crate::engine::model::config::RateLimit;
@@ -57,12 +57,12 @@ pub struct Report {
     /// A digest of everything that changed: the same for the same seed.
     pub digest: u64,
     /// What happened, a line each; kept only where it was asked for.
-    pub story: Vec<String>,
+    pub trace: Vec<String>,
 }
 
-/// Whether a run keeps its story.
+/// Whether a run keeps its trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum StoryMode {
+pub enum TraceMode {
     /// It does.
     Kept,
     /// It does not: runs by the million.
@@ -71,12 +71,12 @@ pub enum StoryMode {
 
 /// Runs the case of a seed.
 pub fn run(seed: u64) -> Report {
-    play(&Case::random(seed), StoryMode::Dropped)
+    play(&Case::random(seed), TraceMode::Dropped)
 }
 
 /// Plays a case.
-pub fn play(case: &Case, story: StoryMode) -> Report {
-    let mut run = Run::new(case, story);
+pub fn play(case: &Case, trace: TraceMode) -> Report {
+    let mut run = Run::new(case, trace);
     run.play_acts();
     run.finish();
     for console in run.consoles.iter().flatten() {
@@ -91,7 +91,7 @@ pub fn play(case: &Case, story: StoryMode) -> Report {
         worst_down: run.observer.worst_down(),
         took: run.world.now().since(run.began_at),
         digest: run.world.digest(),
-        story: run.story,
+        trace: run.trace,
     }
 }
 
@@ -103,7 +103,7 @@ struct Run<'a> {
     one_shots: Vec<OneShotRun>,
     in_flight: Vec<RequestsInFlight>,
     /// Acts that are performed once a moment has come that often.
-    triggers: Vec<(Upon, u64, &'a Act)>,
+    triggers: Vec<(Trigger, u64, &'a Act)>,
     /// Consoles that are opened again, and when.
     reopened: Vec<(Timestamp, usize)>,
     /// Pauses that are not settled: whose, and when they were given.
@@ -116,13 +116,13 @@ struct Run<'a> {
     network: NetworkProfile,
     opened: u64,
     faults: Faults,
-    story_mode: StoryMode,
-    story: Vec<String>,
+    trace_mode: TraceMode,
+    trace: Vec<String>,
     reported: u64,
 }
 
 impl<'a> Run<'a> {
-    fn new(case: &'a Case, story_mode: StoryMode) -> Self {
+    fn new(case: &'a Case, trace_mode: TraceMode) -> Self {
         let world = World::new(&case.scenario, case.seed);
         let late = case.acts.iter().map(|(_, act)| act.delay().lateness).max().unwrap_or_default();
         let longest = case.network.longest();
@@ -156,8 +156,8 @@ impl<'a> Run<'a> {
             network: case.network,
             opened: 0,
             faults: case.certain_faults(),
-            story_mode,
-            story: Vec::new(),
+            trace_mode,
+            trace: Vec::new(),
             reported: 0,
         }
     }
@@ -172,21 +172,21 @@ impl<'a> Run<'a> {
     }
 
     fn note(&mut self, what: impl FnOnce() -> String) {
-        if self.story_mode == StoryMode::Kept {
+        if self.trace_mode == TraceMode::Kept {
             let after = self.world.now().since(self.began_at).as_secs_f64();
-            self.story.push(format!("{after:9.3}  {}", what()));
+            self.trace.push(format!("{after:9.3}  {}", what()));
         }
     }
 
-    /// Adds what changed in the world to the story.
+    /// Adds what changed in the world to the trace.
     fn note_changes(&mut self) {
-        if self.story_mode == StoryMode::Dropped {
+        if self.trace_mode == TraceMode::Dropped {
             return;
         }
         let mut lines = Vec::new();
         for kind in [Kind::DaemonSet, Kind::Lease, Kind::Node, Kind::Pod] {
             for change in self.world.store().changes_since(kind, self.reported).into_iter().flatten() {
-                lines.extend(story_of(change).map(|line| (change.object.meta.resource_version, line)));
+                lines.extend(trace_of(change).map(|line| (change.object.meta.resource_version, line)));
             }
         }
         self.reported = self.world.store().revision();
@@ -265,9 +265,9 @@ impl<'a> Run<'a> {
             Act::StickWatch { who, watched, lasts } => {
                 self.with(*who, |console, world| console.stick_watch(*watched, world.now() + *lasts, world));
             }
-            Act::Upon { what, after, act } => {
-                let count = self.count(*what) + u64::from(*after) + 1;
-                self.triggers.push((*what, count, act));
+            Act::Upon { trigger, after, act } => {
+                let count = self.count(*trigger) + u64::from(*after) + 1;
+                self.triggers.push((*trigger, count, act));
             }
             Act::World(fault) => {
                 self.world.inject(fault);
@@ -288,18 +288,18 @@ impl<'a> Run<'a> {
     }
 
     /// How often such a moment has come.
-    fn count(&self, what: Upon) -> u64 {
+    fn count(&self, trigger: Trigger) -> u64 {
         let faults = self.observer.faults();
-        match what {
-            Upon::Deletion => self.observer.deletions(),
-            Upon::Failure => faults.of(FaultKind::PullFailed) + faults.of(FaultKind::CrashLoop),
-            Upon::Standstill => self.consoles.iter().flatten().map(SimulatedConsole::standstills).sum(),
+        match trigger {
+            Trigger::Deletion => self.observer.deletions(),
+            Trigger::Failure => faults.of(FaultKind::PullFailed) + faults.of(FaultKind::CrashLoop),
+            Trigger::Suspension => self.consoles.iter().flatten().map(SimulatedConsole::suspensions).sum(),
         }
     }
 
     /// Performs the acts whose moment has come.
     fn fire_triggers(&mut self) {
-        while let Some(due) = self.triggers.iter().position(|(what, count, _)| self.count(*what) >= *count) {
+        while let Some(due) = self.triggers.iter().position(|(trigger, count, _)| self.count(*trigger) >= *count) {
             let (_, _, act) = self.triggers.swap_remove(due);
             self.perform(act);
             self.observe();

@@ -153,7 +153,7 @@ pub(crate) fn prewarm_revision(model: &mut Model, hash: &str) -> Effects {
 /// Pauses pre-warming, or lets it go on. Only the pause works while read-only.
 pub(super) fn pause_prewarm(model: &mut Model) -> Effects {
     let view = model.rollout().and_then(|page| page.snapshot()).and_then(|snapshot| snapshot.prewarm.as_ref());
-    if view.is_none_or(|view| view.asked.paused.is_none()) {
+    if view.is_none_or(|view| view.request.paused.is_none()) {
         return dialog(
             model,
             Form::Plain { title: "Pause pre-warm", command: Command::Prewarm(PrewarmCommand::Pause) },

@@ -8,25 +8,25 @@ use crate::engine::model::settings::Limit;
 use crate::engine::model::settings::Tuning;
 use crate::engine::report::snapshot::Snapshot;
 
-/// The field; not asked for where the DaemonSet does not surge, or somebody has named a budget.
+/// The field; not required where the DaemonSet does not surge, or somebody has named a budget.
 #[derive(Debug, Default)]
 pub(crate) struct BudgetField {
-    pub(crate) asked: bool,
+    pub(crate) required: bool,
     pub(crate) input: Input,
 }
 
 impl BudgetField {
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
-        let asked = snapshot.surge.is_some() && snapshot.settings.budgets.max_unavailable.is_default();
-        Self { asked, input: Input::default() }
+        let required = snapshot.surge.is_some() && snapshot.settings.budgets.max_unavailable.is_default();
+        Self { required, input: Input::default() }
     }
 
     /// What it asks for.
     ///
     /// # Errors
-    /// Where it is asked for and not filled in.
+    /// Where it is required and not filled in.
     pub(crate) fn tuning(&self) -> Result<Tuning, String> {
-        if !self.asked {
+        if !self.required {
             return Ok(Tuning::default());
         }
         let text = self.input.value().trim();

@@ -154,7 +154,7 @@ impl Form {
             },
             Self::Image(form) if form.at_drift => return false,
             Self::Image(form) if form.at_budget => &mut form.budget.input,
-            Self::Adopt(form) if form.budget.asked => &mut form.budget.input,
+            Self::Adopt(form) if form.budget.required => &mut form.budget.input,
             Self::Image(form) => &mut form.input,
             Self::Canary(form) => &mut form.input,
             Self::Tune(form) => match form.field() {
@@ -215,7 +215,7 @@ impl AdoptForm {
 
     fn key(&mut self, key: Key) -> Handled {
         match self.drift.key(key) {
-            Handled::No if self.budget.asked => field(&mut self.budget.input, key),
+            Handled::No if self.budget.required => field(&mut self.budget.input, key),
             handled => handled,
         }
     }
@@ -383,7 +383,7 @@ impl ImageField {
         let last = self.containers.len() - 1;
         let chosen = match key.code {
             KeyCode::Up if std::mem::take(&mut self.at_drift) => {
-                self.at_budget = self.budget.asked;
+                self.at_budget = self.budget.required;
                 return Handled::Yes;
             }
             KeyCode::Up if std::mem::take(&mut self.at_budget) => return Handled::Yes,
@@ -395,7 +395,7 @@ impl ImageField {
         };
         if chosen == self.chosen {
             if key.code == KeyCode::Down {
-                let to_budget = self.budget.asked && !self.at_budget && !self.at_drift;
+                let to_budget = self.budget.required && !self.at_budget && !self.at_drift;
                 (self.at_budget, self.at_drift) = (to_budget, !to_budget);
             }
             return Handled::Yes;

@@ -98,7 +98,7 @@ impl PrewarmForm {
         let revision = revisions.iter().position(|revision| Some(&revision.hash) == from).unwrap_or(0);
         let outdated = snapshot.counts.committed < snapshot.counts.nodes;
         let images = if outdated && change.is_empty() { ImagesChoice::Template } else { ImagesChoice::Typed };
-        let limits = snapshot.prewarm.as_ref().map(|view| view.asked.limits.clone()).unwrap_or_default();
+        let limits = snapshot.prewarm.as_ref().map(|view| view.request.limits.clone()).unwrap_or_default();
         let limit = |limit: Limit| Input::new(limit.at().map(|limit| limit.to_string()).unwrap_or_default());
         Ok(Self {
             images,
@@ -112,7 +112,7 @@ impl PrewarmForm {
             max_pulling_per_site: limit(limits.max_pulling_per_site),
             pace: limits.pace,
             site_label: limits.site_label.filter(|label| *label == snapshot.site_label),
-            method: snapshot.prewarm.as_ref().map(|view| view.asked.method).unwrap_or_default(),
+            method: snapshot.prewarm.as_ref().map(|view| view.request.method).unwrap_or_default(),
             chosen: usize::from(images == ImagesChoice::Typed),
         })
     }

@@ -171,7 +171,7 @@ pub(super) fn loading() -> Snapshot {
         rights: Vec::new(),
         phase: Phase::Loading,
         direction: Direction::Forward,
-        asked: None,
+        requested_change: None,
         started_at: None,
         from: None,
         to: None,
@@ -564,7 +564,7 @@ pub(super) fn fleet() -> Fleet {
             },
             strategy: strategy.into(),
             state,
-            prewarm: (name == "node-exporter").then_some(FleetPrewarm::Asked),
+            prewarm: (name == "node-exporter").then_some(FleetPrewarm::Requested),
             driven_by,
         };
     Fleet {

@@ -107,7 +107,7 @@ fn prewarming(asked: Prewarm, wait: Option<&PrewarmWait>) -> Snapshot {
         throughput: (name == "hamburg").then_some(11_400_000),
     };
     let view = PrewarmView {
-        asked,
+        request: asked,
         images: Arc::new([IMAGE.into()]),
         error: None,
         counts: counts(&states),

@@ -7,7 +7,7 @@ use super::story;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::command::Preview;
 use crate::engine::model::danger::Danger;
-use crate::engine::model::estimate::{RolloutEstimate, Standstill};
+use crate::engine::model::estimate::{EstimateBlocker, RolloutEstimate};
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{ImageState, NodeState};
@@ -51,7 +51,7 @@ fn rollouts() {
 #[test]
 fn when_it_will_be_done() {
     at_all_sizes("estimated", |width, height| TestConsole::on(fixtures::estimated(), width, height));
-    let paused = Snapshot { estimate: RolloutEstimate::Stands { because: Standstill::Paused }, ..fixtures::paused() };
+    let paused = Snapshot { estimate: RolloutEstimate::Blocked { by: EstimateBlocker::Paused }, ..fixtures::paused() };
     assert_snapshot!("estimated_paused", TestConsole::on(paused, 80, 24).screen());
 }
 

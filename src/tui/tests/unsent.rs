@@ -14,13 +14,13 @@ use crate::engine::report::snapshot::Snapshot;
 use crate::tui::message::Msg;
 use crate::tui::status::StatusTone;
 
-fn unsent(what: UnsentKind, secs: u64) -> Vec<Unsent> {
-    vec![Unsent { what, since: ago(secs), late: secs >= 2, why: Some("writing the lease: connection refused".into()) }]
+fn unsent(kind: UnsentKind, secs: u64) -> Vec<Unsent> {
+    vec![Unsent { kind, since: ago(secs), late: secs >= 2, why: Some("writing the lease: connection refused".into()) }]
 }
 
-fn with(what: UnsentKind, secs: u64) -> Snapshot {
+fn with(kind: UnsentKind, secs: u64) -> Snapshot {
     let failing = Alarm::WriteFailing { why: "writing the lease: connection refused".into() };
-    Snapshot { unsent: unsent(what, secs), alarms: vec![failing], ..running() }
+    Snapshot { unsent: unsent(kind, secs), alarms: vec![failing], ..running() }
 }
 
 #[test]

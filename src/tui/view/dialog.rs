@@ -267,7 +267,7 @@ fn fill_image(body: &mut Body<'_>, form: &ImageField, focused: bool) {
 
 /// How many nodes may be down, where that has to be said.
 fn fill_budget(body: &mut Body<'_>, budget: &BudgetField, focused: bool) {
-    if budget.asked {
+    if budget.required {
         body.field(body.ctx.span("Nodes that may be down at once: ", ThemeRole::Title), &budget.input, focused);
     }
 }

@@ -175,7 +175,7 @@ fn selection_done(model: &Model) -> bool {
 
 fn prewarm_paused(model: &Model) -> bool {
     let snapshot = model.rollout().and_then(|page| page.snapshot());
-    snapshot.and_then(|snapshot| snapshot.prewarm.as_ref()).is_some_and(|view| view.asked.paused.is_some())
+    snapshot.and_then(|snapshot| snapshot.prewarm.as_ref()).is_some_and(|view| view.request.paused.is_some())
 }
 
 /// What the action is called here and now.

@@ -138,7 +138,7 @@ fn about_list(ctx: &RenderContext<'_>, screen: &PrewarmList, rows: usize) -> Str
 
 /// One line: the images, where, by whom, since when.
 fn about(ctx: &RenderContext<'_>, shown: &ShownSnapshot, view: &PrewarmView, cells: usize) -> Line<'static> {
-    let asked = &view.asked;
+    let asked = &view.request;
     let images: Vec<&str> = view.images.iter().map(|image| image.rsplit('/').next().unwrap_or(image)).collect();
     let images = match (&asked.source, images.is_empty()) {
         (_, true) => "images".to_owned(),

@@ -179,10 +179,10 @@ fn an_interrupted_driver_logs_that_it_stopped_driving() {
     assert_eq!(reasons(&told(&fixture)).last(), Some(&"RolloutDriverLeft"));
     let log = operator.audit();
     let stop: Vec<_> = log.iter().filter(|line| line["event"] == "stopDriving").map(|line| &line["outcome"]).collect();
-    assert_eq!(stop, ["asked", "done"]);
+    assert_eq!(stop, ["requested", "done"]);
     assert!(log.iter().any(|line| line["event"] == "leaseGivenBack"), "{log:#?}");
-    let asked = log.iter().filter(|line| line["outcome"] == "asked").count();
-    let settled = log.iter().filter(|line| !line["command"].is_null() && line["outcome"] != "asked").count();
+    let asked = log.iter().filter(|line| line["outcome"] == "requested").count();
+    let settled = log.iter().filter(|line| !line["command"].is_null() && line["outcome"] != "requested").count();
     assert_eq!(asked, settled, "each command has its end: {log:#?}");
 }
 

@@ -30,7 +30,7 @@ async fn a_pause_that_does_not_arrive_is_shown_as_not_sent_until_it_does() {
     });
     let shown = until(&watcher, "it is said to be not sent", |is| is.not_sent().is_some()).await;
     let unsent = shown.not_sent().unwrap();
-    assert_eq!(unsent.what, UnsentKind::Pause);
+    assert_eq!(unsent.kind, UnsentKind::Pause);
     assert!(unsent.why.as_ref().is_some_and(|why| why.contains("unable to handle the request")), "{unsent:?}");
     assert_eq!(shown.phase, Phase::Held, "nobody has paused anything");
     assert!(shown.doing().to_string().starts_with("held; pause NOT SENT "), "{}", shown.doing());

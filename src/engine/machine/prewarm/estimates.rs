@@ -31,14 +31,14 @@ impl Engine {
     /// Fills in how fast images come to each site and how long they will take, as far as finished pulls tell.
     pub(super) fn estimate_prewarming(&self, job: &PrewarmJob, sites: &mut [PrewarmSite]) {
         let Ok(template) = &job.template else { return };
-        if job.asked.cancelled.is_some() {
+        if job.request.cancelled.is_some() {
             return;
         }
         let pulls = self.pulls_by_site(template);
         let left = self.left_by_site(job);
         let all = |left: &Left| left.waiting + left.pulling.len();
         let total: usize = left.values().map(all).sum();
-        let stands = self.prewarming_stands(&job.asked).is_some();
+        let stands = self.prewarming_stands(&job.request).is_some();
         for site in sites {
             let Some(left) = left.get(&site.name) else { continue };
             site.throughput = throughput(&pulls, &site.name, left.pulling.len());

@@ -52,7 +52,7 @@ impl Engine {
             refusal: self.warming.writes.refusal().map(|it| (it.node.clone(), it.message.clone())),
             unobtainable: job.unobtainable,
             stuck: self.stuck_sets(job),
-            asked: job.asked.clone(),
+            request: job.request.clone(),
         })
     }
 }

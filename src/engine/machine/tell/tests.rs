@@ -75,7 +75,7 @@ fn every_command_is_in_the_log_with_what_came_of_it() {
         results,
         [
             (EventOutcome::Refused, Visibility::Timeline),
-            (EventOutcome::Asked, Visibility::Log),
+            (EventOutcome::Requested, Visibility::Log),
             (EventOutcome::Done, Visibility::Cluster)
         ]
     );

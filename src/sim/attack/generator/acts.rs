@@ -9,7 +9,7 @@ use crate::engine::model::event::Watched;
 use crate::engine::model::image::ImageRef;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Gates, Limit, OnDrift, OnFailure, Secs, Tuning};
-use crate::sim::attack::case::{Act, CrashPoint, LeaseEdit, Upon};
+use crate::sim::attack::case::{Act, CrashPoint, LeaseEdit, Trigger};
 use crate::sim::world::scenario::Scenario;
 
 /// What an operator does on a console, or beside it.
@@ -174,8 +174,8 @@ impl Generator {
 
     /// Moves an act to a moment at which it may do the most harm.
     pub(super) fn well_timed(&mut self, act: Act) -> Act {
-        let what = self.pick(&[Upon::Deletion, Upon::Deletion, Upon::Failure]);
-        Act::Upon { what, after: self.rng.u32(0..4), act: Box::new(act) }
+        let trigger = self.pick(&[Trigger::Deletion, Trigger::Deletion, Trigger::Failure]);
+        Act::Upon { trigger, after: self.rng.u32(0..4), act: Box::new(act) }
     }
 
     /// What an operator may do.

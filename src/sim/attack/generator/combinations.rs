@@ -9,7 +9,7 @@ use crate::engine::model::event::Watched;
 use crate::engine::model::image::ImageRef;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{OnFailure, Tuning};
-use crate::sim::attack::case::{Act, CrashPoint, LeaseEdit, Upon};
+use crate::sim::attack::case::{Act, CrashPoint, LeaseEdit, Trigger};
 use crate::sim::world::scenario::FleetFault;
 
 impl Generator {
@@ -21,10 +21,10 @@ impl Generator {
         } else {
             // What answers a failure is decided, and not sent.
             let act = Box::new(Act::Crash(who, self.rng.u32(0..4), CrashPoint::Suspend { lasts }));
-            Act::Upon { what: Upon::Failure, after: self.rng.u32(0..3), act }
+            Act::Upon { trigger: Trigger::Failure, after: self.rng.u32(0..3), act }
         };
         let pause = Box::new(Act::OneShot(Command::Pause { why: None }));
-        [stops, Act::Upon { what: Upon::Standstill, after: 0, act: pause }]
+        [stops, Act::Upon { trigger: Trigger::Suspension, after: 0, act: pause }]
     }
 
     /// A driver is suspended while it rolls back by itself, and somebody pauses.
@@ -35,9 +35,9 @@ impl Generator {
         let image = Command::SetImage(missing.into_iter().map(|image| ("agent".to_owned(), image)).collect());
         let all = Command::Step(Step::Updated(IntOrPercent::Percent(100)));
         let stops = Act::Crash(0, self.rng.u32(0..3), CrashPoint::Suspend { lasts: self.secs(2..9) });
-        let stops = Act::Upon { what: Upon::Failure, after: 0, act: Box::new(stops) };
+        let stops = Act::Upon { trigger: Trigger::Failure, after: 0, act: Box::new(stops) };
         let pause = Act::OneShot(Command::Pause { why: None });
-        let pause = Act::Upon { what: Upon::Standstill, after: 0, act: Box::new(pause) };
+        let pause = Act::Upon { trigger: Trigger::Suspension, after: 0, act: Box::new(pause) };
         let asks = [Command::Tune(goes_back), image, all].map(|command| (at, Act::Ask(0, command)));
         asks.into_iter().chain([stops, pause].map(|act| (at, act))).collect()
     }
@@ -93,7 +93,7 @@ impl Generator {
         let at = self.secs(4..self.calm.as_secs() / 2);
         let (by, lasts) = (self.secs(2..8), self.secs(20..60));
         let select = Box::new(Act::Ask(0, Command::Select("!canary".parse().ok())));
-        let others = Act::Upon { what: Upon::Deletion, after: self.rng.u32(0..3), act: select };
+        let others = Act::Upon { trigger: Trigger::Deletion, after: self.rng.u32(0..3), act: select };
         [(at, Act::DelayWatch { who: 0, watched: Watched::Pods, by, lasts }), (at, others)]
     }
 }

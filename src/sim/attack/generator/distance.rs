@@ -7,7 +7,7 @@ use crate::engine::model::command::{Command, Step};
 use crate::engine::model::event::Watched;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Budgets, Limit, Tuning};
-use crate::sim::attack::case::{Act, Upon};
+use crate::sim::attack::case::{Act, Trigger};
 use crate::sim::attack::network::NetworkProfile;
 
 impl Generator {
@@ -27,7 +27,7 @@ impl Generator {
         let all = Command::Step(Step::Updated(IntOrPercent::Percent(100)));
         let asks = [Command::Tune(Tuning::from(budgets)), self.new_image(), all];
         let pause = Box::new(Act::OneShot(Command::Pause { why: None }));
-        let pause = Act::Upon { what: Upon::Deletion, after: self.rng.u32(0..3), act: pause };
+        let pause = Act::Upon { trigger: Trigger::Deletion, after: self.rng.u32(0..3), act: pause };
         let late = Act::DelayWatch { who: 0, watched: Watched::Lease, by, lasts };
         let asks = asks.into_iter().map(|command| (at, Act::Ask(0, command)));
         asks.chain([(at + self.secs(0..2), late), (at, pause)]).collect()

@@ -9,7 +9,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Step};
 use crate::engine::model::event::Watched;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::sim::attack::case::{Act, DAEMON_SET, Upon};
+use crate::sim::attack::case::{Act, DAEMON_SET, Trigger};
 use crate::sim::world::scenario::{ClusterFault, FleetFault, RegistryImage, Scenario};
 
 /// After how many seconds a watch of nodes that stands still is noticed for certain: 11 minutes, and the time until the next
@@ -90,7 +90,7 @@ impl Generator {
         let again = gone_at + self.secs(1..5);
         self.add(again, ClusterFault::CreateDaemonSet(Box::new(plan)));
         let delete = Box::new(Act::World(ClusterFault::DeleteDaemonSet { daemon_set, orphan: true }.into()));
-        vec![(begins, Act::Upon { what: Upon::Deletion, after: self.rng.u32(1..5), act: delete })]
+        vec![(begins, Act::Upon { trigger: Trigger::Deletion, after: self.rng.u32(1..5), act: delete })]
     }
 
     /// A driver's watch of the nodes stands still. When that must be known a node is cut off, and all may be updated.

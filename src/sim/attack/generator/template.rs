@@ -6,7 +6,7 @@ use super::Generator;
 use crate::engine::model::Str;
 use crate::engine::model::command::Command;
 use crate::engine::model::event::Watched;
-use crate::sim::attack::case::{Act, DAEMON_SET, Upon};
+use crate::sim::attack::case::{Act, DAEMON_SET, Trigger};
 use crate::sim::world::scenario::ClusterFault;
 
 impl Generator {
@@ -40,7 +40,7 @@ impl Generator {
         self.refuse_templates(at, until);
         let undo = Command::Undo { to: None };
         let undo = if self.one_in(2) { Act::OneShot(undo) } else { Act::Ask(self.rng.usize(0..2), undo) };
-        Act::Upon { what: Upon::Deletion, after: self.rng.u32(0..4), act: Box::new(undo) }
+        Act::Upon { trigger: Trigger::Deletion, after: self.rng.u32(0..4), act: Box::new(undo) }
     }
 
     /// Around the change of the template, a console's watch of revisions lets only bookmarks through.

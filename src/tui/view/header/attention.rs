@@ -80,7 +80,7 @@ fn key_of(remedy: Remedy) -> String {
         Remedy::Step(_) | Remedy::StepForRevision => ActionId::Step,
         Remedy::Select | Remedy::LiftSelector { .. } => ActionId::Canary,
         Remedy::SetImage => ActionId::Image,
-        Remedy::Brake | Remedy::BrakeAgain => ActionId::Pause,
+        Remedy::Brake | Remedy::RestoreOnDelete => ActionId::Pause,
         Remedy::Resume | Remedy::ResumeUnderOnDelete | Remedy::ResumeWithTemplate | Remedy::ResumePastFailures => {
             ActionId::Resume
         }
@@ -142,7 +142,7 @@ fn hint(alarm: &Alarm) -> Option<String> {
 fn key_does(remedy: Remedy) -> String {
     let words = match remedy {
         Remedy::Brake => "brake: set OnDelete now, stops it within a second; nothing else changes",
-        Remedy::BrakeAgain => "brake: set OnDelete again",
+        Remedy::RestoreOnDelete => "brake: set OnDelete again",
         Remedy::ResumeUnderOnDelete => "the same, and go on",
         Remedy::EnforceOnDelete => "do that by itself",
         Remedy::PauseOnDrift => "pause at the next drift instead",

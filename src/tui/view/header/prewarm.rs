@@ -21,16 +21,16 @@ use crate::tui::words::{fit, width};
 pub(super) fn part(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Option<Span<'static>> {
     let view = snapshot.prewarm.as_ref()?;
     let counts = &view.counts;
-    let mut words = match view.asked.cancelled {
+    let mut words = match view.request.cancelled {
         Some(_) => "pre-warm cancelled".to_owned(),
         None => format!("pre-warm {}/{}", counts.present, counts.nodes),
     };
     for (count, word) in [(counts.pulling, "pulling"), (counts.failed, "failed")] {
-        if count > 0 && view.asked.cancelled.is_none() {
+        if count > 0 && view.request.cancelled.is_none() {
             words.push_str(&format!(", {count} {word}"));
         }
     }
-    if let Some(left) = view.estimate.filter(|_| view.asked.cancelled.is_none()) {
+    if let Some(left) = view.estimate.filter(|_| view.request.cancelled.is_none()) {
         words.push_str(&format!(", {left} left"));
     }
     let warns = counts.failed > 0 || view.error.is_some();
@@ -64,20 +64,20 @@ fn words(
     let nobody = matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. });
     // What blocks the rollout may say the same already.
     let told = snapshot.guidance().is_some_and(|guidance| guidance.remedies.contains(&Remedy::Drive));
-    if let Some(cancelled) = &view.asked.cancelled {
+    if let Some(cancelled) = &view.request.cancelled {
         let what = if nobody { "its pods are deleted once somebody drives" } else { "its pods are being deleted" };
         let who = person_of(&cancelled.by);
         let words = format!("pre-warm cancelled by {who} {} ago: {what}", ctx.age(shown, cancelled.at));
         return Some((words, if nobody { format!("{drive} drive") } else { String::new() }));
     }
-    if let Some(why) = view.error.as_ref().filter(|_| *view.asked.by.by == *OURSELVES) {
+    if let Some(why) = view.error.as_ref().filter(|_| *view.request.by.by == *OURSELVES) {
         return Some((why.to_string(), format!("{} cancel", on_screen(page, ActionId::CancelPrewarm))));
     }
     if let Some(why) = &view.error {
         let keys = if page.prewarm.is_some() { open } else { format!("{open} {open}") };
         return Some((format!("pre-warm cannot go on: {why}"), format!("{keys} another")));
     }
-    if let Some(paused) = &view.asked.paused {
+    if let Some(paused) = &view.request.paused {
         let words = format!("pre-warm paused by {} {} ago", person_of(&paused.by), ctx.age(shown, paused.at));
         return Some((words, format!("{} go on", on_screen(page, ActionId::PausePrewarm))));
     }

@@ -99,7 +99,7 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot) -> Vec<Span<
     let words = match &snapshot.phase {
         Phase::Running if snapshot.direction == Direction::Back => "rolling back".to_owned(),
         // The change is recorded, and the DaemonSet not patched yet.
-        Phase::Preparing if snapshot.asked.is_some() => "asked, not written yet".to_owned(),
+        Phase::Preparing if snapshot.requested_change.is_some() => "asked, not written yet".to_owned(),
         Phase::Paused(_) => "PAUSED".to_owned(),
         Phase::Halted => "HALTED".to_owned(),
         Phase::Idle | Phase::Complete => snapshot.doing().to_string(),

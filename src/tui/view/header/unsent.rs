@@ -16,14 +16,14 @@ use crate::tui::words::{fit, width};
 /// `PAUSE NOT SENT 48s, retrying`, in the place of what the rollout does; the line below says what that means.
 pub(super) fn sign(ctx: &RenderContext<'_>, shown: &ShownSnapshot, and: &str) -> Option<Span<'static>> {
     let unsent = shown.snapshot.not_sent()?;
-    let what = unsent.what.to_string().to_uppercase();
+    let what = unsent.kind.to_string().to_uppercase();
     let age = ctx.age(shown, unsent.since);
     Some(ctx.span(format!("{} {what} NOT SENT {age}{and}", ctx.glyph(Glyph::Alarm)), ThemeRole::Bad))
 }
 
 /// What does not happen because of that, and what does all the same.
 pub(super) fn meaning(snapshot: &Snapshot) -> String {
-    let pause = snapshot.not_sent().is_some_and(|unsent| unsent.what == UnsentKind::Pause);
+    let pause = snapshot.not_sent().is_some_and(|unsent| unsent.kind == UnsentKind::Pause);
     match &snapshot.driver {
         _ if pause && snapshot.strategy == StrategyKind::RollingUpdate => {
             "its controller goes on replacing pods until OnDelete is set".to_owned()

@@ -6,7 +6,7 @@ use crate::engine::model::facts::{ContainerState, DaemonSetFact, LeaseFact, PodF
 use crate::sim::world::store::{ChangeKind, StoreChange};
 
 /// A change as a line; `None` for one that changes nothing which the line would show.
-pub(super) fn story_of(change: &StoreChange) -> Option<String> {
+pub(super) fn trace_of(change: &StoreChange) -> Option<String> {
     let (object, before) = (&change.object, change.before.as_deref());
     let name = &object.meta.name;
     if let Some(pod) = object.pod_fact() {
