@@ -153,7 +153,7 @@ async fn end_of(end: Result<CallerTask, CliError>, streams: &Streams) -> Result<
         error.report(streams);
         error
     });
-    let told = async {
+    let command = async {
         match signals::listening() {
             Some(mut signals) if !signals.has_come() => signals.ended().await,
             Some(_) | None => std::future::pending().await,
@@ -162,7 +162,7 @@ async fn end_of(end: Result<CallerTask, CliError>, streams: &Streams) -> Result<
     tokio::select! {
         biased;
         () = streams.drained() => {}
-        ending = told => return end.and(Ok(CallerTask::Exit(ending.into()))),
+        ending = command => return end.and(Ok(CallerTask::Exit(ending.into()))),
     }
     match streams.failure() {
         Some(error) if end.is_ok() => Err(error.into()),

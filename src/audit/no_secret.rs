@@ -150,7 +150,7 @@ proptest! {
         let mut fake = fake_cluster(&hidden);
         let mut console = FakeConsole::open(&fake, "joe");
         let mut fails = fails.into_iter();
-        let mut told = Vec::new();
+        let mut published = Vec::new();
         for (nth, command) in commands(&hidden).enumerate() {
             // A refusal because of a watch that is down quotes what the server said about the watch.
             let down = WatchHealth::Down { since: fake.now, why: hidden.echoed(nth).into() };
@@ -159,7 +159,7 @@ proptest! {
             let _ = console.engine.command(command, fake.now);
             act(&mut console, &mut fake, &hidden, &mut fails);
             let notices = console.engine.take_notices().into_iter();
-            told.extend(notices.filter_map(|notice| match notice {
+            published.extend(notices.filter_map(|notice| match notice {
                 Notice::Happened(rollout_event) => Some(*rollout_event),
                 Notice::Settled { .. } => None,
             }));
@@ -173,8 +173,8 @@ proptest! {
             name: "agent".into(),
             identity: "joe@bastion/1".into(),
         };
-        prop_assert!(told.len() > 8);
-        for rollout_event in &told {
+        prop_assert!(published.len() > 8);
+        for rollout_event in &published {
             let line = String::from_utf8(subject.line(rollout_event)).unwrap();
             let text = subject.event_text(rollout_event);
             let event = format!("{} {} {}", rollout_event.reason(), text.message, text.from);

@@ -144,12 +144,12 @@ pub(crate) struct ChangeFeed {
 impl ChangeFeed {
     /// What changed since it was asked last; at first, how things stand.
     pub(crate) fn tell(&mut self, snapshot: &Arc<Snapshot>) -> Vec<FeedEntry> {
-        let mut told = Telling { snapshot, changes: Vec::new() };
+        let mut telling = Telling { snapshot, changes: Vec::new() };
         match self.last.replace(snapshot.clone()) {
-            None => told.opening(),
-            Some(last) => told.since(&last),
+            None => telling.opening(),
+            Some(last) => telling.since(&last),
         }
-        told.changes
+        telling.changes
     }
 }
 

@@ -110,8 +110,8 @@ async fn one(args: &SimulateArgs, seed: u64, output: &mut Output) -> Result<Exit
             output.json(&CaseReport { kind: "SimulatedCase", trace: &report.trace, violations: &violations })?;
         }
         OutputFormat::Text => {
-            let told = report.trace.iter().filter(|_| args.trace);
-            for line in told.chain(&violations) {
+            let lines = report.trace.iter().filter(|_| args.trace);
+            for line in lines.chain(&violations) {
                 output.line(line)?;
             }
             if violations.is_empty() {

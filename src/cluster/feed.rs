@@ -221,11 +221,11 @@ impl WatchContext {
             labels: None,
             fields: Some(format!("involvedObject.kind={kind},involvedObject.name={},{which}", self.name)),
         };
-        let (failures, told) = (of_daemonset("reason=FailedCreate"), of_daemonset(&format!("source={SOURCE}")));
+        let (failures, reported) = (of_daemonset("reason=FailedCreate"), of_daemonset(&format!("source={SOURCE}")));
         tokio::join!(
             watch(self.http.clone(), of_pods, ClusterEvents::of_pods(&self.name), self.out.clone()),
             watch(self.http.clone(), failures, ClusterEvents::of_daemonset(), self.out.clone()),
-            watch(self.http, told, ClusterEvents::of_daemonset(), self.out),
+            watch(self.http, reported, ClusterEvents::of_daemonset(), self.out),
         );
     }
 }

@@ -314,7 +314,7 @@ mod tests {
         config.default_retry = false;
         config.connect_timeout = Some(Duration::from_secs(10));
         let http = Http::new(Transport::plain(config).unwrap(), Clock::start());
-        let (out, mut told) = mpsc::channel(8);
+        let (out, mut events) = mpsc::channel(8);
         let source = Source { path: "/x".into(), labels: None, fields: None };
         let watching = tokio::spawn(watch(http, source, Healths, out));
 
@@ -325,17 +325,17 @@ mod tests {
         let answer =
             format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{line}\n\r\n", line.len() + 1);
         stream.write_all(answer.as_bytes()).await.unwrap();
-        assert_eq!(told.recv().await, Some(WatchHealth::Live));
+        assert_eq!(events.recv().await, Some(WatchHealth::Live));
 
         black_hole(&stream);
         black_hole(&listener);
         let began = Instant::now();
-        let down = tokio::time::timeout(Duration::from_secs(60), told.recv()).await.expect("it is never noticed");
+        let down = tokio::time::timeout(Duration::from_secs(60), events.recv()).await.expect("it is never noticed");
         let noticed = began.elapsed();
         println!("a connection without a word is noticed after {noticed:.1?}: {down:?}");
         assert!(matches!(down, Some(WatchHealth::Down { .. })), "{down:?}");
         assert!(noticed < Duration::from_secs(25), "{noticed:?}");
-        drop(told);
+        drop(events);
         watching.abort();
     }
 }

@@ -139,8 +139,8 @@ pub(super) async fn watch<S: Subject>(http: Http, source: Source, subject: S, ou
     let listing = if http.knows_streaming_lists() { Listing::Streamed } else { Listing::Paged };
     let health = WatchHealth::Loading;
     let (backoff, never) = (Backoff::new(), None);
-    let (heard_at, told_at) = (never, never);
-    Watch { http, source, subject, out, listing, version: None, health, heard_at, told_at, backoff }.run().await;
+    let (heard_at, reported_at) = (never, never);
+    Watch { http, source, subject, out, listing, version: None, health, heard_at, reported_at, backoff }.run().await;
 }
 
 struct Watch<S: Subject> {
@@ -155,7 +155,7 @@ struct Watch<S: Subject> {
     /// When the server last said anything.
     heard_at: Option<Timestamp>,
     /// When the listener was last told anything.
-    told_at: Option<Timestamp>,
+    reported_at: Option<Timestamp>,
     backoff: Backoff,
 }
 
@@ -362,9 +362,11 @@ impl<S: Subject> Watch<S> {
                 known.clone_from(&version);
             }
             if let Some(news) = news {
-                self.told_at = Some(now);
+                self.reported_at = Some(now);
                 tell(&self.out, news).await?;
-            } else if self.version.is_some() && self.told_at.is_none_or(|told_at| now.since(told_at) >= HEARD_EVERY) {
+            } else if self.version.is_some()
+                && self.reported_at.is_none_or(|reported_at| now.since(reported_at) >= HEARD_EVERY)
+            {
                 self.tell_heard().await?;
             }
         }
@@ -372,7 +374,7 @@ impl<S: Subject> Watch<S> {
 
     /// Says that the watch is alive.
     async fn tell_heard(&mut self) -> Result<(), WatchEnd> {
-        self.told_at = self.heard_at;
+        self.reported_at = self.heard_at;
         let version = self.version.as_deref().and_then(|version| version.parse().ok());
         match self.subject.heard(version) {
             Some(news) => tell(&self.out, news).await,

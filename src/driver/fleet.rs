@@ -341,18 +341,18 @@ mod tests {
             by: by(),
             write_ids: Vec::new(),
         };
-        let told = |prewarm: Prewarm, driven: bool| {
+        let state = |prewarm: Prewarm, driven: bool| {
             let fact = LeaseFact { prewarm: Ok(Some(prewarm)), ..lease(None, 0) };
             let observed = ObservedLease { fact, holder_seen: HolderSeen::first(Timestamp::default(), false) };
             observed.prewarm_of(&daemonset(5, 20), driven)
         };
-        assert_eq!(told(request.clone(), true), Some(FleetPrewarm::Requested));
-        assert_eq!(told(request.clone(), false), Some(FleetPrewarm::NobodyDrives));
+        assert_eq!(state(request.clone(), true), Some(FleetPrewarm::Requested));
+        assert_eq!(state(request.clone(), false), Some(FleetPrewarm::NobodyDrives));
         let by_sets = Prewarm { method: PrewarmMethod::StatefulSet, ..request.clone() };
-        assert_eq!(told(by_sets, false), Some(FleetPrewarm::Requested));
-        assert_eq!(told(Prewarm { paused: Some(by()), ..request.clone() }, true), Some(FleetPrewarm::Paused));
-        assert_eq!(told(Prewarm { cancelled: Some(by()), ..request.clone() }, true), Some(FleetPrewarm::Cancelled));
-        assert_eq!(told(Prewarm { daemonset_uid: "earlier".into(), ..request }, true), None);
+        assert_eq!(state(by_sets, false), Some(FleetPrewarm::Requested));
+        assert_eq!(state(Prewarm { paused: Some(by()), ..request.clone() }, true), Some(FleetPrewarm::Paused));
+        assert_eq!(state(Prewarm { cancelled: Some(by()), ..request.clone() }, true), Some(FleetPrewarm::Cancelled));
+        assert_eq!(state(Prewarm { daemonset_uid: "earlier".into(), ..request }, true), None);
     }
 
     #[test]

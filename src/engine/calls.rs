@@ -253,7 +253,7 @@ impl Engine {
             freshness: _,
             notices: _,
             event_log: _,
-            driver_told: _,
+            reported_driver: _,
         } = self;
         let of_several_parts = [self.watch_health_changes_at(), self.lease_write_is_shown_at()];
         let judged = [assessment.changes_at, suspects.changes_at()];

@@ -47,7 +47,7 @@ impl EventLog {
     }
 
     /// Whether this happened lately, without an operator.
-    pub(crate) fn told_lately(&self, what: &RolloutEventKind, now: Timestamp) -> bool {
+    pub(crate) fn reported_lately(&self, what: &RolloutEventKind, now: Timestamp) -> bool {
         let lately = self.ring.iter().rev().take_while(|known| now.since(known.at) < REPEAT);
         lately.into_iter().any(|known| known.by.is_none() && known.kind == *what)
     }

@@ -13,17 +13,17 @@ pub(super) mod old_pods;
 pub(crate) mod pace;
 pub(super) mod prewarm;
 pub(super) mod release;
+pub(crate) mod rollout_events;
 mod sending;
 mod strategy_drift;
 pub(super) mod surge;
 pub(super) mod suspects;
-pub(crate) mod tell;
 pub(super) mod unsent;
 
 use self::pace::Pacing;
 use self::prewarm::Prewarming;
+use self::rollout_events::ReportedDriver;
 use self::suspects::Suspects;
-use self::tell::DriverTold;
 use super::assess::freshness::Freshness;
 use super::assess::plan::Plan;
 use super::assess::rows::{Assessment, Row};
@@ -82,7 +82,7 @@ pub struct Engine {
     pub(crate) now: Timestamp,
     pub(crate) notices: Vec<Notice>,
     pub(crate) event_log: EventLog,
-    pub(crate) driver_told: DriverTold,
+    pub(crate) reported_driver: ReportedDriver,
 }
 
 impl Engine {
@@ -111,7 +111,7 @@ impl Engine {
             now: Timestamp::default(),
             notices: Vec::new(),
             event_log: EventLog::default(),
-            driver_told: DriverTold::default(),
+            reported_driver: ReportedDriver::default(),
             config,
         }
     }

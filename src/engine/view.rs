@@ -338,7 +338,7 @@ impl View {
         }
         // A late event does not bring back a node that is gone.
         let version = fact.resource_version.parse().ok();
-        if version.zip(self.newest_daemonset).is_some_and(|(told, newest)| told < newest) {
+        if version.zip(self.newest_daemonset).is_some_and(|(received, newest)| received < newest) {
             return;
         }
         if self.daemonset.as_ref().is_some_and(|known| known.uid != fact.uid) {
@@ -393,8 +393,8 @@ impl View {
         let ix = self.node_slot(&fact.name);
         let entry = &mut self.nodes[ix];
         let gone = entry.fact.is_none();
-        if let (Some(known), Some(told)) = (entry.version, fact.version)
-            && (told < known || (gone && told == known))
+        if let (Some(known), Some(received)) = (entry.version, fact.version)
+            && (received < known || (gone && received == known))
         {
             entry.listed = true;
             return;

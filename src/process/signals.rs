@@ -80,15 +80,15 @@ pub(crate) fn listen() -> io::Result<Listener> {
     if let Some(listening) = listening() {
         return Ok(listening);
     }
-    let (told, ending) = watch::channel(None);
+    let (sent, ending) = watch::channel(None);
     if ENDING.set(ending).is_ok() {
         let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
         std::thread::Builder::new().name("signals".into()).spawn(move || {
             for ending in signals.forever().filter_map(EndSignal::of) {
-                if told.borrow().is_some() {
+                if sent.borrow().is_some() {
                     end(ending);
                 }
-                told.send_replace(Some(ending));
+                sent.send_replace(Some(ending));
                 // Without a thread that waits, the process could not be ended later, so it is ended at once.
                 let late = std::thread::Builder::new().name("leave".into()).spawn(move || {
                     std::thread::sleep(LEAVE_WITHIN);

@@ -177,7 +177,7 @@ struct ConsoleLoop {
     /// Woken when a snapshot, a fleet or a crash is new.
     news: Arc<Notify>,
     crashes: Crashes,
-    crashes_told: usize,
+    crashes_reported: usize,
     answers: (mpsc::Sender<Msg>, mpsc::Receiver<Msg>),
     throttle: FrameThrottle,
     resize_at: Option<Instant>,
@@ -197,7 +197,7 @@ impl ConsoleLoop {
             fleet: None,
             news: crashes.news.clone(),
             crashes,
-            crashes_told: 0,
+            crashes_reported: 0,
             answers: mpsc::channel(ANSWERS),
             throttle: FrameThrottle::new(over_ssh),
             resize_at: None,
@@ -377,8 +377,8 @@ impl ConsoleLoop {
             news.push(Msg::Fleet(fleet.borrow_and_update().clone()));
         }
         let crashes = self.crashes.count();
-        if crashes > self.crashes_told {
-            self.crashes_told = crashes;
+        if crashes > self.crashes_reported {
+            self.crashes_reported = crashes;
             let text = self.crashes.last().unwrap_or_default();
             news.push(Msg::Said(StatusTone::Refused, format!("internal error, please report it: {text}")));
         }

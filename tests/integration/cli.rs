@@ -19,15 +19,15 @@ fn a_rollout_is_carried_out_by_commands_alone() {
     let practice = Practice::start();
     assert_eq!(practice.run(&["status", DS]).status.code(), Some(0), "at first there is nothing to do");
 
-    let told = practice.ok(&["set-image", DS, V2, "--yes"]);
-    assert!(told.contains("no pod is replaced before the first step"), "{told}");
+    let output = practice.ok(&["set-image", DS, V2, "--yes"]);
+    assert!(output.contains("no pod is replaced before the first step"), "{output}");
     let held = practice.run(&["status", DS]);
     assert_eq!(held.status.code(), Some(3), "{}", text(&held));
     assert!(practice.status(DS).at_target().is_empty());
     assert_eq!(practice.json(&["history", DS, "-o", "json"])["revisions"].as_array().unwrap().len(), 2);
 
-    let told = practice.ok(&["step", DS, "--to", "2"]);
-    assert!(told.contains("rolldeck drive -n edge ds/agent"), "the next thing to do is named: {told}");
+    let output = practice.ok(&["step", DS, "--to", "2"]);
+    assert!(output.contains("rolldeck drive -n edge ds/agent"), "the next thing to do is named: {output}");
     practice.ok(&["drive", DS, "--until", "held", "--timeout", "60s"]);
     assert_eq!(practice.status(DS).at_target().len(), 2);
     assert_eq!(practice.run(&["status", DS]).status.code(), Some(3));
@@ -41,8 +41,8 @@ fn a_rollout_is_carried_out_by_commands_alone() {
     assert!((3..=5).contains(&updated.len()), "the canaries, and what was updated before: {updated:?}");
 
     practice.ok(&["select", DS, "--clear"]);
-    let told = practice.ok(&["drive", DS, "--max-unavailable", "5", "--timeout", "120s"]);
-    assert!(told.contains("you drive"), "{told}");
+    let output = practice.ok(&["drive", DS, "--max-unavailable", "5", "--timeout", "120s"]);
+    assert!(output.contains("you drive"), "{output}");
     let status = practice.status(DS).0;
     assert_eq!((&status["counts"]["updated"], &status["adopted"]), (&20.into(), &false.into()), "{status}");
     assert_eq!(status["strategy"], "RollingUpdate", "handed back as it was");
@@ -69,9 +69,9 @@ fn undo_replaces_only_pods_of_the_new_revision() {
 fn a_halted_rollout_has_its_own_exit_code_and_says_where() {
     let practice = Practice::start();
     let image = "agent=registry.example/agent:missing";
-    let told = practice.run(&["drive", DS, "--image", image, "--to", "50%", "--yes", "--timeout", "120s"]);
-    assert_eq!(told.status.code(), Some(4), "{}", text(&told));
-    assert!(text(&told).contains("image not found"), "{}", text(&told));
+    let output = practice.run(&["drive", DS, "--image", image, "--to", "50%", "--yes", "--timeout", "120s"]);
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output));
+    assert!(text(&output).contains("image not found"), "{}", text(&output));
     let down = practice.status(DS).nodes(|node| node["state"] != "updated" && node["state"] != "outdated");
     assert!(down.len() <= 2, "no more than the budget: {down:?}");
     let status = practice.run(&["status", DS, "--nodes"]);
@@ -116,8 +116,8 @@ fn a_killed_driver_is_succeeded_by_one_that_takes_over() {
     drive.signal(Signal::KILL);
     drive.end();
     let line = ["drive", DS, "--image", V2, "--max-unavailable", "10", "--take-over", "--yes", "--timeout", "120s"];
-    let told = practice.ok(&line);
-    assert!(told.contains("you drive"), "{told}");
+    let output = practice.ok(&line);
+    assert!(output.contains("you drive"), "{output}");
     assert_eq!(practice.status(DS).0["counts"]["updated"], 20);
 }
 
@@ -140,8 +140,8 @@ fn two_drivers_do_not_drive_at_once() {
 #[test]
 fn pause_sets_on_delete_without_adopting_first() {
     let practice = Practice::start();
-    let told = practice.ok(&["pause", DS]);
-    assert!(told.contains("OnDelete is set"), "{told}");
+    let output = practice.ok(&["pause", DS]);
+    assert!(output.contains("OnDelete is set"), "{output}");
     assert_eq!(practice.status(DS).0["strategy"], "OnDelete");
     practice.ok(&["release", DS]);
     assert_eq!(practice.status(DS).0["strategy"], "RollingUpdate");
@@ -166,8 +166,8 @@ fn a_strategy_that_is_set_back_is_enforced_as_it_was_chosen() {
     let holding = status["alarms"][0]["holding"].as_str().unwrap_or_default();
     assert!(holding.contains("automated sync"), "{status}");
 
-    let told = practice.ok(&["tune", DS, "--on-drift", "report"]);
-    assert!(told.contains("on drift enforce → report"), "{told}");
+    let output = practice.ok(&["tune", DS, "--on-drift", "report"]);
+    assert!(output.contains("on drift enforce → report"), "{output}");
     practice.set_strategy_back();
     drive.until("changed back by argocd-controller of Argo CD, once after OnDelete was set again");
     drive.until("paused by rolldeck");
@@ -195,8 +195,8 @@ fn budgets_and_gates_are_changed_while_it_runs() {
 
     let mut drive = practice.drive(DS, &["--image", V2, "--to", "100%", "--max-unavailable", "1", "--finish", "keep"]);
     drive.until_updated(1);
-    let told = practice.ok(&["set", DS, "--max-unavailable", "25%", "--strict", "--failure-threshold", "2"]);
-    assert!(told.contains("max unavailable 1 → 25%") && told.contains("strict false → true"), "{told}");
+    let output = practice.ok(&["set", DS, "--max-unavailable", "25%", "--strict", "--failure-threshold", "2"]);
+    assert!(output.contains("max unavailable 1 → 25%") && output.contains("strict false → true"), "{output}");
     drive.until("of 5");
     let status = practice.status(DS).0;
     assert_eq!(
@@ -228,9 +228,9 @@ fn bad_input_gets_a_clear_message_and_nothing_else() {
         (&["drive", DS], 6, "nothing to drive"),
         (&["demo", "nowhere"], 1, "there are factory"),
     ] {
-        let told = practice.run(line);
-        assert_eq!(told.status.code(), Some(code), "{line:?}: {}", text(&told));
-        let error = String::from_utf8_lossy(&told.stderr);
+        let output = practice.run(line);
+        assert_eq!(output.status.code(), Some(code), "{line:?}: {}", text(&output));
+        let error = String::from_utf8_lossy(&output.stderr);
         assert!(error.to_lowercase().starts_with("error: ") && error.contains(says), "{line:?}: {error}");
         assert!(!error.contains("panicked"), "{error}");
     }
@@ -245,9 +245,9 @@ fn a_server_that_is_not_there_is_said_to_be_unreachable() {
     // Nobody listens on a port that was free a moment ago.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     std::fs::write(&file, config.replace(server, &format!("    server: http://{free}"))).unwrap();
-    let told = practice.run(&["status", DS, "--kubeconfig", file.to_str().unwrap()]);
-    assert_eq!(told.status.code(), Some(1), "{}", text(&told));
-    assert!(text(&told).contains("cannot read from the cluster"), "{}", text(&told));
+    let output = practice.run(&["status", DS, "--kubeconfig", file.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("cannot read from the cluster"), "{}", text(&output));
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn a_closed_output_ends_it_without_a_message() {
     let mut status = practice.command(&["status", DS, "--nodes"]);
     let mut child = status.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
-    let told = child.wait_with_output().unwrap();
-    assert_eq!(told.status.code(), Some(141));
-    assert_eq!(String::from_utf8_lossy(&told.stderr), "");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(141));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }

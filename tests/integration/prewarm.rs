@@ -17,8 +17,8 @@ const SLOWLY: [&str; 8] = ["prewarm", DS, "--image", V2, "--max-pulling", "1", "
 #[test]
 fn a_fleet_is_pre_warmed_then_rolled_out_and_nothing_is_left() {
     let practice = Practice::start();
-    let told = practice.ok(&ALL);
-    assert!(told.contains("pre-warming: 20 of 20 present\n"), "{told}");
+    let output = practice.ok(&ALL);
+    assert!(output.contains("pre-warming: 20 of 20 present\n"), "{output}");
     let status = practice.status(DS).0;
     assert_eq!((&status["prewarm"]["counts"]["present"], &status["adopted"]), (&20.into(), &false.into()), "{status}");
     assert_eq!(status["driver"]["state"], "nobody", "the lease is given back");
@@ -68,8 +68,8 @@ fn a_cancellation_leaves_nothing() {
     first.until("2 of 20 present");
     first.signal(Signal::INT);
     first.end();
-    let told = practice.ok(&["prewarm", DS, "--cancel", "--timeout", "60s"]);
-    assert!(told.contains("nothing is being pre-warmed any more"), "{told}");
+    let output = practice.ok(&["prewarm", DS, "--cancel", "--timeout", "60s"]);
+    assert!(output.contains("nothing is being pre-warmed any more"), "{output}");
     assert!(practice.warm_pods().is_empty(), "{:?}", practice.warm_pods());
     assert!(!practice.leases().contains("rolldeck.io/prewarm"), "{}", practice.leases());
     let status = practice.status(DS).0;
@@ -88,9 +88,9 @@ fn whoever_drives_carries_it_out_and_the_command_follows() {
     let practice = Practice::start();
     let mut drive = practice.drive(DS, &["--image", V2, "--to", "2"]);
     drive.until_updated(2);
-    let told = practice.ok(&["prewarm", DS, "--image", V3, "--max-pulling", "4", "--timeout", "120s"]);
-    assert!(told.contains("drives and carries it out") && told.contains("20 of 20 present"), "{told}");
-    assert!(!told.contains("you drive"), "{told}");
+    let output = practice.ok(&["prewarm", DS, "--image", V3, "--max-pulling", "4", "--timeout", "120s"]);
+    assert!(output.contains("drives and carries it out") && output.contains("20 of 20 present"), "{output}");
+    assert!(!output.contains("you drive"), "{output}");
     drive.until("pre-warming: 20 of 20 present");
     drive.signal(Signal::TERM);
     assert_eq!(drive.end().code(), Some(143));
@@ -113,12 +113,12 @@ fn a_pause_stops_it_and_a_resume_goes_on() {
 fn an_image_that_is_not_there_has_its_own_exit_code() {
     let practice = Practice::start();
     let missing = "agent=registry.example/agent:missing";
-    let told = practice.run(&["prewarm", DS, "--image", missing, "-l", "canary=true", "--timeout", "60s"]);
-    assert_eq!(told.status.code(), Some(4), "{}", text(&told));
-    assert!(text(&told).contains("failed: image not found"), "{}", text(&told));
-    assert!(text(&told).contains("0 of 3 present, 3 failed"), "{}", text(&told));
+    let output = practice.run(&["prewarm", DS, "--image", missing, "-l", "canary=true", "--timeout", "60s"]);
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output));
+    assert!(text(&output).contains("failed: image not found"), "{}", text(&output));
+    assert!(text(&output).contains("0 of 3 present, 3 failed"), "{}", text(&output));
     let again = "--image agent=registry.example/agent:missing -l canary=true -n edge ds/agent` tries again";
-    assert!(text(&told).contains(again), "{}", text(&told));
+    assert!(text(&output).contains(again), "{}", text(&output));
 }
 
 #[test]

@@ -48,13 +48,13 @@ impl Telling<'_> {
         let before: HashMap<&Str, Trouble> =
             last.into_iter().flat_map(|last| last.nodes.iter()).map(|node| (&node.name, trouble(node))).collect();
         let nodes = self.snapshot.nodes.clone();
-        let told = |node: &&NodeView| {
+        let listed = |node: &&NodeView| {
             let trouble = trouble(node);
             trouble != Trouble::None && before.get(&node.name) != Some(&trouble)
         };
-        let mut told: Vec<&NodeView> = nodes.iter().filter(told).collect();
-        told.sort_by_key(|node| trouble(node));
-        for group in told.chunk_by(|one, other| trouble(one) == trouble(other)) {
+        let mut listed: Vec<&NodeView> = nodes.iter().filter(listed).collect();
+        listed.sort_by_key(|node| trouble(node));
+        for group in listed.chunk_by(|one, other| trouble(one) == trouble(other)) {
             let Some(state) = &group[0].prewarm else { continue };
             let words = PrewarmWords { state, at: self.snapshot.at };
             if group.len() > CROWD {

@@ -20,9 +20,9 @@ async fn a_drive_tells_its_changes_and_ends_with_the_rollout() {
         .then(script::node_moves("ipc-020", NodeState::Terminating))
         .then(script::node_moves("ipc-020", NodeState::Updated))
         .then(idle);
-    let told = script.run("drive ds/agent --image agent=registry.example/agent:v2.0.0 --to 4 --max-pulling 1").await;
-    assert_eq!(told.code, 0, "{}", told.error);
-    assert_snapshot!(told.text, @r#"
+    let output = script.run("drive ds/agent --image agent=registry.example/agent:v2.0.0 --to 4 --max-pulling 1").await;
+    assert_eq!(output.code, 0, "{}", output.error);
+    assert_snapshot!(output.text, @r#"
     2026-11-18T11:16:40Z rev 14 → 15 edge/agent: v1.8.2 → v1.9.0
     2026-11-18T11:16:40Z nobody drives
     2026-11-18T11:16:40Z held, 38 of 120 updated
@@ -60,9 +60,9 @@ async fn a_drive_does_not_leave_when_its_strategy_is_set_back() {
         .then(drifted(Alarm::StrategyDrifted { by: by(), enforced: 0, holding: holding() }, Phase::Native))
         .then(drifted(Alarm::OnDeleteEnforced { by: by(), times: 1, holding: holding() }, Phase::Running))
         .then(idle);
-    let told = script.run("drive ds/agent --on-drift enforce").await;
-    assert_eq!(told.code, 0, "{}", told.error);
-    let tail: Vec<&str> = told.text.lines().skip(6).collect();
+    let output = script.run("drive ds/agent --on-drift enforce").await;
+    assert_eq!(output.code, 0, "{}", output.error);
+    let tail: Vec<&str> = output.text.lines().skip(6).collect();
     assert_snapshot!(tail.join("\n"), @r#"
     2026-11-18T11:16:40Z settled: Drive
     2026-11-18T11:16:50Z you drive
@@ -79,8 +79,8 @@ async fn a_drive_that_was_killed_is_carried_on_by_the_same_command_line() {
     let mut idle = script::driving();
     idle.phase = Phase::Idle;
     let script = Script::of(script::held_by_nobody()).then(idle);
-    let told = script.run("drive ds/agent --image agent=registry.example/agent:v1.9.0").await;
-    assert_eq!(told.code, 0, "{}", told.error);
+    let output = script.run("drive ds/agent --image agent=registry.example/agent:v1.9.0").await;
+    assert_eq!(output.code, 0, "{}", output.error);
     assert_eq!(script.asked(), [Command::Drive(Takeover::IfFree), Command::StopDriving]);
 }
 
@@ -90,8 +90,8 @@ async fn a_drive_to_where_everything_is_has_nothing_to_do() {
     (idle.phase, idle.started_at) = (Phase::Idle, None);
     idle.counts.available = idle.counts.nodes;
     let script = Script::of(idle);
-    let told = script.run("drive ds/agent --image agent=registry.example/agent:v1.9.0").await;
-    assert_eq!((told.code, script.asked().len()), (0, 0));
+    let output = script.run("drive ds/agent --image agent=registry.example/agent:v1.9.0").await;
+    assert_eq!((output.code, script.asked().len()), (0, 0));
 }
 
 #[tokio::test]
@@ -102,14 +102,14 @@ async fn a_drive_that_halts_exits_with_its_own_code() {
         Some(Halt { number: 1, at: at(0), why: "image not found on 1 node".into(), nodes: vec!["ipc-017".into()] });
     halted.alarms = vec![Alarm::Halted { why: "image not found on 1 node".into() }];
     let script = Script::of(script::held_by_nobody()).then(halted.clone());
-    let told = script.run("drive ds/agent").await;
-    assert_eq!(told.code, Exit::Halted.code());
+    let output = script.run("drive ds/agent").await;
+    assert_eq!(output.code, Exit::Halted.code());
     let halt_advice = "failed on ipc-017: `rolldeck undo -n edge ds/agent` rolls back, `rolldeck resume -n edge ds/agent` \
                    goes on past it";
-    assert!(told.text.contains("image not found on 1 node") && told.text.contains(halt_advice), "{}", told.text);
-    let told = Script::of(halted).run("status ds/agent").await;
+    assert!(output.text.contains("image not found on 1 node") && output.text.contains(halt_advice), "{}", output.text);
+    let output = Script::of(halted).run("status ds/agent").await;
     for next in ["next     rolldeck undo --context prod-eu -n edge ds/agent ", "next     rolldeck resume --context"] {
-        assert!(told.text.contains(next), "{}", told.text);
+        assert!(output.text.contains(next), "{}", output.text);
     }
 }
 
@@ -125,18 +125,18 @@ async fn a_drive_ends_where_rolldeck_itself_paused_and_stays_where_an_operator_d
     idle.phase = Phase::Idle;
     let begun = || Script::of(script::held_by_nobody()).then(script::driving());
     let script = begun().then(paused_by("ops@a", "link down")).then(refused);
-    let told = script.run("drive ds/agent").await;
-    assert_eq!(told.code, 4, "{}", told.error);
+    let output = script.run("drive ds/agent").await;
+    assert_eq!(output.code, 4, "{}", output.error);
     assert_eq!(script.asked().last(), Some(&Command::StopDriving));
-    let last: Vec<&str> = told.text.lines().skip(6).collect();
+    let last: Vec<&str> = output.text.lines().skip(6).collect();
     assert_snapshot!(last.join("\n"), @r#"
     2026-11-18T11:16:50Z you drive
     2026-11-18T11:16:50Z running, 38 of 120 updated
     2026-11-18T11:16:50Z paused by ops@a 10m ago: link down, 38 of 120 updated
     2026-11-18T11:16:50Z paused by rolldeck 10m ago: rolling back to revision 14 was refused: admission webhook denied the request, 38 of 120 updated
     "#);
-    let told = begun().then(paused_by("ops@a", "link down")).then(idle).run("drive ds/agent").await;
-    assert_eq!(told.code, 0, "{}", told.error);
+    let output = begun().then(paused_by("ops@a", "link down")).then(idle).run("drive ds/agent").await;
+    assert_eq!(output.code, 0, "{}", output.error);
 }
 
 #[tokio::test]
@@ -144,8 +144,8 @@ async fn a_drive_leaves_when_its_step_is_done() {
     let mut held = script::driving();
     held.phase = Phase::Held;
     let script = Script::of(script::held_by_nobody()).then(script::driving()).then(held);
-    let told = script.run("drive ds/agent --until held").await;
-    assert_eq!((told.code, script.asked().last()), (0, Some(&Command::StopDriving)));
+    let output = script.run("drive ds/agent --until held").await;
+    assert_eq!((output.code, script.asked().last()), (0, Some(&Command::StopDriving)));
 }
 
 #[tokio::test]
@@ -153,13 +153,13 @@ async fn a_drive_does_not_push_in_front_of_another() {
     let mut theirs = rollout();
     theirs.driver = DriverView::Other { holder: "ops@bastion-2/7".into(), seen_at: at(0) };
     let script = Script::of(theirs.clone());
-    let told = script.run("drive ds/agent --to 50%").await;
-    assert_eq!((told.code, script.asked().len()), (7, 0));
+    let output = script.run("drive ds/agent --to 50%").await;
+    assert_eq!((output.code, script.asked().len()), (7, 0));
 
     let script = Script::of(script::held_by_nobody()).then(script::driving()).then(theirs);
-    let told = script.run("drive ds/agent").await;
-    assert_eq!(told.code, 7);
-    assert!(told.error.contains("ops@bastion-2/7 took over"), "{}", told.error);
+    let output = script.run("drive ds/agent").await;
+    assert_eq!(output.code, 7);
+    assert!(output.error.contains("ops@bastion-2/7 took over"), "{}", output.error);
 }
 
 #[tokio::test]
@@ -172,20 +172,20 @@ async fn a_drive_waits_until_it_shows_whether_the_driver_is_alive() {
     lost.driver = DriverView::Lost { holder, seen_at: at(0) };
 
     let script = Script::of(named.clone()).then(alive);
-    let told = script.run("drive ds/agent").await;
-    assert_eq!((told.code, script.asked().len()), (7, 0), "{}", told.text);
-    assert!(told.text.contains("ops@bastion-2 drove 19s ago by its clock"), "{}", told.text);
+    let output = script.run("drive ds/agent").await;
+    assert_eq!((output.code, script.asked().len()), (7, 0), "{}", output.text);
+    assert!(output.text.contains("ops@bastion-2 drove 19s ago by its clock"), "{}", output.text);
 
     let mut halted = script::driving();
     halted.phase = Phase::Halted;
     let script = Script::of(named).then(lost).then(halted);
-    let told = script.run("drive ds/agent").await;
-    assert_eq!((told.code, script.asked().first()), (4, Some(&Command::Drive(Takeover::IfFree))), "{}", told.text);
+    let output = script.run("drive ds/agent").await;
+    assert_eq!((output.code, script.asked().first()), (4, Some(&Command::Drive(Takeover::IfFree))), "{}", output.text);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_drive_that_runs_out_of_time_stands_down() {
     let script = Script::of(script::held_by_nobody()).then(script::driving());
-    let told = script.run("drive ds/agent --timeout 5m").await;
-    assert_eq!((told.code, script.asked().last()), (3, Some(&Command::StopDriving)));
+    let output = script.run("drive ds/agent --timeout 5m").await;
+    assert_eq!((output.code, script.asked().last()), (3, Some(&Command::StopDriving)));
 }

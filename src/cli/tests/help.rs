@@ -76,9 +76,9 @@ fn what_makes_no_sense_is_refused_before_anything_is_asked() {
 #[test]
 fn completions_are_printed_for_every_shell() {
     for shell in ["bash", "zsh", "fish"] {
-        let told = tokio::runtime::Runtime::new()
+        let output = tokio::runtime::Runtime::new()
             .unwrap()
             .block_on(Script::of(rollout()).run(&format!("completions {shell}")));
-        assert!(told.text.contains("set-image"), "{shell}");
+        assert!(output.text.contains("set-image"), "{shell}");
     }
 }

@@ -111,9 +111,9 @@ async fn it_drives_until_every_node_has_the_images() {
         .then(warm([pulling(), pulling(), waiting()], asked()))
         .then(warm([PRESENT, failed(CauseKind::ImagePull, 1, Some(610)), pulling()], asked()))
         .then(warm([PRESENT, PRESENT, PRESENT], asked()));
-    let told = script.run(V2).await;
-    assert_eq!(told.code, 0, "{}", told.error);
-    assert_snapshot!(told.text);
+    let output = script.run(V2).await;
+    assert_eq!(output.code, 0, "{}", output.error);
+    assert_snapshot!(output.text);
     let limits = asked().limits;
     let start =
         PrewarmCommand::Start { source: images(), nodes: PrewarmNodes::All, limits, method: PrewarmMethod::Pods };
@@ -124,9 +124,9 @@ async fn it_drives_until_every_node_has_the_images() {
 async fn what_did_not_arrive_has_its_exit_code_and_says_how_to_go_on() {
     let end = warm([PRESENT, failed(CauseKind::ImageNotFound, 1, None), PRESENT], asked());
     let script = Script::of(idle()).then(warm([PRESENT, pulling(), PRESENT], asked())).then(end.clone());
-    let told = script.run(V2).await;
-    assert_eq!(told.code, 4, "{}", told.text);
-    let lines: Vec<&str> = told.text.lines().collect();
+    let output = script.run(V2).await;
+    assert_eq!(output.code, 4, "{}", output.text);
+    let lines: Vec<&str> = output.text.lines().collect();
     assert_snapshot!(lines[lines.len() - 3..].join("\n"), @r#"
     2026-11-18T11:16:40Z ipc-002: pre-warming failed: image not found (manifest unknown)
     2026-11-18T11:16:40Z pre-warming: 2 of 3 present, 1 failed
@@ -143,18 +143,18 @@ async fn what_another_process_drives_is_followed() {
     };
     let before = Snapshot { driver: theirs([PRESENT; 3].map(|_| PRESENT)).driver, ..idle() };
     let script = Script::of(before).then(theirs([pulling(), waiting(), waiting()])).then(theirs([PRESENT; 3]));
-    let told = script.run(V2).await;
-    assert_eq!((told.code, script.asked().len()), (0, 1), "{}", told.text);
+    let output = script.run(V2).await;
+    assert_eq!((output.code, script.asked().len()), (0, 1), "{}", output.text);
 }
 
 #[tokio::test(start_paused = true)]
 async fn where_its_driver_goes_away_it_drives_itself() {
     let left = Snapshot { driver: DriverView::Nobody, ..warm([PRESENT, waiting(), waiting()], asked()) };
     let script = Script::of(idle()).then(left);
-    let told = script.run(&format!("{V2} --timeout 20s")).await;
-    assert_eq!(told.code, 3);
+    let output = script.run(&format!("{V2} --timeout 20s")).await;
+    assert_eq!(output.code, 3);
     assert_eq!(script.asked()[1], Command::Drive(Takeover::IfFree));
-    assert_snapshot!(told.error, @r#"
+    assert_snapshot!(output.error, @r#"
     Error: not over after 20 s: pre-warming: 1 of 3 present, 2 waiting; 0 of 2 may pull
     Hint: its pods stay, and what is being pulled goes on; whoever drives next carries on
     Hint: `rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 -n edge ds/agent` goes on, `rolldeck prewarm --cancel -n edge ds/agent` deletes its pods
@@ -167,13 +167,13 @@ async fn what_somebody_else_asks_for_instead_ends_it() {
     let script = Script::of(idle())
         .then(warm([pulling(), waiting(), waiting()], asked()))
         .then(warm([waiting(), waiting(), waiting()], other));
-    let told = script.run(V2).await;
-    assert_eq!(told.code, 3);
-    assert!(told.text.ends_with("eve@b asked for something else meanwhile\n"), "{}", told.text);
+    let output = script.run(V2).await;
+    assert_eq!(output.code, 3);
+    assert!(output.text.ends_with("eve@b asked for something else meanwhile\n"), "{}", output.text);
     let script = Script::of(idle()).then(warm([pulling(), waiting(), waiting()], asked())).then(idle());
-    let told = script.run(V2).await;
-    assert_eq!(told.code, 3);
-    assert!(told.text.contains("nothing is being pre-warmed any more"), "{}", told.text);
+    let output = script.run(V2).await;
+    assert_eq!(output.code, 3);
+    assert!(output.text.contains("nothing is being pre-warmed any more"), "{}", output.text);
 }
 
 #[tokio::test]
@@ -183,10 +183,10 @@ async fn a_cancellation_lasts_until_all_is_gone() {
         .previews(Danger::Bounded)
         .then(warm([PRESENT, PrewarmState::Waiting(PrewarmWait::Cancelled), waiting()], cancelled))
         .then(idle());
-    let told = script.run("prewarm ds/agent --cancel").await;
-    assert_eq!(told.code, 0, "{}", told.text);
+    let output = script.run("prewarm ds/agent --cancel").await;
+    assert_eq!(output.code, 0, "{}", output.text);
     assert_eq!(script.asked()[0], Command::Prewarm(PrewarmCommand::Cancel));
-    assert!(told.text.contains("pre-warming cancelled, being cleaned up"), "{}", told.text);
+    assert!(output.text.contains("pre-warming cancelled, being cleaned up"), "{}", output.text);
 }
 
 #[tokio::test]
@@ -196,22 +196,22 @@ async fn edits_are_made_at_once_and_say_who_carries_them_out() {
         [("--pause", PrewarmCommand::Pause), ("--resume", PrewarmCommand::Resume), ("--retry", PrewarmCommand::Retry)]
     {
         let script = Script::of(paused.clone()).previews(Danger::Bounded);
-        let told = script.run(&format!("prewarm ds/agent {flag}")).await;
-        assert_eq!((told.code, script.asked()), (0, vec![Command::Prewarm(command)]));
+        let output = script.run(&format!("prewarm ds/agent {flag}")).await;
+        assert_eq!((output.code, script.asked()), (0, vec![Command::Prewarm(command)]));
         let next = "Nobody drives: `rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 -n edge \
                     ds/agent` pre-warms.\n";
-        assert!(told.text.ends_with(next), "{}", told.text);
+        assert!(output.text.ends_with(next), "{}", output.text);
     }
 }
 
 #[tokio::test]
 async fn a_dry_run_of_a_revision_asks_for_nothing() {
     let script = Script::of(script::rollout()).previews(Danger::Bounded);
-    let told = script.run("prewarm ds/agent --revision 14 --dry-run").await;
-    assert_eq!((told.code, script.asked().len()), (0, 0));
-    assert!(told.text.ends_with("Nothing was changed (--dry-run).\n"), "{}", told.text);
-    let told = script.run("prewarm ds/agent --revision 3").await;
-    assert_eq!((told.code, &*told.error), (6, "Error: no revision 3; there are 15, 14"));
+    let output = script.run("prewarm ds/agent --revision 14 --dry-run").await;
+    assert_eq!((output.code, script.asked().len()), (0, 0));
+    assert!(output.text.ends_with("Nothing was changed (--dry-run).\n"), "{}", output.text);
+    let output = script.run("prewarm ds/agent --revision 3").await;
+    assert_eq!((output.code, &*output.error), (6, "Error: no revision 3; there are 15, 14"));
 }
 
 #[tokio::test]
@@ -226,8 +226,8 @@ async fn a_refusal_is_said_once_with_what_to_do() {
         .then(refused("ipc-001", [waiting(), waiting(), PRESENT]))
         .then(refused("ipc-002", [waiting(), waiting(), PRESENT]))
         .then(warm([PRESENT; 3], asked()));
-    let told = script.run(V2).await;
-    let said: Vec<&str> = told.text.lines().filter(|line| line.contains("refused")).collect();
+    let output = script.run(V2).await;
+    let said: Vec<&str> = output.text.lines().filter(|line| line.contains("refused")).collect();
     assert_snapshot!(said.join("\n"), @r#"2026-11-18T11:16:40Z pre-warming: its pod on ipc-001 is refused: pods "x" is forbidden: exceeded quota: pods; raise the quota by one pod per node, or pre-warm fewer nodes with a selector"#);
 }
 
@@ -236,10 +236,10 @@ async fn as_json_it_is_an_object_a_line() {
     let script = Script::of(idle())
         .then(warm([PRESENT, failed(CauseKind::ImageNotFound, 1, None), pulling()], asked()))
         .then(warm([PRESENT, failed(CauseKind::ImageNotFound, 1, None), PRESENT], asked()));
-    let told = script.run(&format!("{V2} -o json")).await;
-    let lines: Vec<serde_json::Value> = told.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let output = script.run(&format!("{V2} -o json")).await;
+    let lines: Vec<serde_json::Value> = output.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let of_prewarm: Vec<_> = lines.iter().filter(|line| line["topic"] == "prewarm").collect();
-    assert!(of_prewarm.iter().any(|line| line["node"]["prewarm"] == "failed: image not found"), "{}", told.text);
+    assert!(of_prewarm.iter().any(|line| line["node"]["prewarm"] == "failed: image not found"), "{}", output.text);
     let last = of_prewarm.last().unwrap();
     assert_snapshot!(serde_json::to_string_pretty(last).unwrap());
     let status = script.json("status ds/agent -o json").await;

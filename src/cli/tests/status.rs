@@ -193,8 +193,8 @@ async fn how_far_away_the_api_server_is_and_what_is_waited_for() {
         DistanceView { round_trip: Some(Duration::from_millis(620)), pause_within: Some(Duration::from_millis(2_300)) };
     let script = Script::of(Snapshot { distance, waits: Some(wait), ..rollout() });
     let text = script.run("status ds/agent").await.text;
-    let told: Vec<&str> = text.lines().filter(|line| line.contains("waits") || line.contains("API")).collect();
-    assert_snapshot!(told.join("\n"), @r#"
+    let output: Vec<&str> = text.lines().filter(|line| line.contains("waits") || line.contains("API")).collect();
+    assert_snapshot!(output.join("\n"), @r#"
       waits    rate: 20 deletions/s, 110 wait, 6s left
       API      answers in 620 ms; a pause from elsewhere bites within 2.3 s
     "#);
@@ -209,7 +209,7 @@ async fn how_far_away_the_api_server_is_and_what_is_waited_for() {
 
 #[tokio::test]
 async fn status_estimates_when_it_will_be_done_or_says_why_not() {
-    let told = |estimate| {
+    let output = |estimate| {
         let script = Script::of(Snapshot { estimate, ..rollout() });
         async move {
             let text = script.run("status ds/agent").await.text;
@@ -220,16 +220,16 @@ async fn status_estimates_when_it_will_be_done_or_says_why_not() {
         }
     };
     let (step, rollout) = (Some(script::minutes(12, 18)), script::minutes(70, 110));
-    let (line, json) = told(RolloutEstimate::Known { step, rollout, nodes: 37 }).await;
+    let (line, json) = output(RolloutEstimate::Known { step, rollout, nodes: 37 }).await;
     assert_eq!(
         line.unwrap().trim_start(),
         "estimate ~12–18m this step, ~1h10–1h50 all, from 37 nodes; holds between steps are not counted"
     );
     assert_snapshot!(json, @r#"{"is":"known","nodes":37,"rollout":{"leastSeconds":4200,"mostSeconds":6600},"step":{"leastSeconds":720,"mostSeconds":1080},"text":"~12–18m this step, ~1h10–1h50 all"}"#);
-    let (line, json) = told(RolloutEstimate::Blocked { by: EstimateBlocker::Paused }).await;
+    let (line, json) = output(RolloutEstimate::Blocked { by: EstimateBlocker::Paused }).await;
     assert_eq!(line.unwrap().trim_start(), "estimate none while it is paused");
     assert_snapshot!(json, @r#"{"by":"paused","is":"blocked","text":"no estimate while it is paused"}"#);
-    assert_eq!(told(RolloutEstimate::None).await, (None, "null".to_owned()));
+    assert_eq!(output(RolloutEstimate::None).await, (None, "null".to_owned()));
 }
 
 #[tokio::test]
@@ -245,9 +245,9 @@ async fn history_lists_revisions() {
 async fn an_absent_daemonset_is_said_to_be_absent() {
     let mut snapshot = rollout();
     snapshot.daemonset = Presence::Absent;
-    let told = Script::of(snapshot).run("pause ds/agent").await;
-    assert_eq!(told.code, 5);
-    assert_snapshot!(told.error, @r#"
+    let output = Script::of(snapshot).run("pause ds/agent").await;
+    assert_eq!(output.code, 5);
+    assert_snapshot!(output.error, @r#"
     Error: there is no DaemonSet `agent` in namespace `edge`
     Hint: `rolldeck status -n edge` lists those that are; `-n` names another namespace
     "#);
@@ -257,9 +257,9 @@ async fn an_absent_daemonset_is_said_to_be_absent() {
 async fn a_server_that_does_not_answer_is_given_up_soon() {
     let mut snapshot = script::loading();
     script::watches_down(&mut snapshot, "connection refused");
-    let told = Script::of(snapshot).run("status ds/agent").await;
-    assert_eq!(told.code, 1);
-    assert_snapshot!(told.error, @r#"
+    let output = Script::of(snapshot).run("status ds/agent").await;
+    assert_eq!(output.code, 1);
+    assert_snapshot!(output.error, @r#"
     Error: cannot read from the cluster of context `prod-eu`: daemonset: connection refused
     Hint: is the API server up, and is this the right context? `--context` picks another
     "#);
@@ -271,9 +271,9 @@ async fn a_server_that_does_not_answer_is_given_up_soon() {
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_server_is_given_the_time_it_was_given() {
-    let told = Script::of(script::loading()).run("status ds/agent --timeout 2m").await;
-    assert_eq!(told.code, 3);
-    assert_snapshot!(told.error, @r#"
+    let output = Script::of(script::loading()).run("status ds/agent --timeout 2m").await;
+    assert_eq!(output.code, 3);
+    assert_snapshot!(output.error, @r#"
     Error: the view is not complete after 120 s: daemonset loading; revisions loading; pods loading; nodes loading; events loading; lease loading; prewarm loading
     Hint: `--timeout` waits longer
     "#);
@@ -289,9 +289,9 @@ async fn a_crowd_that_moves_at_once_makes_one_sentence() {
     let mut end = many(NodeState::Updated);
     end.phase = Phase::Idle;
     end.counts.available = end.counts.nodes;
-    let told = Script::of(many(NodeState::Outdated)).then(end).run("status ds/agent --watch").await;
-    assert!(told.text.contains("30 nodes: outdated → updated"), "{}", told.text);
-    assert!(!told.text.contains("ipc-001"), "{}", told.text);
+    let output = Script::of(many(NodeState::Outdated)).then(end).run("status ds/agent --watch").await;
+    assert!(output.text.contains("30 nodes: outdated → updated"), "{}", output.text);
+    assert!(!output.text.contains("ipc-001"), "{}", output.text);
 }
 
 #[tokio::test]
@@ -299,9 +299,9 @@ async fn changes_are_lines_of_json() {
     let mut failed = script::driving();
     failed.phase = Phase::Halted;
     failed.nodes = [cause(node("ipc-017", NodeState::Failed))].into();
-    let told = Script::of(script::driving()).then(failed).run("status ds/agent --watch -o json").await;
-    assert_eq!(told.code, 4);
-    let lines: Vec<serde_json::Value> = told.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let output = Script::of(script::driving()).then(failed).run("status ds/agent --watch -o json").await;
+    assert_eq!(output.code, 4);
+    let lines: Vec<serde_json::Value> = output.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let node = lines.iter().find(|line| line["topic"] == "node").unwrap();
     assert_eq!(node["node"]["name"], "ipc-017");
     assert_eq!(node["node"]["state"], "failed");
@@ -312,11 +312,11 @@ async fn changes_are_lines_of_json() {
 async fn a_pause_says_by_whom_and_why() {
     let mut paused = rollout();
     paused.phase = Phase::Paused(Paused { by: "ops@a".into(), at: at(0), why: Some("link down".into()) });
-    let told = Script::of(paused).run("status ds/agent").await;
+    let output = Script::of(paused).run("status ds/agent").await;
     assert!(
-        told.text.starts_with("edge/agent on prod-eu: paused by ops@a 10m ago: link down, 38 of 120"),
+        output.text.starts_with("edge/agent on prod-eu: paused by ops@a 10m ago: link down, 38 of 120"),
         "{}",
-        told.text
+        output.text
     );
 }
 
@@ -327,15 +327,15 @@ async fn a_view_of_what_its_controller_does() {
     native.strategy = StrategyKind::RollingUpdate;
     native.driver = DriverView::Nobody;
     native.counts = Counts { nodes: 3, updated: 3, ..Counts::default() };
-    let told = Script::of(native).run("status ds/agent").await;
-    assert_eq!(told.code, 0);
-    assert!(told.text.contains("driver   its controller drives\n"), "{}", told.text);
+    let output = Script::of(native).run("status ds/agent").await;
+    assert_eq!(output.code, 0);
+    assert!(output.text.contains("driver   its controller drives\n"), "{}", output.text);
 }
 
 #[tokio::test]
 async fn ascii_is_ascii() {
-    let told = Script::of(rollout()).run("status ds/agent --nodes --ascii").await;
-    assert!(told.text.is_ascii() && told.text.contains("v1.8.2 -> v1.9.0"), "{}", told.text);
+    let output = Script::of(rollout()).run("status ds/agent --nodes --ascii").await;
+    assert!(output.text.is_ascii() && output.text.contains("v1.8.2 -> v1.9.0"), "{}", output.text);
 }
 
 #[tokio::test]

@@ -58,10 +58,10 @@ async fn a_write_is_shown_made_and_followed_by_advice() {
     held.phase = Phase::Held;
     held.driver = DriverView::Nobody;
     let script = Script::of(held).previews(Danger::Bounded);
-    let told = script.run("step ds/agent --to 10%").await;
-    assert_eq!(told.code, 0);
+    let output = script.run("step ds/agent --to 10%").await;
+    assert_eq!(output.code, 0);
     assert_eq!(script.asked(), [Command::Step(Step::Updated("10%".parse().unwrap()))]);
-    assert_snapshot!(told.text, @r#"
+    assert_snapshot!(output.text, @r#"
     Step
       12 nodes may be updated, at most 2 down at a time.
       nodes: ipc-001 ipc-002 ipc-003 ipc-004 ipc-005 ipc-006 ipc-007 ipc-008 … and 4 more
@@ -75,17 +75,17 @@ async fn a_write_is_shown_made_and_followed_by_advice() {
 #[tokio::test]
 async fn a_dry_run_asks_for_nothing() {
     let script = Script::of(rollout()).previews(Danger::Serious);
-    let told = script.run("undo ds/agent --dry-run").await;
-    assert_eq!((told.code, script.asked().len()), (0, 0));
-    assert!(told.text.ends_with("Nothing was changed (--dry-run).\n"), "{}", told.text);
+    let output = script.run("undo ds/agent --dry-run").await;
+    assert_eq!((output.code, script.asked().len()), (0, 0));
+    assert!(output.text.ends_with("Nothing was changed (--dry-run).\n"), "{}", output.text);
 }
 
 #[tokio::test]
 async fn what_can_break_more_than_the_budget_is_not_done_unasked() {
     let script = Script::of(rollout()).previews(Danger::Beyond);
-    let told = script.run("release ds/agent --early").await;
-    assert_eq!((told.code, script.asked().len()), (6, 0));
-    assert_snapshot!(told.error, @r#"
+    let output = script.run("release ds/agent --early").await;
+    assert_eq!((output.code, script.asked().len()), (6, 0));
+    assert_snapshot!(output.error, @r#"
     Error: this can take down more nodes than the budget, and there is nobody to ask; nothing was changed
     Hint: `--yes` says that it is meant
     "#);
@@ -102,13 +102,13 @@ async fn what_is_offered_next_moves_something() {
     let none = SelectionDone { selector, selected: 3, updated: 3, moving: 0, lifting_frees: 57 };
     done.plan.next = Some(Err(NoStep::SelectionDone(none)));
     done.counts.failed = 0;
-    let told = Script::of(done.clone()).run("status ds/agent").await.text;
-    assert!(told.contains("  waits    canary done, 3 of 3 (canary=true)\n"), "{told}");
-    let next: Vec<&str> = told.lines().filter(|line| line.trim_start().starts_with("next ")).collect();
+    let output = Script::of(done.clone()).run("status ds/agent").await.text;
+    assert!(output.contains("  waits    canary done, 3 of 3 (canary=true)\n"), "{output}");
+    let next: Vec<&str> = output.lines().filter(|line| line.trim_start().starts_with("next ")).collect();
     let lift = "  next     rolldeck select --clear --context prod-eu -n edge ds/agent   (lifts the selector, which frees 57 nodes)";
-    assert_eq!(next, [lift], "{told}");
-    let told = Script::of(done).previews(Danger::None).run("step ds/agent --to 3").await.text;
-    assert!(told.ends_with("canary done, 3 of 3 (canary=true); `rolldeck select --clear -n edge ds/agent` lifts the selector, which frees 57 nodes.\nops@bastion-2/4711 drives and carries it out.\n"), "{told}");
+    assert_eq!(next, [lift], "{output}");
+    let output = Script::of(done).previews(Danger::None).run("step ds/agent --to 3").await.text;
+    assert!(output.ends_with("canary done, 3 of 3 (canary=true); `rolldeck select --clear -n edge ds/agent` lifts the selector, which frees 57 nodes.\nops@bastion-2/4711 drives and carries it out.\n"), "{output}");
 }
 
 #[tokio::test]
@@ -118,9 +118,9 @@ async fn going_on_past_a_halt_is_not_done_unasked() {
     halted.halt =
         Some(Halt { number: 1, at: at(0), why: "image not found on 1 node".into(), nodes: vec!["ipc-017".into()] });
     let script = Script::of(halted).previews(Danger::Serious);
-    let told = script.run("resume ds/agent").await;
-    assert_eq!((told.code, script.asked().len()), (6, 0));
-    assert_snapshot!(told.error, @r#"
+    let output = script.run("resume ds/agent").await;
+    assert_eq!((output.code, script.asked().len()), (6, 0));
+    assert_snapshot!(output.error, @r#"
     Error: this accepts the failures that halted it (image not found on 1 node), and there is nobody to ask; nothing was changed
     Hint: `--yes` says that it is meant
     "#);
@@ -131,9 +131,9 @@ async fn going_on_past_a_halt_is_not_done_unasked() {
 #[tokio::test]
 async fn a_refusal_says_that_nothing_happened() {
     let script = Script::of(rollout()).refuses(Refusal::DrivenBy { holder: "ops@bastion-2/7".into() });
-    let told = script.run("set-image ds/agent agent=registry.example/agent:v3").await;
-    assert_eq!(told.code, 7);
-    assert_snapshot!(told.error, @r#"
+    let output = script.run("set-image ds/agent agent=registry.example/agent:v3").await;
+    assert_eq!(output.code, 7);
+    assert_snapshot!(output.error, @r#"
     Error: ops@bastion-2/7 drives this rollout; take over first
     Hint: `rolldeck drive --take-over` asks them to hand over, and succeeds a console that is gone
     "#);

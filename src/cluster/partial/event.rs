@@ -159,9 +159,9 @@ mod tests {
             "message":"halted","firstTimestamp":"2026-11-20T08:00:00Z","lastTimestamp":"2026-11-20T08:00:00Z",
             "eventTime":"2026-11-20T08:00:00.123000Z","count":1}"#,
         );
-        let told = event.reported_by.unwrap();
+        let reported = event.reported_by.unwrap();
         assert_eq!(
-            (&*told.event, &*told.identity, told.severity),
+            (&*reported.event, &*reported.identity, reported.severity),
             ("agent.1", "eve@bastion/1f00c3a9", Severity::Warning)
         );
         assert_eq!(event.at.to_rfc3339_micros(), "2026-11-20T08:00:00.123000Z");

@@ -126,11 +126,11 @@ impl Nodes {
     /// How far the node's clock is off: what `managedFields` says of the write that brought its heartbeat; where that says
     /// nothing, a heartbeat that comes now was written now.
     fn clock_skew(&self, wire: &NodeWire<'_>, known: Option<&LastSent>) -> Option<i64> {
-        let told = known.and_then(|known| known.clock_skew_millis);
+        let before = known.and_then(|known| known.clock_skew_millis);
         let heartbeat_at = wire.heartbeat_at()?;
         let fresh = || !self.listing && known.is_some_and(|known| known.heartbeat_at != Some(heartbeat_at));
         let written_at = wire.written_at().or_else(|| if fresh() { (self.server_now)() } else { None });
-        written_at.map(|written_at| clock_skew(heartbeat_at, written_at, told)).or(told)
+        written_at.map(|written_at| clock_skew(heartbeat_at, written_at, before)).or(before)
     }
 }
 

@@ -72,17 +72,17 @@ fn follow(version: &str) -> String {
 /// Plays `script` and gives what was told until `last` was.
 async fn play(script: Vec<Says>, last: &str) -> (Vec<String>, ScriptedServer) {
     let server = ScriptedServer::new(script).await;
-    let (out, mut told) = mpsc::channel(1);
+    let (out, mut shown) = mpsc::channel(1);
     let source = Source { path: "/x".into(), labels: Some("a=b".into()), fields: None };
     let watching = tokio::spawn(watch(server.http.clone(), source, Plain, out));
     let mut story = Vec::new();
     let telling = async {
         while story.last().is_none_or(|said| said != last) {
-            story.push(told.recv().await.expect("the watch goes on"));
+            story.push(shown.recv().await.expect("the watch goes on"));
         }
     };
     tokio::time::timeout(Duration::from_secs(20), telling).await.unwrap_or_else(|_| panic!("no {last} after a while"));
-    drop(told);
+    drop(shown);
     tokio::time::timeout(Duration::from_secs(5), watching).await.expect("ends when nobody listens").unwrap();
     (story, server)
 }
@@ -172,12 +172,12 @@ async fn says_what_is_forbidden() {
 async fn what_cannot_be_read_is_told_not_skipped() {
     let script = vec![Says::Lines(vec![json!({"type": "ADDED"})])];
     let server = ScriptedServer::new(script).await;
-    let (out, mut told) = mpsc::channel(1);
+    let (out, mut shown) = mpsc::channel(1);
     let source = Source { path: "/x".into(), labels: None, fields: None };
     let watching = tokio::spawn(watch(server.http.clone(), source, Plain, out));
-    assert_eq!(told.recv().await.as_deref(), Some("listing"));
-    assert!(told.recv().await.is_some_and(|said| said.starts_with("down: a line of a watch cannot be read")));
-    drop(told);
+    assert_eq!(shown.recv().await.as_deref(), Some("listing"));
+    assert!(shown.recv().await.is_some_and(|said| said.starts_with("down: a line of a watch cannot be read")));
+    drop(shown);
     watching.await.unwrap();
 }
 
@@ -229,18 +229,18 @@ async fn a_sign_of_life_is_told_when_there_is_nothing_else_and_not_for_each() {
         Says::LinesAndMore(heartbeats),
     ];
     let server = ScriptedServer::new(script).await;
-    let (out, mut told) = mpsc::channel(64);
+    let (out, mut shown) = mpsc::channel(64);
     let source = Source { path: "/x".into(), labels: None, fields: None };
     let watching = tokio::spawn(watch(server.http.clone(), source, Ears, out));
     let mut story = Vec::new();
     while story.iter().filter(|said| **said == "news").count() < 2 {
-        story.push(told.recv().await.unwrap());
+        story.push(shown.recv().await.unwrap());
     }
     assert_eq!(
         story,
         ["news", "heard", "heard", "heard", "news"],
         "listed, and twice opened; not for five hundred heartbeats"
     );
-    drop(told);
+    drop(shown);
     watching.await.unwrap();
 }

@@ -22,7 +22,7 @@ use crate::engine::writes::pending::{Needs, Pending};
 use crate::engine::writes::refusals::FailedDeletion;
 
 /// What became of a write, for the audit log.
-fn told(outcome: &Outcome) -> (EventOutcome, Option<Str>) {
+fn reported(outcome: &Outcome) -> (EventOutcome, Option<Str>) {
     match outcome {
         Ok(_) => (EventOutcome::Done, None),
         Err(error) => (error.kind.into(), Some(error.message.clone())),
@@ -36,7 +36,7 @@ impl Engine {
         self.freshness.touch();
         match self.effects.answered(id) {
             Some(Sent::Delete { uid, node, pod }) => {
-                let (result, said) = told(&outcome);
+                let (result, said) = reported(&outcome);
                 self.tell_delete(&node, &pod, &uid, result, said);
                 self.delete_outcome(&uid, &node, outcome, now);
             }
@@ -133,7 +133,7 @@ impl Engine {
 
     fn patch_outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
         let Some(patching) = self.daemonset.answered(id) else { return };
-        let (result, said) = told(&outcome);
+        let (result, said) = reported(&outcome);
         self.tell_patch(patching.kind, result, said);
         match outcome {
             Ok(done) => {

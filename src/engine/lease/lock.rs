@@ -247,7 +247,7 @@ impl Lock {
     }
 
     /// The pace of sites, as the holder told it.
-    pub(crate) fn told_pace(&self) -> Arc<[PacedSite]> {
+    pub(crate) fn reported_pace(&self) -> Arc<[PacedSite]> {
         match &self.known {
             KnownLease::Present(fact) => fact.pace.clone(),
             KnownLease::Nothing | KnownLease::Absent => Arc::default(),

@@ -114,13 +114,14 @@ impl Engine {
         let uses = |pod: &PodEntry| {
             let shared = pod.fact.revision.as_ref().and_then(|hash| wanted.shared.get(hash));
             let Some(its) = shared.and_then(|shared| shared[nth]) else { return false };
-            has_image_of(&pod.fact, &its.user) || self.view.told_of_pull(&pod.fact.uid, its).is_some_and(says_present)
+            has_image_of(&pod.fact, &its.user)
+                || self.view.last_pull_event(&pod.fact.uid, its).is_some_and(says_present)
         };
         if self.view.pods_on(row.node).any(|(_, pod)| uses(pod)) {
             return Known::Present;
         }
-        let told = self.view.told_of_warming(&entry.name, &needed.image);
-        if told.is_some_and(says_present) {
+        let last_event = self.view.last_warm_pull_event(&entry.name, &needed.image);
+        if last_event.is_some_and(says_present) {
             return Known::Present;
         }
         let Some(fact) = &entry.fact else { return Known::Unknown };
@@ -130,7 +131,7 @@ impl Engine {
         }
         // Of repositories that nobody asked for when the node was read, no image was kept.
         let of_repository = |image: &ListedImage| repository_of(&normalized(&image.name)) == repository_of(long);
-        let failed = matches!(told, Some(LastPullEvent::Failed(..)));
+        let failed = matches!(last_event, Some(LastPullEvent::Failed(..)));
         let lists_all = fact.lists_all_images && fact.images.iter().any(of_repository);
         if lists_all || failed || self.view.is_absent(&entry.name, &needed.image) {
             Known::Absent
@@ -140,6 +141,6 @@ impl Engine {
     }
 }
 
-fn says_present(told: LastPullEvent<'_>) -> bool {
-    matches!(told, LastPullEvent::Came(_) | LastPullEvent::WasThere)
+fn says_present(last_event: LastPullEvent<'_>) -> bool {
+    matches!(last_event, LastPullEvent::Came(_) | LastPullEvent::WasThere)
 }

@@ -29,7 +29,7 @@ impl Engine {
             prewarm
         });
         // Whoever edits the record for another driver leaves what that one tells as it is.
-        let pace = if self.lock.holds() { self.pacing.view() } else { self.lock.told_pace() };
+        let pace = if self.lock.holds() { self.pacing.view() } else { self.lock.reported_pace() };
         LeaseContents { record: self.record(), prewarm, pace }
     }
 

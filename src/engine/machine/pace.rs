@@ -25,7 +25,7 @@ pub(crate) struct Pacing {
     /// What was measured of each site since we drive.
     sites: BTreeMap<Str, PacedLink>,
     /// What the driver tells, where that is somebody else.
-    told: Arc<[PacedSite]>,
+    reported: Arc<[PacedSite]>,
     /// By node: how it was when it was looked at last.
     nodes: Vec<NodeWas>,
 }
@@ -58,20 +58,20 @@ struct SiteUse {
 impl Pacing {
     /// Whether any limit follows what a link bears.
     pub(crate) fn is_on(&self) -> bool {
-        !self.sites.is_empty() || !self.told.is_empty()
+        !self.sites.is_empty() || !self.reported.is_empty()
     }
 
     /// The limit of each site, and why.
     pub(crate) fn view(&self) -> Arc<[PacedSite]> {
         if self.sites.is_empty() {
-            return self.told.clone();
+            return self.reported.clone();
         }
-        let told = self.sites.iter().take(PACED_SITES).map(|(site, link)| PacedSite {
+        let reported = self.sites.iter().take(PACED_SITES).map(|(site, link)| PacedSite {
             site: site.clone(),
             limit: link.pace.limit(link.most),
             why: link.pace.why().clone(),
         });
-        told.collect()
+        reported.collect()
     }
 }
 
@@ -87,8 +87,8 @@ impl Engine {
         let ended = self.view.take_finished_pulls();
         if !self.lock.holds() || !self.is_paced(intent) {
             let is_driven = self.is_paced(intent) && self.lock.living_other(now).is_some();
-            let told = if is_driven { self.lock.told_pace() } else { Arc::default() };
-            self.pacing = Pacing { told, ..Pacing::default() };
+            let reported = if is_driven { self.lock.reported_pace() } else { Arc::default() };
+            self.pacing = Pacing { reported, ..Pacing::default() };
             return;
         }
         let mut uses: BTreeMap<Str, SiteUse> = BTreeMap::new();
@@ -154,15 +154,15 @@ impl Engine {
             };
             flapped.push((row.node, what));
         }
-        let told = flapped.into_iter().filter_map(|(node, what)| {
+        let reported = flapped.into_iter().filter_map(|(node, what)| {
             let entry = &self.view.nodes[node];
             let pulling = uses.get(&entry.site).map_or(0, |site| site.pulling);
             let others_pull = pulling > u32::from(was[node].pulls);
             others_pull.then(|| (entry.site.clone(), entry.name.clone(), what))
         });
-        let told = told.collect();
+        let reported = reported.collect();
         self.pacing.nodes = was;
-        told
+        reported
     }
 
     fn node_is(&self, row: &Row) -> NodeWas {
@@ -182,7 +182,7 @@ impl Engine {
         if let Some(link) = self.pacing.sites.get(site) {
             return Some(link.pace.limit(most));
         }
-        let told = self.pacing.told.iter().find(|told| *told.site == *site);
-        told.map(|told| told.limit.min(most))
+        let reported = self.pacing.reported.iter().find(|reported| *reported.site == *site);
+        reported.map(|reported| reported.limit.min(most))
     }
 }

@@ -212,8 +212,8 @@ fn a_pause_calls_off_a_release() {
     ops.run_for(&mut fake, 5);
     assert!(record(&fake).intent.paused.is_some());
     assert_eq!(fake.daemonset.strategy.raw["type"], "OnDelete");
-    let told = ops.settled.iter().find(|(settled, _)| *settled == release).map(|(_, result)| result.clone());
-    assert!(told.unwrap().unwrap_err().contains("called off"));
+    let answer = ops.settled.iter().find(|(settled, _)| *settled == release).map(|(_, result)| result.clone());
+    assert!(answer.unwrap().unwrap_err().contains("called off"));
 }
 
 /// It is complete, and somebody sets the strategy back before that is written down.

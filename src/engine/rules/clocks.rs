@@ -29,12 +29,12 @@ pub(crate) const UNMEASURED: Duration = Duration::from_secs(300);
 /// A node's clock minus the API server's, in milliseconds: its kubelet dated a heartbeat `heartbeat_at`, and the server
 /// dated the write that brought it `written_at`.
 ///
-/// A difference too small to be measured counts as 0, and one close to `told` counts as `told`, so that not every heartbeat
+/// A difference too small to be measured counts as 0, and one close to `known` counts as `known`, so that not every heartbeat
 /// makes a new fact.
-pub fn clock_skew(heartbeat_at: Timestamp, written_at: Timestamp, told: Option<i64>) -> i64 {
+pub fn clock_skew(heartbeat_at: Timestamp, written_at: Timestamp, known: Option<i64>) -> i64 {
     let measured = heartbeat_at.millis().saturating_sub(written_at.millis());
-    match told {
-        Some(told) if measured.saturating_sub(told).saturating_abs() < GRAIN_MILLIS => told,
+    match known {
+        Some(known) if measured.saturating_sub(known).saturating_abs() < GRAIN_MILLIS => known,
         _ if measured.saturating_abs() < GRAIN_MILLIS => 0,
         _ => measured,
     }

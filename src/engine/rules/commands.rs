@@ -7,7 +7,7 @@ use crate::engine::model::command::Command;
 struct Consequences {
     writes: Writes,
     lets_go: LetsGo,
-    told: Told,
+    reporting: Reporting,
     /// It is accepted although watches are out of date, the record cannot be read, or the DaemonSet is being deleted.
     works_blind: bool,
     /// It still holds where the DaemonSet was deleted and made anew before it was carried out.
@@ -56,7 +56,7 @@ pub(crate) enum LetsGo {
 
 /// How a command is recorded in the event log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Told {
+pub(crate) enum Reporting {
     /// When it is asked for, and what became of it.
     Whole,
     /// Its success is a change of driver, which is recorded when the lease changes hands.
@@ -70,7 +70,7 @@ impl Command {
         let of = |writes: Writes, lets_go: LetsGo| Consequences {
             writes,
             lets_go,
-            told: Told::Whole,
+            reporting: Reporting::Whole,
             works_blind: false,
             outlives_daemonset: false,
         };
@@ -86,10 +86,12 @@ impl Command {
             Self::Tune(_) => of(Writes::Record, LetsGo::None),
             Self::Prewarm(_) => of(Writes::Prewarm, LetsGo::None),
             // What is changed with it is recorded in any case.
-            Self::Tuned { command, .. } => Consequences { told: Told::Whole, ..command.consequences() },
-            Self::Drive(_) => Consequences { told: Told::ByTheLease, ..of(Writes::WholeRollout, LetsGo::None) },
+            Self::Tuned { command, .. } => Consequences { reporting: Reporting::Whole, ..command.consequences() },
+            Self::Drive(_) => {
+                Consequences { reporting: Reporting::ByTheLease, ..of(Writes::WholeRollout, LetsGo::None) }
+            }
             Self::StopDriving => Consequences {
-                told: Told::ByTheLeaseWhereDriving,
+                reporting: Reporting::ByTheLeaseWhereDriving,
                 works_blind: true,
                 outlives_daemonset: true,
                 ..of(Writes::Nothing, LetsGo::None)
@@ -109,8 +111,8 @@ impl Command {
     }
 
     /// How it is recorded in the event log.
-    pub(crate) fn told(&self) -> Told {
-        self.consequences().told
+    pub(crate) fn reporting(&self) -> Reporting {
+        self.consequences().reporting
     }
 
     /// Whether it is accepted although watches are out of date, the record cannot be read, or the DaemonSet is being deleted.

@@ -78,8 +78,8 @@ mod tests {
             (vec![0, 0, 0], 1, 1, Some((120, 240)), "more are under way than may be"),
         ] {
             let under_way: Vec<Duration> = under_way.into_iter().map(secs).collect();
-            let told = until_done(range(60, 120), &under_way, waiting, at_once);
-            assert_eq!(told, want.map(|(least, most)| range(least, most)), "{why}");
+            let computed = until_done(range(60, 120), &under_way, waiting, at_once);
+            assert_eq!(computed, want.map(|(least, most)| range(least, most)), "{why}");
         }
     }
 }

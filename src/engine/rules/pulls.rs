@@ -289,8 +289,8 @@ mod tests {
                 restarts: 0,
                 ready: false,
             };
-            let told = waits_for_image(&container);
-            assert_eq!(told.as_ref().map(|(why, message)| (*why, &**message)), want, "{reason}");
+            let waits = waits_for_image(&container);
+            assert_eq!(waits.as_ref().map(|(why, message)| (*why, &**message)), want, "{reason}");
         }
     }
 

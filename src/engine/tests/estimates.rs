@@ -72,13 +72,13 @@ fn what_does_not_move_says_why_there_is_no_estimate() {
     assert_eq!(snapshot.estimate, RolloutEstimate::Blocked { by: EstimateBlocker::Held }, "{:?}", snapshot.counts);
     console.partition(&mut fake, 0);
     console.run_for(&mut fake, 10);
-    let told = estimate(&mut console, &fake);
-    let RolloutEstimate::Known { step: None, .. } = told else { panic!("the step is all that is left: {told:?}") };
+    let said = estimate(&mut console, &fake);
+    let RolloutEstimate::Known { step: None, .. } = said else { panic!("the step is all that is left: {said:?}") };
     console.ask(&mut fake, Command::Pause { why: None }).unwrap();
     console.run_for(&mut fake, 60);
-    let told = estimate(&mut console, &fake);
-    assert_eq!(told, RolloutEstimate::Blocked { by: EstimateBlocker::Paused });
-    assert_eq!(told.to_string(), "no estimate while it is paused");
+    let said = estimate(&mut console, &fake);
+    assert_eq!(said, RolloutEstimate::Blocked { by: EstimateBlocker::Paused });
+    assert_eq!(said.to_string(), "no estimate while it is paused");
 }
 
 #[test]
@@ -90,8 +90,8 @@ fn a_hold_between_nodes_does_not_make_them_slower() {
     }
     console.partition(&mut fake, 16);
     console.run_for(&mut fake, 1);
-    let told = estimate(&mut console, &fake);
-    let RolloutEstimate::Known { step: Some(step), .. } = told else { panic!("{told:?}") };
+    let said = estimate(&mut console, &fake);
+    let RolloutEstimate::Known { step: Some(step), .. } = said else { panic!("{said:?}") };
     // Ten nodes of about twenty seconds.
     between(step, 180, 260);
 }
@@ -173,36 +173,36 @@ fn view(console: &mut FakeConsole, fake: &FakeCluster) -> PrewarmView {
 #[test]
 fn each_site_tells_how_fast_images_come_and_how_long_it_takes() {
     let (mut fake, mut console) = warming(true);
-    let told = view(&mut console, &fake);
-    assert_eq!((told.counts.present, told.counts.pulling), (8, 4), "{told}");
-    let sites: Vec<_> = told.sites.iter().map(|site| (site.throughput, site.estimate.unwrap().to_string())).collect();
+    let said = view(&mut console, &fake);
+    assert_eq!((said.counts.present, said.counts.pulling), (8, 4), "{said}");
+    let sites: Vec<_> = said.sites.iter().map(|site| (site.throughput, site.estimate.unwrap().to_string())).collect();
     // Two pulls of 10 MB a second each, and each site has two left, at once.
     assert_eq!(sites, [(Some(20_000_000), "~60s".to_owned()), (Some(20_000_000), "~60s".to_owned())]);
-    assert_eq!((told.throughput, told.estimate.unwrap().to_string()), (Some(40_000_000), "~60s".to_owned()));
+    assert_eq!((said.throughput, said.estimate.unwrap().to_string()), (Some(40_000_000), "~60s".to_owned()));
     console.ask(&mut fake, Command::Prewarm(PrewarmCommand::Cancel)).unwrap();
-    if let Some(told) = console.snapshot(&fake).prewarm {
-        assert_eq!(told.estimate, None);
+    if let Some(said) = console.snapshot(&fake).prewarm {
+        assert_eq!(said.estimate, None);
     }
 }
 
 #[test]
 fn of_a_link_that_is_thinner_than_the_others_nothing_is_told_before_it_has_brought_an_image() {
     let (mut fake, mut console) = warming_where(true, |node| ["n1", "n2", "n3", "n10", "n11", "n12"].contains(&node));
-    let told = view(&mut console, &fake);
+    let said = view(&mut console, &fake);
     // Nobody knows yet that hall b is slower: as long as the others would it may take.
-    assert_eq!(told.sites.iter().map(|site| site.throughput).collect::<Vec<_>>(), [Some(20_000_000), None]);
-    assert_eq!((told.throughput, told.estimate.is_some()), (None, true), "{told:?}");
+    assert_eq!(said.sites.iter().map(|site| site.throughput).collect::<Vec<_>>(), [Some(20_000_000), None]);
+    assert_eq!((said.throughput, said.estimate.is_some()), (None, true), "{said:?}");
     console.run_for(&mut fake, 150);
-    let told = view(&mut console, &fake);
-    assert_eq!((told.sites[1].estimate, told.estimate), (None, None), "{told:?}");
+    let said = view(&mut console, &fake);
+    assert_eq!((said.sites[1].estimate, said.estimate), (None, None), "{said:?}");
 }
 
 #[test]
 fn kubelets_that_do_not_tell_sizes_leave_the_throughput_unknown() {
     let (fake, mut console) = warming(false);
-    let told = view(&mut console, &fake);
-    assert_eq!((told.throughput, told.sites[0].throughput), (None, None));
-    assert!(told.estimate.is_some(), "how long a pull takes they do tell");
+    let said = view(&mut console, &fake);
+    assert_eq!((said.throughput, said.sites[0].throughput), (None, None));
+    assert!(said.estimate.is_some(), "how long a pull takes they do tell");
 }
 
 #[test]
@@ -217,6 +217,6 @@ fn before_anything_was_pulled_nothing_is_told() {
         method: PrewarmMethod::Pods,
     };
     console.ask(&mut fake, Command::Prewarm(start)).unwrap();
-    let told = view(&mut console, &fake);
-    assert_eq!((told.throughput, told.estimate), (None, None));
+    let said = view(&mut console, &fake);
+    assert_eq!((said.throughput, said.estimate), (None, None));
 }

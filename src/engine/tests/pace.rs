@@ -69,10 +69,10 @@ fn a_round_ends(fake: &mut FakeCluster, console: &mut FakeConsole, site: &str) {
 }
 
 /// Limit and why, of a site.
-fn told(console: &mut FakeConsole, fake: &FakeCluster, site: &str) -> (u32, String) {
+fn said(console: &mut FakeConsole, fake: &FakeCluster, site: &str) -> (u32, String) {
     let pace = console.snapshot(fake).pace;
-    let told = pace.iter().find(|told| *told.site == *site).unwrap();
-    (told.limit, told.why.to_string())
+    let said = pace.iter().find(|said| *said.site == *site).unwrap();
+    (said.limit, said.why.to_string())
 }
 
 #[test]
@@ -80,13 +80,13 @@ fn a_site_begins_with_one_pull_and_has_more_as_its_link_bears_them() {
     let mut fake = two_sites();
     let mut console = warming(&mut fake);
     assert_eq!((pulling(&fake, "hall-a").len(), pulling(&fake, "hall-b").len()), (1, 1));
-    assert_eq!(told(&mut console, &fake, "hall-a"), (1, "begins with one".to_owned()));
+    assert_eq!(said(&mut console, &fake, "hall-a"), (1, "begins with one".to_owned()));
     a_round_ends(&mut fake, &mut console, "hall-a");
-    assert_eq!(told(&mut console, &fake, "hall-a"), (2, "raised: 1 finished, 5.0 MB/s".to_owned()));
+    assert_eq!(said(&mut console, &fake, "hall-a"), (2, "raised: 1 finished, 5.0 MB/s".to_owned()));
     assert_eq!((pulling(&fake, "hall-a").len(), pulling(&fake, "hall-b").len()), (2, 1), "each site by itself");
     a_round_ends(&mut fake, &mut console, "hall-a");
     a_round_ends(&mut fake, &mut console, "hall-a");
-    assert_eq!(told(&mut console, &fake, "hall-a"), (3, "as many as are allowed, 15 MB/s".to_owned()));
+    assert_eq!(said(&mut console, &fake, "hall-a"), (3, "as many as are allowed, 15 MB/s".to_owned()));
     assert_eq!(pulling(&fake, "hall-a").len(), 3, "no more than an operator allows");
     let prewarm = console.snapshot(&fake).prewarm.unwrap();
     let limits: Vec<_> = prewarm.sites.iter().map(|site| (&*site.name, site.limit)).collect();
@@ -103,8 +103,8 @@ fn a_node_that_goes_down_while_others_pull_halves_it() {
     let idle = idle.filter(|name| fake.nodes[name].labels.get(ZONE).is_some_and(|site| &**site == "hall-a")).unwrap();
     fake.set_node_ready(&idle, false);
     console.run_for(&mut fake, 2);
-    assert_eq!(told(&mut console, &fake, "hall-a"), (1, format!("halved: {idle} is not Ready")));
-    assert_eq!(told(&mut console, &fake, "hall-b").0, 1, "the other site is left alone");
+    assert_eq!(said(&mut console, &fake, "hall-a"), (1, format!("halved: {idle} is not Ready")));
+    assert_eq!(said(&mut console, &fake, "hall-b").0, 1, "the other site is left alone");
     a_round_ends(&mut fake, &mut console, "hall-a");
     assert_eq!(pulling(&fake, "hall-a").len(), 1);
 }
@@ -117,7 +117,7 @@ fn everybody_sees_it_and_the_next_driver_begins_anew() {
     console.run_for(&mut fake, 10);
     let mut next = FakeConsole::open(&fake, "eve");
     next.run_for(&mut fake, 1);
-    assert_eq!(told(&mut next, &fake, "hall-a"), (3, "raised: 2 finished, 10 MB/s".to_owned()));
+    assert_eq!(said(&mut next, &fake, "hall-a"), (3, "raised: 2 finished, 10 MB/s".to_owned()));
     let site = next.snapshot(&fake).prewarm.unwrap().sites.into_iter().find(|site| &*site.name == "hall-a");
     assert_eq!(site.unwrap().limit, Some(3), "what waits there waits for what the driver lets go");
     drop(console);
@@ -125,7 +125,7 @@ fn everybody_sees_it_and_the_next_driver_begins_anew() {
     next.run_for(&mut fake, 20);
     next.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
     next.run_for(&mut fake, 20);
-    assert_eq!(told(&mut next, &fake, "hall-a"), (1, "begins with one".to_owned()));
+    assert_eq!(said(&mut next, &fake, "hall-a"), (1, "begins with one".to_owned()));
     assert_eq!(fake.warm_nodes().len(), 7, "nothing is made until the three that pull are done");
 }
 

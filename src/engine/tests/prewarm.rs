@@ -335,8 +335,8 @@ fn each_site_has_a_limit_of_its_own() {
     console.run_for(&mut fake, 5);
     assert_eq!(pulling_by_site(&fake, &fake.warm_nodes()), [2, 2], "a fifth of ten nodes each");
     let sites = console.snapshot(&fake).prewarm.unwrap().sites;
-    let told: Vec<_> = sites.iter().map(|site| (&*site.name, site.pulling, site.limit)).collect();
-    assert_eq!(told, [("hall-a", 2, Some(2)), ("hall-b", 2, Some(2))]);
+    let reported: Vec<_> = sites.iter().map(|site| (&*site.name, site.pulling, site.limit)).collect();
+    assert_eq!(reported, [("hall-a", 2, Some(2)), ("hall-b", 2, Some(2))]);
 }
 
 /// The same, told apart by racks: every other node is in rack r0, the others have no such label.

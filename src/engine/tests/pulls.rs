@@ -141,7 +141,7 @@ fn events_tell_what_happened_last_in_whatever_order_they_come() {
     let not_started = (22, "Failed", "Error: failed to create containerd task: exec: not found");
     let crash = (23, "BackOff", "Back-off restarting failed container agent");
     let story = [pulling_event, failed, short, back_off, again, pulled, not_started, crash];
-    let told = |events: &[(u64, &str, &str)]| {
+    let shown = |events: &[(u64, &str, &str)]| {
         let (fake, mut console) = pulling(1);
         for (version, reason, message) in events {
             say(&mut console, &fake, "n1", reason, message, *version);
@@ -151,13 +151,13 @@ fn events_tell_what_happened_last_in_whatever_order_they_come() {
     for (so_far, want) in [(1, "pulling"), (2, "failed"), (4, "failed"), (5, "pulling"), (6, "present"), (8, "present")]
     {
         let mut events = story[..so_far].to_vec();
-        assert_eq!(told(&events), want, "the first {so_far} in order");
+        assert_eq!(shown(&events), want, "the first {so_far} in order");
         events.reverse();
-        assert_eq!(told(&events), want, "the first {so_far} backwards");
+        assert_eq!(shown(&events), want, "the first {so_far} backwards");
         events.rotate_left(so_far / 2);
-        assert_eq!(told(&events), want, "the first {so_far} shuffled");
+        assert_eq!(shown(&events), want, "the first {so_far} shuffled");
     }
-    assert_eq!(told(&[not_started]), "queued", "a start that failed says nothing of the image");
+    assert_eq!(shown(&[not_started]), "queued", "a start that failed says nothing of the image");
 }
 
 #[test]

@@ -21,7 +21,7 @@ impl EndedPods {
     /// there: somebody removed the label by which it is selected, and put it back.
     pub(super) fn is_late(&mut self, uid: &str, version: Option<u64>) -> bool {
         let Some(gone_at) = self.gone.get(uid) else { return false };
-        let late = version.zip(*gone_at).is_none_or(|(told, gone_at)| told <= gone_at);
+        let late = version.zip(*gone_at).is_none_or(|(version, gone_at)| version <= gone_at);
         if !late {
             self.gone.remove(uid);
         }

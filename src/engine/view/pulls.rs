@@ -191,23 +191,23 @@ impl PullLedger {
         }
         let image = named.map(|image| self.shared(image));
         let containers = self.pods.entry(event.object.clone()).or_default();
-        let is_it = |told: &ContainerPullEvents| match container {
-            Some(container) => told.container.as_ref() == Some(container),
-            None => told.container.is_none() && told.image == image,
+        let is_it = |events: &ContainerPullEvents| match container {
+            Some(container) => events.container.as_ref() == Some(container),
+            None => events.container.is_none() && events.image == image,
         };
         let known = containers.iter().position(is_it);
         let at = known.unwrap_or_else(|| {
             containers.push(ContainerPullEvents::of(container));
             containers.len() - 1
         });
-        let told = &mut containers[at];
-        let had_come = told.pulled.is_some();
-        if !told.take_in(event) {
+        let events = &mut containers[at];
+        let had_come = events.pulled.is_some();
+        if !events.take_in(event) {
             return false;
         }
-        told.image = image.or_else(|| told.image.take());
-        let began = told.pulling.map(|began| began.at);
-        if let (Some((_, came)), Some(image), Some(node)) = (told.pulled, told.image.clone(), &event.node)
+        events.image = image.or_else(|| events.image.take());
+        let began = events.pulling.map(|began| began.at);
+        if let (Some((_, came)), Some(image), Some(node)) = (events.pulled, events.image.clone(), &event.node)
             && &*event.reason == "Pulled"
         {
             self.has_come(node, &image);
@@ -218,11 +218,11 @@ impl PullLedger {
                 PulledEvent::WasThere => None,
             };
             if let Some(took) = took.filter(|_| !had_come) {
-                let told = match came {
+                let bytes = match came {
                     PulledEvent::Came(Some(pull)) => pull.bytes,
                     PulledEvent::Came(None) | PulledEvent::WasThere => None,
                 };
-                self.note_end(PullEnd { node: node.clone(), ended: event.at, took, bytes: told }, &image);
+                self.note_end(PullEnd { node: node.clone(), ended: event.at, took, bytes }, &image);
             }
             // A container that was started again and asked the registry once more says nothing of how long an image takes.
             if let (PulledEvent::Came(Some(pull)), false) = (came, had_come) {
@@ -241,8 +241,8 @@ impl PullLedger {
 
     /// Takes note of what a pod that is gone could not pull on this node.
     pub(super) fn note_absent(&mut self, node: Option<&Str>, pulls: &[ContainerPullEvents]) {
-        let failed = pulls.iter().filter(|told| matches!(told.last(), Some(LastPullEvent::Failed(..))));
-        for (node, image) in failed.filter_map(|told| Some((node?, told.image.as_ref()?))) {
+        let failed = pulls.iter().filter(|events| matches!(events.last(), Some(LastPullEvent::Failed(..))));
+        for (node, image) in failed.filter_map(|events| Some((node?, events.image.as_ref()?))) {
             let absent = self.absent.entry(node.clone()).or_default();
             if !absent.contains(image) && absent.len() < ABSENT {
                 absent.push(image.clone());
@@ -381,9 +381,9 @@ impl View {
     }
 
     /// What events told of an image that a pod needs.
-    pub(crate) fn told_of_pull(&self, uid: &str, needed: &NeededImage) -> Option<LastPullEvent<'_>> {
-        let is_it = |told: &&ContainerPullEvents| match (&told.container, needed.usage) {
-            (None, ImageUse::Volume) => told.image.as_ref() == Some(&needed.image),
+    pub(crate) fn last_pull_event(&self, uid: &str, needed: &NeededImage) -> Option<LastPullEvent<'_>> {
+        let is_it = |events: &&ContainerPullEvents| match (&events.container, needed.usage) {
+            (None, ImageUse::Volume) => events.image.as_ref() == Some(&needed.image),
             (Some(container), ImageUse::Init | ImageUse::Main) => *container == needed.user,
             _ => false,
         };
@@ -391,32 +391,32 @@ impl View {
     }
 
     /// What events told of this image for a pod that was made for pre-warming on a node.
-    pub(crate) fn told_of_warming(&self, node: &str, image: &str) -> Option<LastPullEvent<'_>> {
-        let told = self.warm.on(node).filter_map(|warm| self.pulls.pods.get(&warm.fact.pod.uid)).flatten();
-        told.filter(|told| told.image.as_deref() == Some(image)).find_map(ContainerPullEvents::last)
+    pub(crate) fn last_warm_pull_event(&self, node: &str, image: &str) -> Option<LastPullEvent<'_>> {
+        let events = self.warm.on(node).filter_map(|warm| self.pulls.pods.get(&warm.fact.pod.uid)).flatten();
+        events.filter(|events| events.image.as_deref() == Some(image)).find_map(ContainerPullEvents::last)
     }
 
     /// Since when events told that a pod pulls an image that is not there yet, by the clock of its node.
     pub(crate) fn pulling_since(&self, pod: &PodFact) -> Option<Timestamp> {
-        let since = |told| match told {
+        let since = |event| match event {
             LastPullEvent::Pulling(since) => Some(since),
             LastPullEvent::Came(_) | LastPullEvent::WasThere | LastPullEvent::Failed(..) => None,
         };
-        self.told_of_missing(pod).filter_map(since).min()
+        self.last_events_of_missing(pod).filter_map(since).min()
     }
 
     /// Whether events told that an image of a pod that is not there yet could not be pulled.
     pub(crate) fn pull_failed(&self, pod: &PodFact) -> bool {
-        self.told_of_missing(pod).any(|told| matches!(told, LastPullEvent::Failed(..)))
+        self.last_events_of_missing(pod).any(|event| matches!(event, LastPullEvent::Failed(..)))
     }
 
-    fn told_of_missing<'a>(&'a self, pod: &'a PodFact) -> impl Iterator<Item = LastPullEvent<'a>> {
-        let told = self.pulls.pods.get(&pod.uid).map(Vec::as_slice).unwrap_or_default();
-        let is_there = |told: &&ContainerPullEvents| match &told.container {
+    fn last_events_of_missing<'a>(&'a self, pod: &'a PodFact) -> impl Iterator<Item = LastPullEvent<'a>> {
+        let events = self.pulls.pods.get(&pod.uid).map(Vec::as_slice).unwrap_or_default();
+        let is_there = |events: &&ContainerPullEvents| match &events.container {
             Some(container) => has_image_of(pod, container),
             None => images_present(pod),
         };
-        told.iter().filter(move |told| !is_there(told)).filter_map(ContainerPullEvents::last)
+        events.iter().filter(move |events| !is_there(events)).filter_map(ContainerPullEvents::last)
     }
 
     /// Whether this image could not be pulled on a node for a pod that is gone, and has not come since.

@@ -77,16 +77,16 @@ impl HollowWorld {
             self.let_time_pass();
             let wake = self.wake_at();
             tokio::select! {
-                Some(told) = pods.recv() => {
-                    self.pod(told);
-                    while let Ok(told) = pods.try_recv() {
-                        self.pod(told);
+                Some(news) = pods.recv() => {
+                    self.pod(news);
+                    while let Ok(news) = pods.try_recv() {
+                        self.pod(news);
                     }
                 }
-                Some(told) = nodes.recv() => {
-                    self.node(told);
-                    while let Ok(told) = nodes.try_recv() {
-                        self.node(told);
+                Some(news) = nodes.recv() => {
+                    self.node(news);
+                    while let Ok(news) = nodes.try_recv() {
+                        self.node(news);
                     }
                 }
                 sent = self.outbox.next() => {
@@ -152,8 +152,8 @@ impl HollowWorld {
         self.faults.push(Some(fault));
     }
 
-    fn pod(&mut self, told: WatchNews<PartialPod>) {
-        match told {
+    fn pod(&mut self, news: WatchNews<PartialPod>) {
+        match news {
             WatchNews::Listed(pods) => {
                 let mut gone: HashSet<Str> = self.pods.keys().cloned().collect();
                 for pod in pods {
@@ -180,9 +180,9 @@ impl HollowWorld {
         }
     }
 
-    fn node(&mut self, told: WatchNews<PartialNode>) {
+    fn node(&mut self, news: WatchNews<PartialNode>) {
         let mut is = |node: &PartialNode| self.fleet.node_seen(&node.metadata.name, node.ready());
-        match told {
+        match news {
             WatchNews::Listed(nodes) => nodes.iter().for_each(is),
             WatchNews::Is(node) => is(&node),
             WatchNews::Gone(_) => {}

@@ -112,10 +112,10 @@ async fn watch<T: DeserializeOwned>(
             Err(trouble) => return Ok(Err((Some(version), trouble))),
         };
         match read(path, &line) {
-            Ok((at, told)) => {
+            Ok((at, news)) => {
                 version = at;
-                if let Some(told) = told {
-                    tell.send(told).await.map_err(|_closed| Deaf)?;
+                if let Some(news) = news {
+                    tell.send(news).await.map_err(|_closed| Deaf)?;
                 }
             }
             Err(trouble) => return Ok(Err((Some(version), trouble))),
@@ -137,12 +137,12 @@ fn read<T: DeserializeOwned>(path: &str, line: &[u8]) -> Result<(String, Option<
     }
     let version = serde_json::from_str::<Bookmark>(text).map_err(cannot)?.metadata.resource_version;
     let object = || serde_json::from_str(text).map_err(cannot);
-    let told = match line.r#type {
+    let news = match line.r#type {
         "ADDED" | "MODIFIED" => Some(WatchNews::Is(object()?)),
         "DELETED" => Some(WatchNews::Gone(object()?)),
         _ => None,
     };
-    Ok((version, told))
+    Ok((version, news))
 }
 
 fn separator(path: &str) -> char {

@@ -73,7 +73,7 @@ impl Drop for Denial<'_> {
 }
 
 /// The Events of rolldecks about the DaemonSet, as the API server selects them.
-fn told(fixture: &RolloutFixture) -> Vec<Value> {
+fn printed(fixture: &RolloutFixture) -> Vec<Value> {
     let query = "fieldSelector=involvedObject.kind%3DDaemonSet%2CinvolvedObject.name%3Dagent%2Csource%3Drolldeck";
     let path = format!("{}?{query}", fixture.sandbox.path("events", ""));
     let list = fixture.sandbox.admin().get(&path).ok();
@@ -101,7 +101,7 @@ fn kubectl_describe_shows_who_did_what_from_where() {
     operator.ok(&["drive", DS, "--to", "100%", "--timeout", "120s"]);
 
     let events = eventually("the last of it is told", SOON, || {
-        let events = told(&fixture);
+        let events = printed(&fixture);
         reasons(&events).contains(&"RolloutReleased").then_some(events)
     });
     assert_eq!(
@@ -176,7 +176,7 @@ fn an_interrupted_driver_logs_that_it_stopped_driving() {
     drive.signal(Signal::INT);
     assert_eq!(drive.end().code(), Some(130), "{}", drive.seen());
     // A process that has ended has written all of its Events.
-    assert_eq!(reasons(&told(&fixture)).last(), Some(&"RolloutDriverLeft"));
+    assert_eq!(reasons(&printed(&fixture)).last(), Some(&"RolloutDriverLeft"));
     let log = operator.audit();
     let stop: Vec<_> = log.iter().filter(|line| line["event"] == "stopDriving").map(|line| &line["outcome"]).collect();
     assert_eq!(stop, ["requested", "done"]);
@@ -207,7 +207,7 @@ fn two_consoles_write_each_event_once_and_show_what_the_other_did() {
     console.until("drives no more, gave the lease back");
     console.press(&["q"]);
     console.until("it ended with 0");
-    let events = told(&fixture);
+    let events = printed(&fixture);
     let mut once = reasons(&events);
     once.sort_unstable();
     let mut unique = once.clone();
@@ -227,7 +227,7 @@ fn without_the_right_to_create_events_all_else_works_and_one_message_says_so() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
     let said = text(&output);
     assert_eq!(said.matches("no Events on the DaemonSet").count(), 1, "{said}");
-    assert_eq!(told(&fixture), Vec::<Value>::new());
+    assert_eq!(printed(&fixture), Vec::<Value>::new());
     assert!(operator.audit().iter().any(|line| line["event"] == "setImage" && line["outcome"] == "done"));
 }
 
@@ -261,7 +261,7 @@ fn secrets_are_not_written_even_if_the_server_quotes_them() {
     operator.ok(&["drive", DS, "--image", &format!("agent={}", GOOD[1]), "--to", "2", "--until", "held", "--yes"]);
 
     let log = std::fs::read_to_string(operator.home().join(".local/state/rolldeck/audit.jsonl")).unwrap();
-    let events = Value::from(told(&fixture)).to_string();
+    let events = Value::from(printed(&fixture)).to_string();
     assert!(log.contains("\"outcome\":\"failed\"") && events.contains("RolloutCommandFailed"), "{log}\n{events}");
     assert!(log.contains("the environment is ***"), "{log}");
     for hidden in [secret, token.as_str()] {

@@ -68,8 +68,8 @@ fn a_clock_that_is_ahead_holds_up_the_controller_and_not_rolldeck() {
     let all_but_one = eventually("the controller counts all but one", SOON, || counted(FEW - 1));
     std::thread::sleep(Duration::from_secs(u64::from(MIN_READY)).saturating_sub(ready.elapsed()));
     let (late, why, counts) = eventually("rolldeck counts all", SOON, || {
-        let told = state(&operator, &ahead);
-        (told.2["available"] == FEW).then_some(told)
+        let output = state(&operator, &ahead);
+        (output.2["available"] == FEW).then_some(output)
     });
     let ours = ready.elapsed();
     assert_eq!(available(&fixture.daemon_set()), FEW - 1, "the controller waits for a clock");

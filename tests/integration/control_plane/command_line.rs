@@ -34,15 +34,15 @@ fn missing_rights_are_named() {
     sandbox.create_daemon_set(daemon_set("agent", GOOD[0]));
     let reader = sandbox.user("restricted", &[Grant::within(sandbox.namespace(), "get,list,watch", READS)]);
     let operator = Operator::new(reader.kubeconfig(), sandbox.namespace());
-    let told = operator.run(&["pause", DS]);
-    assert_eq!(told.status.code(), Some(1), "{}", text(&told));
-    assert!(text(&told).contains("not permitted: `patch` on daemonsets.apps"), "{}", text(&told));
-    let told = text(&operator.run(&["status", DS]));
-    assert!(told.contains("nodes n/a (forbidden)"), "{told}");
-    assert!(!told.contains("panicked"), "{told}");
+    let output = operator.run(&["pause", DS]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("not permitted: `patch` on daemonsets.apps"), "{}", text(&output));
+    let output = text(&operator.run(&["status", DS]));
+    assert!(output.contains("nodes n/a (forbidden)"), "{output}");
+    assert!(!output.contains("panicked"), "{output}");
 
     let stranger = Operator::new(sandbox.stranger().kubeconfig(), sandbox.namespace());
-    let told = stranger.run(&["status", DS]);
-    assert_eq!(told.status.code(), Some(1), "{}", text(&told));
-    assert!(text(&told).contains("credentials"), "{}", text(&told));
+    let output = stranger.run(&["status", DS]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("credentials"), "{}", text(&output));
 }

@@ -171,8 +171,8 @@ fn a_frozen_controller_manager_is_reported_and_then_halts_the_rollout() {
     drive.until("creating: controller idle");
     let status = operator.status(DS);
     assert!(alarms(&status.0).iter().any(|alarm| alarm.starts_with("controllerIdle: ")), "{}", status.0);
-    let told = text(&operator.run(&["status", DS]));
-    assert!(told.contains("ALARM    no controller has acted for 40 s"), "{told}");
+    let output = text(&operator.run(&["status", DS]));
+    assert!(output.contains("ALARM    no controller has acted for 40 s"), "{output}");
     operator.ok(&["step", DS, "--to", "100%"]);
     let end = drive.end();
     println!("{}", drive.seen());
@@ -210,10 +210,10 @@ fn one_pod_that_may_not_be_deleted_holds_its_node_and_no_other() {
     };
     assert_eq!(status.nodes(says_why), std::slice::from_ref(&first), "{}", status.0);
     assert_eq!(status.0["phase"], "running", "it is not complete: {}", status.0);
-    let told = alarms(&status.0);
+    let output = alarms(&status.0);
     let said =
         |alarm: &String| alarm.starts_with("deletionRefused: ") && alarm.contains("nothing else is left to update");
-    assert!(told.iter().any(said), "{told:?}");
+    assert!(output.iter().any(said), "{output:?}");
 
     drop(policy);
     operator.ok(&["pause", DS]);

@@ -42,9 +42,9 @@ impl Pair {
         let real = admin.request_as(content, method.clone(), &path, body);
         let url = format!("{}{path}", self.simulated.url());
         let simulated = admin.request_as(content, method.clone(), &url, body);
-        let told =
+        let output =
             format!("{what}\nreal: {} {}\nsimulated: {} {}", real.status, real.body, simulated.status, simulated.body);
-        assert_eq!((real.status, essence(&real.body)), (simulated.status, essence(&simulated.body)), "{told}");
+        assert_eq!((real.status, essence(&real.body)), (simulated.status, essence(&simulated.body)), "{output}");
     }
 
     fn patches(&self, content: &str, patches: &[(&str, Value)]) {
@@ -256,9 +256,9 @@ fn events_are_accepted_refused_and_selected_the_same() {
         let admin = pair.real.admin();
         let real = admin.request_as(JSON, Method::POST, &path, &event);
         let simulated = admin.request_as(JSON, Method::POST, &format!("{}{path}", pair.simulated.url()), &event);
-        let told =
+        let output =
             format!("{what}\nreal: {} {}\nsimulated: {} {}", real.status, real.body, simulated.status, simulated.body);
-        assert_eq!((real.status, said(&real.body)), (simulated.status, said(&simulated.body)), "{told}");
+        assert_eq!((real.status, said(&real.body)), (simulated.status, said(&simulated.body)), "{output}");
     }
     for selector in ["source=rolldeck", "reportingComponent=rolldeck.io/console", "reason=RolloutHalted,type=Warning"] {
         let selector = selector.replace('=', "%3D").replace(',', "%2C").replace('/', "%2F");

@@ -34,9 +34,9 @@ fn lifting_a_selector_updates_no_node_before_the_next_step() {
     // The plan's next step is 10 %: 2 of 20 nodes; the one after it 50 %, of which the selector leaves 3.
     operator.ok(&["step", DS, "--yes"]);
     fixture.until("two canaries serve v2", |witness| witness.serving(":v2").len() == 2);
-    let told = operator.ok(&["step", DS, "--yes"]);
-    assert!(told.contains("1 node more may be updated (3 in total)"), "{told}");
-    assert!(told.contains("That is all that canary=true leaves of this step"), "{told}");
+    let output = operator.ok(&["step", DS, "--yes"]);
+    assert!(output.contains("1 node more may be updated (3 in total)"), "{output}");
+    assert!(output.contains("That is all that canary=true leaves of this step"), "{output}");
     fixture.until("the canaries serve v2", |witness| witness.serving(":v2") == canaries);
     until_status(&operator, "it is held", |status| status["phase"] == "held");
 
@@ -57,8 +57,8 @@ fn lifting_a_selector_updates_no_node_before_the_next_step() {
     operator.ok(&["select", DS, "--clear", "--yes"]);
     std::thread::sleep(QUIET);
     assert_eq!(fixture.witness.serving(":v2"), canaries, "lifting the selector frees nothing by itself");
-    let told = operator.ok(&["step", DS, "--yes"]);
-    assert!(told.contains("7 nodes more may be updated (10 in total)"), "{told}");
+    let output = operator.ok(&["step", DS, "--yes"]);
+    assert!(output.contains("7 nodes more may be updated (10 in total)"), "{output}");
     fixture.until("ten nodes serve v2", |witness| witness.serving(":v2").len() == 10);
     drop(driver);
 }
@@ -80,15 +80,15 @@ fn resuming_past_a_halt_needs_confirmation() {
     }
     assert_eq!(operator.status(DS).0["plan"]["allowed"], allowed);
 
-    let told = operator.ok(&["resume", DS, "--dry-run"]);
+    let output = operator.ok(&["resume", DS, "--dry-run"]);
     let failed = operator.status(DS).nodes(|node| node["state"] == "failed");
-    assert!(!failed.is_empty() && told.contains(&format!("{}: image not found", failed[0])), "{failed:?}: {told}");
+    assert!(!failed.is_empty() && output.contains(&format!("{}: image not found", failed[0])), "{failed:?}: {output}");
     let refused = operator.run(&["resume", DS]);
     assert_eq!(refused.status.code(), Some(6), "{}", text(&refused));
     assert!(text(&refused).contains("`--yes` says that it is meant"), "{}", text(&refused));
     assert_eq!(operator.status(DS).0["phase"], "halted");
-    let told = operator.ok(&["resume", DS, "--yes"]);
-    assert!(told.contains("resumed; accepted: image not found on "), "{told}");
+    let output = operator.ok(&["resume", DS, "--yes"]);
+    assert!(output.contains("resumed; accepted: image not found on "), "{output}");
     assert_ne!(operator.status(DS).0["phase"], "halted");
 }
 

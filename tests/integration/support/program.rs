@@ -133,7 +133,7 @@ impl Driving {
     #[track_caller]
     pub(crate) fn until_updated(&mut self, count: usize) {
         let updated = |line: &str| line.split_once(": updated, ")?.1.split_once(" of ")?.0.parse::<usize>().ok();
-        self.until_line(&format!("updated, {count} of"), |line| updated(line).is_some_and(|told| told >= count));
+        self.until_line(&format!("updated, {count} of"), |line| updated(line).is_some_and(|printed| printed >= count));
     }
 
     #[track_caller]

@@ -106,9 +106,9 @@ fn a_drift_is_enforced_at_once_counted_and_said() {
         );
     }
     let timeline: Vec<String> = console.snapshot(&fake).timeline.iter().map(ToString::to_string).collect();
-    let told = timeline.iter().filter(|line| line.starts_with("OnDelete is set again"));
+    let shown = timeline.iter().filter(|line| line.starts_with("OnDelete is set again"));
     assert_eq!(
-        told.collect::<Vec<_>>(),
+        shown.collect::<Vec<_>>(),
         [
             "OnDelete is set again: the update strategy was changed back by argocd-controller",
             "OnDelete is set again: the update strategy was changed back by argocd-controller; set again 2 times lately",

@@ -107,15 +107,15 @@ impl<'a> Assessor<'a> {
         clock: Option<i64>,
     ) -> PullState {
         let status = pod.fact.containers.iter().find(|status| status.name == needed.user);
-        let told = self.view.told_of_pull(&pod.fact.uid, needed);
+        let last_event = self.view.last_pull_event(&pod.fact.uid, needed);
         if has_image_of(&pod.fact, &needed.user) {
-            let pull = if let Some(LastPullEvent::Came(pull)) = told { pull } else { None };
+            let pull = if let Some(LastPullEvent::Came(pull)) = last_event { pull } else { None };
             return PullState::Present { by: Evidence::ImageId, pull };
         }
-        if let Some(failed) = status.and_then(|status| failed(status, told)) {
+        if let Some(failed) = status.and_then(|status| failed(status, last_event)) {
             return failed;
         }
-        match told {
+        match last_event {
             Some(LastPullEvent::Came(pull)) => PullState::Present { by: Evidence::PulledEvent, pull },
             Some(LastPullEvent::WasThere) => PullState::Present { by: Evidence::AlreadyPresent, pull: None },
             Some(LastPullEvent::Failed(why, message)) => PullState::Failed { why, message: Some(message.clone()) },
@@ -158,12 +158,15 @@ impl<'a> Assessor<'a> {
         if entry.images_confirmed || listed() {
             return present(Evidence::NodeStatus, None);
         }
-        let told = self.view.told_of_warming(&entry.name, &needed.image);
+        let last_event = self.view.last_warm_pull_event(&entry.name, &needed.image);
         if self.view.is_warm(&entry.name, &self.target_images) {
-            return present(Evidence::WarmPod, if let Some(LastPullEvent::Came(pull)) = told { pull } else { None });
+            return present(
+                Evidence::WarmPod,
+                if let Some(LastPullEvent::Came(pull)) = last_event { pull } else { None },
+            );
         }
         let clock = entry.fact.as_ref().and_then(|fact| fact.clock_skew_millis);
-        match told {
+        match last_event {
             Some(LastPullEvent::Came(pull)) => present(Evidence::PulledEvent, pull),
             Some(LastPullEvent::WasThere) => present(Evidence::AlreadyPresent, None),
             Some(LastPullEvent::Pulling(since)) => PullState::Pulling { since: self.our_time(by_server(since, clock)) },
@@ -232,9 +235,9 @@ impl<'a> Assessor<'a> {
 }
 
 /// What the status of a container says of an image that it cannot have; an event may say why where the status does not.
-fn failed(status: &ContainerFact, told: Option<LastPullEvent<'_>>) -> Option<PullState> {
+fn failed(status: &ContainerFact, last_event: Option<LastPullEvent<'_>>) -> Option<PullState> {
     let (why, message) = waits_for_image(status)?;
-    Some(match told {
+    Some(match last_event {
         Some(LastPullEvent::Failed(known, said)) if why == PullFailure::Other && known != PullFailure::Other => {
             PullState::Failed { why: known, message: Some(said.clone()) }
         }

@@ -58,8 +58,8 @@ impl Engine {
 }
 
 /// What is told of the sites that pull or wait; `None` where one of them tells nothing.
-fn all_of<T>(sites: &[PrewarmSite], told: impl Fn(&PrewarmSite) -> Option<T>) -> Option<Vec<T>> {
-    sites.iter().filter(|site| site.counts.pulling + site.counts.waiting > 0).map(told).collect()
+fn all_of<T>(sites: &[PrewarmSite], figure: impl Fn(&PrewarmSite) -> Option<T>) -> Option<Vec<T>> {
+    sites.iter().filter(|site| site.counts.pulling + site.counts.waiting > 0).map(figure).collect()
 }
 
 impl PrewarmCounts {

@@ -217,11 +217,11 @@ impl PullSummary {
     /// The lines that say how pulls go: counts, sizes and durations of each image, slow pulls.
     pub fn lines(&self) -> Vec<String> {
         let tells = |image: &&ImageSummary| image.bytes.is_some() || image.fleet.is_some();
-        let told = self.images.iter().filter(tells).map(ToString::to_string);
+        let images = self.images.iter().filter(tells).map(ToString::to_string);
         let slow = self.slow.iter().map(|slow| format!("slow: {slow}"));
         let PullCounts { unknown, .. } = self.counts;
         let counts = (self.counts != PullCounts { unknown, ..PullCounts::default() }).then(|| self.counts.to_string());
-        counts.into_iter().chain(told).chain(slow).collect()
+        counts.into_iter().chain(images).chain(slow).collect()
     }
 }
 

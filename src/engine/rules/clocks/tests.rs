@@ -204,7 +204,7 @@ fn what_is_said_of_clocks() {
 #[test]
 fn a_skew_is_steady() {
     let at = Timestamp::from_millis;
-    for (heartbeat, written, told, want) in [
+    for (heartbeat, written, said, want) in [
         (0, 0, None, 0),
         (2_999, 0, None, 0),
         (-2_999, 0, None, 0),
@@ -216,6 +216,6 @@ fn a_skew_is_steady() {
         (2_000, 0, Some(0), 0),
         (0, 60_000, Some(0), -60_000),
     ] {
-        assert_eq!(clock_skew(at(heartbeat), at(written), told), want, "{heartbeat} {written} {told:?}");
+        assert_eq!(clock_skew(at(heartbeat), at(written), said), want, "{heartbeat} {written} {said:?}");
     }
 }

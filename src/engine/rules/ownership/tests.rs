@@ -73,14 +73,14 @@ impl Marks {
 }
 
 /// Every tool that is found, with how and what is said of it.
-fn told(marks: Marks) -> String {
-    let mut told = String::new();
+fn said(marks: Marks) -> String {
+    let mut said = String::new();
     for gitops_owner in find_gitops_owners(&marks.daemonset()) {
         let loud = if gitops_owner.interferes() { "!" } else { " " };
-        writeln!(told, "{loud} {}", gitops_owner.warning()).unwrap();
-        writeln!(told, "    {}", gitops_owner.evidence.join("; ")).unwrap();
+        writeln!(said, "{loud} {}", gitops_owner.warning()).unwrap();
+        writeln!(said, "    {}", gitops_owner.evidence.join("; ")).unwrap();
     }
-    told.trim_end().to_owned()
+    said.trim_end().to_owned()
 }
 
 const TRACKING: &str = "argocd.argoproj.io/tracking-id";
@@ -122,7 +122,7 @@ fn argo_cd_is_known_by_its_tracking_id_its_label_or_its_field_manager() {
         ),
     ];
     for (marks, want) in cases {
-        assert_eq!(told(marks), want);
+        assert_eq!(said(marks), want);
     }
 }
 
@@ -149,7 +149,7 @@ fn what_only_looks_like_argo_cd_is_not_taken_for_it() {
                 .updates(FIELD_MANAGER, BOTH),
         ),
     ] {
-        assert_eq!(told(marks), "", "{name}");
+        assert_eq!(said(marks), "", "{name}");
     }
 }
 
@@ -193,12 +193,12 @@ fn flux_is_known_by_its_labels_or_its_field_managers() {
         ),
         (
             kustomization().annotation("kustomize.toolkit.fluxcd.io/reconcile", "Disabled"),
-            "  Flux (Kustomization flux-system/apps) is told to leave this DaemonSet alone.\n    \
+            "  Flux (Kustomization flux-system/apps) is said to leave this DaemonSet alone.\n    \
              label kustomize.toolkit.fluxcd.io/name",
         ),
         (
             kustomization().annotation("kustomize.toolkit.fluxcd.io/ssa", "Ignore"),
-            "  Flux (Kustomization flux-system/apps) is told to leave this DaemonSet alone.\n    \
+            "  Flux (Kustomization flux-system/apps) is said to leave this DaemonSet alone.\n    \
              label kustomize.toolkit.fluxcd.io/name",
         ),
         (
@@ -215,7 +215,7 @@ fn flux_is_known_by_its_labels_or_its_field_managers() {
         ),
     ];
     for (marks, want) in cases {
-        assert_eq!(told(marks), want);
+        assert_eq!(said(marks), want);
     }
 }
 
@@ -264,7 +264,7 @@ fn the_others_are_known_too() {
         ),
     ];
     for (marks, want) in cases {
-        assert_eq!(told(marks), want);
+        assert_eq!(said(marks), want);
     }
 }
 

@@ -98,8 +98,8 @@ pub(super) fn gitops_owner(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: 
     let mut gitops_owners =
         snapshot.gitops_owners.iter().filter(|gitops_owner| gitops_owner.returns == Returns::ByItself);
     // An alarm about it says the same.
-    let told = snapshot.alarms.iter().any(|alarm| alarm.holding().is_some());
-    let gitops_owner = gitops_owners.next().filter(|_| !told && (snapshot.adopted || recorded(snapshot)))?;
+    let named = snapshot.alarms.iter().any(|alarm| alarm.holding().is_some());
+    let gitops_owner = gitops_owners.next().filter(|_| !named && (snapshot.adopted || recorded(snapshot)))?;
     let more = match gitops_owners.count() {
         0 => String::new(),
         more => format!(" (and {more} more)"),

@@ -63,7 +63,7 @@ fn words(
     let (open, drive) = (ActionId::Prewarm.key(), ActionId::Drive.key());
     let nobody = matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. });
     // What blocks the rollout may say the same already.
-    let told = snapshot.guidance().is_some_and(|guidance| guidance.remedies.contains(&Remedy::Drive));
+    let offered = snapshot.guidance().is_some_and(|guidance| guidance.remedies.contains(&Remedy::Drive));
     if let Some(cancelled) = &view.request.cancelled {
         let what = if nobody { "its pods are deleted once somebody drives" } else { "its pods are being deleted" };
         let who = person_of(&cancelled.by);
@@ -96,7 +96,9 @@ fn words(
         return Some((format!("pre-warm: {stuck}"), keys));
     }
     match page.summary.prewarm_stands.as_ref()? {
-        PrewarmWait::NobodyDrives if !told => Some(("pre-warm waits: nobody drives".into(), format!("{drive} drive"))),
+        PrewarmWait::NobodyDrives if !offered => {
+            Some(("pre-warm waits: nobody drives".into(), format!("{drive} drive")))
+        }
         PrewarmWait::Refused(why) => Some((format!("pre-warm waits: {why}"), "ask for a role that allows it".into())),
         PrewarmWait::Blind(why) if !snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::Blind { .. })) => {
             Some((format!("pre-warm waits: {why}"), format!("{} watches", ActionId::Watches.key())))

@@ -80,11 +80,11 @@ impl Witness {
             broken: None,
         }));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let (told, asked) = (Arc::clone(&log), pods.clone());
+        let (output, asked) = (Arc::clone(&log), pods.clone());
         runtime.spawn(async move {
             // It must not miss a change, so it does not try again: a broken watch fails the test.
-            if let Err(why) = observe(&asked, &told).await {
-                told.lock().unwrap().broken = Some(why);
+            if let Err(why) = observe(&asked, &output).await {
+                output.lock().unwrap().broken = Some(why);
             }
         });
         let witness = Self { log, pods, runtime: Some(runtime) };

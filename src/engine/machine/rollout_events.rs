@@ -23,13 +23,13 @@ use crate::engine::model::rollout_event::{
 };
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::{Str, person_of};
-use crate::engine::rules::commands::Told;
+use crate::engine::rules::commands::Reporting;
 use crate::engine::writes::daemonset::PatchPurpose;
 use crate::engine::writes::pending::{Needs, Pending};
 
 /// Who was last said to drive.
 #[derive(Debug, Default)]
-pub(crate) struct DriverTold {
+pub(crate) struct ReportedDriver {
     /// We drove when this was last looked at.
     driving: bool,
     /// Who held the lease when it was last held by somebody else.
@@ -42,31 +42,30 @@ pub(crate) struct DriverTold {
 
 impl Engine {
     /// Tells what the rollout did by itself. The same event is told again only after [`REPEAT`].
-    pub(crate) fn happened(&mut self, what: RolloutEventKind, reach: Visibility) {
-        if !self.event_log.told_lately(&what, self.now) {
-            self.tell(None, what, EventOutcome::Done, reach, None, None);
+    pub(crate) fn happened(&mut self, kind: RolloutEventKind, visibility: Visibility) {
+        if !self.event_log.reported_lately(&kind, self.now) {
+            self.log_event(None, kind, EventOutcome::Done, visibility, None, None);
         }
     }
 
     /// Tells what an operator of this process did.
-    fn did(&mut self, what: RolloutEventKind, reach: Visibility) {
+    fn did(&mut self, kind: RolloutEventKind, visibility: Visibility) {
         let by = Some(self.actor());
-        self.tell(by, what, EventOutcome::Done, reach, None, None);
+        self.log_event(by, kind, EventOutcome::Done, visibility, None, None);
     }
 
-    fn tell(
+    fn log_event(
         &mut self,
         by: Option<Str>,
-        what: RolloutEventKind,
+        kind: RolloutEventKind,
         result: EventOutcome,
-        reach: Visibility,
+        visibility: Visibility,
         command: Option<CommandId>,
         said: Option<Str>,
     ) {
         let said = said.map(|said| self.without_values(&said));
-        let rollout_event =
-            RolloutEvent { at: self.now, by, kind: what, outcome: result, command, said, visibility: reach };
-        if reach >= Visibility::Timeline {
+        let rollout_event = RolloutEvent { at: self.now, by, kind, outcome: result, command, said, visibility };
+        if visibility >= Visibility::Timeline {
             self.event_log.keep(rollout_event.clone());
         }
         self.say(Notice::Happened(Box::new(rollout_event)));
@@ -89,21 +88,21 @@ impl Engine {
 
     /// An Event that another rolldeck wrote. It goes on the timeline, and is not written again.
     pub(crate) fn hear_of(&mut self, fact: &ClusterEvent) {
-        let Some(told) = &fact.reported_by else { return };
-        let known = |known: &RolloutEvent| matches!(&known.kind, RolloutEventKind::Reported { event, .. } if *event == told.event);
-        if told.identity == self.config().identity || self.event_log.has(known) {
+        let Some(reported) = &fact.reported_by else { return };
+        let known = |known: &RolloutEvent| matches!(&known.kind, RolloutEventKind::Reported { event, .. } if *event == reported.event);
+        if reported.identity == self.config().identity || self.event_log.has(known) {
             return;
         }
-        let person = person_of(&told.identity);
+        let person = person_of(&reported.identity);
         let theirs = fact.message.strip_prefix(person).and_then(|rest| rest.strip_prefix(": "));
         self.event_log.keep(RolloutEvent {
             at: self.view.our_time(fact.at),
             by: theirs.map(|_| person.into()),
             kind: RolloutEventKind::Reported {
                 reason: fact.reason.clone(),
-                identity: told.identity.clone(),
-                event: told.event.clone(),
-                severity: told.severity,
+                identity: reported.identity.clone(),
+                event: reported.event.clone(),
+                severity: reported.severity,
             },
             outcome: EventOutcome::Done,
             command: None,
@@ -122,7 +121,7 @@ impl Engine {
         let of_note = self.is_of_note(command);
         if of_note {
             let by = Some(self.actor());
-            self.tell(
+            self.log_event(
                 by,
                 RolloutEventKind::Command(command.clone()),
                 EventOutcome::Requested,
@@ -135,9 +134,9 @@ impl Engine {
     }
 
     fn is_of_note(&self, command: &Command) -> bool {
-        match command.told() {
-            Told::Whole | Told::ByTheLease => true,
-            Told::ByTheLeaseWhereDriving => self.driver_told.driving && self.config().role == Role::Driver,
+        match command.reporting() {
+            Reporting::Whole | Reporting::ByTheLease => true,
+            Reporting::ByTheLeaseWhereDriving => self.reported_driver.driving && self.config().role == Role::Driver,
         }
     }
 
@@ -145,8 +144,8 @@ impl Engine {
     pub(crate) fn tell_refused(&mut self, command: &Command, why: &str) {
         if self.is_of_note(command) {
             let by = Some(self.actor());
-            let what = RolloutEventKind::Command(command.clone());
-            self.tell(by, what, EventOutcome::Refused, Visibility::Timeline, None, Some(why.into()));
+            let kind = RolloutEventKind::Command(command.clone());
+            self.log_event(by, kind, EventOutcome::Refused, Visibility::Timeline, None, Some(why.into()));
         }
     }
 
@@ -164,11 +163,18 @@ impl Engine {
             Ok(said) => (EventOutcome::Done, said.clone()),
             Err(why) => (EventOutcome::Failed, why.to_string()),
         };
-        let reach = match command.told() {
-            Told::ByTheLease | Told::ByTheLeaseWhereDriving if result.is_ok() => Visibility::Log,
-            Told::Whole | Told::ByTheLease | Told::ByTheLeaseWhereDriving => Visibility::Cluster,
+        let visibility = match command.reporting() {
+            Reporting::ByTheLease | Reporting::ByTheLeaseWhereDriving if result.is_ok() => Visibility::Log,
+            Reporting::Whole | Reporting::ByTheLease | Reporting::ByTheLeaseWhereDriving => Visibility::Cluster,
         };
-        self.tell(by, RolloutEventKind::Command(command), outcome, reach, Some(id), Some(said.as_str().into()));
+        self.log_event(
+            by,
+            RolloutEventKind::Command(command),
+            outcome,
+            visibility,
+            Some(id),
+            Some(said.as_str().into()),
+        );
     }
 
     // ── The rollout ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -227,8 +233,8 @@ impl Engine {
 
     /// The strategy is restored. Nothing is recorded if an operator of this process asked for it: then the command is.
     pub(crate) fn tell_released(&mut self) {
-        let reach = self.unless_waited_for(Needs::Released);
-        self.happened(RolloutEventKind::Released, reach);
+        let visibility = self.unless_waited_for(Needs::Released);
+        self.happened(RolloutEventKind::Released, visibility);
     }
 
     fn unless_waited_for(&self, needs: Needs) -> Visibility {
@@ -239,8 +245,8 @@ impl Engine {
     // ── Writes ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     pub(crate) fn tell_delete(&mut self, node: &Str, pod: &Str, uid: &Str, result: EventOutcome, said: Option<Str>) {
-        let what = RolloutEventKind::DeletePod { node: node.clone(), pod: pod.clone(), uid: uid.clone() };
-        self.tell(None, what, result, Visibility::Log, None, said);
+        let kind = RolloutEventKind::DeletePod { node: node.clone(), pod: pod.clone(), uid: uid.clone() };
+        self.log_event(None, kind, result, Visibility::Log, None, said);
     }
 
     /// A pod for pre-warming is made, or deleted where it is named by its `uid`.
@@ -252,21 +258,21 @@ impl Engine {
         said: Option<Str>,
     ) {
         let (node, pod) = (node.clone(), pod.clone());
-        let what = match uid {
+        let kind = match uid {
             None => RolloutEventKind::CreateWarmPod { node, pod },
             Some(uid) => RolloutEventKind::DeleteWarmPod { node, pod, uid: uid.clone() },
         };
-        self.tell(None, what, result, Visibility::Log, None, said);
+        self.log_event(None, kind, result, Visibility::Log, None, said);
     }
 
     /// A StatefulSet for pre-warming is made, or deleted where it is named by its `uid`.
     pub(crate) fn tell_warm_set(&mut self, set: &Str, uid: Option<&Str>, result: EventOutcome, said: Option<Str>) {
         let set = set.clone();
-        let what = match uid {
+        let kind = match uid {
             None => RolloutEventKind::CreateWarmSet { set },
             Some(uid) => RolloutEventKind::DeleteWarmSet { set, uid: uid.clone() },
         };
-        self.tell(None, what, result, Visibility::Log, None, said);
+        self.log_event(None, kind, result, Visibility::Log, None, said);
     }
 
     pub(crate) fn tell_patch(&mut self, kind: PatchPurpose, result: EventOutcome, said: Option<Str>) {
@@ -276,10 +282,10 @@ impl Engine {
             PatchPurpose::ForgetChange => PatchChange::ForgetChange,
             PatchPurpose::Release => PatchChange::Release,
         };
-        self.tell(None, RolloutEventKind::PatchDaemonSet { change }, result, Visibility::Log, None, said);
+        self.log_event(None, RolloutEventKind::PatchDaemonSet { change }, result, Visibility::Log, None, said);
         if kind == PatchPurpose::Adopt && result == EventOutcome::Done {
-            let reach = self.unless_waited_for(Needs::Adopted);
-            self.happened(RolloutEventKind::Adopted, reach);
+            let visibility = self.unless_waited_for(Needs::Adopted);
+            self.happened(RolloutEventKind::Adopted, visibility);
         }
     }
 
@@ -290,16 +296,16 @@ impl Engine {
     pub(crate) fn watch_the_lease(&mut self, now: Timestamp) {
         let drives = self.lock.may_act(now);
         let holder = self.lock.holder().cloned();
-        let reach = if self.config().role == Role::OneShot { Visibility::Log } else { Visibility::Cluster };
-        match (self.driver_told.driving, drives) {
-            (false, true) if std::mem::take(&mut self.driver_told.lapsed) => {
+        let visibility = if self.config().role == Role::OneShot { Visibility::Log } else { Visibility::Cluster };
+        match (self.reported_driver.driving, drives) {
+            (false, true) if std::mem::take(&mut self.reported_driver.lapsed) => {
                 // It was ours all the time: nobody else needs to know.
-                self.did(RolloutEventKind::LeaseAcquired, reach.min(Visibility::Timeline));
+                self.did(RolloutEventKind::LeaseAcquired, visibility.min(Visibility::Timeline));
             }
             (false, true) => {
-                let from = self.driver_told.other.take();
-                let what = match from {
-                    Some(from) if self.driver_told.held_by_other => {
+                let from = self.reported_driver.other.take();
+                let kind = match from {
+                    Some(from) if self.reported_driver.held_by_other => {
                         RolloutEventKind::LeaseTakenOver { from, succession: Succession::Expired }
                     }
                     Some(from) if self.lock.want == Want::Ask => {
@@ -307,31 +313,33 @@ impl Engine {
                     }
                     _ => RolloutEventKind::LeaseAcquired,
                 };
-                self.did(what, reach);
+                self.did(kind, visibility);
             }
             (true, false) if self.lock.holds() => {
                 // Nobody hears us, or we would have renewed it.
-                self.driver_told.lapsed = true;
-                self.did(RolloutEventKind::LeaseLost { to: None }, reach.min(Visibility::Timeline));
+                self.reported_driver.lapsed = true;
+                self.did(RolloutEventKind::LeaseLost { to: None }, visibility.min(Visibility::Timeline));
             }
             (true, false) => match holder.clone() {
                 // The process that took it records that.
-                Some(to) => self.did(RolloutEventKind::LeaseLost { to: Some(to) }, reach.min(Visibility::Timeline)),
+                Some(to) => {
+                    self.did(RolloutEventKind::LeaseLost { to: Some(to) }, visibility.min(Visibility::Timeline));
+                }
                 None => {
                     let of_rollout = self.lock.record().and_then(|record| record.intent.handover.as_ref());
                     let to = of_rollout.or_else(|| self.lock.prewarm().and_then(|prewarm| prewarm.handover.as_ref()));
                     let to = to.filter(|handover| handover.by != self.config().identity).map(|by| by.by.clone());
-                    self.did(RolloutEventKind::LeaseGivenBack { to }, reach);
+                    self.did(RolloutEventKind::LeaseGivenBack { to }, visibility);
                 }
             },
             _ => {}
         }
-        self.driver_told.driving = drives;
-        self.driver_told.lapsed &= self.lock.holds();
+        self.reported_driver.driving = drives;
+        self.reported_driver.lapsed &= self.lock.holds();
         let other = holder.filter(|holder| *holder != self.config().identity);
-        self.driver_told.held_by_other = other.is_some();
+        self.reported_driver.held_by_other = other.is_some();
         if other.is_some() {
-            self.driver_told.other = other;
+            self.reported_driver.other = other;
         }
     }
 }

@@ -11,9 +11,9 @@ use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind, Visibi
 use crate::engine::model::settings::{Gates, OnFailure};
 
 /// What everybody is told of it, a line each: `ops: …` or `-: …` for what happened by itself.
-fn told(console: &FakeConsole) -> Vec<String> {
-    let told = console.happened.iter().filter(|rollout_event| rollout_event.visibility == Visibility::Cluster);
-    told.map(|rollout_event| {
+fn said(console: &FakeConsole) -> Vec<String> {
+    let said = console.happened.iter().filter(|rollout_event| rollout_event.visibility == Visibility::Cluster);
+    said.map(|rollout_event| {
         let who = rollout_event.by.as_deref().map_or("-", |by| by.split('@').next().unwrap_or(by));
         format!("{who}: {rollout_event}")
     })
@@ -21,8 +21,8 @@ fn told(console: &FakeConsole) -> Vec<String> {
 }
 
 fn assert_told(console: &FakeConsole, want: &[&str]) {
-    let told = told(console);
-    assert_eq!(told, want, "told:\n{}", told.join("\n"));
+    let said = said(console);
+    assert_eq!(said, want, "told:\n{}", said.join("\n"));
 }
 
 #[test]
@@ -100,9 +100,9 @@ fn two_consoles_never_tell_the_same_twice() {
         &["eve: step to the next: 1 of 20 nodes may be updated, partition keeps 19", "eve: paused: no update starts"],
     );
     assert!(
-        !told(&driver).iter().any(|line| line.contains("may be updated") || line.contains("paused")),
+        !said(&driver).iter().any(|line| line.contains("may be updated") || line.contains("paused")),
         "{:?}",
-        told(&driver)
+        said(&driver)
     );
 }
 
@@ -117,9 +117,9 @@ fn who_drives_is_told_by_who_takes_over() {
         second.run(&mut fake);
         first.run(&mut fake);
     }
-    let last = told(&first).pop().unwrap();
+    let last = said(&first).pop().unwrap();
     assert!(last.starts_with("ops: drives no more, gave the lease back for eve@bastion"), "{last}");
-    let in_progress = told(&second).pop().unwrap();
+    let in_progress = said(&second).pop().unwrap();
     assert!(in_progress.starts_with("eve: drives the rollout now, handed over by ops@bastion"), "{in_progress}");
 
     // The second is killed; whoever comes next says in whose place it drives.
@@ -127,7 +127,7 @@ fn who_drives_is_told_by_who_takes_over() {
     let mut third = FakeConsole::open(&fake, "kim");
     third.engine.command(Command::Drive(Takeover::Ask), fake.now).unwrap();
     third.run_for(&mut fake, 20);
-    let in_progress = told(&third).pop().unwrap();
+    let in_progress = said(&third).pop().unwrap();
     assert!(in_progress.starts_with("kim: drives the rollout now, in place of eve@bastion"), "{in_progress}");
     second.run(&mut fake);
     let lost = second.happened.iter().rfind(|known| matches!(known.kind, RolloutEventKind::LeaseLost { .. })).unwrap();
@@ -164,10 +164,10 @@ fn a_roll_back_by_the_gates_is_told_as_the_rollouts_own_doing() {
     console.set_image(&mut fake, "agent:bad");
     console.partition(&mut fake, 0);
     console.run_for(&mut fake, 60);
-    let told = told(&console);
-    let at = told.iter().position(|line| line == "-: rolling back to revision hash1, as the gates say").unwrap();
-    assert_eq!(told[at - 1], "-: halted: image not found on 2 nodes (n1, n2)");
-    assert_eq!(told[at + 1], "-: template changed: revision 2 → 3, agent bad → v1");
+    let said = said(&console);
+    let at = said.iter().position(|line| line == "-: rolling back to revision hash1, as the gates say").unwrap();
+    assert_eq!(said[at - 1], "-: halted: image not found on 2 nodes (n1, n2)");
+    assert_eq!(said[at + 1], "-: template changed: revision 2 → 3, agent bad → v1");
 }
 
 #[test]
@@ -185,9 +185,9 @@ fn what_others_do_to_the_daemonset_is_told_with_their_name() {
     fake.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}));
     fake.reconcile();
     console.run_for(&mut fake, 60);
-    let told = told(&console);
+    let said = said(&console);
     assert_eq!(
-        told[told.len() - 2..],
+        said[said.len() - 2..],
         [
             "-: paused: the template was changed by argocd-controller in the middle of the rollout",
             "-: paused already: the update strategy was changed back by flux"
@@ -255,7 +255,7 @@ fn what_other_consoles_told_is_on_the_timeline_once_and_not_told_again() {
     let mut console = FakeConsole::open(&fake, "ops");
     console.ask(&mut fake, Command::Adopt).unwrap();
     let ours = console.engine.config().identity.clone();
-    let told = console.happened.len();
+    let said = console.happened.len();
     fake.wait(5);
     for _ in 0..2 {
         // A watch that broke lists everything again, our own included.
@@ -274,5 +274,5 @@ fn what_other_consoles_told_is_on_the_timeline_once_and_not_told_again() {
         ]
     );
     assert_eq!(timeline.iter().filter(|it| matches!(it.kind, RolloutEventKind::Reported { .. })).count(), 2);
-    assert_eq!(console.happened.len(), told, "nothing of it is told again");
+    assert_eq!(console.happened.len(), said, "nothing of it is told again");
 }
