@@ -52,6 +52,4 @@ impl AuditLog {
 }
 
 #[cfg(test)]
-mod no_secret;
-#[cfg(test)]
 mod tests;

@@ -36,7 +36,7 @@ mod failure;
 mod feed;
 mod fleet;
 mod http;
-mod last_seen;
+mod last_observed;
 mod native;
 mod partial;
 mod recorder;

@@ -1,3 +1,5 @@
+mod no_secret;
+
 use std::fs;
 use std::sync::atomic::Ordering;
 use std::time::Duration;

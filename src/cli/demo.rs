@@ -16,9 +16,9 @@ const SEED: u64 = 1;
 
 /// Starts a practice cluster, and says what is left to do.
 pub(crate) async fn run(args: DemoArgs, global: &Global, output: &mut Output) -> Result<CallerTask, CliError> {
-    let ground = args.nodes.map_or(PracticeCluster::Scenario(args.scenario), PracticeCluster::Fleet);
+    let cluster = args.nodes.map_or(PracticeCluster::Scenario(args.scenario), PracticeCluster::Fleet);
     let practice =
-        Practice::start(&PracticeOptions { cluster: ground, speed: args.speed, seed: args.seed.unwrap_or(SEED) })
+        Practice::start(&PracticeOptions { cluster, speed: args.speed, seed: args.seed.unwrap_or(SEED) })
             .await?;
     if args.serve {
         return serve(&practice, args.write_kubeconfig.as_deref(), output).await;

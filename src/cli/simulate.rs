@@ -15,7 +15,7 @@ use super::error::{CliError, Exit};
 use super::output::Output;
 use crate::sim::attack::campaign;
 use crate::sim::attack::case::Case;
-use crate::sim::attack::run::{TraceMode, play};
+use crate::sim::attack::run::{TraceMode, run_case};
 use crate::sim::attack::shrink::shrink;
 use crate::sim::attack::statistics::Statistics;
 
@@ -60,7 +60,7 @@ pub(crate) async fn run(args: SimulateArgs, output: &mut Output) -> Result<Exit,
     }
     let runs = args.runs;
     let began = Instant::now();
-    let statistics = blocking(move || campaign::random(seed, runs).play(on_all_cores)).await?;
+    let statistics = blocking(move || campaign::random(seed, runs).run(on_all_cores)).await?;
     let seconds = began.elapsed().as_secs_f64();
     let exit = if statistics.broken.is_empty() { Exit::Done } else { Exit::Halted };
     match output.format() {
@@ -103,7 +103,7 @@ async fn one(args: &SimulateArgs, seed: u64, output: &mut Output) -> Result<Exit
         let failed = |error| CliError::failed(format!("writing the case to {}: {error}", file.display()));
         std::fs::write(file, case.to_text()).map_err(failed)?;
     }
-    let report = blocking(move || play(&case, TraceMode::Kept)).await?;
+    let report = blocking(move || run_case(&case, TraceMode::Kept)).await?;
     let violations: Vec<String> = report.violations.iter().map(ToString::to_string).collect();
     match output.format() {
         OutputFormat::Json => {

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::http::Http;
-use super::last_seen::LastSeen;
+use super::last_observed::LastObserved;
 use super::partial::SOURCE;
 use super::rights;
 use super::subjects::{ClusterEvents, LeaseSubject, Nodes, Pods, Revisions, TheDaemonSet, WatchedWarmPods};
@@ -57,7 +57,7 @@ impl Drop for Feed {
 struct WatchContext {
     http: Http,
     workload: SharedWorkload,
-    shared: Arc<LastSeen>,
+    shared: Arc<LastObserved>,
     namespace: Str,
     name: Str,
     out: mpsc::Sender<Event>,
@@ -70,7 +70,7 @@ pub(super) fn attach(
     name: &str,
     out: mpsc::Sender<Event>,
 ) -> Attachment {
-    let shared = LastSeen::new();
+    let shared = LastObserved::new();
     let scope = WatchContext { http, workload, shared, namespace: namespace.into(), name: name.into(), out };
     let writer = Writer::new(
         scope.http.clone(),
@@ -174,7 +174,7 @@ impl WatchContext {
     }
 
     /// Watches what the DaemonSet's selector selects, once it is known, and again when it is another.
-    async fn selected<S: Subject<Out = Event>>(self, path: &str, subject: impl Fn(&Arc<LastSeen>) -> S) {
+    async fn selected<S: Subject<Out = Event>>(self, path: &str, subject: impl Fn(&Arc<LastObserved>) -> S) {
         let mut known = self.shared.daemonset.subscribe();
         loop {
             let selector = known.borrow_and_update().as_ref().map(|daemonset| daemonset.selector.to_string());

@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep};
 
 use super::failure::Failure;
 use super::http::{Call, Http, with_query};
-use super::last_seen::LastSeen;
+use super::last_observed::LastObserved;
 use super::partial::SOURCE;
 use super::workload::SharedWorkload;
 use crate::engine::model::Str;
@@ -102,7 +102,7 @@ impl Recorder {
 pub(super) struct RecorderContext {
     pub(super) http: Http,
     pub(super) workload: SharedWorkload,
-    pub(super) shared: Arc<LastSeen>,
+    pub(super) shared: Arc<LastObserved>,
     pub(super) namespace: Str,
     pub(super) name: Str,
     /// Who we are, as a Lease names us.
@@ -310,7 +310,7 @@ mod tests {
 
     async fn recorder(script: Vec<Says>) -> (Recorder, ScriptedServer) {
         let server = ScriptedServer::new(script).await;
-        let shared = LastSeen::new();
+        let shared = LastObserved::new();
         shared.daemonset_is(&DaemonSetFact { uid: "u1".into(), ..DaemonSetFact::default() });
         let scope = RecorderContext {
             http: server.http.clone(),

@@ -316,7 +316,7 @@ mod tests {
         let http = Http::new(Transport::plain(config).unwrap(), Clock::start());
         let (out, mut events) = mpsc::channel(8);
         let source = Source { path: "/x".into(), labels: None, fields: None };
-        let watching = tokio::spawn(watch(http, source, Healths, out));
+        let task = tokio::spawn(watch(http, source, Healths, out));
 
         let (mut stream, _) = listener.accept().await.unwrap();
         let mut request = [0; 4096];
@@ -336,6 +336,6 @@ mod tests {
         assert!(matches!(down, Some(WatchHealth::Down { .. })), "{down:?}");
         assert!(noticed < Duration::from_secs(25), "{noticed:?}");
         drop(events);
-        watching.abort();
+        task.abort();
     }
 }

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use self::warm_sets::WarmSetWriter;
 use super::failure::Failure;
 use super::http::{Call, Http, with_query};
-use super::last_seen::LastSeen;
+use super::last_observed::LastObserved;
 use super::partial::{Interner, PodWire, lease_fact, lease_object, set_owner};
 use super::recorder::{self, Recorder};
 use super::workload::PatchRequest;
@@ -43,7 +43,7 @@ const PATCH_LEAVES_WITHIN: Duration = Duration::from_millis(2_500);
 pub struct Writer {
     http: Http,
     workload: SharedWorkload,
-    shared: Arc<LastSeen>,
+    shared: Arc<LastObserved>,
     namespace: Str,
     name: Str,
 }
@@ -70,7 +70,13 @@ impl Executed {
 }
 
 impl Writer {
-    pub(super) fn new(http: Http, workload: SharedWorkload, shared: Arc<LastSeen>, namespace: Str, name: Str) -> Self {
+    pub(super) fn new(
+        http: Http,
+        workload: SharedWorkload,
+        shared: Arc<LastObserved>,
+        namespace: Str,
+        name: Str,
+    ) -> Self {
         Self { http, workload, shared, namespace, name }
     }
 

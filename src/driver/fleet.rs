@@ -19,7 +19,7 @@ use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Record, lease_name};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::fleet_state::{Brief, fleet_state};
-use crate::engine::rules::holder::HolderSeen;
+use crate::engine::rules::holder::HolderLiveness;
 
 /// How many events may wait.
 const EVENTS: usize = 256;
@@ -135,12 +135,12 @@ impl<T> Listed<T> {
 #[derive(Debug)]
 struct ObservedLease {
     fact: LeaseFact,
-    holder_seen: HolderSeen,
+    holder_liveness: HolderLiveness,
 }
 
 impl ObservedLease {
     fn runs_out_at(&self) -> Timestamp {
-        self.holder_seen.runs_out_at(self.fact.duration_secs, Timing::default().lease)
+        self.holder_liveness.runs_out_at(self.fact.duration_secs, Timing::default().lease)
     }
 
     fn driver(&self, now: Timestamp) -> Option<&Str> {
@@ -188,12 +188,12 @@ impl KnownFleet {
 
     /// A lease is alive as long as its holder renews it. An edit of its record by another process does not renew it.
     fn lease(&mut self, key: DaemonSetKey, fact: LeaseFact, now: Timestamp) {
-        let holder_seen = match self.leases.get(&key) {
-            Some(known) => known.holder_seen.next(&known.fact, &fact, now),
+        let holder_liveness = match self.leases.get(&key) {
+            Some(known) => known.holder_liveness.next(&known.fact, &fact, now),
             // It appeared after all leases were listed, so it was created just now.
-            None => HolderSeen::first(now, self.leases_health == WatchHealth::Live),
+            None => HolderLiveness::first(now, self.leases_health == WatchHealth::Live),
         };
-        self.leases.insert(key, ObservedLease { fact, holder_seen });
+        self.leases.insert(key, ObservedLease { fact, holder_liveness });
     }
 
     fn next_expiry(&self, now: Timestamp) -> Option<Timestamp> {
@@ -228,7 +228,7 @@ impl KnownFleet {
     }
 
     fn driven_by(&self, daemonset: &PartialDaemonSet, lease: Option<&ObservedLease>, us: &Identity) -> DrivenBy {
-        match lease.and_then(|lease| Some((lease.fact.holder.as_ref()?, lease.holder_seen.alive))) {
+        match lease.and_then(|lease| Some((lease.fact.holder.as_ref()?, lease.holder_liveness.alive))) {
             Some((driver, _)) if us.is_us(driver) => DrivenBy::You,
             Some((driver, true)) => DrivenBy::Other(driver.clone()),
             Some((driver, false)) => DrivenBy::Named(driver.clone()),
@@ -313,7 +313,7 @@ mod tests {
             });
             ObservedLease {
                 fact: LeaseFact { record: Ok(Some(record)), ..lease(None, 0) },
-                holder_seen: HolderSeen::first(at, false),
+                holder_liveness: HolderLiveness::first(at, false),
             }
         };
         let shown = |uid| {
@@ -343,7 +343,7 @@ mod tests {
         };
         let state = |prewarm: Prewarm, driven: bool| {
             let fact = LeaseFact { prewarm: Ok(Some(prewarm)), ..lease(None, 0) };
-            let observed = ObservedLease { fact, holder_seen: HolderSeen::first(Timestamp::default(), false) };
+            let observed = ObservedLease { fact, holder_liveness: HolderLiveness::first(Timestamp::default(), false) };
             observed.prewarm_of(&daemonset(5, 20), driven)
         };
         assert_eq!(state(request.clone(), true), Some(FleetPrewarm::Requested));

@@ -9,10 +9,10 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Preview, Refusal, Unsettled};
 use crate::engine::model::config::Role;
+use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::person_of;
 use crate::engine::report::snapshot::Snapshot;
-use crate::engine::rules::fleet_state::FleetState;
 
 /// A front end's hold on one rollout. Cheap to clone.
 ///

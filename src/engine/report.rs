@@ -21,6 +21,7 @@ use super::assess::rows::Row;
 use super::lease::lock::KnownLease;
 use super::machine::Engine;
 use super::model::Str;
+use super::model::clocks::NodeClocks;
 use super::model::driver::DriverView;
 use super::model::event::{Right, Watched};
 use super::model::facts::StrategyKind;
@@ -31,7 +32,6 @@ use super::model::pull::{PullCounts, PullState, PullSummary, UsualPull};
 use super::model::quantity::Rounding;
 use super::model::record::Intent;
 use super::model::time::Timestamp;
-use super::rules::clocks::NodeClocks;
 
 impl Engine {
     pub(crate) fn report(&self, now: Timestamp) -> Snapshot {

@@ -13,6 +13,7 @@ use self::watch_states::WatchStates;
 use super::model::Str;
 use super::model::event::{Event, Permission, Right, WatchHealth, Watched};
 use super::model::facts::{DaemonSetFact, NodeFact, RevisionFact};
+use super::model::gitops_owner::GitOpsOwner;
 use super::model::image::normalized;
 use super::model::node::NodeIx;
 use super::model::presence::Presence;
@@ -20,7 +21,7 @@ use super::model::site::SiteLabel;
 use super::model::time::Timestamp;
 use super::model::version::{is_behind, is_older};
 use super::rules::eligibility::{Eligibility, eligibility};
-use super::rules::ownership::{GitOpsOwner, find_gitops_owners};
+use super::rules::ownership::find_gitops_owners;
 use super::rules::site::site_of;
 
 mod creation;

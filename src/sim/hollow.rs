@@ -144,7 +144,7 @@ struct StageShared {
 #[derive(Debug)]
 enum HollowRequest {
     /// The scenario's own faults begin.
-    Play,
+    Resume,
     /// This happens after so long, by the kubelets' clock.
     Fault(Duration, Box<Fault>),
 }
@@ -179,8 +179,8 @@ impl Hollow {
     }
 
     /// Lets the scenario's faults happen, counted from now.
-    pub fn play(&self) {
-        self.ask(HollowRequest::Play);
+    pub fn resume(&self) {
+        self.ask(HollowRequest::Resume);
     }
 
     /// Makes something happen now.

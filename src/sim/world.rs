@@ -46,7 +46,7 @@ use controllers::scheduler::Scheduler;
 use controllers::statefulset::StatefulSets;
 use error::ApiError;
 use kind::Kind;
-use kubelet::{Kubelets, PodSeen};
+use kubelet::{AssignedPod, Kubelets};
 use object::{Condition, Object, conditions};
 use scenario::{Fault, FleetFault, NodeSetup, Scenario};
 use store::{ChangeKind, DeleteOptions, Deleted, Store, StoreChange};
@@ -313,11 +313,11 @@ impl World {
         let meta = &change.object.meta;
         match change.object.kind() {
             Kind::Pod => {
-                let Some(seen) = PodSeen::of(&change.object) else { return };
+                let Some(seen) = AssignedPod::of(&change.object) else { return };
                 if change.kind == ChangeKind::Deleted {
                     self.fleet.pod_gone(&seen.node, &meta.uid, now);
                 } else {
-                    self.fleet.pod_seen(seen, now);
+                    self.fleet.pod_changed(seen, now);
                 }
             }
             Kind::Node => {

@@ -16,7 +16,7 @@ use super::list::Move;
 use super::message::ConsoleEffect;
 use super::model::{Model, Overlay};
 use super::prompt::Prompt;
-use super::status::StatusTone;
+use super::status::StatusSeverity;
 use super::theme::Glyphs;
 
 /// Does what the action `id` stands for, with what was typed after its name.
@@ -91,7 +91,7 @@ fn theme(model: &mut Model, name: &str) -> Effects {
         return refuse(model, why);
     }
     let name = model.theme().name.clone();
-    model.say(StatusTone::Plain, format!("theme {name}"));
+    model.say(StatusSeverity::Plain, format!("theme {name}"));
     Vec::new()
 }
 

@@ -6,7 +6,7 @@ use ratatui::layout::Size;
 
 use super::daemonset_ref::DaemonSetRef;
 use super::key::Key;
-use super::status::StatusTone;
+use super::status::StatusSeverity;
 use crate::driver::{CommandError, Fleet};
 use crate::engine::model::command::{Command, Preview};
 use crate::engine::report::snapshot::Snapshot;
@@ -27,7 +27,7 @@ pub(crate) enum Msg {
     /// The result of a command.
     Done(DaemonSetRef, Result<String, CommandError>),
     /// A message for the status line from outside the model.
-    Said(StatusTone, String),
+    Said(StatusSeverity, String),
     /// Time has passed.
     Tick,
 }

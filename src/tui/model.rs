@@ -19,7 +19,7 @@ use super::filter::Filter;
 use super::list::List;
 use super::prewarm::PrewarmList;
 use super::prompt::Prompt;
-use super::status::{Status, StatusTone};
+use super::status::{Status, StatusSeverity};
 use super::theme::{Glyphs, Theme, Themes};
 use super::timeline::Timeline;
 use crate::driver::Fleet;
@@ -318,7 +318,7 @@ impl Model {
         Ok(())
     }
 
-    pub(crate) fn say(&mut self, tone: StatusTone, text: impl Into<String>) {
+    pub(crate) fn say(&mut self, tone: StatusSeverity, text: impl Into<String>) {
         self.status = Some(Status { tone, text: text.into() });
     }
 

@@ -30,7 +30,7 @@ use super::input::{Reader, TerminalEvent};
 use super::key::Key;
 use super::message::{ConsoleEffect, Msg};
 use super::model::{Model, Overlay, Uptime};
-use super::status::StatusTone;
+use super::status::StatusSeverity;
 use super::terminal::{self, SYNCHRONIZED, Screen, TerminalError, Tty};
 use super::theme::{Depth, Glyphs};
 use super::update::update;
@@ -380,7 +380,7 @@ impl ConsoleLoop {
         if crashes > self.crashes_reported {
             self.crashes_reported = crashes;
             let text = self.crashes.last().unwrap_or_default();
-            news.push(Msg::Said(StatusTone::Refused, format!("internal error, please report it: {text}")));
+            news.push(Msg::Said(StatusSeverity::Refused, format!("internal error, please report it: {text}")));
         }
         for msg in news {
             match self.take_in(msg) {
@@ -464,7 +464,7 @@ impl ConsoleLoop {
     fn on_suspend_key(&mut self) -> LoopStep {
         if !terminal::under_job_control() {
             let text = "there is no shell with job control to go back to; q quits";
-            return self.take_in(Msg::Said(StatusTone::Refused, text.into()));
+            return self.take_in(Msg::Said(StatusSeverity::Refused, text.into()));
         }
         // The terminal would stop the whole process group, so we do. The signal reaches us too, and is handled there.
         match rustix::process::kill_current_process_group(rustix::process::Signal::TSTP) {
@@ -505,7 +505,7 @@ impl ConsoleLoop {
             return;
         }
         self.model.overlay = Overlay::None;
-        self.model.say(StatusTone::Busy, "stopping: giving the lease back … (ctrl-c: leave at once)");
+        self.model.say(StatusSeverity::Busy, "stopping: giving the lease back … (ctrl-c: leave at once)");
         let _ = self.draw();
         let all: Vec<Rollout> = driven.iter().filter_map(|target| self.rollouts.get(target).cloned()).collect();
         self.rollouts.clear();

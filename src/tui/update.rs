@@ -19,7 +19,7 @@ use super::message::{ConsoleEffect, Msg};
 use super::model::{Model, Overlay, ShownSnapshot, Uptime, WriteAccess};
 use super::preview::{ask, ask_again};
 use super::prompt;
-use super::status::StatusTone;
+use super::status::StatusSeverity;
 use super::view;
 use crate::driver::CommandError;
 use crate::engine::model::command::Refusal;
@@ -29,7 +29,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
     model.now = now;
     if matches!(model.access, WriteAccess::Armed { until } if until <= now) {
         model.access = WriteAccess::ReadOnly;
-        model.say(StatusTone::Plain, "read-only again: 10 minutes are over; A arms");
+        model.say(StatusSeverity::Plain, "read-only again: 10 minutes are over; A arms");
     }
     let effects = match msg {
         Msg::Key(key) => on_key(model, key),
@@ -66,8 +66,8 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
         }
         Msg::Done(target, result) => {
             match result {
-                Ok(what) => model.say(StatusTone::Good, format!("{}: {what}", target.name)),
-                Err(error) => model.say(StatusTone::Refused, format!("{}: {}", target.name, in_words(&error))),
+                Ok(what) => model.say(StatusSeverity::Good, format!("{}: {what}", target.name)),
+                Err(error) => model.say(StatusSeverity::Refused, format!("{}: {}", target.name, in_words(&error))),
             }
             Vec::new()
         }

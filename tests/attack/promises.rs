@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rolldeck::sim::attack::campaign::{self, Campaign, Until};
 use rolldeck::sim::attack::case::{Act, Case, CrashPoint};
-use rolldeck::sim::attack::run::{TraceMode, play, run};
+use rolldeck::sim::attack::run::{TraceMode, run, run_case};
 use rolldeck::sim::attack::shrink::shrink;
 
 /// How many rollouts are played where `ROLLDECK_RUNS` does not say.
@@ -37,7 +37,7 @@ fn the_promises_hold() {
     let (first, runs) = (from_env("ROLLDECK_SEED", 1), from_env("ROLLDECK_RUNS", RUNS));
     let until = if from_env("ROLLDECK_UNTIL_BROKEN", 0) > 0 { Until::OneIsBroken } else { Until::AllArePlayed };
     let began = Instant::now();
-    let statistics = campaign::random(first, runs).until(until).play(on_all_cores);
+    let statistics = campaign::random(first, runs).until(until).run(on_all_cores);
     println!("{statistics}");
     println!("from seed {first} in {:.1?}", began.elapsed());
     let open = open_seeds();
@@ -77,7 +77,7 @@ fn a_driver_may_be_killed_between_any_two_writes() {
         case.acts.insert(1, (Duration::ZERO, Act::Crash(0, write, crash)));
         case
     });
-    let statistics = killed.play(on_all_cores);
+    let statistics = killed.run(on_all_cores);
     println!("{statistics}");
     assert!(statistics.broken.is_empty(), "{} of {} runs broke a promise", statistics.broken.len(), statistics.runs);
 }
@@ -91,7 +91,7 @@ fn no_kept_case_breaks_a_promise_again() {
     for file in files {
         let case = Case::parse(&std::fs::read_to_string(&file).unwrap()).unwrap();
         assert!(!case.found.is_empty(), "{} does not say what it found", file.display());
-        let report = play(&case, TraceMode::Dropped);
+        let report = run_case(&case, TraceMode::Dropped);
         assert!(report.violations.is_empty(), "{} ({}): {:?}", file.display(), case.found, report.violations);
     }
 }
@@ -108,7 +108,7 @@ fn prints_the_trace_of_a_seed() {
         case = shrink(&case).expect("a seed that breaks a promise");
     }
     println!("{}", case.to_text());
-    let report = play(&case, TraceMode::Kept);
+    let report = run_case(&case, TraceMode::Kept);
     report.trace.iter().for_each(|line| println!("{line}"));
     report.violations.iter().for_each(|violation| println!("{violation}"));
 }

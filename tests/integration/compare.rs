@@ -12,7 +12,7 @@ const BUDGET: usize = 2;
 fn rolldeck_keeps_its_budget_and_the_leases_where_others_lose_them() {
     let trial = &Trial::new(&built_in("factory").unwrap(), 1).unwrap();
     let runs = std::thread::scope(|scope| {
-        Method::ALL.map(|method| scope.spawn(move || trial.play(method))).map(|run| run.join().unwrap())
+        Method::ALL.map(|method| scope.spawn(move || trial.run(method))).map(|run| run.join().unwrap())
     });
     let comparison = trial.compare(runs.to_vec()).unwrap();
     println!("{comparison}");

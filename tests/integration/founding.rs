@@ -63,7 +63,7 @@ fn cascade(variant: ControllerVariant, seed: u64) -> SimulatedFixture {
 const REACTION: Duration = Duration::from_secs(10);
 
 /// Plays it once, until all nodes serve v1 and the DaemonSet is released.
-fn play(driver: Driver, variant: ControllerVariant) -> Figures {
+fn run(driver: Driver, variant: ControllerVariant) -> Figures {
     let mut fixture = cascade(variant, SEED);
     let original = fixture.strategy();
     let began = fixture.world.now();
@@ -158,7 +158,7 @@ fn says_why_where_and_since_when(fixture: &mut SimulatedFixture, stopped_after: 
 #[test]
 fn the_controller_loses_every_node_the_brake_saves_most_and_rolldeck_loses_two() {
     for (name, variant) in VARIANTS {
-        let runs = Driver::ALL.map(|driver| play(driver, variant));
+        let runs = Driver::ALL.map(|driver| run(driver, variant));
         println!("{name}\n{}", table(&runs));
         if variant == ControllerVariant::Current {
             let readme = include_str!("../../README.md");

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::kinds;
 use crate::engine::model::driver::DriverView;
+use crate::engine::model::gitops_owner::{GitOpsOwner, Returns};
 use crate::engine::model::time::Timestamp;
-use crate::engine::rules::ownership::{GitOpsOwner, Returns};
 
 /// Who drives: `state` is `you`, `other`, `lost`, `waiting`, `nobody`, `unknown`, or `named` where the Lease names somebody
 /// whom we have not seen renew it: then `renewedAt` is when they did last, by their clock.

@@ -14,6 +14,8 @@ use crate::cli::audit::unwritten;
 use crate::cli::suggested_commands::{SuggestedCommand, suggested_commands};
 use crate::engine::model::Str;
 use crate::engine::model::budget::BudgetView;
+use crate::engine::model::clocks::NodeClocks;
+use crate::engine::model::comparison::Comparison;
 use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::quantity::IntOrPercent;
@@ -25,8 +27,6 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::model::unsent::Unsent;
 use crate::engine::model::wait::Wait;
 use crate::engine::report::snapshot::{Counts, Phase, Snapshot};
-use crate::engine::rules::clocks::NodeClocks;
-use crate::engine::rules::comparison::Comparison;
 
 /// Where one rollout stands.
 #[derive(Serialize)]

@@ -17,7 +17,7 @@ pub(super) async fn run(scenario: &str, seed: Option<u64>, output: &mut Output) 
     let seed = seed.unwrap_or(SEED);
     let comparison = blocking(move || {
         let trial = Trial::new(&scenario, seed)?;
-        trial.compare(play_all(&trial))
+        trial.compare(run_all(&trial))
     });
     let comparison = comparison.await?.map_err(|why: NotComparable| {
         CliError::failed(why.to_string()).hinted("the built-in scenario `factory` can be compared")
@@ -34,9 +34,9 @@ pub(super) async fn run(scenario: &str, seed: Option<u64>, output: &mut Output) 
     Ok(if all_ended { Exit::Done } else { Exit::Halted })
 }
 
-fn play_all(trial: &Trial) -> Vec<Figures> {
+fn run_all(trial: &Trial) -> Vec<Figures> {
     std::thread::scope(|scope| {
-        let runs = Method::ALL.map(|method| scope.spawn(move || trial.play(method)));
+        let runs = Method::ALL.map(|method| scope.spawn(move || trial.run(method)));
         runs.into_iter().filter_map(|run| run.join().ok()).collect()
     })
 }

@@ -14,6 +14,7 @@ use crate::driver::{DrivenBy, Fleet, FleetPrewarm, FleetRow, Request, Rollout, S
 use crate::engine::model::Str;
 use crate::engine::model::budget::BudgetView;
 use crate::engine::model::cause::{Cause, CauseKind};
+use crate::engine::model::clocks::NodeClocks;
 use crate::engine::model::command::{Command, Preview, PrewarmCommand, Refusal};
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
@@ -21,6 +22,8 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::{RolloutEstimate, TimeRange};
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
+use crate::engine::model::fleet_state::FleetState;
+use crate::engine::model::gitops_owner::{Application, GitOpsOwner, Returns, StrategyOwnership, Tool};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::node::{Blame, ImageState, NodeState};
@@ -40,9 +43,6 @@ use crate::engine::model::wait::DistanceView;
 use crate::engine::report::snapshot::{
     Counts, ImageChange, NodeView, Phase, PlanView, RevisionView, Snapshot, WatchView,
 };
-use crate::engine::rules::clocks::NodeClocks;
-use crate::engine::rules::fleet_state::FleetState;
-use crate::engine::rules::ownership::{Application, GitOpsOwner, Returns, StrategyOwnership, Tool};
 
 /// An instant of the scripts: so many seconds after they begin.
 pub(super) fn at(secs: i64) -> Timestamp {
@@ -74,13 +74,13 @@ pub(super) struct Script {
     danger: Danger,
     refusal: Option<Refusal>,
     asked: Arc<Mutex<Vec<Command>>>,
-    plays_by_itself: bool,
+    runs_by_itself: bool,
 }
 
 impl Script {
     pub(super) fn of(first: Snapshot) -> Self {
         let asked = Arc::default();
-        Self { snapshots: vec![Arc::new(first)], danger: Danger::None, refusal: None, asked, plays_by_itself: false }
+        Self { snapshots: vec![Arc::new(first)], danger: Danger::None, refusal: None, asked, runs_by_itself: false }
     }
 
     /// The next snapshot.
@@ -112,7 +112,7 @@ impl Script {
         let global = &invocation.0.global;
         let charset = if global.ascii { Charset::Ascii } else { Charset::Unicode };
         let output = kept.output(global.output, charset);
-        let script = Self { plays_by_itself: line.contains("--watch"), ..self.clone() };
+        let script = Self { runs_by_itself: line.contains("--watch"), ..self.clone() };
         let end =
             crate::cli::run_to(invocation, async move |_| Ok(Arc::new(script.clone()) as Arc<dyn Session>), output);
         let (error, code) = match end.await {
@@ -156,7 +156,7 @@ impl Script {
     }
 
     /// Answers what it is asked; once told to drive, the other snapshots follow.
-    async fn play(self, snapshots: watch::Sender<Arc<Snapshot>>, mut requests: mpsc::Receiver<Request>) {
+    async fn answer(self, snapshots: watch::Sender<Arc<Snapshot>>, mut requests: mpsc::Receiver<Request>) {
         let mut rest = self.snapshots.iter().skip(1).cloned();
         if matches!(self.snapshots[0].driver, DriverView::Named { .. }) {
             // The script's other snapshots show what follows.
@@ -228,10 +228,10 @@ impl Session for Script {
         let (requests, asked) = mpsc::channel(8);
         let script = self.clone();
         tokio::spawn(async move {
-            if role == Role::OneShot && script.plays_by_itself {
+            if role == Role::OneShot && script.runs_by_itself {
                 follow(&sender, &mut script.snapshots.iter().skip(1).cloned()).await;
             }
-            script.play(sender, asked).await;
+            script.answer(sender, asked).await;
         });
         Rollout { snapshots, requests }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::super::last_seen::LastSeen;
+use super::super::last_observed::LastObserved;
 use super::super::partial::{lease_fact, revision_fact};
 use super::super::watch::Subject;
 use super::super::workload::SharedWorkload;
@@ -24,13 +24,13 @@ enum SeenSinceList {
 
 /// The DaemonSet itself.
 pub(crate) struct TheDaemonSet {
-    shared: Arc<LastSeen>,
+    shared: Arc<LastObserved>,
     workload: SharedWorkload,
     named: SeenSinceList,
 }
 
 impl TheDaemonSet {
-    pub(crate) fn new(shared: Arc<LastSeen>, workload: SharedWorkload) -> Self {
+    pub(crate) fn new(shared: Arc<LastObserved>, workload: SharedWorkload) -> Self {
         Self { shared, workload, named: SeenSinceList::Nothing }
     }
 }
@@ -78,11 +78,11 @@ impl Subject for TheDaemonSet {
 
 /// Its ControllerRevisions.
 pub(crate) struct Revisions {
-    shared: Arc<LastSeen>,
+    shared: Arc<LastObserved>,
 }
 
 impl Revisions {
-    pub(crate) fn new(shared: Arc<LastSeen>) -> Self {
+    pub(crate) fn new(shared: Arc<LastObserved>) -> Self {
         Self { shared }
     }
 }
@@ -124,12 +124,12 @@ impl Subject for Revisions {
 
 /// The Lease with lock and record.
 pub(crate) struct LeaseSubject {
-    shared: Arc<LastSeen>,
+    shared: Arc<LastObserved>,
     named: SeenSinceList,
 }
 
 impl LeaseSubject {
-    pub(crate) fn new(shared: Arc<LastSeen>) -> Self {
+    pub(crate) fn new(shared: Arc<LastObserved>) -> Self {
         Self { shared, named: SeenSinceList::Nothing }
     }
 }

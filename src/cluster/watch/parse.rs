@@ -81,7 +81,7 @@ pub(super) fn line<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<WatchLine<T
         "DELETED" => object().map(WatchLine::Deleted),
         "BOOKMARK" => serde_json::from_str::<Mark>(envelope.object.get()).map(|mark| WatchLine::Bookmark {
             version: mark.metadata.resource_version,
-            ends_listing: mark.metadata.annotations.and_then(|marks| marks.ends_listing).is_some(),
+            ends_listing: mark.metadata.annotations.and_then(|annotations| annotations.ends_listing).is_some(),
         }),
         "ERROR" => serde_json::from_str::<StatusBody>(envelope.object.get())
             .map(|refusal| WatchLine::Refused(refusal.into_failure(0, None))),

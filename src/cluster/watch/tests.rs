@@ -70,29 +70,29 @@ fn follow(version: &str) -> String {
 }
 
 /// Plays `script` and gives what was told until `last` was.
-async fn play(script: Vec<Says>, last: &str) -> (Vec<String>, ScriptedServer) {
+async fn run(script: Vec<Says>, last: &str) -> (Vec<String>, ScriptedServer) {
     let server = ScriptedServer::new(script).await;
     let (out, mut shown) = mpsc::channel(1);
     let source = Source { path: "/x".into(), labels: Some("a=b".into()), fields: None };
-    let watching = tokio::spawn(watch(server.http.clone(), source, Plain, out));
-    let mut story = Vec::new();
+    let task = tokio::spawn(watch(server.http.clone(), source, Plain, out));
+    let mut events = Vec::new();
     let telling = async {
-        while story.last().is_none_or(|said| said != last) {
-            story.push(shown.recv().await.expect("the watch goes on"));
+        while events.last().is_none_or(|said| said != last) {
+            events.push(shown.recv().await.expect("the watch goes on"));
         }
     };
     tokio::time::timeout(Duration::from_secs(20), telling).await.unwrap_or_else(|_| panic!("no {last} after a while"));
     drop(shown);
-    tokio::time::timeout(Duration::from_secs(5), watching).await.expect("ends when nobody listens").unwrap();
-    (story, server)
+    tokio::time::timeout(Duration::from_secs(5), task).await.expect("ends when nobody listens").unwrap();
+    (events, server)
 }
 
 #[tokio::test]
 async fn lists_by_streaming_and_takes_up_a_closed_watch_where_it_was() {
     let first = vec![line("ADDED", "a", "1"), line("ADDED", "b", "2"), end_of_list("5"), line("MODIFIED", "a", "6")];
     let then = vec![line("DELETED", "b", "7"), line("ADDED", "c", "8")];
-    let (story, server) = play(vec![Says::Lines(first), Says::LinesAndMore(then)], "c@8").await;
-    assert_eq!(story, ["listing", "a@1", "b@2", "listed", "live", "a@6", "-b", "c@8"]);
+    let (events, server) = run(vec![Says::Lines(first), Says::LinesAndMore(then)], "c@8").await;
+    assert_eq!(events, ["listing", "a@1", "b@2", "listed", "live", "a@6", "-b", "c@8"]);
     assert_eq!(server.lines(), [STREAM, &follow("6")]);
 }
 
@@ -106,8 +106,8 @@ async fn reads_pages_where_streaming_lists_are_not_known() {
         Says::Json(200, page("", "b")),
         Says::LinesAndMore(vec![line("MODIFIED", "b", "10")]),
     ];
-    let (story, server) = play(script, "b@10").await;
-    assert_eq!(story, ["listing", "a@1", "b@1", "listed", "live", "b@10"]);
+    let (events, server) = run(script, "b@10").await;
+    assert_eq!(events, ["listing", "a@1", "b@1", "listed", "live", "b@10"]);
     let pages = ["GET /x?labelSelector=a%3Db&limit=500", "GET /x?labelSelector=a%3Db&limit=500&continue=more%2F2"];
     assert_eq!(server.lines(), [STREAM, pages[0], pages[1], &follow("9")]);
     assert!(!server.http.knows_streaming_lists(), "the other watches of the session need not find out again");
@@ -121,8 +121,8 @@ async fn lists_again_when_the_server_has_forgotten() {
         Says::Lines(vec![gone]),
         Says::LinesAndMore(vec![line("ADDED", "b", "901"), end_of_list("901")]),
     ];
-    let (story, server) = play(script, "b@901").await;
-    assert_eq!(story, ["listing", "a@1", "listed", "live", "listing", "b@901"]);
+    let (events, server) = run(script, "b@901").await;
+    assert_eq!(events, ["listing", "a@1", "listed", "live", "listing", "b@901"]);
     assert_eq!(server.lines(), [STREAM, &follow("5"), STREAM]);
 }
 
@@ -137,8 +137,8 @@ async fn pages_that_expire_are_read_in_one_piece() {
         Says::Json(200, whole),
         Says::LinesAndMore(vec![line("ADDED", "c", "13")]),
     ];
-    let (story, server) = play(script, "c@13").await;
-    assert_eq!(story, ["listing", "a@1", "listing", "a@1", "b@11", "listed", "live", "c@13"]);
+    let (events, server) = run(script, "c@13").await;
+    assert_eq!(events, ["listing", "a@1", "listing", "a@1", "b@11", "listed", "live", "c@13"]);
     assert_eq!(server.lines()[3], "GET /x?labelSelector=a%3Db&resourceVersion=0");
 }
 
@@ -150,10 +150,10 @@ async fn tells_when_it_is_down_and_goes_on_without_a_new_list() {
         Says::HangsUp,
         Says::LinesAndMore(vec![line("MODIFIED", "a", "6")]),
     ];
-    let (story, server) = play(script, "a@6").await;
-    assert_eq!(story[..5], ["listing", "a@1", "listed", "live", "down: etcd is away"]);
-    assert!(story[5].starts_with("down: the connection broke"), "{story:?}");
-    assert_eq!(story[6..], ["live", "a@6"]);
+    let (events, server) = run(script, "a@6").await;
+    assert_eq!(events[..5], ["listing", "a@1", "listed", "live", "down: etcd is away"]);
+    assert!(events[5].starts_with("down: the connection broke"), "{events:?}");
+    assert_eq!(events[6..], ["live", "a@6"]);
     assert_eq!(server.lines(), [STREAM, &follow("5"), &follow("5"), &follow("5")]);
 }
 
@@ -162,8 +162,8 @@ async fn says_what_is_forbidden() {
     let refusal = || status(403, "Forbidden", "nodes is forbidden: User \"eve\" cannot list resource \"nodes\"");
     let script = vec![Says::Json(403, refusal()), Says::Json(403, refusal())];
     let last = "forbidden: nodes is forbidden: User \"eve\" cannot list resource \"nodes\"";
-    let (story, server) = play(script, last).await;
-    assert_eq!(story, [last]);
+    let (events, server) = run(script, last).await;
+    assert_eq!(events, [last]);
     assert_eq!(server.lines(), [STREAM, "GET /x?labelSelector=a%3Db&limit=500"], "the list is asked too");
     assert!(server.http.knows_streaming_lists());
 }
@@ -174,11 +174,11 @@ async fn what_cannot_be_read_is_told_not_skipped() {
     let server = ScriptedServer::new(script).await;
     let (out, mut shown) = mpsc::channel(1);
     let source = Source { path: "/x".into(), labels: None, fields: None };
-    let watching = tokio::spawn(watch(server.http.clone(), source, Plain, out));
+    let task = tokio::spawn(watch(server.http.clone(), source, Plain, out));
     assert_eq!(shown.recv().await.as_deref(), Some("listing"));
     assert!(shown.recv().await.is_some_and(|said| said.starts_with("down: a line of a watch cannot be read")));
     drop(shown);
-    watching.await.unwrap();
+    task.await.unwrap();
 }
 
 /// Tells nothing but that it hears.
@@ -231,16 +231,16 @@ async fn a_sign_of_life_is_told_when_there_is_nothing_else_and_not_for_each() {
     let server = ScriptedServer::new(script).await;
     let (out, mut shown) = mpsc::channel(64);
     let source = Source { path: "/x".into(), labels: None, fields: None };
-    let watching = tokio::spawn(watch(server.http.clone(), source, Ears, out));
-    let mut story = Vec::new();
-    while story.iter().filter(|said| **said == "news").count() < 2 {
-        story.push(shown.recv().await.unwrap());
+    let task = tokio::spawn(watch(server.http.clone(), source, Ears, out));
+    let mut events = Vec::new();
+    while events.iter().filter(|said| **said == "news").count() < 2 {
+        events.push(shown.recv().await.unwrap());
     }
     assert_eq!(
-        story,
+        events,
         ["news", "heard", "heard", "heard", "news"],
         "listed, and twice opened; not for five hundred heartbeats"
     );
     drop(shown);
-    watching.await.unwrap();
+    task.await.unwrap();
 }

@@ -7,7 +7,7 @@ use crate::engine::model::record::Record;
 
 async fn writer(script: Vec<Says>) -> (Writer, ScriptedServer) {
     let server = ScriptedServer::new(script).await;
-    let writer = Writer::new(server.http.clone(), Arc::new(Native), LastSeen::new(), "edge".into(), "agent".into());
+    let writer = Writer::new(server.http.clone(), Arc::new(Native), LastObserved::new(), "edge".into(), "agent".into());
     (writer, server)
 }
 

@@ -5,12 +5,12 @@ use super::*;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::model::command::{Command, Takeover};
 use crate::engine::model::facts::DaemonSetCounters;
+use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::node::Blame;
 use crate::engine::model::record::ORIGINAL_STRATEGY;
 use crate::engine::model::template::TaintEffect;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::engine::rules::eligibility::eligibility;
-use crate::engine::rules::fleet_state::FleetState;
 
 /// The DaemonSet as a fleet view sees it, with the counters that its controller would write (docs/kubernetes.md, *Status*).
 fn daemonset_of(fake: &FakeCluster) -> PartialDaemonSet {

@@ -8,9 +8,10 @@ use crate::engine::assess::rows::Assessment;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::danger::Danger;
+use crate::engine::model::ineligible::Ineligible;
 use crate::engine::model::record::{Change, Intent};
 use crate::engine::model::template::Template;
-use crate::engine::rules::eligibility::{Ineligible, eligibility, ineligible_because};
+use crate::engine::rules::eligibility::{eligibility, ineligible_because};
 
 /// As many nodes are named in a sentence.
 const NAMED: usize = 5;

@@ -10,13 +10,13 @@ use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Early, Preview, PrewarmCommand, Refusal};
 use crate::engine::model::config::Role;
+use crate::engine::model::gitops_owner::{GitOpsOwner, StrategyOwnership};
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::record::{Change, Intent, lease_name};
 use crate::engine::model::settings::{Limit, OnDrift, Tuning};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::rules::commands::{LetsGo, Writes};
 use crate::engine::rules::holds::HoldKind;
-use crate::engine::rules::ownership::{GitOpsOwner, StrategyOwnership};
 use crate::engine::rules::strategy_drift::{FIGHT, ROUNDS};
 
 impl Engine {

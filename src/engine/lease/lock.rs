@@ -19,7 +19,7 @@ use crate::engine::model::record::Record;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::version::{is_behind, is_older};
 use crate::engine::rules::distance::Proof;
-use crate::engine::rules::holder::HolderSeen;
+use crate::engine::rules::holder::HolderLiveness;
 
 /// How long we wait for news after a conflict before we try again with what we know.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -95,7 +95,7 @@ pub(crate) struct Lock {
     /// Writes whose answer was lost, oldest first: the record may show that they arrived all the same.
     lost: Vec<InFlight>,
     /// When its holder was last known to be alive.
-    holder_seen: HolderSeen,
+    holder_liveness: HolderLiveness,
     /// When our last successful renewal was sent, by our clock.
     renewed_at: Option<Timestamp>,
     /// The last proof of the record, if we hold the lease.
@@ -119,7 +119,7 @@ impl Lock {
             gone: None,
             in_flight: None,
             lost: Vec::new(),
-            holder_seen: HolderSeen::default(),
+            holder_liveness: HolderLiveness::default(),
             renewed_at: None,
             proof: None,
             retry_at: Timestamp::default(),
@@ -138,10 +138,10 @@ impl Lock {
             if is_older(&fact.resource_version, &known.resource_version) {
                 return;
             }
-            self.holder_seen = self.holder_seen.next(known, &fact, now);
+            self.holder_liveness = self.holder_liveness.next(known, &fact, now);
         } else {
             // It was missing before, so we saw it being made.
-            self.holder_seen = HolderSeen::first(now, self.known == KnownLease::Absent);
+            self.holder_liveness = HolderLiveness::first(now, self.known == KnownLease::Absent);
         }
         if self.outdated.as_ref().is_some_and(|(outdated, _)| outdated.as_ref() != Some(&fact.resource_version)) {
             self.outdated = None;
@@ -298,7 +298,7 @@ impl Lock {
             KnownLease::Present(fact) => fact.duration_secs,
             KnownLease::Nothing | KnownLease::Absent => 0,
         };
-        self.holder_seen.runs_out_at(duration_secs, self.timing.lease)
+        self.holder_liveness.runs_out_at(duration_secs, self.timing.lease)
     }
 
     /// Somebody else who holds the lease and is alive as far as we can tell.
@@ -428,17 +428,17 @@ impl Lock {
         match (&self.known, self.holder()) {
             (KnownLease::Nothing, _) => DriverView::Unknown,
             (_, Some(holder)) if *holder == self.identity => {
-                DriverView::You { renewed_at: self.renewed_at.unwrap_or(self.holder_seen.changed_at) }
+                DriverView::You { renewed_at: self.renewed_at.unwrap_or(self.holder_liveness.changed_at) }
             }
             (_, holder) if self.want == Want::Ask => DriverView::Waiting { holder: holder.cloned() },
-            (_, Some(holder)) if now < self.runs_out_at() && self.holder_seen.alive => {
-                DriverView::Other { holder: holder.clone(), seen_at: self.holder_seen.changed_at }
+            (_, Some(holder)) if now < self.runs_out_at() && self.holder_liveness.alive => {
+                DriverView::Other { holder: holder.clone(), seen_at: self.holder_liveness.changed_at }
             }
             (KnownLease::Present(fact), Some(holder)) if now < self.runs_out_at() => {
                 DriverView::Named { holder: holder.clone(), renewed_at: fact.renewed_at }
             }
             (_, holder) if waiting => DriverView::Waiting { holder: holder.cloned() },
-            (_, Some(holder)) => DriverView::Lost { holder: holder.clone(), seen_at: self.holder_seen.changed_at },
+            (_, Some(holder)) => DriverView::Lost { holder: holder.clone(), seen_at: self.holder_liveness.changed_at },
             (_, None) => DriverView::Nobody,
         }
     }

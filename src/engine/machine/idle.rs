@@ -16,7 +16,7 @@ impl Engine {
         let visible =
             [Watched::DaemonSet, Watched::Pods].iter().all(|watched| self.health(*watched) == WatchHealth::Live);
         let deleting = self.view.daemonset.as_ref().is_none_or(|daemonset| daemonset.deleting);
-        if !visible || deleting || !creation.owes() {
+        if !visible || deleting || !creation.is_overdue() {
             return None;
         }
         let unobserved = creation.unobserved_since().filter(|since| now.since(*since) >= IDLE_AFTER);

@@ -13,12 +13,12 @@ impl Engine {
     pub(crate) fn record(&self) -> Option<Record> {
         let intent = self.recorded_intent()?.into_owned();
         let saved = self.lock.record().cloned().unwrap_or_default();
-        let mut marks = saved.write_ids.clone();
-        marks.extend(self.write_id());
-        marks.drain(..marks.len().saturating_sub(Record::WRITE_IDS));
+        let mut write_ids = saved.write_ids.clone();
+        write_ids.extend(self.write_id());
+        write_ids.drain(..write_ids.len().saturating_sub(Record::WRITE_IDS));
         let daemonset_uid = self.lock.daemonset.clone().or_else(|| saved.daemonset_uid.clone());
         let progress = self.progress.clone();
-        Some(Record { version: Record::VERSION, daemonset_uid, intent, progress, write_ids: marks, ..saved })
+        Some(Record { version: Record::VERSION, daemonset_uid, intent, progress, write_ids, ..saved })
     }
 
     /// What the Lease is to keep beside the lock, once all edits are saved.

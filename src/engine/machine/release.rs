@@ -19,9 +19,10 @@ use std::time::Duration;
 
 use super::Engine;
 use crate::engine::model::Str;
+use crate::engine::model::ineligible::Ineligible;
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::record::{By, OURSELVES};
-use crate::engine::rules::eligibility::{Ineligible, ineligible_because};
+use crate::engine::rules::eligibility::ineligible_because;
 
 /// A pod that stopped serving less than this long ago may serve again.
 pub(crate) const LATELY: Duration = Duration::from_secs(300);

@@ -80,7 +80,7 @@ pub enum Wait {
         since: Timestamp,
     },
     /// A deletion that was confirmed, and that the watch has not shown.
-    Seen {
+    WatchEvent {
         /// When it was confirmed.
         since: Timestamp,
     },
@@ -123,7 +123,7 @@ impl Wait {
             | Self::Proof { since }
             | Self::Record { since }
             | Self::Answer { since, .. }
-            | Self::Seen { since }
+            | Self::WatchEvent { since }
             | Self::Watch { since } => Some(*since),
             Self::Lost { .. } | Self::Rate { .. } | Self::Retry { .. } | Self::Handover { .. } => None,
         }
@@ -145,7 +145,7 @@ impl fmt::Display for Wait {
             Self::Proof { .. } => f.write_str("the lease is renewed first"),
             Self::Record { .. } => f.write_str("the record is being written"),
             Self::Answer { to, .. } => write!(f, "no answer to {to} yet"),
-            Self::Seen { .. } => f.write_str("deleted, not seen yet"),
+            Self::WatchEvent { .. } => f.write_str("deleted, not seen yet"),
             Self::Lost { .. } => f.write_str("the answer to its deletion was lost"),
             Self::Rate { per_sec, .. } => write!(f, "rate: {per_sec} deletions/s"),
             Self::Retry { .. } => f.write_str("a deletion failed, tried again soon"),

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::snapshot::{NodeView, Snapshot};
-use crate::engine::rules::clocks::{ClockOff, NOTABLE_MILLIS, NodeClocks};
+use crate::engine::model::clocks::{ClockOff, NodeClocks};
+use crate::engine::rules::clocks::NOTABLE_MILLIS;
 
 impl NodeClocks {
     pub(crate) fn of(nodes: &[NodeView]) -> Self {

@@ -2,10 +2,12 @@
 
 use std::fmt;
 
+use crate::engine::model::cause::CauseKind;
 use crate::engine::model::prewarm::{
     PrewarmCounts, PrewarmMethod, PrewarmState, PrewarmView, PrewarmWait, StuckSet, StuckWhy, Unobtainable,
 };
 use crate::engine::model::time::{ShortDuration, Timestamp};
+use crate::engine::rules::recognise::{TextSource, recognise};
 
 /// `pulling for 12s`, `waits: 2 of 2 nodes pull`, as of an instant.
 #[derive(Clone, Copy, Debug)]
@@ -150,6 +152,18 @@ impl PrewarmView {
         }
         let (node, message) = self.refusal.as_ref()?;
         Some(format!("its pod on {node} is refused: {message}; {}", refusal_remedy(message)))
+    }
+
+    /// The same of the API server in so few words that a remedy is read in one line: `pre-warm pods are refused (ipc-019): raise the
+    /// quota; exceeded quota: …`.
+    pub fn refused_in_brief(&self) -> Option<String> {
+        let (node, message) = self.refusal.as_ref()?;
+        let remedy = match recognise(TextSource::CreationMessage, message) {
+            Some(CauseKind::QuotaExceeded) => "raise the quota; ",
+            Some(CauseKind::AdmissionRefused) => "let the admission policy admit them; ",
+            _ => "",
+        };
+        Some(format!("pre-warm pods are refused ({node}): {remedy}{message}"))
     }
 }
 

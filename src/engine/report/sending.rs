@@ -62,7 +62,7 @@ impl Engine {
         let sent_at = self.sending.sent_at(uid).filter(|sent_at| now >= *sent_at + WORTH_A_WORD)?;
         match self.deletions.get(uid)? {
             SentDeletion::Sent => Some(Wait::Answer { to: "its deletion".into(), since: sent_at }),
-            SentDeletion::Confirmed(at) => Some(Wait::Seen { since: at }),
+            SentDeletion::Confirmed(at) => Some(Wait::WatchEvent { since: at }),
             SentDeletion::Unknown(at) => Some(Wait::Lost { until: at + LOST_ANSWER }),
         }
     }

@@ -13,11 +13,15 @@ use serde::Serialize;
 use crate::engine::model::Str;
 use crate::engine::model::budget::BudgetView;
 use crate::engine::model::cause::Cause;
+use crate::engine::model::clocks::NodeClocks;
+use crate::engine::model::comparison::Comparison;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
+use crate::engine::model::gitops_owner::GitOpsOwner;
 use crate::engine::model::hold::Hold;
+use crate::engine::model::ineligible::Ineligible;
 use crate::engine::model::labels::{Labels, Selector};
 use crate::engine::model::node::{Blame, ImageState, NodeState, RestartsView};
 use crate::engine::model::pace::PacedSite;
@@ -35,11 +39,7 @@ use crate::engine::model::suspect::{SiteOutage, SuspectView};
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::unsent::Unsent;
 use crate::engine::model::wait::{DistanceView, Wait};
-use crate::engine::rules::clocks::NodeClocks;
-use crate::engine::rules::comparison::Comparison;
-use crate::engine::rules::eligibility::Ineligible;
 use crate::engine::rules::holds::HoldKind;
-use crate::engine::rules::ownership::GitOpsOwner;
 
 /// Everything about one rollout, as of one instant.
 #[derive(Clone, PartialEq, Debug)]

@@ -12,7 +12,7 @@ struct CauseConsequences {
     /// The new revision itself may be what is wrong: nothing that serves is replaced until it is clear.
     speaks_against_revision: bool,
     /// What it says of the image.
-    image: ImageClaim,
+    image: ImageVerdict,
     /// A pod that starts has it in the ordinary course: by itself it is no trouble.
     ordinary_at_start: bool,
     /// A pod that restarts too often fails with this cause, instead of with the crash loop that any other ends in.
@@ -36,7 +36,7 @@ pub(crate) enum PodWaitWords {
 
 /// What a cause says of the image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum ImageClaim {
+enum ImageVerdict {
     /// Nothing.
     Nothing,
     /// The registry was asked for it, and has answered that it will not give it.
@@ -49,7 +49,7 @@ enum ImageClaim {
 
 impl CauseKind {
     fn consequences(self) -> CauseConsequences {
-        let of = |grace_secs: Option<u64>, speaks_against_revision: bool, image: ImageClaim| CauseConsequences {
+        let of = |grace_secs: Option<u64>, speaks_against_revision: bool, image: ImageVerdict| CauseConsequences {
             grace: grace_secs.map(Duration::from_secs),
             speaks_against_revision,
             image,
@@ -59,32 +59,32 @@ impl CauseKind {
         };
         let (against, unrelated) = (true, false);
         match self {
-            Self::ImageName | Self::ImageNeverPull => of(Some(0), against, ImageClaim::Unusable),
-            Self::ImagePlatform => of(Some(0), against, ImageClaim::Refused),
-            Self::ImageNotFound | Self::ImageDenied => of(Some(5), against, ImageClaim::Refused),
+            Self::ImageName | Self::ImageNeverPull => of(Some(0), against, ImageVerdict::Unusable),
+            Self::ImagePlatform => of(Some(0), against, ImageVerdict::Refused),
+            Self::ImageNotFound | Self::ImageDenied => of(Some(5), against, ImageVerdict::Refused),
             // A registry that cannot be reached says nothing of the image. Nothing that serves is replaced meanwhile, so waiting costs
             // nothing, and the rollout goes on by itself once the image comes.
-            Self::ImagePull | Self::ImageRateLimited => of(None, against, ImageClaim::Open),
+            Self::ImagePull | Self::ImageRateLimited => of(None, against, ImageVerdict::Open),
             Self::AdmissionRefused | Self::QuotaExceeded | Self::CreationForbidden | Self::PodInvalid => {
-                of(Some(5), against, ImageClaim::Nothing)
+                of(Some(5), against, ImageVerdict::Nothing)
             }
-            Self::Config | Self::ContainerStart | Self::Rejected => of(Some(20), against, ImageClaim::Nothing),
+            Self::Config | Self::ContainerStart | Self::Rejected => of(Some(20), against, ImageVerdict::Nothing),
             Self::NotCreated => CauseConsequences {
                 pod_wait: PodWaitWords::InsteadIfUnexplained,
-                ..of(Some(60), against, ImageClaim::Nothing)
+                ..of(Some(60), against, ImageVerdict::Nothing)
             },
-            Self::CrashLoop | Self::ControllerIdle | Self::Deadline => of(None, against, ImageClaim::Nothing),
+            Self::CrashLoop | Self::ControllerIdle | Self::Deadline => of(None, against, ImageVerdict::Nothing),
             Self::OutOfMemory => {
-                CauseConsequences { says_why_it_restarts: true, ..of(None, against, ImageClaim::Nothing) }
+                CauseConsequences { says_why_it_restarts: true, ..of(None, against, ImageVerdict::Nothing) }
             }
-            Self::Unschedulable | Self::NodeDown => of(None, unrelated, ImageClaim::Nothing),
+            Self::Unschedulable | Self::NodeDown => of(None, unrelated, ImageVerdict::Nothing),
             Self::StuckTerminating => {
-                CauseConsequences { pod_wait: PodWaitWords::Added, ..of(None, unrelated, ImageClaim::Nothing) }
+                CauseConsequences { pod_wait: PodWaitWords::Added, ..of(None, unrelated, ImageVerdict::Nothing) }
             }
             Self::NotReady => CauseConsequences {
                 ordinary_at_start: true,
                 pod_wait: PodWaitWords::Instead,
-                ..of(None, unrelated, ImageClaim::Nothing)
+                ..of(None, unrelated, ImageVerdict::Nothing)
             },
         }
     }
@@ -116,16 +116,16 @@ impl CauseKind {
 
     /// Whether it is about the image.
     pub(crate) fn is_about_the_image(self) -> bool {
-        self.consequences().image != ImageClaim::Nothing
+        self.consequences().image != ImageVerdict::Nothing
     }
 
     /// Whether the registry was asked for the image, and has answered that it will not give it.
     pub(crate) fn is_the_registrys_verdict(self) -> bool {
-        self.consequences().image == ImageClaim::Refused
+        self.consequences().image == ImageVerdict::Refused
     }
 
     /// Whether the image could not be pulled for a reason that says nothing of the image: the network, a limit.
     pub(crate) fn leaves_the_image_open(self) -> bool {
-        self.consequences().image == ImageClaim::Open
+        self.consequences().image == ImageVerdict::Open
     }
 }

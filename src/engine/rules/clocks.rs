@@ -10,13 +10,9 @@
 //! (`IsPodAvailable`). Under `minReadySeconds` a node whose clock is ahead therefore holds up a rolling update for as long
 //! as it is ahead. A rollout by rolldeck does not wait for that, but shows which nodes the controller does not count.
 
-use std::fmt;
 use std::time::Duration;
 
-use serde::Serialize;
-
-use crate::engine::model::Str;
-use crate::engine::model::time::{ShortDuration, Timestamp};
+use crate::engine::model::time::Timestamp;
 
 /// Two clocks cannot be told apart below this: instants are written in whole seconds, and a write takes its time.
 const GRAIN_MILLIS: i64 = 3_000;
@@ -43,29 +39,6 @@ pub fn clock_skew(heartbeat_at: Timestamp, written_at: Timestamp, known: Option<
 /// An instant that a kubelet dated by a clock that is off by this much, by the API server's clock.
 pub(crate) fn by_server(dated: Timestamp, skew_millis: Option<i64>) -> Timestamp {
     Timestamp::from_millis(dated.millis().saturating_sub(skew_millis.unwrap_or(0)))
-}
-
-/// How the clocks of nodes are, all in all.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct NodeClocks {
-    /// How many are notably off.
-    pub off: u32,
-    /// The one that is off most, and by how many milliseconds.
-    pub worst: Option<(Str, i64)>,
-    /// How many pods that are available the DaemonSet controller counts as unavailable because of it.
-    pub uncounted: u32,
-}
-
-/// How far a clock is off, in words: `5m ahead`, `40s behind`.
-#[derive(Clone, Copy, Debug)]
-pub struct ClockOff(pub i64);
-
-impl fmt::Display for ClockOff {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let span = ShortDuration(Duration::from_millis(self.0.unsigned_abs()));
-        write!(f, "{span} {}", if self.0 < 0 { "behind" } else { "ahead" })
-    }
 }
 
 #[cfg(test)]

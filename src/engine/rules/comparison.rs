@@ -19,32 +19,12 @@
 //!
 //! Where no other node of the site is left, nothing can be compared.
 
-use std::fmt;
-
-use crate::engine::model::Str;
+use crate::engine::model::comparison::Comparison;
 
 /// The largest chance at which a difference is not taken for one.
 const CHANCE: f64 = 0.01;
 /// How many times as often updated nodes must go down at least.
 const TIMES: u64 = 3;
-
-/// How many nodes of one site went down lately: those at the new revision, and the others.
-#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Comparison {
-    /// The site; empty where the whole fleet is one.
-    pub site: Str,
-    /// Updated nodes that went down.
-    pub updated_down: u32,
-    /// Updated nodes.
-    pub updated: u32,
-    /// Other nodes that went down.
-    pub others_down: u32,
-    /// Other nodes.
-    pub others: u32,
-    /// Within how many seconds.
-    pub window_secs: u32,
-}
 
 impl Comparison {
     /// Whether updated nodes go down clearly more often.
@@ -74,16 +54,6 @@ impl Comparison {
 fn ways(of: u32, chosen: u32) -> f64 {
     let chosen = chosen.min(of - chosen);
     (0..chosen).map(|nth| (f64::from(of - nth) / f64::from(nth + 1)).ln()).sum()
-}
-
-/// `2 of 6 updated, 1 of 114 others went down in 10m`, with the site where there are several.
-impl fmt::Display for Comparison {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { site, updated_down, updated, others_down, others, window_secs } = self;
-        write!(f, "{updated_down} of {updated} updated, {others_down} of {others} others went down in ")?;
-        write!(f, "{}", crate::engine::model::settings::Secs(*window_secs))?;
-        if site.is_empty() { Ok(()) } else { write!(f, " ({site})") }
-    }
 }
 
 #[cfg(test)]

@@ -3,10 +3,9 @@
 //! Source: `pkg/controller/daemon/daemon_controller.go` `NodeShouldRunDaemonPod` and the tolerations that
 //! `pkg/controller/daemon/util` adds to every pod.
 
-use std::fmt;
-
 use crate::engine::model::Str;
 use crate::engine::model::facts::{NodeFact, Taint};
+use crate::engine::model::ineligible::Ineligible;
 use crate::engine::model::labels::{Labels, Operator, Requirement};
 use crate::engine::model::template::{NodeTerm, TaintEffect, Template, Toleration, TolerationOperator};
 
@@ -57,27 +56,6 @@ pub fn eligibility(node: &NodeFact, template: &Template) -> Eligibility {
     judged
 }
 
-/// Why a node should not run the pod.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Ineligible {
-    /// The template names another node.
-    OtherNode {
-        /// Which.
-        name: Str,
-    },
-    /// The node selector asks for a label that the node does not have.
-    NodeSelector {
-        /// The label's key.
-        key: Str,
-        /// The value that is asked for.
-        value: Str,
-    },
-    /// No term of the required node affinity matches.
-    Affinity,
-    /// A taint is not tolerated. With `NoSchedule` a pod that runs there may stay, with `NoExecute` it has to go.
-    Taint(Taint),
-}
-
 /// Why `node` should not run a pod of this template, in the order in which the controller checks; `None` where it should.
 ///
 /// Of several taints the one that lasts is named: those of a node that is down go by themselves.
@@ -98,21 +76,6 @@ pub fn ineligible_because(node: &NodeFact, template: &Template) -> Option<Inelig
             (matches!(&*taint.key, NOT_READY | UNREACHABLE), taint.effect != TaintEffect::NoExecute)
         });
     worst.map(|taint| Ineligible::Taint(taint.clone()))
-}
-
-/// `taint m=x:NoSchedule not tolerated`, `node selector zone=a does not match`.
-impl fmt::Display for Ineligible {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::OtherNode { name } => write!(f, "the template names node {name}"),
-            Self::NodeSelector { key, value } => write!(f, "node selector {key}={value} does not match"),
-            Self::Affinity => f.write_str("required node affinity does not match"),
-            Self::Taint(Taint { key, value, effect }) => {
-                let equals = if value.is_empty() { "" } else { "=" };
-                write!(f, "taint {key}{equals}{value}:{effect:?} not tolerated")
-            }
-        }
-    }
 }
 
 fn selector_matches(selector: &Labels, labels: &Labels) -> bool {

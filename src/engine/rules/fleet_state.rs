@@ -1,9 +1,8 @@
 //! The state of a DaemonSet as the list of all of them shows it: from its controller's counters and its record, without its
 //! pods and nodes.
 
-use std::fmt;
-
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
+use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::{Direction, Record};
 
@@ -18,59 +17,6 @@ pub struct Brief {
     pub adopted: bool,
     /// Its controller has observed its present generation.
     pub observed: bool,
-}
-
-/// A DaemonSet's state in a fleet list, worst first.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum FleetState {
-    /// Its rollout halted; the words say why.
-    Halted(String),
-    /// Unavailable pods, with no rollout under way: how many.
-    Degraded(u32),
-    /// All that should run are available, with no rollout under way; so many pods are on nodes that should not run them,
-    /// or that are down.
-    Misscheduled(u32),
-    /// Its rollout is paused; the words say by whom.
-    Paused(String),
-    /// Pods are being replaced, by us or by its controller.
-    Rolling,
-    /// A rollout is recorded, nothing may move under its partition and selector.
-    Held,
-    /// Adopted, with no rollout under way.
-    Adopted,
-    /// Everything is at its current revision and available.
-    UpToDate,
-}
-
-impl FleetState {
-    /// How much it wants to be looked at: the worst first, from 0.
-    pub fn rank(&self) -> u8 {
-        match self {
-            Self::Halted(_) => 0,
-            Self::Degraded(_) => 1,
-            Self::Misscheduled(_) => 2,
-            Self::Paused(_) => 3,
-            Self::Rolling => 4,
-            Self::Held => 5,
-            Self::Adopted => 6,
-            Self::UpToDate => 7,
-        }
-    }
-}
-
-impl fmt::Display for FleetState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Halted(why) => write!(f, "halted: {why}"),
-            Self::Degraded(unavailable) => write!(f, "{unavailable} unavailable"),
-            Self::Misscheduled(pods) => write!(f, "{pods} misscheduled"),
-            Self::Paused(by) => write!(f, "paused {by}"),
-            Self::Rolling => f.write_str("rolling out"),
-            Self::Held => f.write_str("held"),
-            Self::Adopted => f.write_str("adopted"),
-            Self::UpToDate => f.write_str("up to date"),
-        }
-    }
 }
 
 /// A DaemonSet's state, from its controller's counters and its record. It agrees with the rollout's own view as far as

@@ -8,14 +8,14 @@ use crate::engine::model::time::Timestamp;
 
 /// When the holder of a Lease was last known to be alive.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct HolderSeen {
+pub struct HolderLiveness {
     /// When the Lease last changed hands or was renewed; when it was first seen, if it never was since.
     pub changed_at: Timestamp,
     /// Its holder took or renewed it before our eyes, and so was alive then.
     pub alive: bool,
 }
 
-impl HolderSeen {
+impl HolderLiveness {
     /// Of a Lease that was not known before. `made` tells that it was missing, so that its holder made it just now.
     pub fn first(now: Timestamp, made: bool) -> Self {
         Self { changed_at: now, alive: made }

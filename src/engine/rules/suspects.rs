@@ -14,8 +14,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use super::comparison::Comparison;
 use crate::engine::model::Str;
+use crate::engine::model::comparison::Comparison;
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::suspect::{SiteOutage, SuspectView};
 use crate::engine::model::time::Timestamp;

@@ -89,7 +89,7 @@ impl Creation {
     }
 
     /// Whether the controller has something to do for this DaemonSet and has not said that it cannot.
-    pub(crate) fn owes(&self) -> bool {
+    pub(crate) fn is_overdue(&self) -> bool {
         self.unobserved_since.is_some() || (!self.missing.is_empty() && self.refusal.is_none())
     }
 

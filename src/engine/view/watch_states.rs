@@ -84,12 +84,12 @@ impl WatchStates {
 
     /// Takes in what the adapter reports of a watch; returns whether it has changed.
     pub(crate) fn report(&mut self, watched: Watched, health: WatchHealth, now: Timestamp) -> bool {
-        let watching = &mut self.0[watched as usize];
-        let news = watching.reported != health;
-        if matches!((&watching.reported, &health), (WatchHealth::Down { .. }, WatchHealth::Live)) {
-            watching.back_at = Some(now);
+        let state = &mut self.0[watched as usize];
+        let news = state.reported != health;
+        if matches!((&state.reported, &health), (WatchHealth::Down { .. }, WatchHealth::Live)) {
+            state.back_at = Some(now);
         }
-        watching.reported = health;
+        state.reported = health;
         news
     }
 
@@ -102,17 +102,17 @@ impl WatchStates {
     pub(crate) fn hear(&mut self, event: &Event, now: Timestamp) {
         let Some(watched) = event.watched() else { return };
         self.1.hear(watched, event, now);
-        let watching = &mut self.0[watched as usize];
-        watching.heard_at = Some(watching.heard_at.map_or(now, |known| known.max(now)));
+        let state = &mut self.0[watched as usize];
+        state.heard_at = Some(state.heard_at.map_or(now, |known| known.max(now)));
         match event {
-            Event::Heard(..) => watching.sends_bookmarks = true,
-            Event::Lease(fact) => watching.show(&fact.resource_version),
-            Event::DaemonSet(fact) => watching.show(&fact.resource_version),
-            Event::Listing(_) => watching.seen_since_list = false,
+            Event::Heard(..) => state.sends_bookmarks = true,
+            Event::Lease(fact) => state.show(&fact.resource_version),
+            Event::DaemonSet(fact) => state.show(&fact.resource_version),
+            Event::Listing(_) => state.seen_since_list = false,
             // A list shows everything that was written before it.
-            Event::Listed(_, Some(version)) => watching.catch_up(&version.to_string().into()),
+            Event::Listed(_, Some(version)) => state.catch_up(&version.to_string().into()),
             // The object is gone: no write to it can be shown any more.
-            Event::LeaseGone(_) | Event::DaemonSetGone(_) => watching.pending_writes.clear(),
+            Event::LeaseGone(_) | Event::DaemonSetGone(_) => state.pending_writes.clear(),
             // We write none of these, or do not wait for what they show.
             Event::Listed(_, None)
             | Event::Revision(_)
@@ -143,10 +143,10 @@ impl WatchStates {
 
     /// A write of ours was answered with this version: its watch is to show it, unless it has.
     pub(crate) fn expect(&mut self, watched: Watched, version: &Str, now: Timestamp) {
-        let watching = &mut self.0[watched as usize];
-        let behind = watching.shown.as_ref().is_none_or(|shown| is_older(shown, version));
-        if behind && version.parse::<u64>().is_ok() && watching.pending_writes.len() < MOST_PENDING {
-            watching.pending_writes.push_back((version.clone(), now));
+        let state = &mut self.0[watched as usize];
+        let behind = state.shown.as_ref().is_none_or(|shown| is_older(shown, version));
+        if behind && version.parse::<u64>().is_ok() && state.pending_writes.len() < MOST_PENDING {
+            state.pending_writes.push_back((version.clone(), now));
         }
     }
 
@@ -157,22 +157,22 @@ impl WatchStates {
 
     /// Whether a watch was heard after `at`. Also true for a watch that sends no bookmarks: its silence means nothing.
     pub(crate) fn heard_since(&self, watched: Watched, at: Timestamp) -> bool {
-        let watching = self.state(watched);
-        !watching.sends_bookmarks || watching.heard_at.is_some_and(|heard_at| heard_at >= at)
+        let state = self.state(watched);
+        !state.sends_bookmarks || state.heard_at.is_some_and(|heard_at| heard_at >= at)
     }
 
-    /// Why an open watch lags, and as of when it was still right; `owes`: what it should have shown, beside our pending writes.
-    pub(crate) fn lag(&self, watched: Watched, owes: Option<Overdue>, now: Timestamp) -> Option<WatchHealth> {
-        let watching = self.state(watched);
+    /// Why an open watch lags, and as of when it was still right; `overdue`: what it should have shown, beside our pending writes.
+    pub(crate) fn lag(&self, watched: Watched, overdue: Option<Overdue>, now: Timestamp) -> Option<WatchHealth> {
+        let state = self.state(watched);
         let late = |at: &Timestamp| now >= *at + SHOWN_WITHIN;
         let lagging = |since: Timestamp, why: &str| Some(WatchHealth::Lagging { since, why: why.into() });
-        if let Some((since, why)) = owes.filter(|(since, _)| late(since)) {
+        if let Some((since, why)) = overdue.filter(|(since, _)| late(since)) {
             return lagging(since, why);
         }
-        if let Some(since) = watching.pending_writes.front().map(|(_, at)| *at).filter(late) {
+        if let Some(since) = state.pending_writes.front().map(|(_, at)| *at).filter(late) {
             return lagging(since, MISSES_WRITE);
         }
-        let heard_at = watching.heard_at.filter(|_| watching.sends_bookmarks)?;
+        let heard_at = state.heard_at.filter(|_| state.sends_bookmarks)?;
         if let Some(since) = self.1.stands_still(watched, heard_at) {
             return lagging(since, STANDS_STILL);
         }
@@ -180,11 +180,11 @@ impl WatchStates {
     }
 
     /// When a watch that is open begins to lag, if nothing is heard of it.
-    pub(crate) fn lags_at(&self, watched: Watched, owes: Option<Overdue>) -> impl Iterator<Item = Timestamp> {
-        let watching = self.state(watched);
-        let owed = watching.pending_writes.front().map(|(_, at)| *at);
-        let silent = watching.heard_at.filter(|_| watching.sends_bookmarks).map(|heard_at| heard_at + SILENT);
-        [owes.map(|(at, _)| at + SHOWN_WITHIN), owed.map(|at| at + SHOWN_WITHIN), silent].into_iter().flatten()
+    pub(crate) fn lags_at(&self, watched: Watched, overdue: Option<Overdue>) -> impl Iterator<Item = Timestamp> {
+        let state = self.state(watched);
+        let pending = state.pending_writes.front().map(|(_, at)| *at);
+        let silent = state.heard_at.filter(|_| state.sends_bookmarks).map(|heard_at| heard_at + SILENT);
+        [overdue.map(|(at, _)| at + SHOWN_WITHIN), pending.map(|at| at + SHOWN_WITHIN), silent].into_iter().flatten()
     }
 }
 
@@ -200,6 +200,6 @@ impl WatchState {
         if self.shown.as_ref().is_none_or(|shown| !is_older(version, shown)) {
             self.shown = Some(version.clone());
         }
-        self.pending_writes.retain(|(owed, _)| is_older(version, owed));
+        self.pending_writes.retain(|(pending, _)| is_older(version, pending));
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::case::Case;
-use super::run::{TraceMode, play};
+use super::run::{TraceMode, run_case};
 use super::statistics::Statistics;
 
 /// When a campaign ends.
@@ -47,13 +47,13 @@ impl<C: Fn(u64) -> Case + Sync> Campaign<C> {
     ///
     /// The statistics do not depend on the number of threads, except for [`Until::OneIsBroken`]: cases that are being
     /// played when one breaks a promise are played to their end.
-    pub fn play(&self, on_threads: impl FnOnce(&(dyn Fn() + Sync))) -> Statistics {
+    pub fn run(&self, on_threads: impl FnOnce(&(dyn Fn() + Sync))) -> Statistics {
         let progress = Mutex::new(CampaignProgress::default());
         // A function of its own: in the head of the loop the lock would be held until the case is played.
         let next = || self.next(&mut lock(&progress));
         on_threads(&|| {
             while let Some(nth) = next() {
-                let report = play(&(self.case)(nth), TraceMode::Dropped);
+                let report = run_case(&(self.case)(nth), TraceMode::Dropped);
                 lock(&progress).statistics.add(&report);
             }
         });
@@ -96,10 +96,10 @@ mod tests {
         for seed in [5, 6] {
             expected.add(&run(seed));
         }
-        let played = random(5, 2).play(|worker| {
+        let statistics = random(5, 2).run(|worker| {
             worker();
             worker();
         });
-        assert_eq!(played, expected);
+        assert_eq!(statistics, expected);
     }
 }

@@ -67,7 +67,7 @@ use crate::sim::world::store::{ChangeKind, StoreChange};
 use absent::Absent;
 use recent::Recent;
 use shown::Shown;
-use state::{Down, NodeSeen, Pod};
+use state::{Down, ObservedNode, Pod};
 
 /// Consoles know the API server's clock to the second, and read times to the millisecond.
 const ROUNDED: Duration = Duration::from_millis(1100);
@@ -101,7 +101,7 @@ pub struct Observer {
     pods: HashMap<Str, Pod>,
     /// Names of pods that went within the slack, and when, oldest first.
     gone_pods: VecDeque<(Timestamp, Str)>,
-    nodes: BTreeMap<Str, NodeSeen>,
+    nodes: BTreeMap<Str, ObservedNode>,
     /// By node: when it was not Ready, lately, oldest first.
     downs: BTreeMap<Str, Vec<suspects::Outage>>,
     /// Each node's Ready condition.

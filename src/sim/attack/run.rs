@@ -71,13 +71,13 @@ pub enum TraceMode {
 
 /// Runs the case of a seed.
 pub fn run(seed: u64) -> Report {
-    play(&Case::random(seed), TraceMode::Dropped)
+    run_case(&Case::random(seed), TraceMode::Dropped)
 }
 
 /// Plays a case.
-pub fn play(case: &Case, trace: TraceMode) -> Report {
+pub fn run_case(case: &Case, trace: TraceMode) -> Report {
     let mut run = Run::new(case, trace);
-    run.play_acts();
+    run.run_acts();
     run.finish();
     for console in run.consoles.iter().flatten() {
         run.faults.add(&console.faults());
@@ -163,7 +163,7 @@ impl<'a> Run<'a> {
     }
 
     /// Plays what the case has until the calm.
-    fn play_acts(&mut self) {
+    fn run_acts(&mut self) {
         for (after, act) in &self.case.acts {
             self.run_until(self.began_at + *after);
             self.perform(act);

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::case::Case;
 use super::faults::of_world;
 use super::network::NetworkProfile;
-use super::run::{TraceMode, play};
+use super::run::{TraceMode, run_case};
 use crate::engine::model::quantity::IntOrPercent;
 
 /// The case made small, or `None` when it breaks no promise.
@@ -27,7 +27,7 @@ pub fn shrink(case: &Case) -> Option<Case> {
 
 /// Which promises a case breaks, in the order in which it does.
 fn promises(case: &Case) -> Vec<String> {
-    play(case, TraceMode::Dropped).violations.iter().map(|violation| violation.promise.to_owned()).collect()
+    run_case(case, TraceMode::Dropped).violations.iter().map(|violation| violation.promise.to_owned()).collect()
 }
 
 struct Shrinker {

@@ -51,7 +51,7 @@ impl Trial {
     }
 
     /// Rolls out once.
-    pub fn play(&self, method: Method) -> Figures {
+    pub fn run(&self, method: Method) -> Figures {
         let mut world = World::new(&self.scenario_for(method), self.seed);
         let mut operator = self.operator(method, &world);
         let mut meter = Meter::new(&world, &self.rollout);

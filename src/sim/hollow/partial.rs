@@ -9,7 +9,7 @@ use crate::engine::model::Str;
 use crate::engine::model::facts::ConditionStatus;
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
-use crate::sim::world::kubelet::PodSeen;
+use crate::sim::world::kubelet::AssignedPod;
 use crate::sim::world::object::{DeletionMark, conditions};
 
 use super::clock::FastClock;
@@ -117,7 +117,7 @@ pub(super) struct Templates(HashMap<Runs, Template>);
 
 impl Templates {
     /// The pod as its kubelet sees it; `None` when it is bound to no node.
-    pub(super) fn seen(&mut self, pod: PartialPod, clock: FastClock) -> Option<PodSeen> {
+    pub(super) fn seen(&mut self, pod: PartialPod, clock: FastClock) -> Option<AssignedPod> {
         let ready = pod.status.ready() == ConditionStatus::True;
         let PartialPod { metadata, spec, .. } = pod;
         if spec.node_name.is_empty() {
@@ -134,7 +134,7 @@ impl Templates {
             at: clock.seen(at),
             grace_secs: clock.secs_seen(metadata.deletion_grace_period_seconds.unwrap_or_default()),
         });
-        Some(PodSeen {
+        Some(AssignedPod {
             namespace: metadata.namespace,
             name: metadata.name,
             uid: metadata.uid,

@@ -68,10 +68,14 @@ impl HollowWorld {
             agenda: BinaryHeap::new(),
             faults: Vec::new(),
         };
-        stage.play(pods, nodes).await;
+        stage.run_stage(pods, nodes).await;
     }
 
-    async fn play(mut self, mut pods: Receiver<WatchNews<PartialPod>>, mut nodes: Receiver<WatchNews<PartialNode>>) {
+    async fn run_stage(
+        mut self,
+        mut pods: Receiver<WatchNews<PartialPod>>,
+        mut nodes: Receiver<WatchNews<PartialNode>>,
+    ) {
         let shared = Arc::clone(&self.shared);
         loop {
             self.let_time_pass();
@@ -137,7 +141,7 @@ impl HollowWorld {
         let asked = std::mem::take(&mut *self.shared.asked.lock().unwrap_or_else(PoisonError::into_inner));
         for asked in asked {
             match asked {
-                HollowRequest::Play => {
+                HollowRequest::Resume => {
                     for (after, fault) in std::mem::take(&mut self.scenario) {
                         self.schedule(after, fault);
                     }
@@ -170,7 +174,7 @@ impl HollowWorld {
     fn pod_is(&mut self, pod: PartialPod) {
         if let Some(seen) = self.templates.seen(pod, self.clock) {
             self.pods.insert(seen.uid.clone(), seen.node.clone());
-            self.fleet.pod_seen(seen, self.clock.now());
+            self.fleet.pod_changed(seen, self.clock.now());
         }
     }
 

@@ -13,7 +13,7 @@ use super::World;
 use super::admission::strategy_json;
 use super::error::{ApiError, Reason};
 use super::kind::Kind;
-use super::kubelet::{KubeletAction, LEASE_NAMESPACE, LEASE_SECS, PodSeen};
+use super::kubelet::{AssignedPod, KubeletAction, LEASE_NAMESPACE, LEASE_SECS};
 use super::object::{Body, Condition, DaemonSetSpec, EventBody, Lease, Node, Object, Owner, PodStatus};
 use super::scenario::{ClusterFault, Fault, FleetFault};
 use super::store::{DEFAULT_LOG, DeleteOptions, Propagation};
@@ -138,8 +138,8 @@ impl World {
     /// A machine that joins under a name that had pods finds them bound to it.
     fn introduce_pods(&mut self, node: &Str) {
         for object in self.store.list(Kind::Pod) {
-            if let Some(seen) = PodSeen::of(object).filter(|seen| seen.node == *node) {
-                self.fleet.pod_seen(seen, self.now);
+            if let Some(seen) = AssignedPod::of(object).filter(|seen| seen.node == *node) {
+                self.fleet.pod_changed(seen, self.now);
             }
         }
     }

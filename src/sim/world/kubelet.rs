@@ -55,7 +55,7 @@ pub const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
 
 /// A pod as a kubelet sees it through its watch.
 #[derive(Clone, PartialEq, Debug)]
-pub struct PodSeen {
+pub struct AssignedPod {
     /// Its namespace.
     pub namespace: Str,
     /// Its name.
@@ -72,7 +72,7 @@ pub struct PodSeen {
     pub ready: bool,
 }
 
-impl PodSeen {
+impl AssignedPod {
     /// What a kubelet sees of this object; `None` when it is no pod, or not bound to a node.
     pub fn of(object: &Object) -> Option<Self> {
         let pod = object.pod()?;
@@ -175,10 +175,10 @@ impl Kubelets {
     }
 
     /// Tells of a pod that was added or changed.
-    pub fn pod_seen(&mut self, seen: PodSeen, now: Timestamp) {
+    pub fn pod_changed(&mut self, seen: AssignedPod, now: Timestamp) {
         self.env.now = now;
         if let Some(kubelet) = self.by_name.get(&seen.node).and_then(|index| self.nodes.get_mut(*index)) {
-            kubelet.see_pod(seen, &mut self.env);
+            kubelet.take_in_pod(seen, &mut self.env);
         }
     }
 

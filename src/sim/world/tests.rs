@@ -217,14 +217,14 @@ fn a_crashing_image_restarts_at_longer_and_longer_intervals() {
 
 #[test]
 fn the_same_seed_gives_the_same_world() {
-    let play = |seed: u64| {
+    let run_with = |seed: u64| {
         let mut world = World::new(&built_in("cascade").unwrap(), seed);
         world.inject(&ClusterFault::SetImages { daemon_set: "edge/agent".into(), images: image("v2") }.into());
         run(&mut world, 15);
         (world.digest(), world.store().revision())
     };
-    assert_eq!(play(7), play(7));
-    assert_ne!(play(7).0, play(8).0);
+    assert_eq!(run_with(7), run_with(7));
+    assert_ne!(run_with(7).0, run_with(8).0);
 }
 
 #[test]
@@ -250,10 +250,10 @@ fn every_world_recovers() {
         let mut world = World::new(&scenario, seed);
         let mut rng = fastrand::Rng::with_seed(seed);
         let nodes: Vec<Str> = scenario.nodes.iter().map(|node| node.name.clone()).collect();
-        let mut story = Vec::new();
+        let mut faults = Vec::new();
         for _ in 0..40 {
             let fault = misfortune(nodes[rng.usize(..nodes.len())].clone(), &mut rng);
-            story.push(format!("{:?} {fault:?}", world.now()));
+            faults.push(format!("{:?} {fault:?}", world.now()));
             world.inject(&fault);
             world.advance_by(Duration::from_millis(rng.u64(0..40_000)));
         }
@@ -267,7 +267,7 @@ fn every_world_recovers() {
         run(&mut world, 30);
         let counters = counters(&world);
         let well = world.serving("edge", "agent") == 20 && counters.updated == 20 && counters.available == 20;
-        assert!(well, "seed {seed}: {counters:?}\n{}", story.join("\n"));
+        assert!(well, "seed {seed}: {counters:?}\n{}", faults.join("\n"));
         for node in world.store().list(Kind::Node) {
             let fact = node.node_fact().unwrap();
             assert!(fact.ready == ConditionStatus::True && fact.taints.is_empty(), "seed {seed}: {fact:?}");

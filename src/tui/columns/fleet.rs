@@ -2,7 +2,7 @@
 
 use super::{Column, ColumnKind, MARGIN, Share, Width};
 use crate::driver::{DrivenBy, Fleet, FleetRow};
-use crate::engine::rules::fleet_state::FleetState;
+use crate::engine::model::fleet_state::FleetState;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::width;
 

@@ -2,12 +2,12 @@
 
 use crate::tui::message::ConsoleEffect;
 use crate::tui::model::Model;
-use crate::tui::status::StatusTone;
+use crate::tui::status::StatusSeverity;
 
 pub(super) type Effects = Vec<ConsoleEffect>;
 
 /// Says why nothing is done.
 pub(super) fn refuse(model: &mut Model, why: String) -> Effects {
-    model.say(StatusTone::Refused, why);
+    model.say(StatusSeverity::Refused, why);
     Vec::new()
 }

@@ -8,7 +8,7 @@ use crate::tui::message::ConsoleEffect;
 use crate::tui::model::{FleetPage, Model, Overlay, Page, RolloutPage};
 use crate::tui::prewarm::PrewarmList;
 use crate::tui::prompt::Prompt;
-use crate::tui::status::StatusTone;
+use crate::tui::status::StatusSeverity;
 use crate::tui::timeline::Timeline;
 use crate::tui::view;
 
@@ -155,7 +155,7 @@ pub(crate) fn fleet(model: &mut Model, namespace: &str) -> Effects {
 
 pub(super) fn go_to(model: &mut Model, name: &str) -> Effects {
     if name.is_empty() {
-        model.say(StatusTone::Refused, "which one? :ds namespace/name");
+        model.say(StatusSeverity::Refused, "which one? :ds namespace/name");
         return Vec::new();
     }
     let name = name.trim_start_matches("ds/");
@@ -176,7 +176,7 @@ pub(super) fn filter(model: &mut Model, text: &str) -> Effects {
         let prompt = Prompt::with(current.map_or("", |filter| filter.text()));
         model.overlay = Overlay::Filter(prompt);
     } else if let Err(why) = model.set_filter(text) {
-        model.say(StatusTone::Refused, why);
+        model.say(StatusSeverity::Refused, why);
     }
     Vec::new()
 }

@@ -11,20 +11,20 @@ use crate::tui::dialog::{AdoptForm, Canary, Dialog, Form, ImageField, PrewarmFor
 use crate::tui::model::{ARMED_FOR, Model, Overlay, WriteAccess};
 use crate::tui::preview::ask;
 use crate::tui::prompt::Prompt;
-use crate::tui::status::StatusTone;
+use crate::tui::status::StatusSeverity;
 
 pub(super) fn arm(model: &mut Model) -> Effects {
     if model.armed_for().is_some() {
         return read_only(model);
     }
     model.access = WriteAccess::Armed { until: model.now + ARMED_FOR };
-    model.say(StatusTone::Plain, "armed for 10 minutes: capital letters write, after a preview (A: read-only)");
+    model.say(StatusSeverity::Plain, "armed for 10 minutes: capital letters write, after a preview (A: read-only)");
     Vec::new()
 }
 
 pub(super) fn read_only(model: &mut Model) -> Effects {
     model.access = WriteAccess::ReadOnly;
-    model.say(StatusTone::Plain, "read-only: nothing here can change the cluster (P still pauses)");
+    model.say(StatusSeverity::Plain, "read-only: nothing here can change the cluster (P still pauses)");
     Vec::new()
 }
 

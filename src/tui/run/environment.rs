@@ -5,7 +5,7 @@ use ratatui::layout::Size;
 use super::{Colour, ConsoleOptions, Error};
 use crate::driver::Session;
 use crate::tui::model::{Model, Overlay, Page, Uptime, WriteAccess};
-use crate::tui::status::StatusTone;
+use crate::tui::status::StatusSeverity;
 use crate::tui::theme::{self, Depth, Glyphs, Themes};
 
 /// What the environment says about the terminal.
@@ -86,7 +86,7 @@ pub(super) fn model(
         serial: 0,
     };
     if let Some(complaint) = complaints.first() {
-        model.say(StatusTone::Refused, complaint.clone());
+        model.say(StatusSeverity::Refused, complaint.clone());
     }
     Ok(model)
 }

@@ -15,7 +15,7 @@ use crate::engine::model::time::ShortDuration;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::message::Msg;
 use crate::tui::model::RolloutPage;
-use crate::tui::status::StatusTone;
+use crate::tui::status::StatusSeverity;
 
 /// After this long nobody can have read what was drawn last.
 const BLIND_AFTER: Duration = Duration::from_secs(2);
@@ -71,7 +71,7 @@ impl ConsoleLoop {
             );
             self.throttle.typed = true;
             // A message has no effects.
-            let _ = self.take_in(Msg::Said(StatusTone::Refused, text));
+            let _ = self.take_in(Msg::Said(StatusSeverity::Refused, text));
         }
     }
 }

@@ -7,6 +7,7 @@ use super::fixtures::{self, MINUTE, TestConsole};
 use crate::engine::model::budget::{BudgetView, Replacer};
 use crate::engine::model::command::{Command, Early};
 use crate::engine::model::facts::Taint;
+use crate::engine::model::ineligible::Ineligible;
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::template::TaintEffect;
@@ -15,7 +16,6 @@ use crate::engine::report::snapshot::Counts;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::snapshot::Phase;
 use crate::engine::report::snapshot::Snapshot;
-use crate::engine::rules::eligibility::Ineligible;
 use crate::tui::message::ConsoleEffect;
 
 fn tainted(name: &str, serves: bool) -> NodeView {

@@ -12,7 +12,7 @@ use crate::engine::report::snapshot::Alarm;
 use crate::engine::report::snapshot::Phase;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::message::Msg;
-use crate::tui::status::StatusTone;
+use crate::tui::status::StatusSeverity;
 
 fn unsent(kind: UnsentKind, secs: u64) -> Vec<Unsent> {
     vec![Unsent { kind, since: ago(secs), late: secs >= 2, why: Some("writing the lease: connection refused".into()) }]
@@ -76,7 +76,7 @@ fn a_success_gives_way_to_a_newer_alarm() {
     bench.tell(done());
     bench.see(halted());
     assert!(bench.screen().contains("60 of 120 nodes may be updated"), "it is newer than the alarm");
-    bench.tell(Msg::Said(StatusTone::Refused, "somebody else drives".into()));
+    bench.tell(Msg::Said(StatusSeverity::Refused, "somebody else drives".into()));
     bench.now += Duration::from_secs(1);
     let more = Snapshot { alarms: [halted().alarms, vec![Alarm::Blind { why: "pods".into() }]].concat(), ..running() };
     bench.see(more);

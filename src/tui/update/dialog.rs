@@ -6,7 +6,7 @@ use crate::tui::key::Key;
 use crate::tui::message::ConsoleEffect;
 use crate::tui::model::{Model, Overlay};
 use crate::tui::preview::ask;
-use crate::tui::status::StatusTone;
+use crate::tui::status::StatusSeverity;
 
 pub(super) fn dialog_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     let Overlay::Dialog(dialog) = &mut model.overlay else { return Vec::new() };
@@ -43,9 +43,9 @@ fn confirm(model: &mut Model) -> Vec<ConsoleEffect> {
     };
     model.overlay = Overlay::None;
     if !armed && !is_safety(&command) {
-        model.say(StatusTone::Refused, "read-only again since this was opened: nothing was done; A arms");
+        model.say(StatusSeverity::Refused, "read-only again since this was opened: nothing was done; A arms");
         return Vec::new();
     }
-    model.say(StatusTone::Busy, format!("asked: {title} …"));
+    model.say(StatusSeverity::Busy, format!("asked: {title} …"));
     vec![ConsoleEffect::Do { target, command }]
 }

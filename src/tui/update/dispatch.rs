@@ -5,7 +5,7 @@ use crate::tui::commands;
 use crate::tui::key::Key;
 use crate::tui::message::ConsoleEffect;
 use crate::tui::model::Model;
-use crate::tui::status::StatusTone;
+use crate::tui::status::StatusSeverity;
 
 /// Does what the key is bound to, or says why not.
 pub(super) fn dispatch(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
@@ -13,7 +13,7 @@ pub(super) fn dispatch(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
         Some(action) => run(model, action, ""),
         None => {
             if key.text().is_some_and(|c| c.is_ascii_uppercase()) {
-                model.say(StatusTone::Refused, format!("{key} does nothing here; ? lists what does"));
+                model.say(StatusSeverity::Refused, format!("{key} does nothing here; ? lists what does"));
             }
             Vec::new()
         }
@@ -31,7 +31,7 @@ pub(super) fn run(model: &mut Model, action: &Action, argument: &str) -> Vec<Con
             commands::run(model, action.id, argument)
         }
         Err(why) => {
-            model.say(StatusTone::Refused, why);
+            model.say(StatusSeverity::Refused, why);
             Vec::new()
         }
     }

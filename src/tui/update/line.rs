@@ -9,7 +9,7 @@ use crate::tui::message::ConsoleEffect;
 use crate::tui::model::{Model, Overlay};
 use crate::tui::palette::suggestions;
 use crate::tui::prompt::{Recall, edit};
-use crate::tui::status::StatusTone;
+use crate::tui::status::StatusSeverity;
 use crate::tui::words::meant;
 
 pub(super) fn palette_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
@@ -56,7 +56,7 @@ fn run_line(model: &mut Model, line: &str) -> Vec<ConsoleEffect> {
         None => {
             let names = ACTIONS.iter().flat_map(|action| action.aliases.iter().chain([&action.name]));
             let guess = meant(name, names.copied()).map(|name| format!(": did you mean :{name}?")).unwrap_or_default();
-            model.say(StatusTone::Refused, format!("there is no command `{name}`{guess}  (? lists all)"));
+            model.say(StatusSeverity::Refused, format!("there is no command `{name}`{guess}  (? lists all)"));
             Vec::new()
         }
     }

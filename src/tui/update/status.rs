@@ -5,12 +5,12 @@ use std::mem::discriminant;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::model::Model;
-use crate::tui::status::StatusTone;
+use crate::tui::status::StatusSeverity;
 
 /// Removes a message about a success if `snapshot` shows that something went wrong since. To be called before the page takes
 /// the snapshot in.
 pub(super) fn drop_outdated_success(model: &mut Model, target: &DaemonSetRef, snapshot: &Snapshot) {
-    let success = model.status.as_ref().is_some_and(|status| status.tone == StatusTone::Good);
+    let success = model.status.as_ref().is_some_and(|status| status.tone == StatusSeverity::Good);
     let page = model.rollout().filter(|page| page.target == *target);
     if success && page.is_some_and(|page| is_worse(page.snapshot().map(|known| &**known), snapshot)) {
         model.status = None;
@@ -29,7 +29,7 @@ fn is_worse(before: Option<&Snapshot>, after: &Snapshot) -> bool {
 
 /// Shows each complaint about the audit log or Events once. While a command is being waited for, its status line stays.
 pub(super) fn complain(model: &mut Model) {
-    if model.status.as_ref().is_some_and(|status| status.tone == StatusTone::Busy) {
+    if model.status.as_ref().is_some_and(|status| status.tone == StatusSeverity::Busy) {
         return;
     }
     let Some(page) = model.rollout_mut() else { return };
@@ -39,7 +39,7 @@ pub(super) fn complain(model: &mut Model) {
     for complaint in news {
         match &mut model.status {
             Some(status) => status.text.push_str(&format!(" ({complaint})")),
-            None => model.say(StatusTone::Refused, &*complaint),
+            None => model.say(StatusSeverity::Refused, &*complaint),
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::tui::action::{ACTIONS, Action, ActionId, ActionScope};
 use crate::tui::model::{Model, Overlay};
 use crate::tui::palette::suggestions;
 use crate::tui::prompt::Prompt;
-use crate::tui::status::StatusTone;
+use crate::tui::status::StatusSeverity;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, width, wrap};
 
@@ -90,10 +90,10 @@ fn draw_status(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
         return;
     };
     let (glyph, role) = match status.tone {
-        StatusTone::Good => (Glyph::Updated, ThemeRole::Ok),
-        StatusTone::Busy => (Glyph::Moving, ThemeRole::Busy),
-        StatusTone::Plain => (Glyph::Dot, ThemeRole::Text),
-        StatusTone::Refused => (Glyph::Failed, ThemeRole::Warn),
+        StatusSeverity::Good => (Glyph::Updated, ThemeRole::Ok),
+        StatusSeverity::Busy => (Glyph::Moving, ThemeRole::Busy),
+        StatusSeverity::Plain => (Glyph::Dot, ThemeRole::Text),
+        StatusSeverity::Refused => (Glyph::Failed, ThemeRole::Warn),
     };
     put(buffer, area.x, area.y, ctx.glyph(glyph), 1, ctx.style(role));
     let cells = usize::from(area.width.saturating_sub(2));

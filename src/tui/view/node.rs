@@ -20,13 +20,13 @@ use ratatui::text::{Line, Span};
 
 use crate::engine::model::budget::Replacer;
 use crate::engine::model::cause::Cause;
+use crate::engine::model::clocks::ClockOff;
 use crate::engine::model::node::Blame;
 use crate::engine::model::prewarm::PrewarmState;
 use crate::engine::model::pull::{ImagePull, PullState};
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::prewarm_words::PrewarmWords;
 use crate::engine::report::snapshot::NodeView;
-use crate::engine::rules::clocks::ClockOff;
 use crate::tui::columns::nodes::image_sign;
 use crate::tui::columns::nodes::prewarm_sign;
 use crate::tui::columns::nodes::sign;

@@ -64,7 +64,7 @@ fn the_controller_loses_every_node_the_brake_saves_most_and_rolldeck_loses_two()
     let runs = std::thread::scope(|scope| {
         let runs = Driver::ALL.map(|driver| {
             let plane = &plane;
-            scope.spawn(move || Run::new(plane, driver).play())
+            scope.spawn(move || Run::new(plane, driver).run())
         });
         runs.map(|run| run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     });
@@ -115,11 +115,11 @@ impl<'a> Run<'a> {
         Self { driver, plane, hollow, witness, operator }
     }
 
-    fn play(self) -> Figures {
+    fn run(self) -> Figures {
         let original = self.daemon_set()["spec"]["updateStrategy"].to_string();
         self.witness.start_over();
         let began = Instant::now();
-        self.hollow.play();
+        self.hollow.resume();
         let stopped_after = self.roll_out().then(|| began.elapsed());
         let minute = |nth: usize| began + Duration::from_secs(60 * nth as u64).div_f64(SPEED);
         std::thread::sleep(minute(MINUTES).saturating_duration_since(Instant::now()));

@@ -318,7 +318,7 @@ fn really(case: &Case, scenario: &Scenario) -> Option<Vec<String>> {
     witness.until("everything runs at the beginning", SOON, |witness| witness.unavailable() == 0);
     witness.forget_steps();
     let began = Instant::now();
-    hollow.play();
+    hollow.resume();
     std::thread::sleep(case.lasts.div_f64(SPEED));
     let ended = |ledger: &Ledger| (case.done)(ledger) && !ledger.has_pods_in_deletion();
     witness.until("it comes to the end", SOON, |witness| witness.ledger(ended));

@@ -11,10 +11,10 @@ use rolldeck::engine::model::command::{Command, Early, Refusal, Step, Takeover};
 use rolldeck::engine::model::config::Role;
 use rolldeck::engine::model::driver::DriverView;
 use rolldeck::engine::model::event::{Permission, Right, WatchHealth, Watched};
+use rolldeck::engine::model::fleet_state::FleetState;
 use rolldeck::engine::model::presence::Presence;
 use rolldeck::engine::model::quantity::IntOrPercent;
 use rolldeck::engine::report::snapshot::{Phase, Snapshot};
-use rolldeck::engine::rules::fleet_state::FleetState;
 use serde_json::Value;
 
 use crate::support::control_plane::{Grant, Sandbox, User, daemon_set, sandbox};

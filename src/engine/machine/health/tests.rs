@@ -283,21 +283,21 @@ fn an_answer_that_comes_after_its_event_owes_nothing() {
             pace: Default::default(),
         }))
     };
-    let owes = |watches: &WatchStates| watches.lag(Watched::Lease, None, now + SHOWN_WITHIN).is_some();
+    let lags = |watches: &WatchStates| watches.lag(Watched::Lease, None, now + SHOWN_WITHIN).is_some();
     watches.hear(&lease("105"), now);
     watches.expect(Watched::Lease, &"105".into(), now);
-    assert!(!owes(&watches), "the event overtook the answer");
+    assert!(!lags(&watches), "the event overtook the answer");
     watches.expect(Watched::Lease, &"104".into(), now);
-    assert!(!owes(&watches), "a later one was shown");
+    assert!(!lags(&watches), "a later one was shown");
     watches.expect(Watched::Lease, &"106".into(), now);
     watches.expect(Watched::Lease, &"109".into(), now);
-    assert!(owes(&watches));
+    assert!(lags(&watches));
     watches.hear(&lease("107"), now);
-    assert!(owes(&watches), "109 is still owed");
+    assert!(lags(&watches), "109 is still owed");
     watches.hear(&lease("110"), now);
-    assert!(!owes(&watches));
+    assert!(!lags(&watches));
     watches.expect(Watched::Lease, &"opaque".into(), now);
-    assert!(!owes(&watches), "what cannot be compared is not waited for");
+    assert!(!lags(&watches), "what cannot be compared is not waited for");
 }
 
 #[test]

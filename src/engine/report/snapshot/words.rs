@@ -8,13 +8,13 @@ use super::pull_words::PullEstimate;
 use super::{Alarm, NodeView, Phase};
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
+use crate::engine::model::clocks::ClockOff;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::model::wait::{Short, Wait};
 use crate::engine::rules::causes::PodWaitWords;
-use crate::engine::rules::clocks::ClockOff;
 use crate::engine::rules::distance::FARTHEST;
 
 macro_rules! words {
@@ -130,7 +130,7 @@ impl fmt::Display for Hold {
             Self::NotProven => f.write_str("waits until the image is proven"),
             Self::DeletionRefused { why } => write!(f, "deletion refused: {why}"),
             Self::TooFar { round_trip } => write!(f, "too far: API answers in {}", Short(*round_trip)),
-            Self::Waits(wait @ (Wait::Answer { .. } | Wait::Seen { .. } | Wait::Lost { .. })) => wait.fmt(f),
+            Self::Waits(wait @ (Wait::Answer { .. } | Wait::WatchEvent { .. } | Wait::Lost { .. })) => wait.fmt(f),
             Self::Waits(wait) => write!(f, "next; {wait}"),
             Self::Next => f.write_str("next"),
         }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::engine::Engine;
 use crate::engine::fake_cluster::FakeCluster;
+use crate::engine::model::clocks::NodeClocks;
 use crate::engine::model::config::{Config, RateLimit, Role, Timing};
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::node::NodeState;

@@ -11,7 +11,7 @@ const BOTH: Fields = Fields { template: true, strategy: true };
 
 /// `edge/agent`, as nobody manages it.
 #[derive(Default)]
-struct Marks {
+struct FakeOwned {
     labels: BTreeMap<&'static str, &'static str>,
     annotations: BTreeMap<&'static str, &'static str>,
     writers: Vec<FieldWriter>,
@@ -19,7 +19,7 @@ struct Marks {
     controller: Option<ControllerRef>,
 }
 
-impl Marks {
+impl FakeOwned {
     fn label(mut self, key: &'static str, value: &'static str) -> Self {
         self.labels.insert(key, value);
         self
@@ -73,9 +73,9 @@ impl Marks {
 }
 
 /// Every tool that is found, with how and what is said of it.
-fn said(marks: Marks) -> String {
+fn said(owned: FakeOwned) -> String {
     let mut said = String::new();
-    for gitops_owner in find_gitops_owners(&marks.daemonset()) {
+    for gitops_owner in find_gitops_owners(&owned.daemonset()) {
         let loud = if gitops_owner.interferes() { "!" } else { " " };
         writeln!(said, "{loud} {}", gitops_owner.warning()).unwrap();
         writeln!(said, "    {}", gitops_owner.evidence.join("; ")).unwrap();
@@ -89,7 +89,7 @@ const TRACKING: &str = "argocd.argoproj.io/tracking-id";
 fn argo_cd_is_known_by_its_tracking_id_its_label_or_its_field_manager() {
     let cases = [
         (
-            Marks::default()
+            FakeOwned::default()
                 .annotation(TRACKING, "payments:apps/DaemonSet:edge/agent")
                 .applies("argocd-controller", BOTH),
             "! Argo CD (application payments) sets template and update strategy back at its next sync, within seconds \
@@ -98,14 +98,14 @@ fn argo_cd_is_known_by_its_tracking_id_its_label_or_its_field_manager() {
              annotation argocd.argoproj.io/tracking-id; field manager argocd-controller",
         ),
         (
-            Marks::default().annotation(TRACKING, "team-a_payments:apps/DaemonSet:edge/agent").manifest(TEMPLATE),
+            FakeOwned::default().annotation(TRACKING, "team-a_payments:apps/DaemonSet:edge/agent").manifest(TEMPLATE),
             "! Argo CD (application team-a/payments) sets the template, not the update strategy, back at its next sync, \
              within seconds where it heals itself. To hold it: argocd app set team-a/payments --sync-policy none (or \
              ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true).\n    \
              annotation argocd.argoproj.io/tracking-id",
         ),
         (
-            Marks::default()
+            FakeOwned::default()
                 .label("app.kubernetes.io/instance", "edge-agent")
                 .updates("argocd-application-controller", TEMPLATE),
             "! Argo CD (application edge-agent) sets the template, and the update strategy if it names one, back at its \
@@ -114,54 +114,54 @@ fn argo_cd_is_known_by_its_tracking_id_its_label_or_its_field_manager() {
              field manager argocd-application-controller",
         ),
         (
-            Marks::default().label("argocd.argoproj.io/instance", "edge-agent"),
+            FakeOwned::default().label("argocd.argoproj.io/instance", "edge-agent"),
             "! Argo CD (application edge-agent) sets the template, and the update strategy if it names one, back at its \
              next sync, within seconds where it heals itself. To hold it: argocd app set edge-agent --sync-policy none \
              (or ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true).\n    \
              label argocd.argoproj.io/instance",
         ),
     ];
-    for (marks, want) in cases {
-        assert_eq!(said(marks), want);
+    for (owned, want) in cases {
+        assert_eq!(said(owned), want);
     }
 }
 
 #[test]
 fn what_only_looks_like_argo_cd_is_not_taken_for_it() {
-    for (name, marks) in [
+    for (name, owned) in [
         (
             "a copy of its parent's annotation",
-            Marks::default().annotation(TRACKING, "payments:x.example/Agent:edge/agent"),
+            FakeOwned::default().annotation(TRACKING, "payments:x.example/Agent:edge/agent"),
         ),
-        ("another DaemonSet's", Marks::default().annotation(TRACKING, "payments:apps/DaemonSet:edge/other")),
-        ("another namespace's", Marks::default().annotation(TRACKING, "payments:apps/DaemonSet:core/agent")),
-        ("no tracking id at all", Marks::default().annotation(TRACKING, "payments")),
-        ("a chart's own label", Marks::default().label("app.kubernetes.io/instance", "edge-agent")),
+        ("another DaemonSet's", FakeOwned::default().annotation(TRACKING, "payments:apps/DaemonSet:edge/other")),
+        ("another namespace's", FakeOwned::default().annotation(TRACKING, "payments:apps/DaemonSet:core/agent")),
+        ("no tracking id at all", FakeOwned::default().annotation(TRACKING, "payments")),
+        ("a chart's own label", FakeOwned::default().label("app.kubernetes.io/instance", "edge-agent")),
         (
             "the label that charts write whoever renders them",
-            Marks::default().label("app.kubernetes.io/managed-by", "Helm"),
+            FakeOwned::default().label("app.kubernetes.io/managed-by", "Helm"),
         ),
         (
             "people and ourselves",
-            Marks::default()
+            FakeOwned::default()
                 .updates("kubectl-edit", BOTH)
                 .updates("kubectl-rollout", TEMPLATE)
                 .updates(FIELD_MANAGER, BOTH),
         ),
     ] {
-        assert_eq!(said(marks), "", "{name}");
+        assert_eq!(said(owned), "", "{name}");
     }
 }
 
 #[test]
 fn flux_is_known_by_its_labels_or_its_field_managers() {
     let kustomization = || {
-        Marks::default()
+        FakeOwned::default()
             .label("kustomize.toolkit.fluxcd.io/name", "apps")
             .label("kustomize.toolkit.fluxcd.io/namespace", "flux-system")
     };
     let release = || {
-        Marks::default()
+        FakeOwned::default()
             .label("helm.toolkit.fluxcd.io/name", "agent")
             .label("helm.toolkit.fluxcd.io/namespace", "edge")
             .label("app.kubernetes.io/managed-by", "Helm")
@@ -193,12 +193,12 @@ fn flux_is_known_by_its_labels_or_its_field_managers() {
         ),
         (
             kustomization().annotation("kustomize.toolkit.fluxcd.io/reconcile", "Disabled"),
-            "  Flux (Kustomization flux-system/apps) is said to leave this DaemonSet alone.\n    \
+            "  Flux (Kustomization flux-system/apps) is told to leave this DaemonSet alone.\n    \
              label kustomize.toolkit.fluxcd.io/name",
         ),
         (
             kustomization().annotation("kustomize.toolkit.fluxcd.io/ssa", "Ignore"),
-            "  Flux (Kustomization flux-system/apps) is said to leave this DaemonSet alone.\n    \
+            "  Flux (Kustomization flux-system/apps) is told to leave this DaemonSet alone.\n    \
              label kustomize.toolkit.fluxcd.io/name",
         ),
         (
@@ -214,8 +214,8 @@ fn flux_is_known_by_its_labels_or_its_field_managers() {
              label helm.toolkit.fluxcd.io/name",
         ),
     ];
-    for (marks, want) in cases {
-        assert_eq!(said(marks), want);
+    for (owned, want) in cases {
+        assert_eq!(said(owned), want);
     }
 }
 
@@ -223,7 +223,7 @@ fn flux_is_known_by_its_labels_or_its_field_managers() {
 fn the_others_are_known_too() {
     let cases = [
         (
-            Marks::default()
+            FakeOwned::default()
                 .label("app.kubernetes.io/managed-by", "Helm")
                 .annotation("meta.helm.sh/release-name", "agent")
                 .annotation("meta.helm.sh/release-namespace", "edge")
@@ -233,7 +233,7 @@ fn the_others_are_known_too() {
              annotation meta.helm.sh/release-name; field manager helm",
         ),
         (
-            Marks::default()
+            FakeOwned::default()
                 .annotation("objectset.rio.cattle.io/id", "default-edge-agents")
                 .annotation("meta.helm.sh/release-name", "edge-agents")
                 .updates("fleetagent", TEMPLATE),
@@ -242,42 +242,42 @@ fn the_others_are_known_too() {
              Bundle.\n    annotation objectset.rio.cattle.io/id; field manager fleetagent",
         ),
         (
-            Marks::default().controlled_by("NodeAgent", "agent").updates("agent-operator", BOTH),
+            FakeOwned::default().controlled_by("NodeAgent", "agent").updates("agent-operator", BOTH),
             "! the operator of NodeAgent agent sets the template, and the update strategy if it names one, back as soon \
              as it looks. To hold it: make the change in NodeAgent agent, or stop its operator meanwhile.\n    \
              controlled by NodeAgent agent\n\
              ! agent-operator may set template and update strategy back.\n    field manager agent-operator",
         ),
         (
-            Marks::default().updates("Terraform", BOTH),
+            FakeOwned::default().updates("Terraform", BOTH),
             "! Terraform sets template and update strategy back at the next terraform apply. To hold it: do not apply \
              its configuration meanwhile.\n    field manager Terraform",
         ),
         (
-            Marks::default().updates("kubectl-client-side-apply", TEMPLATE).manifest(TEMPLATE),
+            FakeOwned::default().updates("kubectl-client-side-apply", TEMPLATE).manifest(TEMPLATE),
             "  kubectl apply sets the template, not the update strategy, back when somebody applies its manifest again. \
              To hold it: do not apply its manifest meanwhile.\n    field manager kubectl-client-side-apply",
         ),
         (
-            Marks::default().applies("deployer", TEMPLATE),
+            FakeOwned::default().applies("deployer", TEMPLATE),
             "! deployer may set the template, not the update strategy back.\n    field manager deployer",
         ),
     ];
-    for (marks, want) in cases {
-        assert_eq!(said(marks), want);
+    for (owned, want) in cases {
+        assert_eq!(said(owned), want);
     }
 }
 
 /// A DaemonSet that went from hand to hand, with an operator's copy of a tracking id on it, for good measure.
 #[test]
 fn several_may_be_there_at_once_and_those_that_act_by_themselves_come_first() {
-    let marks = Marks::default()
+    let owned = FakeOwned::default()
         .annotation("meta.helm.sh/release-name", "agent")
         .annotation(TRACKING, "payments:apps/DaemonSet:edge/agent")
         .label("kustomize.toolkit.fluxcd.io/name", "apps")
         .updates("kubectl-client-side-apply", BOTH)
         .updates("kubectl-set", TEMPLATE);
-    let found: Vec<String> = find_gitops_owners(&marks.daemonset()).iter().map(ToString::to_string).collect();
+    let found: Vec<String> = find_gitops_owners(&owned.daemonset()).iter().map(ToString::to_string).collect();
     assert_eq!(
         found,
         ["Argo CD (application payments)", "Flux (Kustomization apps)", "Helm (release agent)", "kubectl apply"]
@@ -286,7 +286,7 @@ fn several_may_be_there_at_once_and_those_that_act_by_themselves_come_first() {
 
 #[test]
 fn who_wrote_is_said_with_the_tool_behind_the_name() {
-    let daemonset = Marks::default()
+    let daemonset = FakeOwned::default()
         .annotation(TRACKING, "payments:apps/DaemonSet:edge/agent")
         .applies("argocd-controller", BOTH)
         .updates("deployer", TEMPLATE)

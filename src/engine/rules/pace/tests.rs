@@ -32,14 +32,14 @@ impl TestLink {
 
 /// What came of it.
 #[derive(Debug)]
-struct Played {
+struct Ran {
     /// The limit after each pull.
     limits: Vec<u32>,
     /// Bytes a second over its second half.
     throughput: f64,
 }
 
-impl Played {
+impl Ran {
     /// The mean limit over the second half.
     fn settled(&self) -> f64 {
         let half = &self.limits[self.limits.len() / 2..];
@@ -54,15 +54,15 @@ fn next_part(dice: &mut u64) -> f64 {
 }
 
 /// Has so many nodes pull, as many at once as may.
-fn play(link: TestLink, most: u32, nodes: usize, seed: u64) -> Played {
+fn run(link: TestLink, most: u32, nodes: usize, seed: u64) -> Ran {
     let mut dice = seed;
     let mut pace = SitePace::new(at(0.0));
     let mut now = 0.0;
     // When it began, and how many bytes are left.
     let mut pulls: Vec<(f64, f64)> = Vec::new();
-    let mut played = Played { limits: Vec::new(), throughput: 0.0 };
+    let mut ran = Ran { limits: Vec::new(), throughput: 0.0 };
     let mut half_at = 0.0;
-    while played.limits.len() < nodes {
+    while ran.limits.len() < nodes {
         while pulls.len() < pace.limit(most) as usize {
             let size = IMAGE * (1.0 + link.noise * (2.0 * next_part(&mut dice) - 1.0));
             pulls.push((now, size));
@@ -79,49 +79,49 @@ fn play(link: TestLink, most: u32, nodes: usize, seed: u64) -> Played {
         }
         pace.ended(EndedPull { began: at(began), ended: at(now), bytes: Some(IMAGE as u64) }, most, at(now));
         pace.pulling(running - 1, most, at(now));
-        played.limits.push(pace.limit(most));
-        if played.limits.len() == nodes / 2 {
+        ran.limits.push(pace.limit(most));
+        if ran.limits.len() == nodes / 2 {
             half_at = now;
         }
     }
-    played.throughput = IMAGE * (nodes - nodes / 2) as f64 / (now - half_at);
-    played
+    ran.throughput = IMAGE * (nodes - nodes / 2) as f64 / (now - half_at);
+    ran
 }
 
 #[derive(Clone, Debug)]
-enum Seen {
+enum Signal {
     Pulling(u32),
     Ended { secs: u32, ago: u32, bytes: Option<u64> },
     Flapped,
     Most(u32),
 }
 
-fn seen() -> impl Strategy<Value = Seen> {
+fn signal() -> impl Strategy<Value = Signal> {
     prop_oneof![
-        (0..20_u32).prop_map(Seen::Pulling),
+        (0..20_u32).prop_map(Signal::Pulling),
         (0..200_u32, 0..50_u32, proptest::option::of(0..2_000_000_000_u64))
-            .prop_map(|(secs, ago, bytes)| Seen::Ended { secs, ago, bytes }),
-        Just(Seen::Flapped),
-        (1..12_u32).prop_map(Seen::Most),
+            .prop_map(|(secs, ago, bytes)| Signal::Ended { secs, ago, bytes }),
+        Just(Signal::Flapped),
+        (1..12_u32).prop_map(Signal::Most),
     ]
 }
 
 proptest! {
     #[test]
-    fn whatever_is_seen_it_keeps_to_the_limit_of_operators(all in proptest::collection::vec(seen(), 0..400)) {
+    fn whatever_is_seen_it_keeps_to_the_limit_of_operators(all in proptest::collection::vec(signal(), 0..400)) {
         let mut pace = SitePace::new(at(0.0));
         let mut most = 4;
-        for (nth, seen) in all.into_iter().enumerate() {
+        for (nth, signal) in all.into_iter().enumerate() {
             let now = 1_000.0 + nth as f64 * 10.0;
-            match seen {
-                Seen::Pulling(pulling) => pace.pulling(pulling, most, at(now)),
-                Seen::Ended { secs, ago, bytes } => {
+            match signal {
+                Signal::Pulling(pulling) => pace.pulling(pulling, most, at(now)),
+                Signal::Ended { secs, ago, bytes } => {
                     let ended = now - f64::from(ago);
                     let pull = EndedPull { began: at(ended - f64::from(secs)), ended: at(ended), bytes };
                     pace.ended(pull, most, at(now));
                 }
-                Seen::Flapped => pace.flapped(&"ipc-017".into(), Flap::LostReadiness, at(now)),
-                Seen::Most(other) => most = other,
+                Signal::Flapped => pace.flapped(&"ipc-017".into(), Flap::LostReadiness, at(now)),
+                Signal::Most(other) => most = other,
             }
             prop_assert!((1..=most).contains(&pace.limit(most)), "{pace:?} with {most}");
         }
@@ -130,30 +130,30 @@ proptest! {
     #[test]
     fn on_a_link_that_scales_it_reaches_the_limit_of_operators(most in 1..=MOST, noise in 0.0..0.05, seed: u64) {
         let link = TestLink { noise, ..TestLink::with_knee(100.0) };
-        let played = play(link, most, 400, seed);
-        prop_assert_eq!(*played.limits.last().unwrap(), most, "{:?}", played.limits);
-        let reached = played.limits.iter().position(|limit| *limit == most).unwrap();
+        let ran = run(link, most, 400, seed);
+        prop_assert_eq!(*ran.limits.last().unwrap(), most, "{:?}", ran.limits);
+        let reached = ran.limits.iter().position(|limit| *limit == most).unwrap();
         prop_assert!(reached <= (2 * most * most) as usize, "after {reached} pulls");
     }
 
     #[test]
     fn on_a_link_that_does_not_it_settles_at_the_knee(knee in 1..=8_u32, noise in 0.0..0.03, seed: u64) {
         let link = TestLink { noise, ..TestLink::with_knee(knee.into()) };
-        let played = play(link, MOST, 600, seed);
-        let settled = played.settled();
-        prop_assert!(settled <= f64::from(knee) * 1.25 + 0.5, "{settled} at a knee of {knee}: {:?}", played.limits);
-        let share = played.throughput / link.all;
-        prop_assert!(share > 0.8, "{share} of the link at a knee of {knee}: {:?}", played.limits);
+        let ran = run(link, MOST, 600, seed);
+        let settled = ran.settled();
+        prop_assert!(settled <= f64::from(knee) * 1.25 + 0.5, "{settled} at a knee of {knee}: {:?}", ran.limits);
+        let share = ran.throughput / link.all;
+        prop_assert!(share > 0.8, "{share} of the link at a knee of {knee}: {:?}", ran.limits);
     }
 
     #[test]
     fn where_nodes_flap_it_stays_below(bears in 1..=8_u32, seed: u64) {
         let link = TestLink { bears, ..TestLink::with_knee(100.0) };
-        let played = play(link, MOST, 600, seed);
-        let over = played.limits.iter().filter(|limit| **limit > bears).count();
-        prop_assert!(over * 5 < played.limits.len(), "{over} of {} pulls: {:?}", played.limits.len(), played.limits);
-        prop_assert!(played.limits.iter().all(|limit| *limit <= bears + 1), "{:?}", played.limits);
-        prop_assert!(played.settled() >= f64::from(bears) * 0.6, "{:?}", played.limits);
+        let ran = run(link, MOST, 600, seed);
+        let over = ran.limits.iter().filter(|limit| **limit > bears).count();
+        prop_assert!(over * 5 < ran.limits.len(), "{over} of {} pulls: {:?}", ran.limits.len(), ran.limits);
+        prop_assert!(ran.limits.iter().all(|limit| *limit <= bears + 1), "{:?}", ran.limits);
+        prop_assert!(ran.settled() >= f64::from(bears) * 0.6, "{:?}", ran.limits);
     }
 }
 
@@ -162,12 +162,12 @@ proptest! {
 fn it_settles_at_the_knee() {
     for knee in [1.0, 2.0, 4.0, 8.0, 12.0, 100.0] {
         let link = TestLink { noise: 0.03, ..TestLink::with_knee(knee) };
-        let played = play(link, MOST, 600, 7);
-        let at = played.limits.iter().position(|limit| f64::from(*limit) >= knee.min(MOST.into())).unwrap();
+        let ran = run(link, MOST, 600, 7);
+        let at = ran.limits.iter().position(|limit| f64::from(*limit) >= knee.min(MOST.into())).unwrap();
         println!(
             "a link that bears {knee:>3} pulls: there after {at:>3} pulls, then {:>4.1} at once on the average, {:>3.0} % of it",
-            played.settled(),
-            played.throughput / link.all.min(link.each * f64::from(MOST)) * 100.0
+            ran.settled(),
+            ran.throughput / link.all.min(link.each * f64::from(MOST)) * 100.0
         );
     }
 }

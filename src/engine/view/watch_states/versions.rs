@@ -53,7 +53,7 @@ struct ShownVersions {
     first: Option<u64>,
     newest: Option<u64>,
     /// Versions that it had come to, each with when, oldest first.
-    trail: VecDeque<(Timestamp, u64)>,
+    recent: VecDeque<(Timestamp, u64)>,
 }
 
 impl Versions {
@@ -89,11 +89,11 @@ impl Versions {
             return;
         };
         shown.newest = Some(version);
-        if shown.trail.back().is_none_or(|(at, _)| now >= *at + GRAIN) {
-            shown.trail.push_back((now, version));
+        if shown.recent.back().is_none_or(|(at, _)| now >= *at + GRAIN) {
+            shown.recent.push_back((now, version));
         }
-        while shown.trail.front().is_some_and(|(at, _)| *at + BEHIND + BEHIND < now) {
-            shown.trail.pop_front();
+        while shown.recent.front().is_some_and(|(at, _)| *at + BEHIND + BEHIND < now) {
+            shown.recent.pop_front();
         }
     }
 
@@ -107,9 +107,9 @@ impl Versions {
         let others = Watched::ALL.into_iter().filter(one_counter).filter(near);
         let mut passed: Vec<Timestamp> = others
             .filter_map(|other| {
-                let trail = &self.0[other as usize].trail;
-                let passed = trail.partition_point(|(_, version)| *version <= newest);
-                trail.get(passed).map(|(at, _)| *at)
+                let recent = &self.0[other as usize].recent;
+                let passed = recent.partition_point(|(_, version)| *version <= newest);
+                recent.get(passed).map(|(at, _)| *at)
             })
             .collect();
         passed.sort_unstable();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::change::is_rolling_back;
 use super::prewarm::lacks_any;
 use super::suspects::at_target;
-use super::{Deletion, Down, NodeSeen, Observer, Pod, ROUNDED};
+use super::{Deletion, Down, ObservedNode, Observer, Pod, ROUNDED};
 use crate::engine::model::Str;
 use crate::engine::model::facts::PodFact;
 use crate::engine::model::quantity::Rounding;
@@ -264,7 +264,7 @@ impl Observer {
 
     /// Whether the pod may run there, as far as people's own taints go, and everybody can know.
     pub(super) fn may_run_on(&self, node: &Str, at: Timestamp) -> bool {
-        let may = |node: &NodeSeen| self.tolerates() || (!node.tainted && node.tainted_since + self.slack < at);
+        let may = |node: &ObservedNode| self.tolerates() || (!node.tainted && node.tainted_since + self.slack < at);
         self.nodes.get(node).is_some_and(may)
     }
 

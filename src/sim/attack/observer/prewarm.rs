@@ -15,7 +15,6 @@ use crate::engine::model::settings::Limit;
 use crate::engine::model::site::SiteLabel;
 use crate::engine::model::template::{NeededImage, Template};
 use crate::engine::model::time::Timestamp;
-use crate::engine::rules::site::site_of;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::{Body, Object};
@@ -190,7 +189,7 @@ impl Observer {
         pulling: &BTreeSet<Str>,
         label: &SiteLabel,
     ) -> Option<String> {
-        let site = |node: &Str| self.nodes.get(node).map(|seen| site_of(&seen.labels, label)).unwrap_or_default();
+        let site = |node: &Str| self.nodes.get(node).map(|seen| seen.site(label)).unwrap_or_default();
         let here = site(node);
         let size = self.nodes.keys().filter(|other| site(other) == here).count();
         let of_site = |limit: Limit| limit.at().map(|it| it.of(u32::try_from(size).unwrap_or(1), Rounding::Up));

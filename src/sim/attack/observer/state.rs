@@ -8,6 +8,7 @@ use super::{Observer, ROUNDED};
 use crate::engine::model::Str;
 use crate::engine::model::facts::{ConditionStatus, ContainerState, PodFact, StrategyKind};
 use crate::engine::model::labels::Labels;
+use crate::engine::model::site::SiteLabel;
 use crate::engine::model::template::TaintEffect;
 use crate::engine::model::time::Timestamp;
 use crate::sim::attack::faults::FaultKind;
@@ -45,7 +46,7 @@ pub(super) struct Pod {
 }
 
 #[derive(Debug)]
-pub(super) struct NodeSeen {
+pub(super) struct ObservedNode {
     pub(super) ready: bool,
     pub(super) ready_since: Timestamp,
     pub(super) labels: Labels,
@@ -59,6 +60,13 @@ pub(super) struct NodeSeen {
     pub(super) changed_at: Timestamp,
 }
 
+impl ObservedNode {
+    /// The site that it belongs to: the value of its label, empty where it has none.
+    pub(super) fn site(&self, label: &SiteLabel) -> Str {
+        self.labels.get(label.key()).cloned().unwrap_or_default()
+    }
+}
+
 impl Observer {
     pub(super) fn node_is(&mut self, object: &Object, at: Timestamp) {
         let Some(fact) = object.node_fact() else { return };
@@ -68,7 +76,7 @@ impl Observer {
         let by_people = || fact.taints.iter().filter(|taint| !taint.key.starts_with("node.kubernetes.io/"));
         let tainted = by_people().any(|taint| taint.effect != TaintEffect::PreferNoSchedule);
         let evicts = by_people().any(|taint| taint.effect == TaintEffect::NoExecute);
-        let seen = self.nodes.entry(fact.name).or_insert_with(|| NodeSeen {
+        let seen = self.nodes.entry(fact.name).or_insert_with(|| ObservedNode {
             ready,
             ready_since: Timestamp::default(),
             labels: fact.labels.clone(),

@@ -13,7 +13,6 @@ use crate::engine::model::facts::PodFact;
 use crate::engine::model::record::Intent;
 use crate::engine::model::site::SiteLabel;
 use crate::engine::model::time::Timestamp;
-use crate::engine::rules::site::site_of;
 
 /// For so long what went down and came back is remembered.
 const WINDOW: Duration = Duration::from_secs(600);
@@ -168,9 +167,9 @@ impl Observer {
         let mut failed = BTreeSet::new();
         let at_target_pods = self.pods.values().filter(|pod| at_target(pod, forward));
         let at_target_nodes: BTreeSet<&Str> = at_target_pods.filter_map(|pod| pod.fact.node.as_ref()).collect();
-        let sites: BTreeSet<Str> = self.nodes.values().map(|node| site_of(&node.labels, label)).collect();
+        let sites: BTreeSet<Str> = self.nodes.values().map(|node| node.site(label)).collect();
         for site in sites {
-            let there = |name: &&Str| self.nodes.get(*name).is_some_and(|node| site_of(&node.labels, label) == site);
+            let there = |name: &&Str| self.nodes.get(*name).is_some_and(|node| node.site(label) == site);
             let updated: BTreeSet<&Str> = self.updated(context, forward).map(|(name, _)| name).filter(there).collect();
             // Its own controller may have put the new pod on others: those count as updated, and as well.
             let new: BTreeSet<&Str> = at_target_nodes.iter().copied().filter(there).chain(updated.clone()).collect();

@@ -50,7 +50,7 @@ fn plant() -> Trial {
 #[test]
 fn every_method_comes_to_its_end() {
     let trial = plant();
-    let comparison = trial.compare(Method::ALL.map(|method| trial.play(method)).into()).unwrap();
+    let comparison = trial.compare(Method::ALL.map(|method| trial.run(method)).into()).unwrap();
     assert_eq!((comparison.nodes, comparison.bytes_per_node), (12, 25_000_000));
     // 8 nodes, 25 MB each, over 1.25 MB a second.
     assert_eq!(comparison.bound, Bound { site: "yard".into(), span: Duration::from_secs(160) });
@@ -79,7 +79,7 @@ fn every_method_comes_to_its_end() {
 fn the_same_seed_gives_the_same_figures() {
     let trial = plant();
     for method in [Method::RollingUpdate(IntOrPercent::Percent(10)), Method::Rolldeck] {
-        assert_eq!(trial.play(method), trial.play(method));
+        assert_eq!(trial.run(method), trial.run(method));
     }
 }
 

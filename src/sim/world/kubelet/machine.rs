@@ -14,7 +14,7 @@ use super::notes::{Note, Notes};
 use super::pod::Worker;
 use super::pull::Pulls;
 use super::report::{Disk, Posted};
-use super::{BOOT, HEARTBEAT, KubeletAction, PodSeen};
+use super::{AssignedPod, BOOT, HEARTBEAT, KubeletAction};
 
 /// A request that got lost is tried again after about so long.
 const RETRY: (u64, u64) = (2_000, 9_000);
@@ -53,7 +53,7 @@ pub(super) enum Probes {
 /// What the watches brought of a pod.
 #[derive(Debug)]
 enum WatchedPod {
-    Pod(PodSeen),
+    Pod(AssignedPod),
     Gone,
 }
 
@@ -206,7 +206,7 @@ impl Kubelet {
         }
     }
 
-    pub(super) fn see_pod(&mut self, seen: PodSeen, env: &mut Env) {
+    pub(super) fn take_in_pod(&mut self, seen: AssignedPod, env: &mut Env) {
         // An echo of our own write needs no second look: only what it is to run and when it is to end do.
         if self.hears()
             && !self.inbox.contains_key(&seen.uid)

@@ -8,7 +8,7 @@ use crate::engine::model::time::Timestamp;
 
 use super::super::object::{EventBody, EventType, ObjectRef};
 use super::env::Env;
-use super::{KubeletAction, PodSeen};
+use super::{AssignedPod, KubeletAction};
 
 /// What was recorded of each object, by its uid and the words.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ pub(super) struct Note<'a> {
     pub(super) message: String,
     /// The container that it is about, if any, as `spec.containers{name}`.
     pub(super) field_path: Option<String>,
-    pub(super) pod: &'a PodSeen,
+    pub(super) pod: &'a AssignedPod,
 }
 
 impl Notes {

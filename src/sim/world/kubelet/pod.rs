@@ -24,14 +24,14 @@ use super::machine::{Kubelet, Probes};
 use super::notes::Note;
 use super::process::{ContainerCommand, ProcessEnd, RestartPolicy};
 use super::pull::Pulled;
-use super::{BACK_OFF, BACK_OFF_RESET, PodSeen, words};
+use super::{AssignedPod, BACK_OFF, BACK_OFF_RESET, words};
 
 /// From ErrImagePull to the next look at the pod, which then says ImagePullBackOff.
 const SECOND_LOOK: (u64, u64) = (1_000, 2_500);
 
 #[derive(Debug)]
 pub(super) struct Worker {
-    pub(super) seen: PodSeen,
+    pub(super) seen: AssignedPod,
     pub(super) ip: Str,
     pub(super) started_at: Timestamp,
     pub(super) containers: Vec<Container>,
@@ -97,7 +97,7 @@ pub(super) enum ContainerRun {
 impl Worker {
     /// `now` is the true time, `dated` what the kubelet's clock makes of it.
     pub(super) fn new(
-        seen: PodSeen,
+        seen: AssignedPod,
         ip: Str,
         disk_full: ConditionStatus,
         (now, dated): (Timestamp, Timestamp),
@@ -146,7 +146,7 @@ impl Worker {
     }
 
     /// Takes in how the pod is now. Images of its containers may have changed; such containers start anew.
-    pub(super) fn see(&mut self, seen: PodSeen) {
+    pub(super) fn see(&mut self, seen: AssignedPod) {
         if self.seen.template != seen.template {
             for container in &mut self.containers {
                 let new = seen.template.containers().iter().find(|candidate| candidate.name == container.name);

@@ -42,8 +42,8 @@ impl TestFleet {
         self.actions.extend(self.fleet.take_actions().into_iter().map(|action| (after, action)));
     }
 
-    fn see(&mut self, seen: &PodSeen) {
-        self.fleet.pod_seen(seen.clone(), self.now);
+    fn see(&mut self, seen: &AssignedPod) {
+        self.fleet.pod_changed(seen.clone(), self.now);
     }
 
     fn inject(&mut self, fault: &FleetFault) {
@@ -61,7 +61,7 @@ impl TestFleet {
         found.collect()
     }
 
-    fn statuses(&self, pod: &PodSeen) -> Vec<(Duration, PodStatus)> {
+    fn statuses(&self, pod: &AssignedPod) -> Vec<(Duration, PodStatus)> {
         let found = self.actions.iter().filter_map(|(at, action)| match action {
             KubeletAction::PodStatus { uid, status, .. } if *uid == pod.uid => Some((*at, (**status).clone())),
             _ => None,
@@ -69,7 +69,7 @@ impl TestFleet {
         found.collect()
     }
 
-    fn is_ready(&self, pod: &PodSeen) -> bool {
+    fn is_ready(&self, pod: &AssignedPod) -> bool {
         self.statuses(pod).last().is_some_and(|(_, status)| {
             Condition::status(&status.conditions, conditions::READY) == ConditionStatus::True
         })
@@ -89,10 +89,10 @@ impl TestFleet {
     }
 }
 
-fn pod(name: &str, node: &str, images: &[&str]) -> PodSeen {
+fn pod(name: &str, node: &str, images: &[&str]) -> AssignedPod {
     let containers: Vec<_> =
         images.iter().enumerate().map(|(nth, image)| json!({"name": format!("c{nth}"), "image": image})).collect();
-    PodSeen {
+    AssignedPod {
         namespace: "edge".into(),
         name: name.into(),
         uid: format!("uid-of-{name}").into(),
@@ -103,9 +103,9 @@ fn pod(name: &str, node: &str, images: &[&str]) -> PodSeen {
     }
 }
 
-fn deleted(pod: &PodSeen, at: Timestamp, grace_secs: u32) -> PodSeen {
+fn deleted(pod: &AssignedPod, at: Timestamp, grace_secs: u32) -> AssignedPod {
     let deletion = DeletionMark { at: at + Duration::from_secs(grace_secs.into()), grace_secs };
-    PodSeen { deletion: Some(deletion), ..pod.clone() }
+    AssignedPod { deletion: Some(deletion), ..pod.clone() }
 }
 
 fn broken(error: PullError) -> RegistryImage {
@@ -285,7 +285,7 @@ fn a_status_that_somebody_overwrote_is_set_right() {
     let agent = pod("a", "n01", &["r.example/agent:v1"]);
     bench.see(&agent);
     bench.run(30);
-    let ready = PodSeen { ready: true, ..agent.clone() };
+    let ready = AssignedPod { ready: true, ..agent.clone() };
     bench.see(&ready);
     let before = bench.statuses(&agent).len();
     bench.run(60);
@@ -351,7 +351,7 @@ fn init_containers_come_first_and_one_by_one() {
         "initContainers": [{"name": "prepare", "image": "prepare:1"}, {"name": "check", "image": "check:1"}],
         "containers": [{"name": "agent", "image": "agent:v1"}],
     }});
-    let agent = PodSeen { template: Template::from_json(template), ..pod("a", "n01", &[]) };
+    let agent = AssignedPod { template: Template::from_json(template), ..pod("a", "n01", &[]) };
     bench.see(&agent);
     bench.run(60);
     let started: Vec<String> = bench
@@ -376,7 +376,7 @@ fn a_changed_image_restarts_its_container_in_place() {
     bench.see(&agent);
     bench.run(60);
     let template = agent.template.with_images([("c0", "r.example/agent:v2")]).unwrap();
-    bench.see(&PodSeen { template, ready: true, ..agent.clone() });
+    bench.see(&AssignedPod { template, ready: true, ..agent.clone() });
     bench.run(60);
     let (_, status) = bench.statuses(&agent).pop().unwrap();
     assert!(bench.is_ready(&agent));
@@ -431,7 +431,7 @@ fn a_kubelet_dates_by_its_own_clock_and_waits_by_the_true_one() {
     bench.see(&right);
     let seen_at = bench.now;
     bench.run(30);
-    let ready = |pod: &PodSeen| {
+    let ready = |pod: &AssignedPod| {
         let condition = |status: PodStatus| Condition::find(&status.conditions, conditions::READY).cloned();
         let found = bench.statuses(pod).into_iter().filter_map(|(at, status)| Some((at, condition(status)?)));
         found.into_iter().find(|(_, ready)| ready.status == ConditionStatus::True).expect("it gets ready")
@@ -449,9 +449,12 @@ fn a_kubelet_dates_by_its_own_clock_and_waits_by_the_true_one() {
 }
 
 /// A pod whose image is asked for at each start.
-fn always(name: &str, image: &str) -> PodSeen {
+fn always(name: &str, image: &str) -> AssignedPod {
     let containers = json!([{"name": "c0", "image": image, "imagePullPolicy": "Always"}]);
-    PodSeen { template: Template::from_json(json!({"spec": {"containers": containers}})), ..pod(name, "n01", &[image]) }
+    AssignedPod {
+        template: Template::from_json(json!({"spec": {"containers": containers}})),
+        ..pod(name, "n01", &[image])
+    }
 }
 
 #[test]
@@ -459,7 +462,7 @@ fn a_tag_that_was_moved_is_pulled_again_by_those_who_always_ask() {
     const IMAGE: &str = "r.example/agent:v2";
     let mut bench = TestFleet::new(1, MB, vec![RegistryImage::new(IMAGE, 5 * MB)]);
     let image_id =
-        |bench: &TestFleet, pod: &PodSeen| bench.statuses(pod).last().unwrap().1.containers[0].image_id.clone();
+        |bench: &TestFleet, pod: &AssignedPod| bench.statuses(pod).last().unwrap().1.containers[0].image_id.clone();
     let first = always("first", IMAGE);
     bench.see(&first);
     bench.run(30);
@@ -487,9 +490,9 @@ fn a_tag_that_was_moved_is_pulled_again_by_those_who_always_ask() {
 }
 
 /// A pod that pulls an image with this command, and ends as this `restartPolicy` says.
-fn pulling_pod(name: &str, image: &str, command: &[&str], policy: &str) -> PodSeen {
+fn pulling_pod(name: &str, image: &str, command: &[&str], policy: &str) -> AssignedPod {
     let spec = json!({"containers": [{"name": "c0", "image": image, "command": command}], "restartPolicy": policy});
-    PodSeen { template: Template::from_json(json!({"spec": spec})), ..pod(name, "n01", &[image]) }
+    AssignedPod { template: Template::from_json(json!({"spec": spec})), ..pod(name, "n01", &[image]) }
 }
 
 #[test]
@@ -504,7 +507,7 @@ fn a_command_runs_in_the_place_of_the_images_own_process() {
         bench.see(pod);
     }
     bench.run(60);
-    let last = |pod: &PodSeen| bench.statuses(pod).last().unwrap().1.clone();
+    let last = |pod: &AssignedPod| bench.statuses(pod).last().unwrap().1.clone();
     assert!(bench.is_ready(&sleeps) && last(&sleeps).containers[0].fact.restarts == 0, "{:?}", last(&sleeps));
     let ended = last(&ends);
     assert_eq!((ended.phase, ended.containers[0].fact.restarts), (PodPhase::Succeeded, 0));
@@ -526,7 +529,7 @@ fn an_image_without_a_shell_is_pulled_all_the_same() {
         bench.see(pod);
     }
     bench.run(60);
-    let last = |pod: &PodSeen| bench.statuses(pod).last().unwrap().1.clone();
+    let last = |pod: &AssignedPod| bench.statuses(pod).last().unwrap().1.clone();
     let (phase, container) = (last(&once).phase, last(&once).containers[0].clone());
     assert_eq!((phase, container.fact.restarts, container.fact.image_present), (PodPhase::Failed, 0, true));
     let not_started = ContainerState::Terminated { reason: "StartError".into(), exit_code: 128, message: None };

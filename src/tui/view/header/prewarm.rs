@@ -3,7 +3,6 @@
 use ratatui::text::{Line, Span};
 
 use super::super::RenderContext;
-use crate::engine::model::cause::CauseKind;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{Permission, Right};
 use crate::engine::model::person_of;
@@ -11,7 +10,6 @@ use crate::engine::model::prewarm::{PrewarmView, PrewarmWait};
 use crate::engine::model::record::OURSELVES;
 use crate::engine::report::guidance::Remedy;
 use crate::engine::report::snapshot::{Alarm, Snapshot};
-use crate::engine::rules::recognise::{TextSource, recognise};
 use crate::tui::action::ActionId;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::ThemeRole;
@@ -82,10 +80,8 @@ fn words(
         return Some((words, format!("{} go on", on_screen(page, ActionId::PausePrewarm))));
     }
     let denied = snapshot.rights.contains(&(Right::CreatePods, Permission::Denied));
-    if let Some((node, message)) = view.refusal.as_ref().filter(|_| !denied) {
-        let remedy = remedy(message);
-        let keys = format!("{} retry", on_screen(page, ActionId::RetryPrewarm));
-        return Some((format!("pre-warm pods are refused ({node}): {remedy}{message}"), keys));
+    if let Some(refused) = view.refused_in_brief().filter(|_| !denied) {
+        return Some((refused, format!("{} retry", on_screen(page, ActionId::RetryPrewarm))));
     }
     if let Some(unobtainable) = &view.unobtainable {
         let [retry, cancel] = [ActionId::RetryPrewarm, ActionId::CancelPrewarm].map(|action| on_screen(page, action));
@@ -112,14 +108,5 @@ fn on_screen(page: &RolloutPage, action: ActionId) -> String {
     match page.prewarm {
         Some(_) => action.key(),
         None => format!("{} {}", ActionId::Prewarm.key(), action.key()),
-    }
-}
-
-/// What would make the API server accept such pods, before its own words.
-fn remedy(message: &str) -> &'static str {
-    match recognise(TextSource::CreationMessage, message) {
-        Some(CauseKind::QuotaExceeded) => "raise the quota; ",
-        Some(CauseKind::AdmissionRefused) => "let the admission policy admit them; ",
-        _ => "",
     }
 }

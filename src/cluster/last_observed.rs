@@ -12,7 +12,7 @@ use crate::engine::model::template::Template;
 
 /// What the watches of one rollout share with each other and with its writer.
 #[derive(Debug)]
-pub(super) struct LastSeen {
+pub(super) struct LastObserved {
     /// The DaemonSet as last seen; from it come the selector, and the owner of the Lease.
     pub(super) daemonset: watch::Sender<Option<Arc<DaemonSetFact>>>,
     /// The Lease as last seen, whole, so that a write keeps what others put on it.
@@ -21,7 +21,7 @@ pub(super) struct LastSeen {
     pub(super) wanted: watch::Sender<Arc<Wanted>>,
 }
 
-impl LastSeen {
+impl LastObserved {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
             daemonset: watch::Sender::new(None),

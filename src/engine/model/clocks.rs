@@ -1,0 +1,32 @@
+//! How the clocks of nodes are, as far as they were measured.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::Str;
+use super::time::ShortDuration;
+
+/// How the clocks of nodes are, all in all.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeClocks {
+    /// How many are notably off.
+    pub off: u32,
+    /// The one that is off most, and by how many milliseconds.
+    pub worst: Option<(Str, i64)>,
+    /// How many pods that are available the DaemonSet controller counts as unavailable because of it.
+    pub uncounted: u32,
+}
+
+/// How far a clock is off, in words: `5m ahead`, `40s behind`.
+#[derive(Clone, Copy, Debug)]
+pub struct ClockOff(pub i64);
+
+impl fmt::Display for ClockOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let span = ShortDuration(Duration::from_millis(self.0.unsigned_abs()));
+        write!(f, "{span} {}", if self.0 < 0 { "behind" } else { "ahead" })
+    }
+}
