@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kubelets_event() {
+    fn a_kubelets_event_becomes_a_fact() {
         let event = read(
             r#"{"metadata":{"name":"agent-x7k2p.18","resourceVersion":"4711","creationTimestamp":"2026-11-20T08:00:00Z"},
             "involvedObject":{"kind":"Pod","name":"agent-x7k2p","uid":"u1","fieldPath":"spec.containers{agent}"},
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schedulers_event() {
+    fn a_schedulers_event_becomes_a_fact() {
         let event = read(
             r#"{"metadata":{"creationTimestamp":"2026-11-20T08:00:00Z"},"involvedObject":{"uid":"u1"},
             "reason":"FailedScheduling","firstTimestamp":null,"lastTimestamp":null,"eventTime":"2026-11-20T08:00:01.5Z",

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_pages() {
+    fn a_list_is_read_page_by_page() {
         let list = page::<Value>(br#"{"metadata":{"resourceVersion":"9","continue":"x"},"items":[{},{}]}"#).unwrap();
         assert_eq!((list.items.len(), &*list.end.version, &*list.end.next), (2, "9", "x"));
         assert!(page::<Value>(br#"{"metadata":{"resourceVersion":"9"},"items":null}"#).unwrap().end.next.is_empty());

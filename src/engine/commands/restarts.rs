@@ -5,7 +5,7 @@ use crate::engine::model::Str;
 use crate::engine::model::node::RestartsView;
 
 impl Engine {
-    /// What speaks against the next step: `n1 restarted 2× since its update (and 3 more): nothing that serves is taken …`.
+    /// What speaks against the next step: `n1 restarted 2× since its update (and 3 more): no serving pod is replaced …`.
     pub(super) fn restarts_in_words(&self) -> Vec<String> {
         let mut watched: Vec<(RestartsView, Str)> =
             self.assessment.rows().filter_map(|row| Some((row.restarted?, self.name(row)))).collect();
@@ -16,7 +16,7 @@ impl Engine {
             more => format!(" (and {more} more)"),
         };
         let then = if restarted.speaks_against_revision() {
-            "nothing that serves is taken until it has stayed up for 10m"
+            "no serving pod is replaced until it has stayed up for 10m"
         } else {
             "it is watched"
         };

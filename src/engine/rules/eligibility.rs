@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_controllers_table() {
+    fn nodes_are_judged_as_in_the_controllers_own_table() {
         use TaintEffect::{NoExecute, NoSchedule, PreferNoSchedule};
         let plain = json!({});
         let blanket = json!({"tolerations": [{"operator": "Exists"}]});

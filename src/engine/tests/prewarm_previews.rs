@@ -85,7 +85,7 @@ fn compare(fake: &mut FakeCluster, console: &mut FakeConsole, command: &PrewarmC
 }
 
 #[test]
-fn a_beginning() {
+fn a_start_shows_what_would_be_pulled_and_where() {
     let (mut fake, mut console) = six();
     let calls = compare(&mut fake, &mut console, &start("v2"));
     assert!(calls[0].starts_with("POST leases") && calls[1].contains("6 nodes"), "{calls:?}");

@@ -161,7 +161,7 @@ fn screens(name: &str, bench: impl Fn(u16, u16) -> TestConsole) {
 }
 
 #[test]
-fn the_screen() {
+fn the_screen_shows_sites_above_nodes() {
     screens("screen", |width, height| TestConsole::on(warm(), width, height).typed("AW"));
     screens("nodes", |width, height| TestConsole::on(warm(), width, height));
     assert_snapshot!("screen_selected", TestConsole::on(warm(), 200, 50).typed("Wjjj").screen());
@@ -269,7 +269,7 @@ fn what_it_waits_for_is_said_once_with_the_remedy() {
 }
 
 #[test]
-fn dialogs() {
+fn dialogs_say_what_would_be_pulled() {
     let on = |keys: &'static str| move |width, height| TestConsole::on(running(), width, height).typed(keys);
     screens("dialog", |width, height| on("AW")(width, height).answered(preview()));
     screens("dialog_images", |width, height| {

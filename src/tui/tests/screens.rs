@@ -31,7 +31,7 @@ fn at_all_sizes(name: &str, bench: impl Fn(u16, u16) -> TestConsole) {
 type Screen = (&'static str, fn() -> Snapshot);
 
 #[test]
-fn rollouts() {
+fn a_rollout_is_shown_in_every_phase() {
     let cases: [Screen; 9] = [
         ("loading", fixtures::loading),
         ("idle", fixtures::idle),
@@ -56,7 +56,7 @@ fn when_it_will_be_done() {
 }
 
 #[test]
-fn watches_and_clocks() {
+fn stale_watches_and_wrong_clocks_are_shown() {
     at_all_sizes("lagging", |width, height| TestConsole::on(fixtures::lagging(), width, height));
     at_all_sizes("clocks", |width, height| TestConsole::on(fixtures::clocks(), width, height));
     assert_snapshot!("watches", TestConsole::on(fixtures::running(), 80, 24).typed("w").screen());
@@ -85,7 +85,7 @@ fn what_is_waited_for() {
 }
 
 #[test]
-fn pulls() {
+fn pulls_are_shown_with_how_long_they_take() {
     at_all_sizes("pulling", |width, height| TestConsole::on(fixtures::pulling(), width, height));
     for (name, keys) in [
         ("slow", "jj<enter>"),
@@ -103,7 +103,7 @@ fn pulls() {
 }
 
 #[test]
-fn absent() {
+fn an_absent_daemonset_is_said_to_be_absent() {
     assert_snapshot!(TestConsole::on(fixtures::absent(), 80, 24).screen());
 }
 
@@ -113,12 +113,12 @@ fn armed_with_a_node_selected() {
 }
 
 #[test]
-fn node_in_full() {
+fn a_nodes_page_shows_all_that_is_known_of_it() {
     assert_snapshot!(TestConsole::on(fixtures::running(), 80, 24).typed("j<enter>").screen());
 }
 
 #[test]
-fn fleets() {
+fn the_fleet_is_shown_at_all_sizes() {
     at_all_sizes("fleet", |width, height| {
         let mut bench = TestConsole::on_fleet(width, height);
         bench.tell(Msg::Fleet(fleet().into()));
@@ -128,7 +128,7 @@ fn fleets() {
 }
 
 #[test]
-fn dialogs() {
+fn dialogs_show_what_they_would_do() {
     let asked =
         |keys: &'static str| move |width, height| TestConsole::on(fixtures::running(), width, height).typed(keys);
     at_all_sizes("dialog_step", |width, height| asked("AS")(width, height).answered(preview(Danger::Bounded)));
@@ -157,7 +157,7 @@ fn dialogs() {
 }
 
 #[test]
-fn timelines() {
+fn the_timeline_is_shown_at_all_sizes() {
     at_all_sizes("timeline", |width, height| TestConsole::on(story::storied(), width, height).typed("T"));
     for (name, keys) in [
         ("timeline_in_full", "Tjj<enter>"),
@@ -209,7 +209,7 @@ fn what_is_set_back() {
 }
 
 #[test]
-fn what_is_refused() {
+fn refusals_are_shown_with_their_reason() {
     let said =
         "Error creating: pods \"agent-8x2lq\" is forbidden: exceeded quota: edge, requested: pods=1, used: pods=120";
     let cause = |kind, said: Option<&str>| Some(Cause { kind, message: said.map(Into::into) });
@@ -242,7 +242,7 @@ fn what_is_refused() {
 }
 
 #[test]
-fn limits() {
+fn limits_are_shown_where_they_bind() {
     let asked =
         |keys: &'static str| move |width, height| TestConsole::on(fixtures::running(), width, height).typed(keys);
     at_all_sizes("limits", |width, height| {
@@ -261,7 +261,7 @@ fn limits() {
 }
 
 #[test]
-fn help_and_prompts() {
+fn help_and_prompts_are_shown_at_all_sizes() {
     at_all_sizes("help", |width, height| TestConsole::on(fixtures::running(), width, height).typed("?"));
     assert_snapshot!("palette", TestConsole::on(fixtures::running(), 80, 24).typed(":s").screen());
     assert_snapshot!("filter", TestConsole::on(fixtures::running(), 80, 24).typed("/-l line in (").screen());

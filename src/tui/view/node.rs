@@ -196,7 +196,7 @@ fn lines(
     }
     if let Some(restarted) = *restarted {
         let exit = restarted.exit.map(|exit| format!(", last exit {exit}")).unwrap_or_default();
-        let then = if restarted.speaks_against_revision() { "; nothing that serves is taken meanwhile" } else { "" };
+        let then = if restarted.speaks_against_revision() { "; no serving pod is replaced meanwhile" } else { "" };
         let times = restarted.times;
         say("Restarts", &format!("{times}× after it was ready{exit}: watched{then}"), ThemeRole::Warn);
     }

@@ -28,7 +28,7 @@ const SOON: Duration = Duration::from_secs(90);
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=5;
 
 #[test]
-fn a_rolling_update() {
+fn a_rolling_update_goes_as_in_the_simulation() {
     agree(&Case {
         text: include_str!("scenarios/rolling.toml"),
         lasts: Duration::from_secs(60),
@@ -118,7 +118,7 @@ fn an_image_that_cannot_be_pulled_and_pods_that_flap() {
 }
 
 #[test]
-fn a_roll_back() {
+fn a_roll_back_goes_as_in_the_simulation() {
     agree(&Case {
         text: include_str!("scenarios/rollback.toml"),
         lasts: Duration::from_secs(160),
@@ -153,7 +153,7 @@ fn nodes_that_fall_silent_in_the_middle_of_an_update() {
 
 /// The founding scenario. Which two nodes go first is chance, and so when each of the others falls; that all do is not.
 #[test]
-fn the_founding_scenario() {
+fn the_founding_scenario_goes_as_in_the_simulation() {
     agree(&Case {
         text: include_str!("../../../scenarios/cascade-native.toml"),
         lasts: Duration::from_secs(600),

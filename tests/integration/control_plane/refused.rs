@@ -108,7 +108,7 @@ fn pods_denied_by_a_policy_halt_the_rollout_and_no_other_pod_is_deleted() {
     assert_eq!(step.status.code(), Some(6), "{}", text(&step));
     let mut drive = operator.drive(DS, &[]);
     assert_eq!(drive.end().code(), Some(4), "{}", drive.seen());
-    assert_eq!(fixture.witness.deletes_since(began).len(), 1, "nothing that serves is taken");
+    assert_eq!(fixture.witness.deletes_since(began).len(), 1, "no serving pod is replaced");
     let status = operator.status(DS);
     let failed = status.nodes(|node| node["state"] == "failed" && node["cause"] == "admission refused");
     assert_eq!(failed.len(), 1, "{}", status.0);
@@ -178,7 +178,7 @@ fn a_frozen_controller_manager_is_reported_and_then_halts_the_rollout() {
     println!("{}", drive.seen());
     assert_eq!(end.code(), Some(4));
     assert!(drive.seen().contains("progress deadline on 1 node"));
-    assert_eq!(witness.deletes_since(began).len(), 1, "nothing that serves is taken");
+    assert_eq!(witness.deletes_since(began).len(), 1, "no serving pod is replaced");
 
     // It is also reported while the template waits to be observed.
     let mut drive = operator.drive(DS, &["--image", &image(2)]);

@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_summaries() {
+    fn sizes_and_summaries_are_said_in_few_words() {
         for (bytes, want) in [(700, "1 kB"), (412_345_678, "412 MB"), (1_250_000_000, "1.2 GB")] {
             assert_eq!(Size(bytes).to_string(), want);
         }

@@ -169,7 +169,7 @@ impl fmt::Display for Alarm {
                 used + 1
             ),
             Self::SiteOutage(outage) => {
-                write!(f, "site outage: {outage}, old pods and new; nothing is taken there until they are back")
+                write!(f, "site outage: {outage}, old pods and new; no pod is replaced there until they are back")
             }
             Self::TemplateChanged { by: who, .. } => {
                 write!(f, "the template was changed{} in the middle of the rollout", by(who))

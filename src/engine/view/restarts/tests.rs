@@ -62,7 +62,7 @@ fn a_crash_loop_does_not_count_as_updated_between_its_crashes() {
     // It speaks against the next step.
     console.partition(&mut fake, 0);
     console.run_for(&mut fake, 30);
-    assert_eq!(fake.at("hash2"), 1, "nothing that serves is taken");
+    assert_eq!(fake.at("hash2"), 1, "no serving pod is replaced");
     let held = console.snapshot(&fake).nodes.iter().find(|node| &*node.name == "n9").unwrap().hold.clone();
     assert_eq!(held, Some(Hold::Unproven { node: "n1".into() }));
     // And is a failure at the third, as it always was.
