@@ -18,8 +18,7 @@ const SEED: u64 = 1;
 pub(crate) async fn run(args: DemoArgs, global: &Global, output: &mut Output) -> Result<CallerTask, CliError> {
     let cluster = args.nodes.map_or(PracticeCluster::Scenario(args.scenario), PracticeCluster::Fleet);
     let practice =
-        Practice::start(&PracticeOptions { cluster, speed: args.speed, seed: args.seed.unwrap_or(SEED) })
-            .await?;
+        Practice::start(&PracticeOptions { cluster, speed: args.speed, seed: args.seed.unwrap_or(SEED) }).await?;
     if args.serve {
         return serve(&practice, args.write_kubeconfig.as_deref(), output).await;
     }

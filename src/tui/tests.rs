@@ -2,12 +2,13 @@
 
 mod bytes;
 mod chaos;
+mod console;
 mod distance;
+mod events;
 mod fixtures;
 mod help;
 mod keys;
 mod prewarm;
 mod release;
 mod screens;
-mod story;
 mod unsent;

@@ -28,9 +28,9 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::presence::Presence;
+use crate::engine::model::pull::fixtures::{a_minute, image};
 use crate::engine::model::pull::{
-    Evidence, FinishedPull, ImagePull, ImageSummary, PeerScope, PullCounts, PullFailure, PullState, PullSummary,
-    SlowPull, UsualPull,
+    Evidence, FinishedPull, ImageSummary, PeerScope, PullCounts, PullFailure, PullState, PullSummary, SlowPull,
 };
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::Direction;
@@ -422,22 +422,6 @@ pub(super) fn under_argo_cd() -> Snapshot {
         from: None,
         ..rollout()
     }
-}
-
-/// An image of the target: of its main container, or of the one that prepares it.
-fn image(usage: ImageUse, state: PullState) -> ImagePull {
-    let (container, image) = match usage {
-        ImageUse::Init => ("setup", "registry.example/setup:v3"),
-        ImageUse::Main => ("agent", "registry.example/agent:v1.9.0"),
-        ImageUse::Volume => ("volume/models", "registry.example/models:v7"),
-    };
-    ImagePull { container: container.into(), usage, image: image.into(), state }
-}
-
-/// So many peers took a minute, half of them less.
-fn a_minute(peers: u32, scope: PeerScope) -> UsualPull {
-    let secs = Duration::from_secs;
-    UsualPull { median: secs(60), quartiles: (secs(48), secs(75)), peers, scope }
 }
 
 /// The same, with images that are there, come, wait, fail; and how long they usually take.

@@ -1,5 +1,8 @@
 //! Image pulls: what is known of each image that a node needs, how long its peers took, and what went wrong.
 
+#[cfg(test)]
+pub(crate) mod fixtures;
+
 use std::sync::Arc;
 use std::time::Duration;
 

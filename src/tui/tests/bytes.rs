@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::fixtures::{TestConsole, idle, running, target, text_of};
+use super::console::{TestConsole, text_of};
+use super::fixtures::{idle, running, target};
 use crate::engine::model::node::NodeState;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::message::Msg;
@@ -11,20 +12,20 @@ use crate::tui::terminal::Screen;
 use crate::tui::view;
 
 /// Shows the console as it is. Tells how many bytes that took.
-fn show(screen: &mut Screen<Vec<u8>>, bench: &TestConsole) -> usize {
-    let (frame, drawn) = view::draw(&bench.model);
+fn show(screen: &mut Screen<Vec<u8>>, console: &TestConsole) -> usize {
+    let (frame, drawn) = view::draw(&console.model);
     screen.show(frame, drawn.cursor).unwrap()
 }
 
 #[test]
 fn idle_costs_nothing() {
     let mut screen = Screen::new(Vec::new());
-    let mut bench = TestConsole::on(idle(), 120, 40);
-    show(&mut screen, &bench);
+    let mut console = TestConsole::on(idle(), 120, 40);
+    show(&mut screen, &console);
     for _ in 0..20 {
-        bench.now += Duration::from_millis(500);
-        bench.tell(Msg::Tick);
-        assert_eq!(show(&mut screen, &bench), 0);
+        console.now += Duration::from_millis(500);
+        console.tell(Msg::Tick);
+        assert_eq!(show(&mut screen, &console), 0);
     }
 }
 
@@ -32,13 +33,13 @@ fn idle_costs_nothing() {
 #[test]
 fn that_a_watch_is_alive_costs_nothing() {
     let mut screen = Screen::new(Vec::new());
-    let mut bench = TestConsole::on(idle(), 120, 40);
-    show(&mut screen, &bench);
+    let mut console = TestConsole::on(idle(), 120, 40);
+    show(&mut screen, &console);
     for _ in 0..6 {
         let mut snapshot = idle();
         snapshot.watches.iter_mut().for_each(|watch| watch.heard_at = Some(snapshot.at));
-        bench.see(snapshot);
-        assert_eq!(show(&mut screen, &bench), 0);
+        console.see(snapshot);
+        assert_eq!(show(&mut screen, &console), 0);
     }
 }
 
@@ -46,27 +47,27 @@ fn that_a_watch_is_alive_costs_nothing() {
 fn one_pod_that_changes_costs_at_most_200_bytes() {
     let mut screen = Screen::new(Vec::new());
     screen.set_synchronized(2);
-    let mut bench = TestConsole::on(running(), 120, 40);
-    show(&mut screen, &bench);
+    let mut console = TestConsole::on(running(), 120, 40);
+    show(&mut screen, &console);
     let before = running();
     let changed = before.nodes.iter().map(|node| match &*node.name {
         "ipc-018" => target("ipc-018", NodeState::Starting, 0),
         _ => node.clone(),
     });
-    bench.see(Snapshot { nodes: changed.collect::<Vec<_>>().into(), ..before });
-    let cost = show(&mut screen, &bench);
+    console.see(Snapshot { nodes: changed.collect::<Vec<_>>().into(), ..before });
+    let cost = show(&mut screen, &console);
     assert!((1..=200).contains(&cost), "{cost} bytes");
 }
 
 #[test]
 fn time_alone_redraws_seldom_and_little() {
     let mut screen = Screen::new(Vec::new());
-    let mut bench = TestConsole::on(running(), 120, 40);
-    show(&mut screen, &bench);
+    let mut console = TestConsole::on(running(), 120, 40);
+    show(&mut screen, &console);
     let (mut frames, mut cost) = (0, 0);
     for _ in 0..60 {
-        bench.wait(1);
-        let bytes = show(&mut screen, &bench);
+        console.wait(1);
+        let bytes = show(&mut screen, &console);
         frames += u32::from(bytes > 0);
         cost += bytes;
     }
@@ -76,15 +77,15 @@ fn time_alone_redraws_seldom_and_little() {
 
 #[test]
 fn what_was_noted_as_the_next_change_is_the_next_change() {
-    let mut bench = TestConsole::on(running(), 120, 40).typed("A");
+    let mut console = TestConsole::on(running(), 120, 40).typed("A");
     for _ in 0..40 {
-        let (before, drawn) = view::draw(&bench.model);
+        let (before, drawn) = view::draw(&console.model);
         let wake = drawn.wake.expect("a rollout that runs shows the time");
-        bench.now = wake - Duration::from_millis(1);
-        bench.tell(Msg::Tick);
-        assert_eq!(text_of(&before), bench.screen(), "it changed before it said it would");
-        bench.now = wake;
-        bench.tell(Msg::Tick);
+        console.now = wake - Duration::from_millis(1);
+        console.tell(Msg::Tick);
+        assert_eq!(text_of(&before), console.screen(), "it changed before it said it would");
+        console.now = wake;
+        console.tell(Msg::Tick);
     }
 }
 
@@ -92,15 +93,15 @@ fn what_was_noted_as_the_next_change_is_the_next_change() {
 fn a_terminal_shows_what_was_drawn_whatever_was_typed() {
     let mut screen = Screen::new(Vec::new());
     let mut terminal = vt100::Parser::new(24, 80, 0);
-    let mut bench = TestConsole::on(running(), 80, 24);
+    let mut console = TestConsole::on(running(), 80, 24);
     for key in
         ["", "j", "j", "s", "A", "S", "<esc>", "/fail", "<esc>", "?", "<esc>", "<end>", "t", "t", ":", "x", "<esc>"]
     {
-        bench.type_keys(key);
-        show(&mut screen, &bench);
+        console.type_keys(key);
+        show(&mut screen, &console);
         terminal.process(&screen.take_written());
         let rows: Vec<String> = terminal.screen().rows(0, 80).map(|row| row.trim_end().to_owned()).collect();
-        assert_eq!(rows.join("\n"), bench.screen().trim_end_matches('\n'), "after {key}");
+        assert_eq!(rows.join("\n"), console.screen().trim_end_matches('\n'), "after {key}");
     }
 }
 
@@ -108,10 +109,10 @@ fn a_terminal_shows_what_was_drawn_whatever_was_typed() {
 fn fifteen_thousand_nodes_are_drawn_as_fast_as_a_screenful() {
     let nodes: Vec<_> =
         (0..15_000).map(|number| target(&format!("node-{number:05}"), NodeState::Updated, 900)).collect();
-    let mut bench = TestConsole::on(Snapshot { nodes: Arc::from(nodes), ..running() }, 120, 40);
-    bench.type_keys("<end>");
-    assert!(bench.screen().contains("node-14999"));
-    assert!(bench.screen().contains("of 15000"));
+    let mut console = TestConsole::on(Snapshot { nodes: Arc::from(nodes), ..running() }, 120, 40);
+    console.type_keys("<end>");
+    assert!(console.screen().contains("node-14999"));
+    assert!(console.screen().contains("of 15000"));
 }
 
 /// `cargo test --lib --release what_a_frame_costs -- --ignored --nocapture`
@@ -121,13 +122,13 @@ fn what_a_frame_costs() {
     for nodes in [5_000, 15_000] {
         let fleet: Vec<_> = (0..nodes).map(|nth| target(&format!("ipc-{nth:05}"), NodeState::Updated, nth)).collect();
         let mut screen = Screen::new(Vec::new());
-        let mut bench = TestConsole::on(Snapshot { nodes: fleet.into(), ..running() }, 120, 40);
-        show(&mut screen, &bench);
+        let mut console = TestConsole::on(Snapshot { nodes: fleet.into(), ..running() }, 120, 40);
+        show(&mut screen, &console);
         let began = std::time::Instant::now();
         let frames = 200;
         for nth in 0..frames {
-            bench.type_keys(if nth % 2 == 0 { "j" } else { "k" });
-            show(&mut screen, &bench);
+            console.type_keys(if nth % 2 == 0 { "j" } else { "k" });
+            show(&mut screen, &console);
         }
         println!("{nodes:>6} nodes, 120x40: {:?} from key to frame (budget 16 ms)", began.elapsed() / frames);
     }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use ratatui::layout::Size;
 
-use super::fixtures::{self, TestConsole, fleet, preview, the_target};
+use super::console::TestConsole;
+use super::fixtures::{self, fleet, preview, the_target};
 use crate::driver::CommandError;
 use crate::engine::model::command::Refusal;
 use crate::engine::model::danger::Danger;
@@ -89,33 +90,33 @@ fn snapshot(index: usize) -> Snapshot {
     }
 }
 
-fn perform(bench: &mut TestConsole, act: Input) {
+fn perform(console: &mut TestConsole, act: Input) {
     match act {
-        Input::Key(key) => bench.tell(Msg::Key(key)),
-        Input::Paste(text) => bench.tell(Msg::Paste(text)),
-        Input::Resize(width, height) => bench.tell(Msg::Resize(Size::new(width, height))),
-        Input::Snapshot(index) => bench.see(snapshot(index)),
+        Input::Key(key) => console.tell(Msg::Key(key)),
+        Input::Paste(text) => console.tell(Msg::Paste(text)),
+        Input::Resize(width, height) => console.tell(Msg::Resize(Size::new(width, height))),
+        Input::Snapshot(index) => console.see(snapshot(index)),
         Input::Answer(kind) => {
-            let serial = bench.model.serial;
+            let serial = console.model.serial;
             let dangers = [Danger::None, Danger::Bounded, Danger::Serious, Danger::Beyond];
             let answer = match dangers.get(usize::from(kind)) {
                 Some(danger) => Ok(preview(*danger)),
                 None => Err(CommandError::Refused(Refusal::NotNow("nothing is being rolled out".into()))),
             };
-            bench.tell(Msg::Previewed(serial, answer));
+            console.tell(Msg::Previewed(serial, answer));
         }
         Input::Done(well) => {
             let result =
                 if well { Ok("60 of 120 nodes may be updated".to_owned()) } else { Err(CommandError::Stopped) };
-            bench.tell(Msg::Done(the_target(), result));
+            console.tell(Msg::Done(the_target(), result));
         }
-        Input::Fleet => bench.tell(Msg::Fleet(fleet().into())),
-        Input::Stopped => bench.tell(Msg::Stopped(the_target())),
+        Input::Fleet => console.tell(Msg::Fleet(fleet().into())),
+        Input::Stopped => console.tell(Msg::Stopped(the_target())),
         Input::Wait(secs) => {
-            bench.now += Duration::from_secs(secs);
-            bench.tell(Msg::Tick);
+            console.now += Duration::from_secs(secs);
+            console.tell(Msg::Tick);
         }
-        Input::Ascii => bench.model.glyphs = Glyphs::Ascii,
+        Input::Ascii => console.model.glyphs = Glyphs::Ascii,
     }
 }
 
@@ -124,15 +125,15 @@ proptest! {
 
     #[test]
     fn nothing_panics(acts in prop::collection::vec(acts(), 1..60), width in 0_u16..=200, height in 0_u16..=60) {
-        let mut bench = TestConsole::on(fixtures::running(), width, height);
+        let mut console = TestConsole::on(fixtures::running(), width, height);
         for act in acts {
-            perform(&mut bench, act);
-            let (frame, drawn) = crate::tui::view::draw(&bench.model);
-            prop_assert_eq!((frame.area.width, frame.area.height), (bench.model.size.width, bench.model.size.height));
-            if bench.model.glyphs == Glyphs::Ascii {
+            perform(&mut console, act);
+            let (frame, drawn) = crate::tui::view::draw(&console.model);
+            prop_assert_eq!((frame.area.width, frame.area.height), (console.model.size.width, console.model.size.height));
+            if console.model.glyphs == Glyphs::Ascii {
                 prop_assert!(frame.content().iter().all(|cell| cell.symbol().is_ascii()));
             }
-            prop_assert!(drawn.wake.is_none_or(|wake| wake > bench.model.now), "time that has passed wakes nobody");
+            prop_assert!(drawn.wake.is_none_or(|wake| wake > console.model.now), "time that has passed wakes nobody");
         }
     }
 }
@@ -140,15 +141,15 @@ proptest! {
 #[test]
 fn every_size_can_be_drawn() {
     for index in [2, 9] {
-        let mut bench = TestConsole::on(snapshot(index), 80, 24).typed("A");
+        let mut console = TestConsole::on(snapshot(index), 80, 24).typed("A");
         for width in 0..=200 {
             for height in [0, 1, 4, 9, 10, 16, 24] {
-                bench.tell(Msg::Resize(Size::new(width, height)));
+                console.tell(Msg::Resize(Size::new(width, height)));
                 for keys in ["", "P", "<esc>?"] {
-                    bench.type_keys(keys);
-                    bench.frame();
+                    console.type_keys(keys);
+                    console.frame();
                 }
-                bench.type_keys("<esc>");
+                console.type_keys("<esc>");
             }
         }
     }

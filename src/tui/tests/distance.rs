@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 
-use super::fixtures::{self, TestConsole, ago, noon};
+use super::console::TestConsole;
+use super::fixtures::{self, ago, noon};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::wait::{DistanceView, Wait};

@@ -1,10 +1,11 @@
-//! Snapshots made by hand, as a driver would publish them, and a console to show them to.
+//! Snapshots made by hand, as a driver would publish them.
+
+mod pulls;
+
+pub(super) use self::pulls::pulling;
 
 use std::sync::Arc;
 use std::time::Duration;
-
-use ratatui::buffer::Buffer;
-use ratatui::layout::Size;
 
 use crate::driver::{DrivenBy, Fleet, FleetPrewarm, FleetRow};
 use crate::engine::model::Str;
@@ -27,9 +28,7 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::pod_wait::{Blocked, Blocker, PodWait};
 use crate::engine::model::presence::Presence;
-use crate::engine::model::pull::{
-    Evidence, FinishedPull, ImagePull, PeerScope, PullFailure, PullState, PullSummary, SlowPull, UsualPull,
-};
+use crate::engine::model::pull::{Evidence, FinishedPull, PeerScope, PullFailure, PullState, PullSummary, SlowPull};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Direction, Halt, Paused};
 use crate::engine::model::settings::Settings;
@@ -47,13 +46,6 @@ use crate::engine::report::snapshot::RevisionView;
 use crate::engine::report::snapshot::Snapshot;
 use crate::engine::report::snapshot::WatchView;
 use crate::tui::daemonset_ref::DaemonSetRef;
-use crate::tui::key::Key;
-use crate::tui::message::{ConsoleEffect, Msg};
-use crate::tui::model::{Model, Overlay, Page, Uptime, WriteAccess};
-use crate::tui::theme::{Depth, Glyphs, Themes};
-use crate::tui::update::update;
-use crate::tui::view;
-use crossterm::event::KeyCode;
 
 /// The instant of every snapshot here.
 pub(super) fn noon() -> Timestamp {
@@ -237,68 +229,6 @@ pub(super) fn idle() -> Snapshot {
         nodes: nodes.into(),
         ..loading()
     }
-}
-
-/// An image of the target: of its main container, or of the one that prepares it.
-fn image(usage: ImageUse, state: PullState) -> ImagePull {
-    let (container, image) = match usage {
-        ImageUse::Init => ("setup", "registry.example/setup:v3"),
-        ImageUse::Main => ("agent", "registry.example/agent:v1.9.0"),
-        ImageUse::Volume => ("volume/models", "registry.example/models:v7"),
-    };
-    ImagePull { container: container.into(), usage, image: image.into(), state }
-}
-
-/// So many peers took a minute, half of them less.
-fn a_minute(peers: u32, scope: PeerScope) -> UsualPull {
-    let secs = Duration::from_secs;
-    UsualPull { median: secs(60), quartiles: (secs(48), secs(75)), peers, scope }
-}
-
-/// Images that are there, come, wait, fail; and how long they usually take.
-pub(super) fn pulling() -> Snapshot {
-    let agent = |state| [image(ImageUse::Main, state)].into();
-    let pull =
-        FinishedPull { took: Duration::from_secs(58), transfer: Duration::from_secs(51), bytes: Some(412_345_678) };
-    let pulls = |name: &str, secs, usual_pull| NodeView {
-        image: ImageState::Pulling { since: ago(secs) },
-        images: agent(PullState::Pulling { since: ago(secs) }),
-        usual_pull,
-        pod_wait: Some(PodWait::Pull { since: Some(ago(secs)) }),
-        ..target(name, NodeState::Pulling, secs)
-    };
-    let message = "failed to extract layer sha256:5f70: write /var/lib/containerd/7: no space left on device";
-    let full = PullState::Failed { why: PullFailure::Disk, message: Some(message.into()) };
-    let behind =
-        [image(ImageUse::Init, PullState::Pulling { since: ago(12) }), image(ImageUse::Main, PullState::Queued)];
-    let nodes = [
-        NodeView { images: agent(full), ..failed("ipc-017", CauseKind::ImagePull, message, 3 * MINUTE) },
-        pulls("ipc-037", 6 * MINUTE, Some(a_minute(7, PeerScope::Site))),
-        pulls("ipc-018", 40, Some(a_minute(7, PeerScope::Site))),
-        pulls("ipc-019", 40, None),
-        NodeView { images: behind.into(), ..pulls("ipc-020", 12, Some(a_minute(1, PeerScope::Fleet))) },
-        NodeView { image: ImageState::Absent, images: agent(PullState::Absent), ..held("ipc-021", Hold::Next) },
-        NodeView {
-            images: agent(PullState::Present { by: Evidence::ImageId, pull: Some(pull) }),
-            ..updated("ipc-001", 9 * MINUTE)
-        },
-        NodeView {
-            images: agent(PullState::Present {
-                by: Evidence::ImageId,
-                pull: Some(FinishedPull { took: Duration::from_secs(370), ..pull }),
-            }),
-            ..updated("ipc-002", 9 * MINUTE)
-        },
-    ];
-    let slow = SlowPull {
-        node: "ipc-002".into(),
-        image: "registry.example/agent:v1.9.0".into(),
-        took: Duration::from_secs(370),
-        times: 6,
-        scope: PeerScope::Site,
-    };
-    let pulls = PullSummary { slow: [slow].into(), ..PullSummary::default() };
-    Snapshot { nodes: nodes.into(), pulls, alarms: Vec::new(), ..running() }
 }
 
 /// The rollout of the screens' sketch: adopted, driven from here, two steps in, with trouble.
@@ -636,131 +566,6 @@ pub(super) fn preview(danger: Danger) -> Preview {
     }
 }
 
-/// A console, with what it asked of the outside.
-pub(super) struct TestConsole {
-    pub(super) model: Model,
-    pub(super) effects: Vec<ConsoleEffect>,
-    pub(super) now: Uptime,
-}
-
 pub(super) fn the_target() -> DaemonSetRef {
     DaemonSetRef { namespace: "edge".into(), name: "ipc-agent".into() }
-}
-
-impl TestConsole {
-    /// A console on the fleet list.
-    pub(super) fn on_fleet(width: u16, height: u16) -> Self {
-        let (themes, complaints) = Themes::load(None, Depth::Ansi);
-        assert_eq!(complaints, Vec::<String>::new());
-        let model = Model {
-            context: "prod-eu".into(),
-            default_namespace: "default".into(),
-            size: Size::new(width, height),
-            now: Uptime::ZERO,
-            themes,
-            glyphs: Glyphs::Unicode,
-            access: WriteAccess::ReadOnly,
-            page: Page::Fleet,
-            fleet: None,
-            rollouts: Vec::new(),
-            overlay: Overlay::None,
-            status: None,
-            history: Vec::new(),
-            serial: 0,
-        };
-        let mut bench = Self { model, effects: Vec::new(), now: Uptime::ZERO };
-        bench.effects = crate::tui::commands::fleet(&mut bench.model, "");
-        bench
-    }
-
-    /// A console on a rollout that shows this.
-    pub(super) fn on(snapshot: Snapshot, width: u16, height: u16) -> Self {
-        let mut bench = Self::on_fleet(width, height);
-        bench.effects = crate::tui::commands::open_rollout(&mut bench.model, the_target());
-        bench.see(snapshot);
-        bench
-    }
-
-    pub(super) fn tell(&mut self, msg: Msg) {
-        let effects = update(&mut self.model, msg, self.now);
-        self.effects.extend(effects);
-    }
-
-    pub(super) fn see(&mut self, snapshot: Snapshot) {
-        self.tell(Msg::Snapshot(the_target(), Arc::new(snapshot)));
-    }
-
-    pub(super) fn wait(&mut self, secs: u64) {
-        self.now += Duration::from_secs(secs);
-        self.tell(Msg::Tick);
-    }
-
-    /// Types: characters as they are, other keys by name in angle brackets.
-    pub(super) fn typed(mut self, keys: &str) -> Self {
-        self.type_keys(keys);
-        self
-    }
-
-    pub(super) fn type_keys(&mut self, keys: &str) {
-        for key in parse_keys(keys) {
-            self.tell(Msg::Key(key));
-        }
-    }
-
-    /// Answers the last question to the driver.
-    pub(super) fn answered(mut self, preview: Preview) -> Self {
-        let serial = self.model.serial;
-        self.tell(Msg::Previewed(serial, Ok(preview)));
-        self
-    }
-
-    pub(super) fn frame(&self) -> Buffer {
-        view::draw(&self.model).0
-    }
-
-    /// The screen as text.
-    pub(super) fn screen(&self) -> String {
-        text_of(&self.frame())
-    }
-}
-
-pub(super) fn text_of(buffer: &Buffer) -> String {
-    let width = usize::from(buffer.area.width);
-    let mut text = String::new();
-    for row in buffer.content().chunks(width.max(1)) {
-        let line: String = row.iter().map(|cell| cell.symbol()).collect();
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
-}
-
-fn parse_keys(text: &str) -> Vec<Key> {
-    let mut keys = Vec::new();
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        if let Some((name, after)) = rest.strip_prefix('<').and_then(|named| named.split_once('>')) {
-            keys.push(match name {
-                "enter" => Key::plain(KeyCode::Enter),
-                "esc" => Key::plain(KeyCode::Esc),
-                "tab" => Key::plain(KeyCode::Tab),
-                "up" => Key::plain(KeyCode::Up),
-                "down" => Key::plain(KeyCode::Down),
-                "left" => Key::plain(KeyCode::Left),
-                "right" => Key::plain(KeyCode::Right),
-                "pgdn" => Key::plain(KeyCode::PageDown),
-                "end" => Key::plain(KeyCode::End),
-                "backspace" => Key::plain(KeyCode::Backspace),
-                "c-c" => Key::ctrl('c'),
-                "c-u" => Key::ctrl('u'),
-                "c-z" => Key::ctrl('z'),
-                other => panic!("no key {other}"),
-            });
-            rest = after;
-        } else {
-            keys.push(Key::char(c));
-            rest = &rest[c.len_utf8()..];
-        }
-    }
-    keys
 }

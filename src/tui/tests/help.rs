@@ -1,17 +1,18 @@
 //! The help is longer than most screens: it scrolls, and every word of it can be read.
 
-use super::fixtures::{self, TestConsole};
+use super::console::TestConsole;
+use super::fixtures;
 use crate::tui::columns::fleet::FLEET_COLUMNS;
 use crate::tui::columns::nodes::NODE_COLUMNS;
 
 /// Opens the help and scrolls to its end; all words in it, in their order.
-fn read(mut bench: TestConsole) -> String {
-    bench.type_keys("?");
-    let mut shown = lines(&bench);
+fn read(mut console: TestConsole) -> String {
+    console.type_keys("?");
+    let mut shown = lines(&console);
     let mut text = shown.clone();
     loop {
-        bench.type_keys("j");
-        let next = lines(&bench);
+        console.type_keys("j");
+        let next = lines(&console);
         if next == shown {
             break;
         }
@@ -22,8 +23,8 @@ fn read(mut bench: TestConsole) -> String {
 }
 
 /// What is in the box.
-fn lines(bench: &TestConsole) -> Vec<String> {
-    let screen = bench.screen();
+fn lines(console: &TestConsole) -> Vec<String> {
+    let screen = console.screen();
     let inside = screen.lines().filter_map(|line| line.strip_prefix('│')?.strip_suffix('│'));
     inside.map(str::to_owned).collect()
 }

@@ -1,7 +1,8 @@
 //! Keys in, effects and words out.
 
-use super::fixtures::{self, TestConsole, fleet, preview, running, the_target};
-use super::story::{rollout_event, storied};
+use super::console::TestConsole;
+use super::events::{rollout_event, with_events};
+use super::fixtures::{self, fleet, preview, running, the_target};
 use crate::driver::CommandError;
 use crate::engine::model::command::{Command, Early, Refusal, Step, Takeover};
 use crate::engine::model::danger::Danger;
@@ -16,8 +17,8 @@ use crate::tui::message::Msg;
 use crate::tui::model::{Overlay, Page};
 
 /// What the console asked the driver to do.
-fn done(bench: &TestConsole) -> Vec<Command> {
-    let commands = bench.effects.iter().filter_map(|effect| match effect {
+fn done(console: &TestConsole) -> Vec<Command> {
+    let commands = console.effects.iter().filter_map(|effect| match effect {
         ConsoleEffect::Do { command, .. } => Some(command.clone()),
         _ => None,
     });
@@ -25,15 +26,15 @@ fn done(bench: &TestConsole) -> Vec<Command> {
 }
 
 /// What it asked about.
-fn asked(bench: &TestConsole) -> Option<Command> {
-    bench.effects.iter().rev().find_map(|effect| match effect {
+fn asked(console: &TestConsole) -> Option<Command> {
+    console.effects.iter().rev().find_map(|effect| match effect {
         ConsoleEffect::Ask { command, .. } => Some(command.clone()),
         _ => None,
     })
 }
 
-fn status(bench: &TestConsole) -> String {
-    bench.model.status.as_ref().map(|status| status.text.clone()).unwrap_or_default()
+fn status(console: &TestConsole) -> String {
+    console.model.status.as_ref().map(|status| status.text.clone()).unwrap_or_default()
 }
 
 fn on_running() -> TestConsole {
@@ -78,8 +79,8 @@ fn writes_ask_first_and_are_confirmed_in_proportion() {
         ("AR", Danger::Serious, "<right><enter>", Some(Command::Release(Early::Accept))),
         ("AR", Danger::Beyond, "ipc-agent<enter>", Some(Command::Release(Early::Accept))),
     ] {
-        let bench = on_running().typed(keys).answered(preview(danger)).typed(confirm);
-        assert_eq!(done(&bench), want.into_iter().collect::<Vec<_>>(), "{keys} {danger:?} {confirm}");
+        let console = on_running().typed(keys).answered(preview(danger)).typed(confirm);
+        assert_eq!(done(&console), want.into_iter().collect::<Vec<_>>(), "{keys} {danger:?} {confirm}");
     }
 }
 
@@ -95,10 +96,10 @@ fn going_on_past_a_halt_begins_on_cancel() {
 
 #[test]
 fn the_selector_is_lifted_where_it_has_nothing_left() {
-    let bench = || TestConsole::on(fixtures::canary_done(), 80, 24).typed("AN");
-    assert_eq!(asked(&bench()), Some(Command::Select(None)));
+    let console = || TestConsole::on(fixtures::canary_done(), 80, 24).typed("AN");
+    assert_eq!(asked(&console()), Some(Command::Select(None)));
     // It frees many nodes: enter only moves to the buttons.
-    let answered = || bench().answered(preview(Danger::Serious));
+    let answered = || console().answered(preview(Danger::Serious));
     assert_eq!(done(&answered().typed("<enter><enter>")), []);
     assert_eq!(done(&answered().typed("<enter><right><enter>")), [Command::Select(None)]);
     assert_eq!(asked(&on_running().typed("AN")), Some(Command::Select(Some("line=line3".parse().unwrap()))));
@@ -148,8 +149,8 @@ fn what_a_drift_does_is_chosen_where_it_is_adopted() {
     let image = Command::SetImage([("agent".to_owned(), "agent:v3".parse().unwrap())].into());
     assert_eq!(asked(&idle().typed("AI<c-u>agent:v3<down><right>")), Some(image.clone().under(enforce.clone())));
     assert_eq!(asked(&idle().typed("AI<down><right><left><up><c-u>agent:v3")), Some(image));
-    let bench = idle().typed("AO<right>").answered(preview(Danger::Bounded)).typed("<enter>");
-    assert_eq!(done(&bench), [Command::Adopt.under(enforce)]);
+    let console = idle().typed("AO<right>").answered(preview(Danger::Bounded)).typed("<enter>");
+    assert_eq!(done(&console), [Command::Adopt.under(enforce)]);
 }
 
 #[test]
@@ -169,44 +170,45 @@ fn nothing_but_a_pause_is_done_before_it_is_known_what_it_does() {
 
 #[test]
 fn a_late_answer_to_an_overtaken_question_is_dropped() {
-    let mut bench = on_running().typed("AS");
-    let first = bench.model.serial;
-    bench.type_keys("5");
-    bench.tell(Msg::Previewed(first, Ok(preview(Danger::Bounded))));
-    bench.type_keys("<enter>");
-    assert_eq!(done(&bench), []);
+    let mut console = on_running().typed("AS");
+    let first = console.model.serial;
+    console.type_keys("5");
+    console.tell(Msg::Previewed(first, Ok(preview(Danger::Bounded))));
+    console.type_keys("<enter>");
+    assert_eq!(done(&console), []);
 }
 
 /// What was still loading when a dialog was opened is there by now: a refusal is not the last word.
 #[test]
 fn what_would_be_refused_is_asked_again_when_something_changed() {
-    let questions =
-        |bench: &TestConsole| bench.effects.iter().filter(|effect| matches!(effect, ConsoleEffect::Ask { .. })).count();
+    let questions = |console: &TestConsole| {
+        console.effects.iter().filter(|effect| matches!(effect, ConsoleEffect::Ask { .. })).count()
+    };
     let refusal = || Err(CommandError::Refused(Refusal::Stale("nodes still loading".into())));
-    let mut bench = on_running().typed("AU");
-    bench.tell(Msg::Previewed(bench.model.serial, refusal()));
-    assert!(bench.screen().contains("nodes still loading"), "{}", bench.screen());
-    bench.type_keys("<tab><tab><enter>");
-    assert_eq!((done(&bench), questions(&bench)), (vec![], 1), "what is refused cannot be confirmed");
+    let mut console = on_running().typed("AU");
+    console.tell(Msg::Previewed(console.model.serial, refusal()));
+    assert!(console.screen().contains("nodes still loading"), "{}", console.screen());
+    console.type_keys("<tab><tab><enter>");
+    assert_eq!((done(&console), questions(&console)), (vec![], 1), "what is refused cannot be confirmed");
 
-    bench.see(running());
-    bench.see(running());
-    assert_eq!(questions(&bench), 2, "once, until there is an answer");
-    assert!(bench.screen().contains("nodes still loading"), "it is said until then: {}", bench.screen());
-    bench.tell(Msg::Previewed(bench.model.serial, refusal()));
-    bench.see(running());
-    let bench = bench.answered(preview(Danger::Bounded));
-    assert_eq!(questions(&bench), 3);
-    assert!(!bench.screen().contains("nodes still loading"), "{}", bench.screen());
-    let mut bench = bench;
-    bench.see(running());
-    assert_eq!(questions(&bench), 3, "what was granted is not asked again");
+    console.see(running());
+    console.see(running());
+    assert_eq!(questions(&console), 2, "once, until there is an answer");
+    assert!(console.screen().contains("nodes still loading"), "it is said until then: {}", console.screen());
+    console.tell(Msg::Previewed(console.model.serial, refusal()));
+    console.see(running());
+    let console = console.answered(preview(Danger::Bounded));
+    assert_eq!(questions(&console), 3);
+    assert!(!console.screen().contains("nodes still loading"), "{}", console.screen());
+    let mut console = console;
+    console.see(running());
+    assert_eq!(questions(&console), 3, "what was granted is not asked again");
 }
 
 #[test]
 fn pausing_works_while_read_only_with_one_enter_and_a_reason_if_there_is_one() {
-    let bench = on_running().typed("Pflaky link<enter>");
-    assert_eq!(done(&bench), [Command::Pause { why: Some("flaky link".into()) }]);
+    let console = on_running().typed("Pflaky link<enter>");
+    assert_eq!(done(&console), [Command::Pause { why: Some("flaky link".into()) }]);
     assert_eq!(done(&TestConsole::on(fixtures::cascade(), 80, 24).typed("B<enter>")), [Command::Pause { why: None }]);
     assert_eq!(done(&on_running().typed("?P<enter>")), [Command::Pause { why: None }], "from the help, too");
     let paused = TestConsole::on(fixtures::paused(), 80, 24).typed("P<enter>");
@@ -217,27 +219,27 @@ fn pausing_works_while_read_only_with_one_enter_and_a_reason_if_there_is_one() {
 fn writes_are_refused_until_armed_and_the_refusal_names_the_key() {
     for (key, word) in [("S", "step"), ("N", "canary"), ("I", "image"), ("U", "undo"), ("R", "release"), ("D", "drive")]
     {
-        let bench = TestConsole::on(fixtures::observed(), 80, 24).typed(key);
-        assert_eq!(status(&bench), format!("read-only: A arms for 10 minutes, then {key} {word}"));
-        assert!(asked(&bench).is_none() && matches!(bench.model.overlay, Overlay::None));
+        let console = TestConsole::on(fixtures::observed(), 80, 24).typed(key);
+        assert_eq!(status(&console), format!("read-only: A arms for 10 minutes, then {key} {word}"));
+        assert!(asked(&console).is_none() && matches!(console.model.overlay, Overlay::None));
     }
 }
 
 #[test]
 fn armed_runs_out() {
-    let mut bench = on_running().typed("AS").answered(preview(Danger::Bounded));
-    bench.wait(601);
-    assert!(status(&bench).contains("read-only again"), "{}", status(&bench));
-    bench.type_keys("<enter>");
-    assert_eq!(done(&bench), []);
-    assert!(status(&bench).contains("nothing was done"), "{}", status(&bench));
+    let mut console = on_running().typed("AS").answered(preview(Danger::Bounded));
+    console.wait(601);
+    assert!(status(&console).contains("read-only again"), "{}", status(&console));
+    console.type_keys("<enter>");
+    assert_eq!(done(&console), []);
+    assert!(status(&console).contains("nothing was done"), "{}", status(&console));
     assert_eq!(done(&on_running().typed("AAS<enter>")), [], "a second A disarms");
 }
 
 #[test]
 fn what_the_server_would_refuse_is_refused_before() {
-    let bench = TestConsole::on(fixtures::forbidden(), 80, 24).typed("AU");
-    assert!(status(&bench).contains("not permitted: `patch` on daemonsets.apps"), "{}", status(&bench));
+    let console = TestConsole::on(fixtures::forbidden(), 80, 24).typed("AU");
+    assert!(status(&console).contains("not permitted: `patch` on daemonsets.apps"), "{}", status(&console));
     let idle = TestConsole::on(fixtures::idle(), 80, 24).typed("AS");
     assert!(status(&idle).contains("I sets a new image"), "{}", status(&idle));
     let absent = TestConsole::on(fixtures::absent(), 80, 24).typed("AI");
@@ -272,38 +274,38 @@ fn images_and_selectors_are_judged_as_they_are_typed() {
 
 #[test]
 fn tab_completes_labels_and_their_values() {
-    let bench = on_running().typed("AN<c-u>topo<tab>");
-    let Overlay::Dialog(dialog) = &bench.model.overlay else { panic!("no dialog") };
+    let console = on_running().typed("AN<c-u>topo<tab>");
+    let Overlay::Dialog(dialog) = &console.model.overlay else { panic!("no dialog") };
     let crate::tui::dialog::Form::Canary(form) = &dialog.form else { panic!("another form") };
     assert_eq!(form.input.value(), "topology.kubernetes.io/zone=");
-    let bench = bench.typed("<tab>");
-    assert_eq!(asked(&bench), Some(Command::Select(Some("topology.kubernetes.io/zone=munich".parse().unwrap()))));
+    let console = console.typed("<tab>");
+    assert_eq!(asked(&console), Some(Command::Select(Some("topology.kubernetes.io/zone=munich".parse().unwrap()))));
 }
 
 #[test]
 fn commands_are_typed_completed_recalled_and_guessed() {
-    let bench = on_running().typed(":paritition<enter>");
-    assert!(status(&bench).contains("did you mean :partition?"), "{}", status(&bench));
-    let bench = on_running().typed(":free<tab><enter>");
-    assert!(bench.model.rollout().unwrap().frozen.is_some());
-    let bench = on_running().typed(":sort name<enter>:<up><enter>");
-    assert_eq!(bench.model.history, ["sort name"]);
+    let console = on_running().typed(":paritition<enter>");
+    assert!(status(&console).contains("did you mean :partition?"), "{}", status(&console));
+    let console = on_running().typed(":free<tab><enter>");
+    assert!(console.model.rollout().unwrap().frozen.is_some());
+    let console = on_running().typed(":sort name<enter>:<up><enter>");
+    assert_eq!(console.model.history, ["sort name"]);
     assert!(status(&on_running().typed(":sort nme<enter>")).contains("there are trouble, name"));
     assert!(status(&on_running().typed(":theme mon<enter>")).contains("there is no theme `mon`"));
 }
 
 #[test]
 fn escape_goes_back_one_level_and_never_quits() {
-    let mut bench = on_running().typed("/fail<enter>j");
-    assert_eq!(bench.model.rollout().unwrap().rows.len(), 1);
-    bench.type_keys("<esc>");
-    assert_eq!(bench.model.rollout().unwrap().rows.len(), 120, "first the filter");
-    bench.type_keys("<esc>");
-    assert!(bench.model.rollout().unwrap().list.selected().is_none(), "then the selection");
-    bench.type_keys("<esc>");
-    assert_eq!(bench.model.page, Page::Fleet, "then the page");
-    bench.type_keys("<esc><esc><esc>");
-    assert!(!bench.effects.iter().any(|effect| matches!(effect, ConsoleEffect::Quit(_))));
+    let mut console = on_running().typed("/fail<enter>j");
+    assert_eq!(console.model.rollout().unwrap().rows.len(), 1);
+    console.type_keys("<esc>");
+    assert_eq!(console.model.rollout().unwrap().rows.len(), 120, "first the filter");
+    console.type_keys("<esc>");
+    assert!(console.model.rollout().unwrap().list.selected().is_none(), "then the selection");
+    console.type_keys("<esc>");
+    assert_eq!(console.model.page, Page::Fleet, "then the page");
+    console.type_keys("<esc><esc><esc>");
+    assert!(!console.effects.iter().any(|effect| matches!(effect, ConsoleEffect::Quit(_))));
 }
 
 #[test]
@@ -340,15 +342,15 @@ fn quitting_asks_while_we_drive() {
 
 #[test]
 fn the_cursor_stays_on_its_node_and_a_frozen_list_stays_as_it_is() {
-    let mut bench = on_running().typed("jjj");
-    assert_eq!(&*bench.model.rollout().unwrap().selected().unwrap().name, "ipc-018");
+    let mut console = on_running().typed("jjj");
+    assert_eq!(&*console.model.rollout().unwrap().selected().unwrap().name, "ipc-018");
     let mut moved = running();
     let mut nodes = moved.nodes.to_vec();
     let node = nodes.remove(2);
     nodes.push(node);
     moved.nodes = nodes.into();
-    bench.see(moved.clone());
-    assert_eq!(&*bench.model.rollout().unwrap().selected().unwrap().name, "ipc-018");
+    console.see(moved.clone());
+    assert_eq!(&*console.model.rollout().unwrap().selected().unwrap().name, "ipc-018");
     let mut frozen = on_running().typed("f");
     frozen.see(moved);
     assert_eq!(&*frozen.model.rollout().unwrap().node(2).unwrap().name, "ipc-018");
@@ -358,73 +360,74 @@ fn the_cursor_stays_on_its_node_and_a_frozen_list_stays_as_it_is() {
 
 #[test]
 fn the_timeline_takes_the_place_of_the_nodes_and_gives_it_back() {
-    let open = |bench: &TestConsole| bench.model.rollout().unwrap().timeline.is_some();
-    let mut bench = TestConsole::on(storied(), 80, 24).typed("jjT");
-    assert!(open(&bench));
-    bench.type_keys("s");
-    assert_eq!(status(&bench), "this is the timeline: T goes back to the nodes");
-    bench.type_keys("/halted<enter>");
-    assert_eq!(bench.model.rollout().unwrap().timeline.as_ref().unwrap().len(), 1);
-    assert!(bench.model.rollout().unwrap().filter.is_all(), "the nodes' filter is another one");
-    bench.type_keys("<esc>");
-    assert_eq!(bench.model.rollout().unwrap().timeline.as_ref().unwrap().len(), 10, "first the filter");
-    bench.type_keys("<esc>");
-    assert!(!open(&bench), "then the timeline");
-    assert_eq!(&*bench.model.rollout().unwrap().selected().unwrap().name, "ipc-031", "the selection stayed");
-    assert!(!open(&TestConsole::on(storied(), 80, 24).typed("TT")));
-    assert!(open(&TestConsole::on(storied(), 80, 24).typed(":timeline ops<enter>")));
-    let paused = TestConsole::on(storied(), 80, 24).typed("TP<enter>");
+    let open = |console: &TestConsole| console.model.rollout().unwrap().timeline.is_some();
+    let mut console = TestConsole::on(with_events(), 80, 24).typed("jjT");
+    assert!(open(&console));
+    console.type_keys("s");
+    assert_eq!(status(&console), "this is the timeline: T goes back to the nodes");
+    console.type_keys("/halted<enter>");
+    assert_eq!(console.model.rollout().unwrap().timeline.as_ref().unwrap().len(), 1);
+    assert!(console.model.rollout().unwrap().filter.is_all(), "the nodes' filter is another one");
+    console.type_keys("<esc>");
+    assert_eq!(console.model.rollout().unwrap().timeline.as_ref().unwrap().len(), 10, "first the filter");
+    console.type_keys("<esc>");
+    assert!(!open(&console), "then the timeline");
+    assert_eq!(&*console.model.rollout().unwrap().selected().unwrap().name, "ipc-031", "the selection stayed");
+    assert!(!open(&TestConsole::on(with_events(), 80, 24).typed("TT")));
+    assert!(open(&TestConsole::on(with_events(), 80, 24).typed(":timeline ops<enter>")));
+    let paused = TestConsole::on(with_events(), 80, 24).typed("TP<enter>");
     assert_eq!(done(&paused), [Command::Pause { why: None }], "pausing is at hand here, too");
 }
 
 #[test]
 fn the_cursor_stays_on_what_happened_while_more_does() {
-    let mut bench = TestConsole::on(storied(), 80, 24).typed("Tjj");
-    let selected =
-        |bench: &TestConsole| bench.model.rollout().unwrap().timeline.as_ref().unwrap().selected().unwrap().to_string();
-    assert_eq!(selected(&bench), "halted: image not found on 1 node (ipc-017)");
-    let mut timeline = storied().timeline.to_vec();
+    let mut console = TestConsole::on(with_events(), 80, 24).typed("Tjj");
+    let selected = |console: &TestConsole| {
+        console.model.rollout().unwrap().timeline.as_ref().unwrap().selected().unwrap().to_string()
+    };
+    assert_eq!(selected(&console), "halted: image not found on 1 node (ipc-017)");
+    let mut timeline = with_events().timeline.to_vec();
     timeline.push(rollout_event(1, None, RolloutEventKind::Complete { nodes: 120 }, EventOutcome::Done, ""));
-    bench.see(Snapshot { timeline: timeline.into(), ..running() });
-    assert_eq!(selected(&bench), "halted: image not found on 1 node (ipc-017)");
-    bench.type_keys("g");
-    assert_eq!(selected(&bench), "complete: all 120 nodes are at the target");
+    console.see(Snapshot { timeline: timeline.into(), ..running() });
+    assert_eq!(selected(&console), "halted: image not found on 1 node (ipc-017)");
+    console.type_keys("g");
+    assert_eq!(selected(&console), "complete: all 120 nodes are at the target");
 }
 
 #[test]
 fn what_is_not_audited_is_said_once_and_hides_nothing() {
     let complaint = "no Events on the DaemonSet: events is forbidden";
     let mute = || Snapshot { unaudited: vec![complaint.into()], ..running() };
-    let mut bench = on_running().typed("P<enter>");
-    assert!(status(&bench).starts_with("asked"), "{}", status(&bench));
-    bench.see(mute());
-    assert!(!status(&bench).contains(complaint), "what is waited for comes first: {}", status(&bench));
-    bench.tell(Msg::Done(the_target(), Ok("paused".into())));
-    assert_eq!(status(&bench), format!("ipc-agent: paused ({complaint})"));
-    bench.type_keys("A");
-    bench.see(mute());
-    assert!(!status(&bench).contains(complaint), "once: {}", status(&bench));
+    let mut console = on_running().typed("P<enter>");
+    assert!(status(&console).starts_with("asked"), "{}", status(&console));
+    console.see(mute());
+    assert!(!status(&console).contains(complaint), "what is waited for comes first: {}", status(&console));
+    console.tell(Msg::Done(the_target(), Ok("paused".into())));
+    assert_eq!(status(&console), format!("ipc-agent: paused ({complaint})"));
+    console.type_keys("A");
+    console.see(mute());
+    assert!(!status(&console).contains(complaint), "once: {}", status(&console));
 }
 
 #[test]
 fn pasted_text_is_never_taken_for_keys() {
-    let mut bench = on_running().typed("A");
-    bench.tell(Msg::Paste("S\rPq".into()));
-    assert!(asked(&bench).is_none() && done(&bench).is_empty());
-    bench.type_keys("AAI<c-u>");
-    bench.tell(Msg::Paste("agent:v3\n".into()));
-    assert_eq!(asked(&bench), Some(Command::SetImage([("agent".to_owned(), "agent:v3".parse().unwrap())].into())));
+    let mut console = on_running().typed("A");
+    console.tell(Msg::Paste("S\rPq".into()));
+    assert!(asked(&console).is_none() && done(&console).is_empty());
+    console.type_keys("AAI<c-u>");
+    console.tell(Msg::Paste("agent:v3\n".into()));
+    assert_eq!(asked(&console), Some(Command::SetImage([("agent".to_owned(), "agent:v3".parse().unwrap())].into())));
 }
 
 #[test]
 fn every_key_of_the_table_does_something_or_says_why_not() {
     for action in &crate::tui::action::ACTIONS {
         for key in action.keys {
-            let mut bench = TestConsole::on(fixtures::idle(), 80, 24);
-            let available = action.available(&bench.model);
-            bench.tell(Msg::Key(*key));
+            let mut console = TestConsole::on(fixtures::idle(), 80, 24);
+            let available = action.available(&console.model);
+            console.tell(Msg::Key(*key));
             if let Err(why) = available {
-                assert_eq!(status(&bench), why, "{key}");
+                assert_eq!(status(&console), why, "{key}");
             }
         }
     }

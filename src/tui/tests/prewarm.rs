@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 
-use super::fixtures::{TestConsole, ago, idle, minutes, node, noon, running};
+use super::console::TestConsole;
+use super::fixtures::{ago, idle, minutes, node, noon, running};
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::command::{Command, Preview, PrewarmCommand};
 use crate::engine::model::danger::Danger;
@@ -154,9 +155,9 @@ fn preview() -> Preview {
     }
 }
 
-fn screens(name: &str, bench: impl Fn(u16, u16) -> TestConsole) {
+fn screens(name: &str, console: impl Fn(u16, u16) -> TestConsole) {
     for (width, height) in SIZES {
-        assert_snapshot!(format!("{name}_{width}x{height}"), bench(width, height).screen());
+        assert_snapshot!(format!("{name}_{width}x{height}"), console(width, height).screen());
     }
 }
 
@@ -176,20 +177,20 @@ fn the_screen_shows_sites_above_nodes() {
 
 #[test]
 fn the_revision_that_one_would_go_back_to_is_pre_warmed_from_the_dialog_of_the_roll_back() {
-    let mut bench = TestConsole::on(running(), 80, 24).typed("AU");
+    let mut console = TestConsole::on(running(), 80, 24).typed("AU");
     let chosen = running().revisions.iter().find(|revision| revision.number == Some(14)).unwrap().hash.clone();
-    bench.type_keys("W");
-    let source = |bench: &TestConsole| match &bench.model.overlay {
+    console.type_keys("W");
+    let source = |console: &TestConsole| match &console.model.overlay {
         Overlay::Dialog(dialog) => match dialog.command(&running()) {
             Ok(Command::Prewarm(PrewarmCommand::Start { source, nodes: PrewarmNodes::All, .. })) => source,
             other => panic!("{other:?}"),
         },
         other => panic!("{other:?}"),
     };
-    assert_eq!(source(&bench), PrewarmSource::Revision(chosen));
+    assert_eq!(source(&console), PrewarmSource::Revision(chosen));
     let mut older = TestConsole::on(running(), 80, 24).typed("AUj");
     older.type_keys("W");
-    assert_ne!(source(&older), source(&bench));
+    assert_ne!(source(&older), source(&console));
     // It writes no more than W itself: while read-only the dialog of the roll back does not open.
     let read_only = TestConsole::on(running(), 80, 24).typed("UW");
     assert!(!matches!(read_only.model.overlay, Overlay::Dialog(_)));
@@ -293,8 +294,8 @@ fn dialogs_say_what_would_be_pulled() {
     assert_snapshot!("dialog_cancel", cancel.screen());
 }
 
-fn done(bench: &TestConsole) -> Vec<PrewarmCommand> {
-    let commands = bench.effects.iter().filter_map(|effect| match effect {
+fn done(console: &TestConsole) -> Vec<PrewarmCommand> {
+    let commands = console.effects.iter().filter_map(|effect| match effect {
         ConsoleEffect::Do { command: Command::Prewarm(command), .. } => Some(command.clone()),
         _ => None,
     });
@@ -338,17 +339,17 @@ fn keys_fill_in_the_form() {
             ),
         ),
     ] {
-        let bench = TestConsole::on(running(), 80, 24).typed(keys).answered(preview()).typed("<enter>");
-        assert_eq!(done(&bench), [want], "{keys}");
+        let console = TestConsole::on(running(), 80, 24).typed(keys).answered(preview()).typed("<enter>");
+        assert_eq!(done(&console), [want], "{keys}");
     }
     // A StatefulSet knows no sites: what was typed for them is left out, and so is the line.
     let by_sets = "AW<down><down>4<down>2<down><right>";
-    let bench = TestConsole::on(running(), 80, 24).typed(by_sets);
-    assert!(!bench.screen().contains("in each site"), "{}", bench.screen());
+    let console = TestConsole::on(running(), 80, 24).typed(by_sets);
+    assert!(!console.screen().contains("in each site"), "{}", console.screen());
     let limits = PrewarmLimits { max_pulling: Limit::At(IntOrPercent::Int(4)), ..none() };
     let (source, method) = (PrewarmSource::Template, PrewarmMethod::StatefulSet);
     let want = PrewarmCommand::Start { source, nodes: PrewarmNodes::All, limits, method };
-    assert_eq!(done(&bench.answered(preview()).typed("<enter>")), [want]);
+    assert_eq!(done(&console.answered(preview()).typed("<enter>")), [want]);
     let unknown = TestConsole::on(running(), 80, 24).typed("A:prewarm side=agent:v3<enter>");
     assert!(unknown.model.status.unwrap().text.contains("there are agent"));
 }
@@ -368,13 +369,13 @@ fn keys_on_the_screen_ask_first() {
         // Not on the list of nodes.
         (warm(), "Ax", None),
     ] {
-        let mut bench = TestConsole::on(snapshot, 80, 24).typed(keys);
-        let asks = matches!(bench.model.overlay, Overlay::Dialog(_));
-        assert_eq!(asks, want.is_some(), "{keys}: {:?}", bench.model.status);
+        let mut console = TestConsole::on(snapshot, 80, 24).typed(keys);
+        let asks = matches!(console.model.overlay, Overlay::Dialog(_));
+        assert_eq!(asks, want.is_some(), "{keys}: {:?}", console.model.status);
         if asks {
-            bench = bench.answered(preview()).typed("<enter>");
+            console = console.answered(preview()).typed("<enter>");
         }
-        assert_eq!(done(&bench), want.into_iter().collect::<Vec<_>>(), "{keys}");
+        assert_eq!(done(&console), want.into_iter().collect::<Vec<_>>(), "{keys}");
     }
     // The second W begins another one instead.
     let another = TestConsole::on(warm(), 80, 24).typed("AWW<c-u>agent:v3").answered(preview()).typed("<enter>");
@@ -388,34 +389,35 @@ fn keys_on_the_screen_ask_first() {
 
 #[test]
 fn escape_leads_back_level_by_level() {
-    let mut bench = TestConsole::on(warm(), 80, 24).typed("Wj");
+    let mut console = TestConsole::on(warm(), 80, 24).typed("Wj");
     let page =
-        |bench: &TestConsole| bench.model.rollout().unwrap().prewarm.as_ref().map(|it| it.list.selected().cloned());
-    assert_eq!(page(&bench), Some(Some("ipc-013".into())));
-    bench.type_keys("<esc>");
-    assert_eq!(page(&bench), Some(None));
-    bench.type_keys("<esc>");
-    assert_eq!(page(&bench), None);
-    assert!(bench.model.rollout().is_some(), "still on the rollout");
-    bench.type_keys("WT");
-    assert_eq!(page(&bench), None, "the timeline takes its place");
-    bench.type_keys("W");
-    assert!(bench.model.rollout().unwrap().timeline.is_none());
-    bench.type_keys("s");
-    assert!(bench.model.status.as_ref().unwrap().text.contains("esc goes back"));
+        |console: &TestConsole| console.model.rollout().unwrap().prewarm.as_ref().map(|it| it.list.selected().cloned());
+    assert_eq!(page(&console), Some(Some("ipc-013".into())));
+    console.type_keys("<esc>");
+    assert_eq!(page(&console), Some(None));
+    console.type_keys("<esc>");
+    assert_eq!(page(&console), None);
+    assert!(console.model.rollout().is_some(), "still on the rollout");
+    console.type_keys("WT");
+    assert_eq!(page(&console), None, "the timeline takes its place");
+    console.type_keys("W");
+    assert!(console.model.rollout().unwrap().timeline.is_none());
+    console.type_keys("s");
+    assert!(console.model.status.as_ref().unwrap().text.contains("esc goes back"));
 }
 
 #[test]
 fn the_selection_stays_on_its_node() {
-    let mut bench = TestConsole::on(warm(), 80, 24).typed("Wjjj");
-    let selected = |bench: &TestConsole| bench.model.rollout().unwrap().selected().map(|node| node.name.to_string());
-    assert_eq!(selected(&bench).as_deref(), Some("ipc-016"), "pulling the longest");
+    let mut console = TestConsole::on(warm(), 80, 24).typed("Wjjj");
+    let selected =
+        |console: &TestConsole| console.model.rollout().unwrap().selected().map(|node| node.name.to_string());
+    assert_eq!(selected(&console).as_deref(), Some("ipc-016"), "pulling the longest");
     let mut next = warm();
     let mut nodes = next.nodes.to_vec();
     nodes[12].prewarm = Some(PrewarmState::Present);
     next.nodes = nodes.into();
-    bench.see(next);
-    assert_eq!(selected(&bench).as_deref(), Some("ipc-016"));
-    bench.see(idle());
-    assert_eq!(selected(&bench), None);
+    console.see(next);
+    assert_eq!(selected(&console).as_deref(), Some("ipc-016"));
+    console.see(idle());
+    assert_eq!(selected(&console), None);
 }

@@ -3,7 +3,8 @@
 
 use insta::assert_snapshot;
 
-use super::fixtures::{self, MINUTE, TestConsole};
+use super::console::TestConsole;
+use super::fixtures::{self, MINUTE};
 use crate::engine::model::budget::{BudgetView, Replacer};
 use crate::engine::model::command::{Command, Early};
 use crate::engine::model::facts::Taint;
@@ -63,10 +64,10 @@ fn a_release_that_waits_says_for_what() {
 
 #[test]
 fn a_release_that_would_cost_serving_pods_is_early_and_asks() {
-    let bench = TestConsole::on(waiting(), 80, 24).typed("AR");
+    let console = TestConsole::on(waiting(), 80, 24).typed("AR");
     let asks =
         |effect: &ConsoleEffect| matches!(effect, ConsoleEffect::Ask { command: Command::Release(Early::Accept), .. });
-    assert!(bench.effects.iter().any(asks));
+    assert!(console.effects.iter().any(asks));
 }
 
 #[test]

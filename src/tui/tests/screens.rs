@@ -2,8 +2,9 @@
 
 use insta::assert_snapshot;
 
-use super::fixtures::{self, TestConsole, fleet, preview};
-use super::story;
+use super::console::TestConsole;
+use super::events;
+use super::fixtures::{self, fleet, preview};
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::command::Preview;
 use crate::engine::model::danger::Danger;
@@ -21,9 +22,9 @@ use crate::tui::theme::Glyphs;
 
 const SIZES: [(u16, u16); 4] = [(40, 12), (80, 24), (120, 40), (200, 50)];
 
-fn at_all_sizes(name: &str, bench: impl Fn(u16, u16) -> TestConsole) {
+fn at_all_sizes(name: &str, console: impl Fn(u16, u16) -> TestConsole) {
     for (width, height) in SIZES {
-        assert_snapshot!(format!("{name}_{width}x{height}"), bench(width, height).screen());
+        assert_snapshot!(format!("{name}_{width}x{height}"), console(width, height).screen());
     }
 }
 
@@ -120,9 +121,9 @@ fn a_nodes_page_shows_all_that_is_known_of_it() {
 #[test]
 fn the_fleet_is_shown_at_all_sizes() {
     at_all_sizes("fleet", |width, height| {
-        let mut bench = TestConsole::on_fleet(width, height);
-        bench.tell(Msg::Fleet(fleet().into()));
-        bench.typed("j")
+        let mut console = TestConsole::on_fleet(width, height);
+        console.tell(Msg::Fleet(fleet().into()));
+        console.typed("j")
     });
     assert_snapshot!("fleet_loading", TestConsole::on_fleet(80, 24).screen());
 }
@@ -158,17 +159,17 @@ fn dialogs_show_what_they_would_do() {
 
 #[test]
 fn the_timeline_is_shown_at_all_sizes() {
-    at_all_sizes("timeline", |width, height| TestConsole::on(story::storied(), width, height).typed("T"));
+    at_all_sizes("timeline", |width, height| TestConsole::on(events::with_events(), width, height).typed("T"));
     for (name, keys) in [
         ("timeline_in_full", "Tjj<enter>"),
         ("timeline_filtered", "T/ops !step<enter>"),
         ("timeline_filter_too_narrow", "T/nobody<enter>"),
     ] {
-        assert_snapshot!(name, TestConsole::on(story::storied(), 80, 24).typed(keys).screen());
+        assert_snapshot!(name, TestConsole::on(events::with_events(), 80, 24).typed(keys).screen());
     }
     assert_snapshot!("timeline_empty", TestConsole::on(fixtures::running(), 80, 24).typed("T").screen());
     let complaint = "no Events on the DaemonSet: events is forbidden";
-    let mute = Snapshot { unaudited: vec![complaint.into()], ..story::storied() };
+    let mute = Snapshot { unaudited: vec![complaint.into()], ..events::with_events() };
     assert_snapshot!("timeline_mute", TestConsole::on(mute, 80, 24).typed("T").screen());
 }
 

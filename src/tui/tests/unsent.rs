@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 
-use super::fixtures::{self, TestConsole, ago, running, the_target};
+use super::console::TestConsole;
+use super::fixtures::{self, ago, running, the_target};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::record::DriverStopped;
 use crate::engine::model::unsent::{Unsent, UnsentKind};
@@ -26,8 +27,8 @@ fn with(kind: UnsentKind, secs: u64) -> Snapshot {
 #[test]
 fn a_pause_that_is_not_sent() {
     for (width, height) in [(40, 12), (80, 24), (120, 40)] {
-        let bench = TestConsole::on(with(UnsentKind::Pause, 48), width, height);
-        assert_snapshot!(format!("pause_not_sent_{width}x{height}"), bench.screen());
+        let console = TestConsole::on(with(UnsentKind::Pause, 48), width, height);
+        assert_snapshot!(format!("pause_not_sent_{width}x{height}"), console.screen());
     }
     assert!(!TestConsole::on(with(UnsentKind::Pause, 48), 80, 24).screen().contains("PAUSED"));
     let on_its_way = TestConsole::on(with(UnsentKind::Pause, 1), 80, 24).screen();
@@ -49,9 +50,9 @@ fn whoever_goes_on_is_named() {
 
 #[test]
 fn its_age_is_told_as_it_grows() {
-    let mut bench = TestConsole::on(with(UnsentKind::Pause, 48), 80, 24);
-    bench.wait(60);
-    assert!(bench.screen().contains("PAUSE NOT SENT 1m"), "{}", bench.screen());
+    let mut console = TestConsole::on(with(UnsentKind::Pause, 48), 80, 24);
+    console.wait(60);
+    assert!(console.screen().contains("PAUSE NOT SENT 1m"), "{}", console.screen());
 }
 
 #[test]
@@ -65,20 +66,20 @@ fn why_the_last_driver_stopped() {
 #[test]
 fn a_success_gives_way_to_a_newer_alarm() {
     let halted = || Snapshot { alarms: vec![Alarm::Halted { why: "image not found on 1 node".into() }], ..running() };
-    let mut bench = TestConsole::on(running(), 80, 24);
+    let mut console = TestConsole::on(running(), 80, 24);
     let done = || Msg::Done(the_target(), Ok("60 of 120 nodes may be updated".into()));
-    bench.tell(done());
-    bench.see(running());
-    assert!(bench.screen().contains("60 of 120 nodes may be updated"), "nothing went wrong since");
-    bench.see(halted());
-    assert_snapshot!("success_gave_way_80x24", bench.screen());
-    assert!(!bench.screen().contains("60 of 120 nodes may be updated"));
-    bench.tell(done());
-    bench.see(halted());
-    assert!(bench.screen().contains("60 of 120 nodes may be updated"), "it is newer than the alarm");
-    bench.tell(Msg::Said(StatusSeverity::Refused, "somebody else drives".into()));
-    bench.now += Duration::from_secs(1);
+    console.tell(done());
+    console.see(running());
+    assert!(console.screen().contains("60 of 120 nodes may be updated"), "nothing went wrong since");
+    console.see(halted());
+    assert_snapshot!("success_gave_way_80x24", console.screen());
+    assert!(!console.screen().contains("60 of 120 nodes may be updated"));
+    console.tell(done());
+    console.see(halted());
+    assert!(console.screen().contains("60 of 120 nodes may be updated"), "it is newer than the alarm");
+    console.tell(Msg::Said(StatusSeverity::Refused, "somebody else drives".into()));
+    console.now += Duration::from_secs(1);
     let more = Snapshot { alarms: [halted().alarms, vec![Alarm::Blind { why: "pods".into() }]].concat(), ..running() };
-    bench.see(more);
-    assert!(bench.screen().contains("somebody else drives"), "a refusal is no success");
+    console.see(more);
+    assert!(console.screen().contains("somebody else drives"), "a refusal is no success");
 }

@@ -26,7 +26,7 @@ pub(super) fn rollout_event(
 }
 
 /// The same rollout, and how it came to it.
-pub(super) fn storied() -> Snapshot {
+pub(super) fn with_events() -> Snapshot {
     let us = Some("ops@bastion-2");
     let images = [("agent".to_owned(), "registry.factory.example/edge/agent:v1.9.0".parse().unwrap())].into();
     let changed = RolloutEventKind::TemplateChanged {

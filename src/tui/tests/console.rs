@@ -1,0 +1,143 @@
+//! A console to show snapshots to, and to type to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossterm::event::KeyCode;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Size;
+
+use super::fixtures::the_target;
+use crate::engine::model::command::Preview;
+use crate::engine::report::snapshot::Snapshot;
+use crate::tui::key::Key;
+use crate::tui::message::{ConsoleEffect, Msg};
+use crate::tui::model::{Model, Overlay, Page, Uptime, WriteAccess};
+use crate::tui::theme::{Depth, Glyphs, Themes};
+use crate::tui::update::update;
+use crate::tui::view;
+
+/// A console, with what it asked of the outside.
+pub(super) struct TestConsole {
+    pub(super) model: Model,
+    pub(super) effects: Vec<ConsoleEffect>,
+    pub(super) now: Uptime,
+}
+
+impl TestConsole {
+    /// A console on the fleet list.
+    pub(super) fn on_fleet(width: u16, height: u16) -> Self {
+        let (themes, complaints) = Themes::load(None, Depth::Ansi);
+        assert_eq!(complaints, Vec::<String>::new());
+        let model = Model {
+            context: "prod-eu".into(),
+            default_namespace: "default".into(),
+            size: Size::new(width, height),
+            now: Uptime::ZERO,
+            themes,
+            glyphs: Glyphs::Unicode,
+            access: WriteAccess::ReadOnly,
+            page: Page::Fleet,
+            fleet: None,
+            rollouts: Vec::new(),
+            overlay: Overlay::None,
+            status: None,
+            history: Vec::new(),
+            serial: 0,
+        };
+        let mut console = Self { model, effects: Vec::new(), now: Uptime::ZERO };
+        console.effects = crate::tui::commands::fleet(&mut console.model, "");
+        console
+    }
+
+    /// A console on a rollout that shows this.
+    pub(super) fn on(snapshot: Snapshot, width: u16, height: u16) -> Self {
+        let mut console = Self::on_fleet(width, height);
+        console.effects = crate::tui::commands::open_rollout(&mut console.model, the_target());
+        console.see(snapshot);
+        console
+    }
+
+    pub(super) fn tell(&mut self, msg: Msg) {
+        let effects = update(&mut self.model, msg, self.now);
+        self.effects.extend(effects);
+    }
+
+    pub(super) fn see(&mut self, snapshot: Snapshot) {
+        self.tell(Msg::Snapshot(the_target(), Arc::new(snapshot)));
+    }
+
+    pub(super) fn wait(&mut self, secs: u64) {
+        self.now += Duration::from_secs(secs);
+        self.tell(Msg::Tick);
+    }
+
+    /// Types: characters as they are, other keys by name in angle brackets.
+    pub(super) fn typed(mut self, keys: &str) -> Self {
+        self.type_keys(keys);
+        self
+    }
+
+    pub(super) fn type_keys(&mut self, keys: &str) {
+        for key in parse_keys(keys) {
+            self.tell(Msg::Key(key));
+        }
+    }
+
+    /// Answers the last question to the driver.
+    pub(super) fn answered(mut self, preview: Preview) -> Self {
+        let serial = self.model.serial;
+        self.tell(Msg::Previewed(serial, Ok(preview)));
+        self
+    }
+
+    pub(super) fn frame(&self) -> Buffer {
+        view::draw(&self.model).0
+    }
+
+    /// The screen as text.
+    pub(super) fn screen(&self) -> String {
+        text_of(&self.frame())
+    }
+}
+
+pub(super) fn text_of(buffer: &Buffer) -> String {
+    let width = usize::from(buffer.area.width);
+    let mut text = String::new();
+    for row in buffer.content().chunks(width.max(1)) {
+        let line: String = row.iter().map(|cell| cell.symbol()).collect();
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn parse_keys(text: &str) -> Vec<Key> {
+    let mut keys = Vec::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        if let Some((name, after)) = rest.strip_prefix('<').and_then(|named| named.split_once('>')) {
+            keys.push(match name {
+                "enter" => Key::plain(KeyCode::Enter),
+                "esc" => Key::plain(KeyCode::Esc),
+                "tab" => Key::plain(KeyCode::Tab),
+                "up" => Key::plain(KeyCode::Up),
+                "down" => Key::plain(KeyCode::Down),
+                "left" => Key::plain(KeyCode::Left),
+                "right" => Key::plain(KeyCode::Right),
+                "pgdn" => Key::plain(KeyCode::PageDown),
+                "end" => Key::plain(KeyCode::End),
+                "backspace" => Key::plain(KeyCode::Backspace),
+                "c-c" => Key::ctrl('c'),
+                "c-u" => Key::ctrl('u'),
+                "c-z" => Key::ctrl('z'),
+                other => panic!("no key {other}"),
+            });
+            rest = after;
+        } else {
+            keys.push(Key::char(c));
+            rest = &rest[c.len_utf8()..];
+        }
+    }
+    keys
+}
