@@ -8,7 +8,6 @@
 //!   attack/  pure: random rollouts and faults in the world, judged by an observer of its own
 //!     │
 //!   world/   pure: nodes, kubelets, links, controllers, under a virtual clock
-//!   hollow/  the same kubelets as clients of a real API server, in real time
 //! ```
 //!
 //! [`world`], [`attack`] and [`compare`] compile without the `console` feature: any program can embed them, and tests run
@@ -18,6 +17,4 @@
 pub mod api;
 pub mod attack;
 pub mod compare;
-#[cfg(feature = "console")]
-pub mod hollow;
 pub mod world;

@@ -2,6 +2,7 @@
 
 pub(crate) mod control_plane;
 pub(crate) mod figures;
+pub(crate) mod hollow;
 pub(crate) mod ledger;
 pub(crate) mod line;
 pub(crate) mod modelled;

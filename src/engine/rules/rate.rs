@@ -3,7 +3,7 @@
 //! Used for deletions of pods (`writes/sending.rs`), of which the engine hands out no more than may be sent at once, so that
 //! none waits while the proof behind it grows old; for Events on the DaemonSet (`cluster/recorder.rs`); for the events of the
 //! simulated DaemonSet controller (`sim/world/controllers/daemonset.rs`); and for requests of hollow nodes
-//! (`sim/hollow/outbox.rs`).
+//! (`tests/integration/support/hollow/outbox.rs`).
 
 use std::time::Duration;
 

@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use rolldeck::sim::hollow::{Hollow, HollowOptions, Workloads};
+use crate::support::hollow::{Hollow, HollowOptions, Workloads};
 use rolldeck::sim::world::scenario::{BUILT_IN, Scenario};
 use serde_json::Value;
 

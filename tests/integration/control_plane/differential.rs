@@ -14,7 +14,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use rolldeck::sim::hollow::{Hollow, HollowOptions, Workloads};
+use crate::support::hollow::{Hollow, HollowOptions, Workloads};
 use rolldeck::sim::world::World;
 use rolldeck::sim::world::scenario::Scenario;
 

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use crate::support::hollow::{Hollow, HollowOptions, LeaseRenewal, Workloads};
 use rolldeck::engine::model::facts::StrategyKind;
 use rolldeck::engine::model::quantity::IntOrPercent;
-use rolldeck::sim::hollow::{Hollow, HollowOptions, LeaseRenewal, Workloads};
 use rolldeck::sim::world::scenario::{DaemonSetPlan, NodeSpec, PullError, RegistryImage, Scenario};
 use serde_json::{Value, json};
 

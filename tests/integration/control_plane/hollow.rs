@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use crate::support::hollow::{Hollow, HollowOptions, Workloads};
 use rolldeck::engine::model::facts::StrategyKind;
-use rolldeck::sim::hollow::{Hollow, HollowOptions, Workloads};
 use rolldeck::sim::world::scenario::{DaemonSetPlan, FleetFault, RegistryImage, Scenario};
 
 use super::fixture::{GOOD, MISSING, NODES, RolloutFixture, SOON, SPEED, scenario};

@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::support::hollow::{Hollow, HollowOptions, Workloads};
 use rolldeck::engine::model::facts::StrategyKind;
-use rolldeck::sim::hollow::{Hollow, HollowOptions, Workloads};
 use serde_json::{Value, json};
 
 use super::fixture::{BUDGET, DS, GOOD, NODES, RolloutFixture, SOON, SPEED, operator, scenario};

@@ -6,8 +6,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::support::hollow::{Hollow, HollowOptions, Workloads};
 use rolldeck::engine::model::facts::StrategyKind;
-use rolldeck::sim::hollow::{Hollow, HollowOptions, Workloads};
 use rolldeck::sim::world::scenario::Scenario;
 
 use super::fixture::{BUDGET, DS, GOOD, NODES, SOON, SPEED, operator, scenario};

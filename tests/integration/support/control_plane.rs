@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use rolldeck::sim::hollow::ApiEndpoint;
+use crate::support::hollow::ApiEndpoint;
 use rustix::process::{Pid, Signal, kill_process};
 
 use client::Client;

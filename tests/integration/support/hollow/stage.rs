@@ -9,10 +9,10 @@ use std::time::Duration;
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::Instant;
 
-use crate::engine::model::Str;
-use crate::engine::model::time::Timestamp;
-use crate::sim::world::kubelet::Kubelets;
-use crate::sim::world::scenario::{Fault, FleetFault, Scenario};
+use rolldeck::engine::model::Str;
+use rolldeck::engine::model::time::Timestamp;
+use rolldeck::sim::world::kubelet::Kubelets;
+use rolldeck::sim::world::scenario::{Fault, FleetFault, Scenario};
 
 use super::client::{Client, ClientError};
 use super::clock::FastClock;

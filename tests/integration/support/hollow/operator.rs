@@ -7,9 +7,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::engine::model::facts::StrategyKind;
-use crate::engine::model::quantity::IntOrPercent;
-use crate::sim::world::scenario::{ClusterFault, DaemonSetPlan, Scenario};
+use rolldeck::engine::model::facts::StrategyKind;
+use rolldeck::engine::model::quantity::IntOrPercent;
+use rolldeck::sim::world::scenario::{ClusterFault, DaemonSetPlan, Scenario};
 
 use super::client::{BodyKind, Client, ClientError};
 use super::partial::{PartialList, PartialMeta};

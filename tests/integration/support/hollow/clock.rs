@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 
-use crate::engine::model::time::Timestamp;
+use rolldeck::engine::model::time::Timestamp;
 
 /// Both clocks show the same at the beginning; from then on one runs `speed` times as fast.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,7 @@
 //!        └── statuses, Leases, events, final deletes ── outbox: in order per object, bounded, tried again
 //! ```
 //!
-//! The same [`Fleet`](crate::sim::world::kubelet::Fleet) that the simulated world runs under a virtual clock runs here
+//! The same [`Fleet`](rolldeck::sim::world::kubelet::Fleet) that the simulated world runs under a virtual clock runs here
 //! in real time, or faster: at speed 10 a kubelet's ten seconds pass in one, and what it writes bears the real time. So
 //! one scenario plays in two worlds, with modelled controllers and with real ones.
 //!
@@ -34,8 +34,8 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Notify;
 
-use crate::engine::model::Str;
-use crate::sim::world::scenario::{Fault, FleetFault, Scenario};
+use rolldeck::engine::model::Str;
+use rolldeck::sim::world::scenario::{Fault, FleetFault, Scenario};
 
 use client::Client;
 use clock::FastClock;
@@ -43,7 +43,7 @@ use stage::HollowWorld;
 
 /// The API server that hollow nodes belong to.
 #[derive(Clone)]
-pub struct ApiEndpoint {
+pub(crate) struct ApiEndpoint {
     /// Its address: `https://127.0.0.1:6443`.
     pub url: String,
     /// The bearer token of somebody who may act as every kubelet; empty sends none.
@@ -60,7 +60,7 @@ impl fmt::Debug for ApiEndpoint {
 
 /// How hollow nodes play.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct HollowOptions {
+pub(crate) struct HollowOptions {
     /// The same seed gives the same random numbers.
     pub seed: u64,
     /// How much faster than real time the kubelets run.
@@ -90,7 +90,7 @@ impl Default for HollowOptions {
 
 /// What becomes of a scenario's DaemonSets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Workloads {
+pub(crate) enum Workloads {
     /// The DaemonSets exist already, or somebody else creates them.
     #[default]
     Leave,
@@ -100,7 +100,7 @@ pub enum Workloads {
 
 /// What becomes of the nodes' Leases.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum LeaseRenewal {
+pub(crate) enum LeaseRenewal {
     /// Each node renews its own, every ten seconds of the kubelets' clock.
     #[default]
     Renewed,
@@ -111,7 +111,7 @@ pub enum LeaseRenewal {
 
 /// Why hollow nodes could not be started.
 #[derive(Debug, thiserror::Error)]
-pub enum HollowError {
+pub(crate) enum HollowError {
     /// The HTTP client could not be made: most often the authority is no certificate.
     #[error("cannot make an HTTP client for {url}: {source}")]
     Client {
@@ -127,7 +127,7 @@ pub enum HollowError {
 
 /// Running hollow nodes; they stop when this is dropped. Node objects and pods stay.
 #[derive(Debug)]
-pub struct Hollow {
+pub(crate) struct Hollow {
     runtime: Option<Runtime>,
     shared: Arc<StageShared>,
 }
@@ -169,7 +169,11 @@ impl Hollow {
     ///
     /// # Errors
     /// When there is no client or no thread to be had.
-    pub fn start(target: &ApiEndpoint, scenario: &Scenario, options: HollowOptions) -> Result<Self, HollowError> {
+    pub(crate) fn start(
+        target: &ApiEndpoint,
+        scenario: &Scenario,
+        options: HollowOptions,
+    ) -> Result<Self, HollowError> {
         let client = Arc::new(Client::new(target)?);
         let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("hollow").enable_all().build()?;
         let shared = Arc::new(StageShared::default());
@@ -179,34 +183,28 @@ impl Hollow {
     }
 
     /// Lets the scenario's faults happen, counted from now.
-    pub fn resume(&self) {
+    pub(crate) fn resume(&self) {
         self.ask(HollowRequest::Resume);
     }
 
     /// Makes something happen now.
-    pub fn fault(&self, fault: impl Into<Fault>) {
+    pub(crate) fn fault(&self, fault: impl Into<Fault>) {
         self.fault_after(Duration::ZERO, fault);
     }
 
     /// Makes something happen after so long, by the kubelets' clock.
-    pub fn fault_after(&self, after: Duration, fault: impl Into<Fault>) {
+    pub(crate) fn fault_after(&self, after: Duration, fault: impl Into<Fault>) {
         self.ask(HollowRequest::Fault(after, Box::new(fault.into())));
     }
 
     /// Takes a node off the network for so long, by the kubelets' clock.
-    pub fn cut(&self, node: &str, lasts: Duration) {
+    pub(crate) fn cut(&self, node: &str, lasts: Duration) {
         self.fault(FleetFault::Cut(Str::from(node)));
         self.fault_after(lasts, FleetFault::Restore(Str::from(node)));
     }
 
-    /// Lets the readiness probes of a node's pods fail for so long, by the kubelets' clock.
-    pub fn flap(&self, node: &str, lasts: Duration) {
-        self.fault(FleetFault::ProbesFail(Str::from(node)));
-        self.fault_after(lasts, FleetFault::ProbesPass(Str::from(node)));
-    }
-
     /// The last requests that the server refused for good, with its words: there should be none.
-    pub fn refusals(&self) -> Vec<String> {
+    pub(crate) fn refusals(&self) -> Vec<String> {
         self.shared.refusals.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 

@@ -2,12 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::engine::model::facts::{ConditionStatus, ContainerState, PodPhase, Taint};
-use crate::engine::model::template::ContainerRole;
-use crate::engine::model::template::TaintEffect;
-use crate::engine::model::time::Timestamp;
-use crate::sim::world::kubelet::LEASE_SECS;
-use crate::sim::world::object::{Condition, ContainerStatus, EventBody, EventType, Node, NodeImage, Object, PodStatus};
+use rolldeck::engine::model::facts::{ConditionStatus, ContainerState, PodPhase, Taint};
+use rolldeck::engine::model::template::ContainerRole;
+use rolldeck::engine::model::template::TaintEffect;
+use rolldeck::engine::model::time::Timestamp;
+use rolldeck::sim::world::kubelet::LEASE_SECS;
+use rolldeck::sim::world::object::{
+    Condition, ContainerStatus, EventBody, EventType, Node, NodeImage, Object, PodStatus,
+};
 
 use super::clock::FastClock;
 

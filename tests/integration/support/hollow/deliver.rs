@@ -4,10 +4,10 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::engine::model::Str;
-use crate::engine::model::time::Timestamp;
-use crate::sim::world::kubelet::{KubeletAction, LEASE_NAMESPACE};
-use crate::sim::world::object::{EventBody, Object};
+use rolldeck::engine::model::Str;
+use rolldeck::engine::model::time::Timestamp;
+use rolldeck::sim::world::kubelet::{KubeletAction, LEASE_NAMESPACE};
+use rolldeck::sim::world::object::{EventBody, Object};
 
 use super::client::{BodyKind, Client, ClientError};
 use super::clock::FastClock;

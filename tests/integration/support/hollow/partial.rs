@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::engine::model::Str;
-use crate::engine::model::facts::ConditionStatus;
-use crate::engine::model::template::Template;
-use crate::engine::model::time::Timestamp;
-use crate::sim::world::kubelet::AssignedPod;
-use crate::sim::world::object::{DeletionMark, conditions};
+use rolldeck::engine::model::Str;
+use rolldeck::engine::model::facts::ConditionStatus;
+use rolldeck::engine::model::template::Template;
+use rolldeck::engine::model::time::Timestamp;
+use rolldeck::sim::world::kubelet::AssignedPod;
+use rolldeck::sim::world::object::{DeletionMark, conditions};
 
 use super::clock::FastClock;
 

@@ -16,11 +16,11 @@ use std::time::Duration;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 
-use crate::engine::model::Str;
-use crate::engine::model::time::Timestamp;
-use crate::engine::rules::rate::TokenBucket;
-use crate::sim::world::kubelet::KubeletAction;
-use crate::sim::world::scenario::ClusterFault;
+use rolldeck::engine::model::Str;
+use rolldeck::engine::model::time::Timestamp;
+use rolldeck::engine::rules::rate::TokenBucket;
+use rolldeck::sim::world::kubelet::KubeletAction;
+use rolldeck::sim::world::scenario::ClusterFault;
 
 use super::client::{Client, ClientError};
 use super::clock::FastClock;
