@@ -35,6 +35,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot read the source has failed")]
 
 mod circles;
+mod documents;
 mod names;
 mod source;
 

@@ -1,0 +1,84 @@
+//! What the documents name is there: every file, and every name of the code in `ARCHITECTURE.md`.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::root;
+
+/// The documents that name files.
+const DOCUMENTS: &[&str] = &["ARCHITECTURE.md", "README.md", "docs/kubernetes.md", "tests/attack/README.md"];
+/// Where the files are that they name.
+const FOLDERS: &[&str] = &["src", "tests", "benches", "docs", "deploy", ".ci"];
+
+#[test]
+fn files_that_documents_name_are_there() {
+    let files = files();
+    let missing = |name: &str| {
+        let name = Path::new(name.trim_end_matches('/'));
+        !files.iter().any(|file| file.ends_with(name) || file.parent().is_some_and(|folder| folder.ends_with(name)))
+    };
+    for document in DOCUMENTS {
+        let text = std::fs::read_to_string(root().join(document)).unwrap();
+        let named: Vec<&str> = in_backticks(&text).filter(|name| is_path(name)).collect();
+        assert!(
+            named.len() > usize::from(*document == "ARCHITECTURE.md") * 100,
+            "{document} names {} files",
+            named.len()
+        );
+        let gone: Vec<&str> = named.into_iter().filter(|name| missing(name)).collect();
+        assert!(gone.is_empty(), "{document} names files that are not there: {gone:?}");
+    }
+}
+
+#[test]
+fn names_of_the_code_in_the_architecture_are_in_the_code() {
+    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let is_code = |file: &PathBuf| file.extension().is_some_and(|extension| extension == "rs" || extension == "toml");
+    let code: Vec<String> =
+        files().iter().filter(|file| is_code(file)).map(|file| std::fs::read_to_string(file).unwrap()).collect();
+    let words: BTreeSet<&str> = code.iter().flat_map(|text| text.split(|c: char| !is_part_of_word(c))).collect();
+    let named: BTreeSet<&str> = in_backticks(&text).filter_map(name_of_code).collect();
+    assert!(named.len() > 100, "only {} names: {named:?}", named.len());
+    let gone: Vec<&&str> = named.iter().filter(|name| !words.contains(**name)).collect();
+    assert!(gone.is_empty(), "ARCHITECTURE.md names what the code does not have: {gone:?}");
+}
+
+/// All files of the folders, with those at the root.
+fn files() -> Vec<PathBuf> {
+    fn below(folder: &Path, files: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { below(&path, files) } else { files.push(path) }
+        }
+    }
+    let mut files: Vec<PathBuf> = ["README.md", "ARCHITECTURE.md", "Cargo.toml"].map(|name| root().join(name)).into();
+    FOLDERS.iter().for_each(|folder| below(&root().join(folder), &mut files));
+    files
+}
+
+/// What stands in single backticks; blocks of code are left out.
+fn in_backticks(text: &str) -> impl Iterator<Item = &str> {
+    let prose = text.split("```").step_by(2);
+    let lines = prose.flat_map(str::lines);
+    lines.flat_map(|line| line.split('`').skip(1).step_by(2))
+}
+
+/// `model/cause.rs`, `tests/house/`; not `src/`, which is where everything is, and no pattern.
+fn is_path(name: &str) -> bool {
+    let letters = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
+    let ending = Path::new(name).extension().and_then(|extension| extension.to_str());
+    let ends = matches!(ending, Some("rs" | "toml" | "md" | "json" | "yaml")) || name.ends_with('/') && name != "src/";
+    ends && name.chars().all(letters) && !name.starts_with('.')
+}
+
+/// The last word of `PodFact`, `ARROWS`, `Engine::decide`, `wake_at`.
+fn name_of_code(text: &str) -> Option<&str> {
+    let path = text.trim_end_matches("()");
+    let is_code = path.contains(|c: char| c == '_' || c.is_ascii_uppercase()) || path.contains("::");
+    let is_name = path.split("::").all(|part| !part.is_empty() && part.chars().all(is_part_of_word));
+    (is_code && is_name).then(|| path.rsplit("::").next()).flatten()
+}
+
+fn is_part_of_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
