@@ -215,7 +215,7 @@ pub struct DaemonSetPlan {
     pub namespace: Str,
     /// Its name.
     pub name: Str,
-    /// Its containers' images, by container name.
+    /// Its containers' images, by container name; `volume/NAME` is an image volume that every container mounts at `/NAME`.
     pub images: BTreeMap<String, String>,
     /// Images that it had before, oldest first: each is a revision to roll back to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::engine::model::facts::{StrategyKind, UpdateStrategy};
 use crate::engine::model::labels::Selector;
-use crate::engine::model::template::Template;
+use crate::engine::model::template::{Template, VOLUME};
 
 use super::World;
 use super::admission::strategy_json;
@@ -129,19 +129,28 @@ impl DaemonSetPlan {
 
     /// Its pod template with these images.
     pub fn template(&self, images: &BTreeMap<String, String>) -> Template {
-        let containers: Vec<Value> = images
+        let policy = if self.pulls_always { "Always" } else { "IfNotPresent" };
+        let volumes: Vec<(&str, &String)> =
+            images.iter().filter_map(|(name, image)| Some((name.strip_prefix(VOLUME)?, image))).collect();
+        let mounts = volumes.iter().map(|(name, _)| json!({"name": name, "mountPath": format!("/{name}")}));
+        let mounts: Vec<Value> = mounts.collect();
+        let mut containers: Vec<Value> = images
             .iter()
+            .filter(|(name, _)| !name.starts_with(VOLUME))
             .map(|(name, image)| {
                 json!({
                     "name": name,
                     "image": image,
-                    "imagePullPolicy": if self.pulls_always { "Always" } else { "IfNotPresent" },
+                    "imagePullPolicy": policy,
                     "resources": {},
                     "terminationMessagePath": "/dev/termination-log",
                     "terminationMessagePolicy": "File",
                 })
             })
             .collect();
+        if !mounts.is_empty() {
+            containers.iter_mut().for_each(|container| container["volumeMounts"] = mounts.clone().into());
+        }
         let mut spec = json!({
             "containers": containers,
             "dnsPolicy": "ClusterFirst",
@@ -150,6 +159,10 @@ impl DaemonSetPlan {
             "securityContext": {},
             "terminationGracePeriodSeconds": self.grace_secs,
         });
+        if !volumes.is_empty() {
+            let volume = |(name, image): &(&str, &String)| json!({"name": name, "image": {"reference": image, "pullPolicy": policy}});
+            spec["volumes"] = volumes.iter().map(volume).collect();
+        }
         if !self.node_selector.is_empty() {
             let selector = self.node_selector.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str())));
             spec["nodeSelector"] = Value::Object(selector.collect::<Map<_, _>>());

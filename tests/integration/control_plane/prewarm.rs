@@ -4,6 +4,7 @@
 
 mod admission;
 mod driver;
+mod image_volume;
 mod leftovers;
 mod statefulset;
 

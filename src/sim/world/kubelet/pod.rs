@@ -5,6 +5,8 @@
 //!      └──absent──→ Pulling ──→ (Done) Starting            └──→ Ended, where `restartPolicy` is not Always
 //!                     └──→ PullFailed ──back-off──→ Waiting
 //! ```
+//!
+//! An image volume is kept as a container that comes before all others and has nothing to run: it is over once its image is there.
 
 use std::time::Duration;
 
@@ -13,7 +15,7 @@ use serde_json::Value;
 use crate::engine::model::Str;
 use crate::engine::model::facts::{ConditionStatus, PodPhase};
 use crate::engine::model::image::ImageRef;
-use crate::engine::model::template::ContainerRole;
+use crate::engine::model::template::{ContainerRole, ImageUse, VOLUME};
 use crate::engine::model::time::Timestamp;
 
 use super::super::object::{EventType, LastExit, PodStatus};
@@ -56,6 +58,10 @@ pub(super) struct Container {
     pub(super) name: Str,
     pub(super) image: Str,
     pub(super) role: ContainerRole,
+    /// It is an image volume. Its role is that of an init container.
+    pub(super) is_volume: bool,
+    /// The image volumes that it mounts, called as [`NeededImage::user`] calls them.
+    mounts: Vec<Str>,
     /// What it runs in the place of its image's own process.
     command: Option<ContainerCommand>,
     pub(super) run: ContainerRun,
@@ -94,6 +100,13 @@ pub(super) enum ContainerRun {
     Ended(ProcessEnd),
 }
 
+impl ContainerRun {
+    /// Whether its image could not be pulled.
+    pub(super) fn has_failed(&self) -> bool {
+        matches!(self, Self::PullFailed { .. } | Self::BadName)
+    }
+}
+
 impl Worker {
     /// `now` is the true time, `dated` what the kubelet's clock makes of it.
     pub(super) fn new(
@@ -105,24 +118,19 @@ impl Worker {
         let spec = &seen.template.json()["spec"];
         let written = |key: &str| spec[key].as_array().into_iter().flatten();
         let written: Vec<&Value> = written("initContainers").chain(written("containers")).collect();
-        let containers = seen.template.containers().iter().map(|container| Container {
-            name: container.name.clone(),
-            image: container.image.clone(),
-            role: container.role,
-            command: written
-                .iter()
-                .find(|written| written["name"] == *container.name)
-                .and_then(|written| ContainerCommand::of(written)),
-            run: ContainerRun::Waiting,
-            ready: false,
-            restarts: 0,
-            last_exit: None,
-            last_end: None,
-            always: container.pulls_again,
-            image_id: None,
-            crash_back_off: Duration::ZERO,
-            started_before: false,
+        let volumes = seen.template.needed_images().iter().filter(|needed| needed.usage == ImageUse::Volume);
+        let volumes = volumes.map(|volume| Container {
+            is_volume: true,
+            ..Container::new(&volume.user, &volume.image, ContainerRole::Init, volume.pulls_again)
         });
+        let containers = volumes.chain(seen.template.containers().iter().map(|container| {
+            let written = written.iter().find(|written| written["name"] == *container.name);
+            Container {
+                command: written.and_then(|written| ContainerCommand::of(written)),
+                mounts: written.map(|written| mounts(written)).unwrap_or_default(),
+                ..Container::new(&container.name, &container.image, container.role, container.pulls_again)
+            }
+        }));
         // Pods of a DaemonSet tolerate the taint, and are refused all the same.
         let refused = disk_full == ConditionStatus::True;
         let verdict = refused.then(|| ("Evicted".into(), "The node had condition: [DiskPressure]. ".into()));
@@ -188,6 +196,13 @@ impl Worker {
         (!codes.is_empty()).then_some(well)
     }
 
+    /// The image volume that a container waits for.
+    pub(super) fn missing_volume(&self, container: &Container) -> Option<&Container> {
+        let volumes =
+            self.containers.iter().filter(|volume| volume.is_volume && container.mounts.contains(&volume.name));
+        volumes.into_iter().find(|volume| !matches!(volume.run, ContainerRun::Ended(_)))
+    }
+
     /// Images that cannot go while it is there.
     pub(super) fn images_in_use(&self) -> impl Iterator<Item = &Str> {
         let stays = self.result().is_none();
@@ -227,7 +242,33 @@ impl Worker {
     }
 }
 
+/// The volumes that a container mounts, as [`NeededImage::user`] calls those that are images.
+fn mounts(container: &Value) -> Vec<Str> {
+    let mounts = container["volumeMounts"].as_array().into_iter().flatten();
+    mounts.map(|mount| format!("{VOLUME}{}", mount["name"].as_str().unwrap_or_default()).into()).collect()
+}
+
 impl Container {
+    fn new(name: &Str, image: &Str, role: ContainerRole, always: bool) -> Self {
+        Self {
+            name: name.clone(),
+            image: image.clone(),
+            role,
+            is_volume: false,
+            mounts: Vec::new(),
+            command: None,
+            run: ContainerRun::Waiting,
+            ready: false,
+            restarts: 0,
+            last_exit: None,
+            last_end: None,
+            always,
+            image_id: None,
+            crash_back_off: Duration::ZERO,
+            started_before: false,
+        }
+    }
+
     fn start(
         &mut self,
         (now, dated): (Timestamp, Timestamp),
@@ -289,8 +330,15 @@ impl Kubelet {
 
     fn run_containers(&mut self, worker: &mut Worker, env: &mut Env) {
         for index in 0..worker.containers.len() {
-            self.drive(worker, index, env);
+            let is_held = worker.missing_volume(&worker.containers[index]).is_some();
+            if !is_held {
+                self.drive(worker, index, env);
+            }
             let container = &worker.containers[index];
+            // Containers that do not mount a volume whose pull failed are started.
+            if container.is_volume && container.run != ContainerRun::Pulling {
+                continue;
+            }
             let done = matches!(container.run, ContainerRun::Ended(_));
             if container.role == ContainerRole::Init && !done {
                 break;
@@ -334,7 +382,11 @@ impl Kubelet {
             };
             let Some(next) = next else { return };
             let settled = matches!(next, ContainerRun::Pulling | ContainerRun::BadName);
-            worker.containers[index].run = next;
+            let container = &mut worker.containers[index];
+            if container.is_volume && matches!(next, ContainerRun::Ended(_)) {
+                container.image_id = self.images.id(&container.image).cloned();
+            }
+            container.run = next;
             if settled {
                 return;
             }
@@ -355,7 +407,7 @@ impl Kubelet {
                 let message = words::present(&container.image);
                 self.note_of(worker, index, EventType::Normal, "Pulled", message, env);
             }
-            return self.start_soon(worker, index, env);
+            return self.has_image(worker, index, env);
         }
         let message = words::pulling(&container.image);
         self.note_of(worker, index, EventType::Normal, "Pulling", message, env);
@@ -364,7 +416,11 @@ impl Kubelet {
         ContainerRun::Pulling
     }
 
-    fn start_soon(&self, worker: &Worker, index: usize, env: &mut Env) -> ContainerRun {
+    /// The image of a container is there.
+    fn has_image(&self, worker: &Worker, index: usize, env: &mut Env) -> ContainerRun {
+        if worker.containers[index].is_volume {
+            return ContainerRun::Ended(ProcessEnd::COMPLETED);
+        }
         let starts_in =
             env.image(&worker.containers[index].image).map_or(Duration::ZERO, |known| known.image.starts_in);
         let at = env.now + env.about(starts_in);
@@ -401,7 +457,7 @@ impl Kubelet {
                 Pulled::Done => {
                     let container = &mut worker.containers[index];
                     container.image_id = self.images.id(&container.image).cloned();
-                    self.start_soon(&worker, index, env)
+                    self.has_image(&worker, index, env)
                 }
                 Pulled::Failed { error, back_off } => {
                     let look_at = env.now + env.millis(SECOND_LOOK.0, SECOND_LOOK.1);
@@ -479,7 +535,8 @@ impl Kubelet {
         message: String,
         env: &mut Env,
     ) {
-        let field_path = worker.containers.get(index).map(|container| match container.role {
+        let container = worker.containers.get(index).filter(|container| !container.is_volume);
+        let field_path = container.map(|container| match container.role {
             ContainerRole::Init => format!("spec.initContainers{{{}}}", container.name),
             ContainerRole::Main => format!("spec.containers{{{}}}", container.name),
         });

@@ -21,7 +21,7 @@ impl Kubelet {
         let initialized = worker
             .containers
             .iter()
-            .filter(|container| container.role == ContainerRole::Init)
+            .filter(|container| container.role == ContainerRole::Init && !container.is_volume)
             .all(|container| matches!(container.run, ContainerRun::Ended(_)));
         if initialized != worker.initialized {
             worker.initialized = initialized;
@@ -55,7 +55,8 @@ impl Kubelet {
 
     fn status(&self, worker: &Worker) -> PodStatus {
         let initialized = worker.initialized;
-        let containers = worker.containers.iter().map(|container| container_status(container, worker, initialized));
+        let containers = worker.containers.iter().filter(|container| !container.is_volume);
+        let containers = containers.map(|container| container_status(container, worker, initialized));
         let (reason, message) = match &worker.verdict {
             Some((reason, message)) => (Some(reason.clone()), Some(message.clone())),
             None => (None, None),
@@ -68,7 +69,11 @@ impl Kubelet {
             message,
             started_at: Some(worker.started_at),
             host_ip: Some(self.ip.clone()),
-            pod_ip: worker.containers.iter().any(|container| container.image_id.is_some()).then(|| worker.ip.clone()),
+            pod_ip: worker
+                .containers
+                .iter()
+                .any(|container| container.image_id.is_some() && !container.is_volume)
+                .then(|| worker.ip.clone()),
             rest: Arc::default(),
         }
     }
@@ -153,8 +158,10 @@ fn state(container: &Container, worker: &Worker, initialized: bool) -> Container
         reason: reason.into(),
         message: message.map(Str::from),
     };
-    let image = &container.image;
-    match &container.run {
+    // A container that mounts an image volume waits as the volume does.
+    let held_by = worker.missing_volume(container);
+    let Container { image, run, .. } = held_by.filter(|volume| volume.run.has_failed()).unwrap_or(container);
+    match run {
         // Pulling cannot be told from creating in a status: only the Pulling event reveals it.
         ContainerRun::Waiting | ContainerRun::Pulling | ContainerRun::Starting { .. }
             if initialized || container.role == ContainerRole::Init =>

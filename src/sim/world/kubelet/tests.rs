@@ -1,5 +1,7 @@
 //! Kubelets on their own, with no API server to answer them but these tests.
 
+mod image_volumes;
+
 use std::num::NonZeroU8;
 
 use serde_json::json;
@@ -114,23 +116,23 @@ fn broken(error: PullError) -> RegistryImage {
 
 #[test]
 fn a_pull_takes_as_long_as_the_link_needs_and_says_so() {
-    let mut bench = TestFleet::new(1, MB, vec![RegistryImage::new("r.example/agent:v2", 20 * MB)]);
+    let mut fleet = TestFleet::new(1, MB, vec![RegistryImage::new("r.example/agent:v2", 20 * MB)]);
     let agent = pod("a", "n01", &["r.example/agent:v2"]);
-    bench.see(&agent);
-    bench.run(60);
-    assert_eq!(bench.events("Pulling"), [(0, "Pulling image \"r.example/agent:v2\"".to_owned())]);
-    let (at, words) = bench.events("Pulled").remove(0);
+    fleet.see(&agent);
+    fleet.run(60);
+    assert_eq!(fleet.events("Pulling"), [(0, "Pulling image \"r.example/agent:v2\"".to_owned())]);
+    let (at, words) = fleet.events("Pulled").remove(0);
     assert!((20..=21).contains(&at), "{at}");
     let (start, end) = ("Successfully pulled image \"r.example/agent:v2\" in 20.", "Image size: 20000000 bytes.");
     assert!(words.starts_with(start) && words.contains("including waiting). ") && words.ends_with(end), "{words}");
-    assert!(bench.is_ready(&agent) && bench.fleet.has_image("n01", "r.example/agent:v2"));
+    assert!(fleet.is_ready(&agent) && fleet.fleet.has_image("n01", "r.example/agent:v2"));
 }
 
 #[test]
 fn nodes_share_their_link_and_a_node_pulls_one_image_at_a_time() {
     let images =
         || vec![RegistryImage::new("r.example/agent:v2", 20 * MB), RegistryImage::new("r.example/side:v2", 20 * MB)];
-    let pulled_at = |bench: &TestFleet| bench.events("Pulled").into_iter().map(|(at, _)| at).collect::<Vec<_>>();
+    let pulled_at = |fleet: &TestFleet| fleet.events("Pulled").into_iter().map(|(at, _)| at).collect::<Vec<_>>();
 
     let mut two_nodes = TestFleet::new(2, MB, images());
     two_nodes.see(&pod("a", "n01", &["r.example/agent:v2"]));
@@ -155,21 +157,21 @@ fn a_pull_that_fails_backs_off_and_alternates() {
         (PullError::Denied, "pull access denied"),
         (PullError::RateLimit, "429 Too Many Requests"),
     ] {
-        let mut bench = TestFleet::new(1, MB, vec![broken(error)]);
+        let mut fleet = TestFleet::new(1, MB, vec![broken(error)]);
         let agent = pod("a", "n01", &["r.example/agent:v2"]);
-        bench.see(&agent);
-        bench.run(1200);
-        let attempts: Vec<u64> = bench.events("Pulling").into_iter().map(|(at, _)| at).collect();
+        fleet.see(&agent);
+        fleet.run(1200);
+        let attempts: Vec<u64> = fleet.events("Pulling").into_iter().map(|(at, _)| at).collect();
         let gaps: Vec<u64> = attempts.windows(2).map(|pair| pair[1] - pair[0]).collect();
         for (gap, want) in gaps.iter().zip([10, 20, 40, 80, 160, 300, 300]) {
             assert!((want..=want + 4).contains(gap), "{error:?}: {gaps:?}");
         }
         assert!(gaps.len() >= 7, "{gaps:?}");
-        assert!(bench.events("Failed").iter().any(|(_, said)| said.contains(words)), "{:?}", bench.events("Failed"));
+        assert!(fleet.events("Failed").iter().any(|(_, said)| said.contains(words)), "{:?}", fleet.events("Failed"));
         assert!(
-            bench.events("BackOff").iter().all(|(_, said)| said == "Back-off pulling image \"r.example/agent:v2\"")
+            fleet.events("BackOff").iter().all(|(_, said)| said == "Back-off pulling image \"r.example/agent:v2\"")
         );
-        let reasons: Vec<Str> = bench
+        let reasons: Vec<Str> = fleet
             .statuses(&agent)
             .into_iter()
             .filter_map(|(_, status)| match &status.containers[0].fact.state {
@@ -192,10 +194,10 @@ fn a_pull_that_fails_backs_off_and_alternates() {
 
 #[test]
 fn the_same_words_again_are_one_event_counted() {
-    let mut bench = TestFleet::new(1, MB, vec![broken(PullError::NotFound)]);
-    bench.see(&pod("a", "n01", &["r.example/agent:v2"]));
-    bench.run(60);
-    let pulls: Vec<(Str, u32)> = bench
+    let mut fleet = TestFleet::new(1, MB, vec![broken(PullError::NotFound)]);
+    fleet.see(&pod("a", "n01", &["r.example/agent:v2"]));
+    fleet.run(60);
+    let pulls: Vec<(Str, u32)> = fleet
         .actions
         .iter()
         .filter_map(|(_, action)| match action {
@@ -209,24 +211,24 @@ fn the_same_words_again_are_one_event_counted() {
 
 #[test]
 fn a_registry_that_serves_again_is_pulled_from() {
-    let mut bench = TestFleet::new(1, MB, vec![broken(PullError::Network)]);
+    let mut fleet = TestFleet::new(1, MB, vec![broken(PullError::Network)]);
     let agent = pod("a", "n01", &["r.example/agent:v2"]);
-    bench.see(&agent);
-    bench.run(120);
-    assert!(!bench.is_ready(&agent));
-    bench.inject(&FleetFault::Registry { image: "r.example/agent:v2".into(), error: None });
-    bench.run(300);
-    assert!(bench.is_ready(&agent));
+    fleet.see(&agent);
+    fleet.run(120);
+    assert!(!fleet.is_ready(&agent));
+    fleet.inject(&FleetFault::Registry { image: "r.example/agent:v2".into(), error: None });
+    fleet.run(300);
+    assert!(fleet.is_ready(&agent));
 }
 
 #[test]
 fn a_name_that_is_none_is_never_pulled() {
-    let mut bench = TestFleet::new(1, MB, Vec::new());
+    let mut fleet = TestFleet::new(1, MB, Vec::new());
     let agent = pod("a", "n01", &["r.example/Agent:v2"]);
-    bench.see(&agent);
-    bench.run(300);
-    assert_eq!((bench.events("Pulling").len(), bench.events("InspectFailed").len()), (0, 1));
-    let (_, status) = bench.statuses(&agent).pop().unwrap();
+    fleet.see(&agent);
+    fleet.run(300);
+    assert_eq!((fleet.events("Pulling").len(), fleet.events("InspectFailed").len()), (0, 1));
+    let (_, status) = fleet.statuses(&agent).pop().unwrap();
     assert!(
         matches!(&status.containers[0].fact.state, ContainerState::Waiting { reason, .. } if &**reason == "InvalidImageName")
     );
@@ -237,15 +239,15 @@ fn a_pod_is_given_its_grace_and_no_more() {
     for (stops_in, grace, want) in [(1, 30, 1), (60, 10, 10), (60, 0, 0)] {
         let image =
             RegistryImage { stops_in: Duration::from_secs(stops_in), ..RegistryImage::new("r.example/agent:v1", 0) };
-        let mut bench = TestFleet::new(1, MB, vec![image]);
+        let mut fleet = TestFleet::new(1, MB, vec![image]);
         let agent = pod("a", "n01", &["r.example/agent:v1"]);
-        bench.see(&agent);
-        bench.run(100);
-        assert!(bench.is_ready(&agent));
-        bench.see(&deleted(&agent, bench.now, grace));
-        bench.run(100);
-        assert!(!bench.is_ready(&agent));
-        let removed_after = bench.removals()[0] - 100;
+        fleet.see(&agent);
+        fleet.run(100);
+        assert!(fleet.is_ready(&agent));
+        fleet.see(&deleted(&agent, fleet.now, grace));
+        fleet.run(100);
+        assert!(!fleet.is_ready(&agent));
+        let removed_after = fleet.removals()[0] - 100;
         assert!((want..=want + 1).contains(&removed_after), "{stops_in} {grace}: {removed_after}");
     }
 }
@@ -253,46 +255,46 @@ fn a_pod_is_given_its_grace_and_no_more() {
 #[test]
 fn a_second_delete_shortens_the_grace() {
     let image = RegistryImage { stops_in: Duration::from_secs(300), ..RegistryImage::new("r.example/agent:v1", 0) };
-    let mut bench = TestFleet::new(1, MB, vec![image]);
+    let mut fleet = TestFleet::new(1, MB, vec![image]);
     let agent = pod("a", "n01", &["r.example/agent:v1"]);
-    bench.see(&agent);
-    bench.run(100);
-    bench.see(&deleted(&agent, bench.now, 60));
-    bench.run(5);
-    bench.see(&deleted(&agent, bench.now - Duration::from_secs(5), 10));
-    bench.run(60);
-    assert!((109..=111).contains(&bench.removals()[0]), "{:?}", bench.removals());
+    fleet.see(&agent);
+    fleet.run(100);
+    fleet.see(&deleted(&agent, fleet.now, 60));
+    fleet.run(5);
+    fleet.see(&deleted(&agent, fleet.now - Duration::from_secs(5), 10));
+    fleet.run(60);
+    assert!((109..=111).contains(&fleet.removals()[0]), "{:?}", fleet.removals());
 }
 
 #[test]
 fn what_is_not_confirmed_is_sent_again() {
-    let mut bench = TestFleet::new(1, MB, vec![RegistryImage::new("r.example/agent:v1", 0)]);
+    let mut fleet = TestFleet::new(1, MB, vec![RegistryImage::new("r.example/agent:v1", 0)]);
     let agent = pod("a", "n01", &["r.example/agent:v1"]);
-    bench.see(&agent);
-    bench.run(30);
-    bench.see(&deleted(&agent, bench.now, 5));
-    bench.run(60);
-    assert!(bench.removals().len() >= 4, "nobody says that it is gone: {:?}", bench.removals());
-    let before = bench.removals().len();
-    bench.fleet.pod_gone("n01", &agent.uid, bench.now);
-    bench.run(60);
-    assert_eq!(bench.removals().len(), before);
+    fleet.see(&agent);
+    fleet.run(30);
+    fleet.see(&deleted(&agent, fleet.now, 5));
+    fleet.run(60);
+    assert!(fleet.removals().len() >= 4, "nobody says that it is gone: {:?}", fleet.removals());
+    let before = fleet.removals().len();
+    fleet.fleet.pod_gone("n01", &agent.uid, fleet.now);
+    fleet.run(60);
+    assert_eq!(fleet.removals().len(), before);
 }
 
 #[test]
 fn a_status_that_somebody_overwrote_is_set_right() {
-    let mut bench = TestFleet::new(1, MB, vec![RegistryImage::new("r.example/agent:v1", 0)]);
+    let mut fleet = TestFleet::new(1, MB, vec![RegistryImage::new("r.example/agent:v1", 0)]);
     let agent = pod("a", "n01", &["r.example/agent:v1"]);
-    bench.see(&agent);
-    bench.run(30);
+    fleet.see(&agent);
+    fleet.run(30);
     let ready = AssignedPod { ready: true, ..agent.clone() };
-    bench.see(&ready);
-    let before = bench.statuses(&agent).len();
-    bench.run(60);
-    assert_eq!(bench.statuses(&agent).len(), before, "as it should be");
-    bench.see(&agent);
-    bench.run(25);
-    let statuses = bench.statuses(&agent);
+    fleet.see(&ready);
+    let before = fleet.statuses(&agent).len();
+    fleet.run(60);
+    assert_eq!(fleet.statuses(&agent).len(), before, "as it should be");
+    fleet.see(&agent);
+    fleet.run(25);
+    let statuses = fleet.statuses(&agent);
     assert!(statuses.len() > before);
     let (at, status) = statuses.last().unwrap();
     let since = Condition::find(&status.conditions, conditions::READY).unwrap().since;
@@ -301,60 +303,60 @@ fn a_status_that_somebody_overwrote_is_set_right() {
 
 #[test]
 fn a_node_without_network_says_nothing_and_catches_up() {
-    let mut bench = TestFleet::new(1, MB, vec![RegistryImage::new("r.example/agent:v1", 0)]);
+    let mut fleet = TestFleet::new(1, MB, vec![RegistryImage::new("r.example/agent:v1", 0)]);
     let agent = pod("a", "n01", &["r.example/agent:v1"]);
-    bench.see(&agent);
-    bench.run(30);
-    bench.inject(&FleetFault::Cut("n01".into()));
-    let (renewed, actions) = (bench.renewals("n01"), bench.actions.len());
-    bench.see(&deleted(&agent, bench.now, 5));
-    bench.run(120);
-    assert_eq!((bench.renewals("n01"), bench.actions.len()), (renewed, actions));
-    bench.inject(&FleetFault::Restore("n01".into()));
-    bench.run(8);
-    assert!(bench.renewals("n01") > renewed);
-    assert_eq!(bench.removals().len(), 1, "it hears of the delete only now");
+    fleet.see(&agent);
+    fleet.run(30);
+    fleet.inject(&FleetFault::Cut("n01".into()));
+    let (renewed, actions) = (fleet.renewals("n01"), fleet.actions.len());
+    fleet.see(&deleted(&agent, fleet.now, 5));
+    fleet.run(120);
+    assert_eq!((fleet.renewals("n01"), fleet.actions.len()), (renewed, actions));
+    fleet.inject(&FleetFault::Restore("n01".into()));
+    fleet.run(8);
+    assert!(fleet.renewals("n01") > renewed);
+    assert_eq!(fleet.removals().len(), 1, "it hears of the delete only now");
 }
 
 #[test]
 fn a_cut_in_the_middle_of_a_pull_is_a_network_error_and_a_new_try() {
-    let mut bench = TestFleet::new(1, MB, vec![RegistryImage::new("r.example/agent:v2", 60 * MB)]);
+    let mut fleet = TestFleet::new(1, MB, vec![RegistryImage::new("r.example/agent:v2", 60 * MB)]);
     let agent = pod("a", "n01", &["r.example/agent:v2"]);
-    bench.see(&agent);
-    bench.run(30);
-    bench.inject(&FleetFault::Cut("n01".into()));
-    bench.run(60);
-    assert_eq!(bench.fleet.pulling(), 0);
-    bench.inject(&FleetFault::Restore("n01".into()));
-    bench.run(300);
-    assert!(bench.is_ready(&agent));
-    assert!(bench.events("Pulled")[0].0 >= 150, "from the beginning: {:?}", bench.events("Pulled"));
+    fleet.see(&agent);
+    fleet.run(30);
+    fleet.inject(&FleetFault::Cut("n01".into()));
+    fleet.run(60);
+    assert_eq!(fleet.fleet.pulling(), 0);
+    fleet.inject(&FleetFault::Restore("n01".into()));
+    fleet.run(300);
+    assert!(fleet.is_ready(&agent));
+    assert!(fleet.events("Pulled")[0].0 >= 150, "from the beginning: {:?}", fleet.events("Pulled"));
 }
 
 #[test]
 fn a_pod_that_goes_takes_its_pull_with_it() {
-    let mut bench = TestFleet::new(2, MB, vec![RegistryImage::new("r.example/agent:v2", 60 * MB)]);
+    let mut fleet = TestFleet::new(2, MB, vec![RegistryImage::new("r.example/agent:v2", 60 * MB)]);
     let agent = pod("a", "n01", &["r.example/agent:v2"]);
-    bench.see(&agent);
-    bench.run(10);
-    assert_eq!(bench.fleet.pulling(), 1);
-    bench.see(&deleted(&agent, bench.now, 30));
-    bench.run(5);
-    assert_eq!((bench.fleet.pulling(), bench.removals().len()), (0, 1));
+    fleet.see(&agent);
+    fleet.run(10);
+    assert_eq!(fleet.fleet.pulling(), 1);
+    fleet.see(&deleted(&agent, fleet.now, 30));
+    fleet.run(5);
+    assert_eq!((fleet.fleet.pulling(), fleet.removals().len()), (0, 1));
 }
 
 #[test]
 fn init_containers_come_first_and_one_by_one() {
     let images = ["prepare:1", "check:1", "agent:v1"].map(|image| RegistryImage::new(image, 0));
-    let mut bench = TestFleet::new(1, MB, images.into());
+    let mut fleet = TestFleet::new(1, MB, images.into());
     let template = json!({"spec": {
         "initContainers": [{"name": "prepare", "image": "prepare:1"}, {"name": "check", "image": "check:1"}],
         "containers": [{"name": "agent", "image": "agent:v1"}],
     }});
     let agent = AssignedPod { template: Template::from_json(template), ..pod("a", "n01", &[]) };
-    bench.see(&agent);
-    bench.run(60);
-    let started: Vec<String> = bench
+    fleet.see(&agent);
+    fleet.run(60);
+    let started: Vec<String> = fleet
         .actions
         .iter()
         .filter_map(|(_, action)| match action {
@@ -365,75 +367,75 @@ fn init_containers_come_first_and_one_by_one() {
         })
         .collect();
     assert_eq!(started, ["spec.initContainers{prepare}", "spec.initContainers{check}", "spec.containers{agent}"]);
-    assert!(bench.is_ready(&agent));
+    assert!(fleet.is_ready(&agent));
 }
 
 #[test]
 fn a_changed_image_restarts_its_container_in_place() {
     let images = ["r.example/agent:v1", "r.example/agent:v2"].map(|image| RegistryImage::new(image, MB));
-    let mut bench = TestFleet::new(1, MB, images.into());
+    let mut fleet = TestFleet::new(1, MB, images.into());
     let agent = pod("a", "n01", &["r.example/agent:v1"]);
-    bench.see(&agent);
-    bench.run(60);
+    fleet.see(&agent);
+    fleet.run(60);
     let template = agent.template.with_images([("c0", "r.example/agent:v2")]).unwrap();
-    bench.see(&AssignedPod { template, ready: true, ..agent.clone() });
-    bench.run(60);
-    let (_, status) = bench.statuses(&agent).pop().unwrap();
-    assert!(bench.is_ready(&agent));
+    fleet.see(&AssignedPod { template, ready: true, ..agent.clone() });
+    fleet.run(60);
+    let (_, status) = fleet.statuses(&agent).pop().unwrap();
+    assert!(fleet.is_ready(&agent));
     assert_eq!((&*status.containers[0].image, status.containers[0].fact.restarts), ("r.example/agent:v2", 1));
 }
 
 #[test]
 fn what_gets_lost_is_retried_without_end_but_not_in_ever_greater_numbers() {
-    let mut bench = TestFleet::new(
+    let mut fleet = TestFleet::new(
         2,
         1_000,
         vec![RegistryImage::new("r.example/big:1", 500 * MB), RegistryImage::new("r.example/agent:v1", 0)],
     );
-    bench.see(&pod("big-1", "n01", &["r.example/big:1"]));
-    bench.see(&pod("big-2", "n02", &["r.example/big:1"]));
-    bench.run(10);
+    fleet.see(&pod("big-1", "n01", &["r.example/big:1"]));
+    fleet.see(&pod("big-2", "n02", &["r.example/big:1"]));
+    fleet.run(10);
     for nth in 0..10 {
-        bench.see(&pod(&format!("small-{nth}"), "n01", &["r.example/agent:v1"]));
+        fleet.see(&pod(&format!("small-{nth}"), "n01", &["r.example/agent:v1"]));
     }
-    let before = bench.fleet.env.next_serial();
-    bench.run(600);
-    let woken = bench.fleet.env.next_serial() - before;
+    let before = fleet.fleet.env.next_serial();
+    fleet.run(600);
+    let woken = fleet.fleet.env.next_serial() - before;
     assert!(woken < 2_000, "99 of 100 requests get lost, and the kubelets woke {woken} times in ten minutes");
 }
 
 #[test]
 fn a_starved_link_loses_renewals() {
-    let mut bench = TestFleet::new(20, MB, vec![RegistryImage::new("r.example/agent:v2", 500 * MB)]);
-    bench.run(600);
-    let calm: usize = (1..=20).map(|node| bench.renewals(&format!("n{node:02}"))).sum();
+    let mut fleet = TestFleet::new(20, MB, vec![RegistryImage::new("r.example/agent:v2", 500 * MB)]);
+    fleet.run(600);
+    let calm: usize = (1..=20).map(|node| fleet.renewals(&format!("n{node:02}"))).sum();
     assert!(calm >= 20 * 60, "one in ten seconds each: {calm}");
     for node in 1..=20 {
-        bench.see(&pod(&format!("p{node}"), &format!("n{node:02}"), &["r.example/agent:v2"]));
+        fleet.see(&pod(&format!("p{node}"), &format!("n{node:02}"), &["r.example/agent:v2"]));
     }
-    bench.run(600);
-    let starved: usize = (1..=20).map(|node| bench.renewals(&format!("n{node:02}"))).sum::<usize>() - calm;
+    fleet.run(600);
+    let starved: usize = (1..=20).map(|node| fleet.renewals(&format!("n{node:02}"))).sum::<usize>() - calm;
     // 20 pulls want 62.5 kB/s each and get 50: one in five requests gets lost.
     assert!((calm * 7 / 10..calm * 9 / 10).contains(&starved), "{starved} of {calm}");
 }
 
 #[test]
 fn a_kubelet_dates_by_its_own_clock_and_waits_by_the_true_one() {
-    let mut bench = TestFleet::new(
+    let mut fleet = TestFleet::new(
         2,
         100 * MB,
         vec![RegistryImage { ready_in: Duration::from_secs(5), ..RegistryImage::new("a:1", MB) }],
     );
-    bench.run(20);
-    bench.inject(&FleetFault::Clock { node: "n01".into(), offset_millis: -300_000 });
+    fleet.run(20);
+    fleet.inject(&FleetFault::Clock { node: "n01".into(), offset_millis: -300_000 });
     let (wrong, right) = (pod("p1", "n01", &["a:1"]), pod("p2", "n02", &["a:1"]));
-    bench.see(&wrong);
-    bench.see(&right);
-    let seen_at = bench.now;
-    bench.run(30);
+    fleet.see(&wrong);
+    fleet.see(&right);
+    let seen_at = fleet.now;
+    fleet.run(30);
     let ready = |pod: &AssignedPod| {
         let condition = |status: PodStatus| Condition::find(&status.conditions, conditions::READY).cloned();
-        let found = bench.statuses(pod).into_iter().filter_map(|(at, status)| Some((at, condition(status)?)));
+        let found = fleet.statuses(pod).into_iter().filter_map(|(at, status)| Some((at, condition(status)?)));
         found.into_iter().find(|(_, ready)| ready.status == ConditionStatus::True).expect("it gets ready")
     };
     let ((at, late), (_, exact)) = (ready(&wrong), ready(&right));
@@ -441,7 +443,7 @@ fn a_kubelet_dates_by_its_own_clock_and_waits_by_the_true_one() {
     assert!(exact.since.since(seen_at) >= Duration::from_secs(5));
     let said_early = exact.since.since(late.since);
     assert!((290..310).contains(&said_early.as_secs()), "{said_early:?}");
-    let pulled = bench.actions.iter().find_map(|(_, action)| match action {
+    let pulled = fleet.actions.iter().find_map(|(_, action)| match action {
         KubeletAction::Event { body, .. } if body.involved.name == wrong.name => Some(body.first_at),
         _ => None,
     });
@@ -460,33 +462,33 @@ fn always(name: &str, image: &str) -> AssignedPod {
 #[test]
 fn a_tag_that_was_moved_is_pulled_again_by_those_who_always_ask() {
     const IMAGE: &str = "r.example/agent:v2";
-    let mut bench = TestFleet::new(1, MB, vec![RegistryImage::new(IMAGE, 5 * MB)]);
+    let mut fleet = TestFleet::new(1, MB, vec![RegistryImage::new(IMAGE, 5 * MB)]);
     let image_id =
-        |bench: &TestFleet, pod: &AssignedPod| bench.statuses(pod).last().unwrap().1.containers[0].image_id.clone();
+        |fleet: &TestFleet, pod: &AssignedPod| fleet.statuses(pod).last().unwrap().1.containers[0].image_id.clone();
     let first = always("first", IMAGE);
-    bench.see(&first);
-    bench.run(30);
-    let before = image_id(&bench, &first);
+    fleet.see(&first);
+    fleet.run(30);
+    let before = image_id(&fleet, &first);
     let again = always("again", IMAGE);
-    bench.see(&again);
-    bench.run(30);
-    assert_eq!(bench.events("Pulling").len(), 2, "it asks although the image is there");
-    let (at, words) = bench.events("Pulled").remove(1);
+    fleet.see(&again);
+    fleet.run(30);
+    assert_eq!(fleet.events("Pulling").len(), 2, "it asks although the image is there");
+    let (at, words) = fleet.events("Pulled").remove(1);
     assert!(at <= 31, "nothing is transferred: {at} {words}");
-    assert_eq!(image_id(&bench, &again), before);
+    assert_eq!(image_id(&fleet, &again), before);
 
-    bench.inject(&FleetFault::Publish(Box::new(RegistryImage::new(IMAGE, 20 * MB))));
-    assert!(bench.fleet.has_image("n01", IMAGE) && !bench.fleet.has_current_image("n01", IMAGE));
+    fleet.inject(&FleetFault::Publish(Box::new(RegistryImage::new(IMAGE, 20 * MB))));
+    assert!(fleet.fleet.has_image("n01", IMAGE) && !fleet.fleet.has_current_image("n01", IMAGE));
     let has_it = pod("has-it", "n01", &[IMAGE]);
-    bench.see(&has_it);
-    bench.run(5);
-    assert_eq!(image_id(&bench, &has_it), before, "policy IfNotPresent keeps what is there");
+    fleet.see(&has_it);
+    fleet.run(5);
+    assert_eq!(image_id(&fleet, &has_it), before, "policy IfNotPresent keeps what is there");
     let moved = always("moved", IMAGE);
-    bench.see(&moved);
-    bench.run(30);
-    assert_ne!(image_id(&bench, &moved), before);
-    assert_eq!(image_id(&bench, &has_it), before, "what runs goes on with its own");
-    assert!(bench.fleet.has_current_image("n01", IMAGE));
+    fleet.see(&moved);
+    fleet.run(30);
+    assert_ne!(image_id(&fleet, &moved), before);
+    assert_eq!(image_id(&fleet, &has_it), before, "what runs goes on with its own");
+    assert!(fleet.fleet.has_current_image("n01", IMAGE));
 }
 
 /// A pod that pulls an image with this command, and ends as this `restartPolicy` says.
@@ -499,19 +501,19 @@ fn pulling_pod(name: &str, image: &str, command: &[&str], policy: &str) -> Assig
 fn a_command_runs_in_the_place_of_the_images_own_process() {
     let crashes =
         RegistryImage { crashes_after: Some(Duration::from_secs(3)), ..RegistryImage::new("r.example/agent:v2", MB) };
-    let mut bench = TestFleet::new(1, MB, vec![crashes]);
+    let mut fleet = TestFleet::new(1, MB, vec![crashes]);
     let [sleeps, ends, again] =
         [(vec!["sleep", "infinity"], "Never"), (vec!["sh", "-c", "true"], "Never"), (vec!["true"], "Always")]
             .map(|(command, policy)| pulling_pod(&command.join("-"), "r.example/agent:v2", &command, policy));
     for pod in [&sleeps, &ends, &again] {
-        bench.see(pod);
+        fleet.see(pod);
     }
-    bench.run(60);
-    let last = |pod: &AssignedPod| bench.statuses(pod).last().unwrap().1.clone();
-    assert!(bench.is_ready(&sleeps) && last(&sleeps).containers[0].fact.restarts == 0, "{:?}", last(&sleeps));
+    fleet.run(60);
+    let last = |pod: &AssignedPod| fleet.statuses(pod).last().unwrap().1.clone();
+    assert!(fleet.is_ready(&sleeps) && last(&sleeps).containers[0].fact.restarts == 0, "{:?}", last(&sleeps));
     let ended = last(&ends);
     assert_eq!((ended.phase, ended.containers[0].fact.restarts), (PodPhase::Succeeded, 0));
-    assert!(ended.containers[0].image_id.is_some() && !bench.is_ready(&ends));
+    assert!(ended.containers[0].image_id.is_some() && !fleet.is_ready(&ends));
     let crashed = last(&again);
     assert_eq!(crashed.phase, PodPhase::Running);
     assert!(crashed.containers[0].fact.restarts >= 2, "it is started again and again: {crashed:?}");
@@ -521,28 +523,28 @@ fn a_command_runs_in_the_place_of_the_images_own_process() {
 #[test]
 fn an_image_without_a_shell_is_pulled_all_the_same() {
     let image = RegistryImage { distroless: true, ..RegistryImage::new("r.example/agent:v2", MB) };
-    let mut bench = TestFleet::new(1, MB, vec![image]);
+    let mut fleet = TestFleet::new(1, MB, vec![image]);
     let once = pulling_pod("once", "r.example/agent:v2", &["sleep", "infinity"], "Never");
     let again = pulling_pod("again", "r.example/agent:v2", &["sleep", "infinity"], "Always");
     let own = pod("own", "n01", &["r.example/agent:v2"]);
     for pod in [&once, &again, &own] {
-        bench.see(pod);
+        fleet.see(pod);
     }
-    bench.run(60);
-    let last = |pod: &AssignedPod| bench.statuses(pod).last().unwrap().1.clone();
+    fleet.run(60);
+    let last = |pod: &AssignedPod| fleet.statuses(pod).last().unwrap().1.clone();
     let (phase, container) = (last(&once).phase, last(&once).containers[0].clone());
     assert_eq!((phase, container.fact.restarts, container.fact.image_present), (PodPhase::Failed, 0, true));
     let not_started = ContainerState::Terminated { reason: "StartError".into(), exit_code: 128, message: None };
     assert_eq!(container.fact.state, not_started);
     assert!(
-        bench.events("Failed")[0].1.contains("exec: \"sleep\": executable file not found"),
+        fleet.events("Failed")[0].1.contains("exec: \"sleep\": executable file not found"),
         "{:?}",
-        bench.events("Failed")
+        fleet.events("Failed")
     );
     let container = &last(&again).containers[0];
     assert!(matches!(&container.fact.state, ContainerState::Waiting { reason, .. } if **reason == *"CrashLoopBackOff"));
     assert_eq!((container.fact.last_end.as_deref(), container.last_exit.unwrap().code), (Some("StartError"), 128));
-    assert!(bench.is_ready(&own) && bench.fleet.has_image("n01", "r.example/agent:v2"));
+    assert!(fleet.is_ready(&own) && fleet.fleet.has_image("n01", "r.example/agent:v2"));
 }
 
 #[test]
@@ -551,24 +553,24 @@ fn a_full_disk_loses_the_images_that_no_container_uses() {
     let [unused, runs, ended, crashes, young] = &names;
     let mut images: Vec<RegistryImage> = names.iter().map(|name| RegistryImage::new(name, MB)).collect();
     images[3].crashes_after = Some(Duration::from_secs(1));
-    let mut bench = TestFleet::new(1, MB, images);
+    let mut fleet = TestFleet::new(1, MB, images);
     let gone = pod("unused", "n01", &[unused]);
     for seen in [&gone, &pod("runs", "n01", &[runs]), &pod("crashes", "n01", &[crashes])] {
-        bench.see(seen);
+        fleet.see(seen);
     }
-    bench.see(&pulling_pod("ended", ended, &["true"], "Never"));
-    bench.run(60);
-    bench.fleet.pod_gone("n01", &gone.uid, bench.now);
-    bench.run(120);
-    bench.see(&pulling_pod("young", young, &["true"], "Never"));
-    bench.run(20);
-    let left = |bench: &TestFleet| names.iter().map(|name| bench.fleet.has_image("n01", name)).collect::<Vec<_>>();
-    assert_eq!(left(&bench), [true; 5], "there is room");
-    bench.inject(&FleetFault::DiskFull("n01".into()));
-    assert_eq!(left(&bench), [false, true, false, true, true], "the young one is left for a while");
-    bench.run(120);
-    assert_eq!(left(&bench), [false, true, false, true, false]);
-    let mut reported = bench.actions.iter().rev().find_map(|(_, action)| match action {
+    fleet.see(&pulling_pod("ended", ended, &["true"], "Never"));
+    fleet.run(60);
+    fleet.fleet.pod_gone("n01", &gone.uid, fleet.now);
+    fleet.run(120);
+    fleet.see(&pulling_pod("young", young, &["true"], "Never"));
+    fleet.run(20);
+    let left = |fleet: &TestFleet| names.iter().map(|name| fleet.fleet.has_image("n01", name)).collect::<Vec<_>>();
+    assert_eq!(left(&fleet), [true; 5], "there is room");
+    fleet.inject(&FleetFault::DiskFull("n01".into()));
+    assert_eq!(left(&fleet), [false, true, false, true, true], "the young one is left for a while");
+    fleet.run(120);
+    assert_eq!(left(&fleet), [false, true, false, true, false]);
+    let mut reported = fleet.actions.iter().rev().find_map(|(_, action)| match action {
         KubeletAction::NodeStatus { images, .. } => {
             Some(images.iter().map(|image| image.names[1].to_string()).collect::<Vec<_>>())
         }
@@ -584,16 +586,16 @@ fn a_node_pulls_as_many_images_at_once_as_it_is_configured_for() {
     let mut scenario = Scenario::new("bench").with_site("hall", MB, "n", 1);
     scenario.nodes[0].parallel_pulls = NonZeroU8::new(2);
     scenario.images = names.iter().map(|name| RegistryImage::new(name, 20 * MB)).collect();
-    let mut bench = TestFleet { fleet: Kubelets::of(&scenario, 3, START), now: START, actions: Vec::new() };
+    let mut fleet = TestFleet { fleet: Kubelets::of(&scenario, 3, START), now: START, actions: Vec::new() };
     let pods = ["a", "b", "c", "d"].map(|name| pod(name, "n01", &[if name < "c" { &names[0] } else { &names[1] }]));
     for seen in pods.iter().chain([&pod("e", "n01", &[&names[2]])]) {
-        bench.see(seen);
-        bench.run(1);
+        fleet.see(seen);
+        fleet.run(1);
     }
-    assert_eq!(bench.fleet.pulls_by_site().map(|(_, pulls)| pulls).collect::<Vec<_>>(), [2], "each image once");
-    bench.run(120);
+    assert_eq!(fleet.fleet.pulls_by_site().map(|(_, pulls)| pulls).collect::<Vec<_>>(), [2], "each image once");
+    fleet.run(120);
     let pulled = |image: &str| -> Vec<u64> {
-        bench.events("Pulled").iter().filter(|(_, words)| words.contains(image)).map(|(at, _)| *at).collect()
+        fleet.events("Pulled").iter().filter(|(_, words)| words.contains(image)).map(|(at, _)| *at).collect()
     };
     let [one, two, three] = ["/one:", "/two:", "/three:"].map(pulled);
     assert!(one.len() == 2 && two.len() == 2, "whoever waited has it as well: {one:?} {two:?}");

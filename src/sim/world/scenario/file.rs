@@ -12,7 +12,7 @@ use toml::Spanned;
 use crate::engine::model::Str;
 use crate::engine::model::facts::{StrategyKind, Taint};
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::template::TaintEffect;
+use crate::engine::model::template::{TaintEffect, VOLUME};
 use crate::engine::model::time::Timestamp;
 
 use super::units::{bytes, duration, rate};
@@ -232,7 +232,7 @@ fn image(entry: &ImageEntry) -> Result<RegistryImage, String> {
 
 fn daemon_set(entry: DaemonSetEntry, scenario: &Scenario) -> Result<DaemonSetPlan, String> {
     let title = format!("daemonset `{}/{}`", entry.namespace, entry.name);
-    if entry.images.is_empty() {
+    if entry.images.keys().all(|name| name.starts_with(VOLUME)) {
         return Err(format!("{title} has no container; write `images = {{ agent = \"registry.example/agent:v1\" }}`"));
     }
     if let Some(missing) = unknown_image(&entry.images, scenario) {

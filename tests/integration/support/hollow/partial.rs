@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use rolldeck::engine::model::Str;
 use rolldeck::engine::model::facts::ConditionStatus;
@@ -97,19 +97,41 @@ struct PodSpec {
     #[serde(default)]
     init_containers: Vec<Container>,
     containers: Vec<Container>,
+    #[serde(default)]
+    volumes: Vec<Volume>,
 }
 
-#[derive(Deserialize, PartialEq, Eq, Hash, Debug)]
+#[derive(Deserialize, Serialize, PartialEq, Eq, Hash, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
 struct Container {
     name: Str,
-    #[serde(default)]
     image: Str,
-    #[serde(default)]
+    image_pull_policy: Str,
     command: Vec<Str>,
+    volume_mounts: Vec<VolumeMount>,
 }
 
-/// What a pod runs, and whether it runs it again.
-type Runs = (Str, Vec<Container>, Vec<Container>);
+#[derive(Deserialize, Serialize, PartialEq, Eq, Hash, Debug)]
+struct VolumeMount {
+    name: Str,
+}
+
+#[derive(Deserialize, Serialize, PartialEq, Eq, Hash, Debug)]
+struct Volume {
+    name: Str,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    image: Option<VolumeImage>,
+}
+
+#[derive(Deserialize, Serialize, PartialEq, Eq, Hash, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct VolumeImage {
+    reference: Str,
+    pull_policy: Str,
+}
+
+/// What a pod runs, whether it runs it again, and its volumes.
+type Runs = (Str, Vec<Container>, Vec<Container>, Vec<Volume>);
 
 /// Templates by what they run: the pods of a DaemonSet share one.
 #[derive(Debug, Default)]
@@ -123,11 +145,11 @@ impl Templates {
         if spec.node_name.is_empty() {
             return None;
         }
-        let template = self.0.entry((spec.restart_policy, spec.init_containers, spec.containers));
-        let template = template.or_insert_with_key(|(restarts, init, main)| {
-            let one = |it: &Container| json!({"name": it.name, "image": it.image, "command": it.command});
-            let listed = |containers: &[Container]| -> Vec<Value> { containers.iter().map(one).collect() };
-            let spec = json!({"restartPolicy": restarts, "initContainers": listed(init), "containers": listed(main)});
+        let volumes: Vec<Volume> = spec.volumes.into_iter().filter(|volume| volume.image.is_some()).collect();
+        let template = self.0.entry((spec.restart_policy, spec.init_containers, spec.containers, volumes));
+        let template = template.or_insert_with_key(|(restarts, init, main, volumes)| {
+            let spec =
+                json!({"restartPolicy": restarts, "initContainers": init, "containers": main, "volumes": volumes});
             Template::from_json(json!({"spec": spec}))
         });
         let deletion = metadata.deletion_timestamp.and_then(|at| Timestamp::parse(&at).ok()).map(|at| DeletionMark {
