@@ -10,6 +10,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::Command;
 use crate::engine::model::event::Watched;
 use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::template::VOLUME;
 use crate::sim::world::scenario::{DaemonSetPlan, Fault, Scenario, seconds};
 
 /// The DaemonSet that every case is about.
@@ -53,6 +54,10 @@ impl Case {
         }
         if self.scenario.daemon_sets.iter().any(|plan| plan.pulls_always) {
             faults.count(FaultKind::PullsAlways);
+        }
+        let has_volume = |plan: &DaemonSetPlan| plan.images.keys().any(|name| name.starts_with(VOLUME));
+        if self.scenario.daemon_sets.iter().any(has_volume) {
+            faults.count(FaultKind::ImageVolume);
         }
         for kind in self.scenario.faults.iter().filter_map(|(_, fault)| of_world(fault)) {
             faults.count(kind);

@@ -74,6 +74,8 @@ kinds! {
     TagMoved = "tag moved",
     /// Images are asked for at every start.
     PullsAlways = "pull policy Always",
+    /// Pods need an image that no container runs.
+    ImageVolume = "image volume",
     /// A pull failed on a node.
     PullFailed = "pull failed",
     /// A container crashed again and again.

@@ -5,11 +5,16 @@ use std::time::Duration;
 use super::{Generator, LINKS};
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::template::VOLUME;
 use crate::sim::attack::case::DAEMON_SET;
 use crate::sim::attack::network::NetworkProfile;
 use crate::sim::world::scenario::{ControllerVariant, DaemonSetPlan, PullError, RegistryImage, Scenario, Tolerates};
 
 const MB: u64 = 1_000_000;
+/// What an image volume of some DaemonSets holds.
+const MODELS: &str = "models:v1";
+/// Tells the chance of image volumes from all other chance of a seed.
+const OF_VOLUMES: u64 = 0x766f_6c75_6d65;
 
 impl Generator {
     pub(super) fn cluster(&mut self) -> Scenario {
@@ -46,6 +51,13 @@ impl Generator {
         plan.tolerates = if self.one_in(2) { Tolerates::Everything } else { Tolerates::Nothing };
         self.surge(&mut plan, scenario.controller);
         plan.pulls_always = self.one_in(12);
+        // From a generator of its own, so that cases without it stay what they were.
+        let mut rng = fastrand::Rng::with_seed(self.rng.get_seed() ^ OF_VOLUMES);
+        if rng.u32(0..8) == 0 {
+            let image = RegistryImage::new(MODELS, rng.u64(1..60) * MB);
+            plan.images.insert(format!("{VOLUME}models"), MODELS.to_owned());
+            scenario = scenario.with_image(image);
+        }
         scenario.with_daemon_set(plan)
     }
 
