@@ -89,7 +89,7 @@ impl std::fmt::Debug for ConsoleRequest {
 /// How a console looks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Style {
-    /// A built-in theme or a file; the default when none was named.
+    /// The name of a theme, a built-in one or one of the user's; the default when none was named.
     pub theme: Option<String>,
     /// Only ASCII characters.
     pub ascii: bool,

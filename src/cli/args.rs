@@ -92,7 +92,7 @@ pub(crate) struct Global {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Console options")]
 pub(crate) struct Look {
-    /// Colours and glyphs: a built-in theme or a file
+    /// Colours and glyphs: a built-in theme, or one of your own in ~/.config/rolldeck/themes, by its name
     #[arg(long, env = "ROLLDECK_THEME", hide_env_values = true)]
     pub(crate) theme: Option<String>,
     /// No console: one sentence per change, as `status --watch` prints it
@@ -151,7 +151,8 @@ pub(crate) enum OnCluster {
     /// Drive the rollout without a console, until it ends, halts or is interrupted
     ///
     /// Replaces pods within the budget, as far as partition and selector allow, and prints one sentence per change.
-    /// Where nothing is to be rolled out it ends at once; a DaemonSet that is adopted stays adopted.
+    /// Where every node is at the target it ends at once, and what is adopted stays adopted. Where no rollout is recorded it is
+    /// refused (exit code 6).
     /// Ctrl-C stops driving: what is in flight ends, nothing more is taken down, and another console can carry on.
     /// It never waits for its output; when nobody has read that for 10 s, it stops driving and the record says why.
     #[command(after_help = DRIVE_EXIT_CODES)]

@@ -52,6 +52,7 @@ impl Engine {
                 let mut resolved = self.resolve_inner(command, now)?;
                 self.check_tuning(tuning)?;
                 resolved.edits.push(Edit::Tune(tuning.clone()));
+                resolved.danger = resolved.danger.max(self.tuning_danger(tuning));
                 Ok(resolved)
             }
             Command::Prewarm(asked) => self.resolve_prewarm(asked, by),

@@ -34,7 +34,7 @@ impl Engine {
         }
         let nodes = self.would_go(command.lets_go(), &intent);
         let limits = Limits::of(&self.view, &intent, &self.assessment);
-        let mut effects = self.effects_in_words(command, &nodes, &limits);
+        let mut effects = self.effects_in_words(command, &nodes, &limits, now);
         if let (Command::Undo { .. }, Some(hash)) = (command, &intent.target) {
             effects.extend(self.images_of(hash).map(|images| format!("{images}.")));
         }
@@ -43,18 +43,21 @@ impl Engine {
         effects.extend(self.surge_in_words(command, limits.max_unavailable));
         effects.extend(self.disruption_budgets_in_words(command));
         effects.extend(self.tuning_in_words(&tuning, &limits));
-        if resolved.drive && self.config().role == Role::Driver && self.lock.is_free(now) && !self.lock.holds() {
+        let takes_over = matches!(command, Command::Drive(_));
+        let becomes_driver = takes_over || self.lock.is_free(now);
+        if resolved.drive && self.config().role == Role::Driver && becomes_driver && !self.lock.holds() {
+            let prewarms = matches!(command, Command::Prewarm(_)) || takes_over && self.recorded_prewarm().is_some();
             effects.push(match command {
                 Command::Prewarm(PrewarmCommand::Cancel) if !self.is_recorded() => {
                     "This process becomes the driver until they are gone.".into()
                 }
-                Command::Prewarm(_) if !self.is_recorded() => {
+                _ if prewarms && !self.is_recorded() => {
                     "This process becomes the driver, and pre-warms while it runs.".into()
                 }
                 _ => "This console becomes the driver; the rollout moves while it is open.".into(),
             });
         }
-        if let Some(holder) = self.lock.living_other(now).filter(|_| resolved.drive) {
+        if let Some(holder) = self.lock.living_other(now).filter(|_| resolved.drive && !takes_over) {
             effects.push(format!("{holder} drives and carries it out."));
         }
         Ok(Preview {
@@ -128,7 +131,7 @@ impl Engine {
         })
     }
 
-    fn effects_in_words(&self, command: &Command, nodes: &[Str], limits: &Limits) -> Vec<String> {
+    fn effects_in_words(&self, command: &Command, nodes: &[Str], limits: &Limits, now: Timestamp) -> Vec<String> {
         let count = nodes.len();
         let pace = format!("at most {} down and {} pulling at a time", limits.max_unavailable, limits.max_pulling);
         match command {
@@ -174,12 +177,15 @@ impl Engine {
             ],
             Command::Release(_) => self.release_in_words(),
             Command::Tune(_) | Command::Tuned { .. } => vec![format!("From now on {pace}.")],
-            Command::Drive(_) => vec![match self.lock.holder() {
-                Some(holder) if *holder != self.config().identity => {
-                    format!("Asks {holder} to hand over; if it is gone, its lease runs out first.")
+            Command::Drive(_) => match (self.lock.living_other(now), self.lock.holder()) {
+                (Some(holder), _) => {
+                    vec![format!("Asks {holder} to hand over; if it is gone, its lease runs out first.")]
                 }
-                _ => "The rollout moves while this console is open.".to_owned(),
-            }],
+                (None, Some(holder)) if *holder != self.config().identity => {
+                    vec![format!("{holder} is gone: its lease has run out.")]
+                }
+                (None, _) => Vec::new(),
+            },
             Command::StopDriving | Command::GiveUpDriving { .. } => {
                 vec!["Nothing more is replaced until somebody drives again.".into()]
             }
@@ -254,7 +260,9 @@ impl Engine {
             calls.push(format!("{verb} leases/{lease} ({part})"));
         }
         let writes = command.writes();
-        let adopts = resolved.brake || (resolved.drive && !self.is_adopted() && writes.may_adopt());
+        // Where there is no rollout, driving only pre-warms.
+        let of_rollout = !matches!(command, Command::Drive(_)) || self.is_recorded();
+        let adopts = resolved.brake || (resolved.drive && !self.is_adopted() && writes.may_adopt() && of_rollout);
         if adopts {
             calls.push(format!("PATCH daemonsets/{name} (updateStrategy OnDelete, original saved)"));
         }

@@ -178,7 +178,11 @@ fn where_nobody_drives_it_says_so() {
     one_shot.run_for(&mut fake, 20);
     assert_eq!(count(&fake, "DELETE pre-warm pods"), 0);
     let mut next = FakeConsole::open(&fake, "eve");
+    let preview = next.engine.preview(&Command::Drive(Takeover::IfFree), fake.now).unwrap();
+    assert_eq!(preview.effects, ["This process becomes the driver, and pre-warms while it runs."]);
+    assert_eq!(preview.calls, Vec::<String>::new(), "without a rollout nothing is adopted");
     next.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
     next.run_for(&mut fake, 5);
+    assert_eq!(fake.daemonset.strategy.raw["type"], "RollingUpdate");
     assert_eq!(count(&fake, "DELETE pre-warm pods"), 4);
 }

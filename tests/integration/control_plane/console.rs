@@ -179,7 +179,6 @@ fn a_killed_console_deletes_nothing_more_and_the_next_one_carries_on() {
     second.press(&["A"]);
     second.until("ARMED");
     second.press(&["D"]);
-    second.until("if it is gone, its lease runs out first");
     second.choose("Take over");
     second.until("you drive");
     fixture.until("it carries on to where it was to go", |witness| {

@@ -3,6 +3,7 @@
 //! What the pods of pre-warming did is told by a witness of its own, from their statuses, and never by the engine's own words.
 
 mod admission;
+mod console;
 mod driver;
 mod image_volume;
 mod leftovers;

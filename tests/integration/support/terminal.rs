@@ -77,13 +77,14 @@ impl Terminal {
         String::from_utf8_lossy(&self.tmux(["capture-pane", "-p"]).stdout).into_owned()
     }
 
-    /// Goes to a dialog's button and presses it. A key is pressed when the screen shows what came of the one before.
+    /// Goes to a dialog's button and presses it, once the dialog says what it would do: that may move the focus. A key is pressed
+    /// when the screen shows what came of the one before.
     #[track_caller]
     pub(crate) fn choose(&self, button: &str) {
         let (idle, focused) = (format!("[ {button} ]"), format!("[>{button}<]"));
         self.eventually(&format!("no button `{button}`"), || {
             let screen = self.screen();
-            screen.contains(&idle) || screen.contains(&focused)
+            (screen.contains(&idle) || screen.contains(&focused)) && !screen.contains("asking what it would do")
         });
         while self.focused().is_none_or(|focused| focused != button) {
             let before = self.focused();

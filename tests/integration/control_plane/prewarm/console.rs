@@ -1,0 +1,113 @@
+//! Pre-warming by keys, in a console that is killed in the middle (`kill -9`), on the smallest and on a wide terminal.
+
+use super::*;
+use crate::support::terminal::Terminal;
+
+/// Presses a key until the screen shows these words.
+#[track_caller]
+fn press_until(console: &Terminal, key: &str, words: &str) {
+    for _ in 0..12 {
+        if console.screen().contains(words) {
+            return;
+        }
+        console.press(&[key]);
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    panic!("no `{words}` on\n{}", console.screen());
+}
+
+/// Arms the console and begins to pre-warm the image [`FULL`].
+fn start_by_keys(console: &Terminal, method: PrewarmMethod) {
+    console.until("20 of 20 available");
+    console.press(&["A"]);
+    console.until("ARMED");
+    console.press(&["W"]);
+    console.until("Pre-warm");
+    console.until("> agent         registry.test/agent:v1");
+    console.press(&["BSpace", "BSpace"]);
+    console.write("full");
+    if method == PrewarmMethod::StatefulSet {
+        press_until(console, "Down", "> method");
+        console.press(&["Right"]);
+        console.until("method        statefulset");
+    }
+    press_until(console, "Tab", "[>Pre-warm<]");
+    console.confirm("[>Pre-warm<]");
+}
+
+#[test]
+fn a_console_killed_while_it_makes_pods_is_carried_on_by_the_next() {
+    let Some(fixture) = RolloutFixture::with("prewarm-keys", with_images_to_wait_for()) else { return };
+    let operator = fixture.operator();
+    let (before, all) = (application(&fixture), everything(&fixture));
+    let warm = witness_of_warm_pods(&fixture);
+    let Some(first) = Terminal::open(&operator, &[DS], (80, 24)) else { return };
+    start_by_keys(&first, PrewarmMethod::Pods);
+    warm.until("four have it", SOON, |warm| warm.pulled().len() >= 4);
+    first.kill();
+    let made = warm.made();
+    assert!(made < NODES, "it came too late to prove anything: {made}");
+    println!("killed with {} of {NODES} present, {made} pods made", warm.pulled().len());
+    // What was being pulled comes, and nobody makes another pod.
+    std::thread::sleep(Duration::from_secs(4));
+    assert_eq!((warm.made(), warm.pulled().len()), (made, made), "{}", warm.describe());
+
+    let Some(second) = Terminal::open(&operator, &[DS], (200, 50)) else { return };
+    second.until("was last seen");
+    second.press(&["A"]);
+    second.until("ARMED");
+    second.press(&["D"]);
+    second.choose("Take over");
+    warm.until("all have it", SOON, |warm| warm.pulled().len() == NODES);
+    assert_eq!(warm.made(), NODES, "no node got a second pod");
+    assert!(warm.most_pulling() <= BUDGET, "as many as the rollout may: {}", warm.most_pulling());
+    assert_eq!(application(&fixture), before);
+    // The pre-warm screen cancels it.
+    second.press(&["W"]);
+    second.until("20 of 20");
+    second.press(&["x"]);
+    second.choose("Cancel pre-warm");
+    eventually("all pods are deleted", SOON, || warm.pods().is_empty().then_some(()));
+    second.until("its controller drives");
+    second.press(&["Escape"]);
+    second.until("1-20 of 20");
+    second.press(&["q"]);
+    second.until("it ended with 0");
+    let mut after = everything(&fixture);
+    after.remove("leases.coordination.k8s.io");
+    assert_eq!(after, all);
+    assert_eq!(application(&fixture), before);
+}
+
+#[test]
+fn a_console_killed_while_statefulsets_pull_is_not_missed() {
+    let Some(fixture) = RolloutFixture::with("prewarm-set-keys", with_images_to_wait_for()) else { return };
+    let operator = fixture.operator();
+    let (before, all) = (application(&fixture), everything(&fixture));
+    let warm = witness_of_warm_pods(&fixture);
+    let Some(first) = Terminal::open(&operator, &[DS], (200, 50)) else { return };
+    start_by_keys(&first, PrewarmMethod::StatefulSet);
+    warm.until("three have it", SOON, |warm| warm.pulled().len() >= 3);
+    first.kill();
+    let made = warm.made();
+    assert!(made < NODES - 3, "it came too late to prove anything: {made}");
+    println!("killed with {} of {NODES} present, {made} pods made", warm.pulled().len());
+    warm.until("all have it, with every console closed", SOON, |warm| warm.pulled().len() == NODES);
+    assert_eq!((warm.made(), warm.most_pulling()), (NODES, 1), "one at a time");
+
+    // The next console that drives finds every node done, and deletes what is left of it.
+    let Some(second) = Terminal::open(&operator, &[DS], (80, 24)) else { return };
+    second.until("20 of 20");
+    second.press(&["A"]);
+    second.until("ARMED");
+    second.press(&["D"]);
+    second.choose("Take over");
+    eventually("nothing of it is left", SOON, || warm.pods().is_empty().then_some(()));
+    second.until("its controller drives");
+    second.press(&["q"]);
+    second.until("it ended with 0");
+    let mut after = everything(&fixture);
+    after.remove("leases.coordination.k8s.io");
+    assert_eq!(after, all);
+    assert_eq!(application(&fixture), before);
+}
