@@ -323,7 +323,7 @@ pub(crate) struct SimulateArgs {
     /// Compare methods of rolling out in one scenario
     #[arg(long, requires = "scenario", conflicts_with_all = ["runs", "case", "trace", "shrink", "save"])]
     pub(crate) compare: bool,
-    /// How many rollouts to play
+    /// How many rollouts to run
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) runs: u64,
     /// The first seed [default: a random one, which is printed]

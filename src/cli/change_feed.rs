@@ -262,8 +262,9 @@ impl Telling<'_> {
     fn alarms(&mut self, last: &[Alarm]) {
         for alarm in &self.snapshot.alarms {
             if !last.contains(alarm) && !matches!(alarm, Alarm::Halted { .. }) {
-                let holding = alarm.holding().map(|how| format!("; to hold it: {how}")).unwrap_or_default();
-                self.say(Topic::Alarm, format!("{alarm}{holding}"));
+                let suspend_hint =
+                    alarm.suspend_hint().map(|how| format!("; to suspend it: {how}")).unwrap_or_default();
+                self.say(Topic::Alarm, format!("{alarm}{suspend_hint}"));
             }
         }
     }
@@ -363,7 +364,7 @@ fn summary(node: &NodeView) -> impl PartialEq + use<> {
         site: _,
         labels: _,
         clock_skew_millis: _,
-        uncounted_until: _,
+        counted_unavailable_until: _,
     } = node;
     let begins = match state {
         NodeState::Creating | NodeState::Starting | NodeState::Soaking => true,
@@ -388,7 +389,7 @@ fn who(driver: &DriverView) -> (u8, Option<Str>) {
         DriverView::Waiting { holder } => (3, holder.clone()),
         DriverView::Other { holder, .. } => (4, Some(holder.clone())),
         DriverView::Lost { holder, .. } => (5, Some(holder.clone())),
-        DriverView::Named { holder, .. } => (6, Some(holder.clone())),
+        DriverView::Unconfirmed { holder, .. } => (6, Some(holder.clone())),
     }
 }
 

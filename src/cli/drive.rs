@@ -116,7 +116,7 @@ async fn proof_of_life(foreground: &mut Foreground<'_>, rollout: &Rollout) -> Re
     let mut snapshots = rollout.snapshots.clone();
     loop {
         let snapshot = snapshots.borrow_and_update().clone();
-        if !matches!(snapshot.driver, DriverView::Named { .. }) {
+        if !matches!(snapshot.driver, DriverView::Unconfirmed { .. }) {
             foreground.tell(&snapshot)?;
             return Ok(snapshot);
         }

@@ -171,7 +171,7 @@ fn advice(snapshot: &Snapshot) -> Vec<String> {
         DriverView::Nobody | DriverView::Lost { .. } if under_way => {
             lines.push(format!("Nobody drives: `rolldeck drive {target}` replaces pods, so does the console."));
         }
-        DriverView::Named { .. } if under_way => lines.push(format!(
+        DriverView::Unconfirmed { .. } if under_way => lines.push(format!(
             "{}: if it is alive it carries it out, if not `rolldeck drive {target}` does.",
             snapshot.driving()
         )),
@@ -196,9 +196,8 @@ pub(crate) fn halt_advice(snapshot: &Snapshot) -> Option<String> {
     let failed = halt.nodes.iter().take(FIRST_NODES).map(|node| &**node).collect::<Vec<_>>().join(" ");
     let more = if halt.nodes.len() > FIRST_NODES { " …" } else { "" };
     let target = format!("-n {} ds/{}", snapshot.namespace, snapshot.name);
-    Some(format!(
-        "failed on {failed}{more}: `rolldeck undo {target}` rolls back, `rolldeck resume {target}` goes on past it"
-    ))
+    let failed = if failed.is_empty() { String::new() } else { format!("failed on {failed}{more}: ") };
+    Some(format!("{failed}`rolldeck undo {target}` rolls back, `rolldeck resume {target}` goes on past it"))
 }
 
 /// Refuses to resume past a halt if there is nobody to ask and `--yes` is not given: whoever resumes after a pause may not know
@@ -234,13 +233,15 @@ pub(crate) async fn confirm(preview: &Preview, snapshot: &Snapshot, consent: Con
     let refused = |why: &str| CliError::new(CliErrorKind::Refused, format!("{why}; nothing was changed"));
     if !asks(preview, consent) {
         return match preview.danger {
-            Danger::Beyond => Err(refused("this can take down more nodes than the budget, and there is nobody to ask")
-                .hinted("`--yes` says that it is meant")),
+            Danger::ExceedsBudget => {
+                Err(refused("this can take down more nodes than the budget, and there is nobody to ask")
+                    .hinted("`--yes` says that it is meant"))
+            }
             _ => Ok(()),
         };
     }
     let (question, wanted) = match preview.danger {
-        Danger::Beyond => (
+        Danger::ExceedsBudget => (
             format!("This can take down more nodes than the budget. Type `{}` to go on: ", snapshot.name),
             &*snapshot.name,
         ),

@@ -217,8 +217,8 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
     }
     for gitops_owner in snapshot.gitops_owners.iter() {
         say("managed", format!("by {gitops_owner}, which {}", gitops_owner.expects()));
-        if let Some(holding) = gitops_owner.holding().filter(|_| gitops_owner.interferes()) {
-            say("", format!("to hold it: {holding}"));
+        if let Some(suspend_hint) = gitops_owner.suspend_hint().filter(|_| gitops_owner.interferes()) {
+            say("", format!("to suspend it: {suspend_hint}"));
         }
     }
     if let Some(prewarm) = &snapshot.prewarm {
@@ -390,7 +390,7 @@ fn node_cells(node: &NodeView, at: Timestamp) -> [String; NODE_HEAD.len()] {
         restarted: _,
         suspect: _,
         ineligible: _,
-        uncounted_until: _,
+        counted_unavailable_until: _,
         // They are in the table of images.
         images: _,
         usual_pull: _,

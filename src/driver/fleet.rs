@@ -231,7 +231,7 @@ impl KnownFleet {
         match lease.and_then(|lease| Some((lease.fact.holder.as_ref()?, lease.holder_liveness.alive))) {
             Some((driver, _)) if us.is_us(driver) => DrivenBy::You,
             Some((driver, true)) => DrivenBy::Other(driver.clone()),
-            Some((driver, false)) => DrivenBy::Named(driver.clone()),
+            Some((driver, false)) => DrivenBy::Unconfirmed(driver.clone()),
             None if daemonset.strategy == StrategyKind::RollingUpdate => DrivenBy::Controller,
             None if self.leases_health == WatchHealth::Live => DrivenBy::Nobody,
             None => DrivenBy::Unknown,
@@ -409,7 +409,7 @@ mod tests {
         known.leases_health = WatchHealth::Loading;
         tell(&mut known, lease(Some("eve@there/9"), 1), at(0));
         known.leases_health = WatchHealth::Live;
-        assert_eq!(driver(&known, at(14)), DrivenBy::Named("eve@there/9".into()), "not seen alive yet");
+        assert_eq!(driver(&known, at(14)), DrivenBy::Unconfirmed("eve@there/9".into()), "not seen alive yet");
         assert_eq!(driver(&known, at(14)).to_string(), "eve@there?");
         assert_eq!(known.next_expiry(at(14)), Some(at(15)));
         tell(&mut known, lease(Some("eve@there/9"), 2), at(14));

@@ -114,7 +114,7 @@ pub trait Session: Send + Sync + 'static {
     fn context(&self) -> &str;
     /// The namespace that is meant when none is named.
     fn default_namespace(&self) -> &str;
-    /// Opens the rollout of one DaemonSet: watches it, drives it when told to. Returns at once; the snapshots tell how
+    /// Opens the rollout of one DaemonSet: watches it, drives it when told to. RevertTrigger at once; the snapshots tell how
     /// far loading has come. A [`Role::OneShot`] carries out commands that need no driver and never replaces a pod.
     fn open(&self, namespace: &str, name: &str, role: Role) -> Rollout;
     /// Watches all DaemonSets that we may see, in one namespace or in all.
@@ -203,7 +203,7 @@ pub enum DrivenBy {
     /// Somebody's console.
     Other(Str),
     /// The holder that the lease names, who has not been seen renewing it yet.
-    Named(Str),
+    Unconfirmed(Str),
     /// Not known: leases cannot be seen.
     Unknown,
 }
@@ -212,7 +212,7 @@ impl fmt::Display for DrivenBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             // Without the process part, so that narrow columns still show the question mark.
-            Self::Named(holder) => {
+            Self::Unconfirmed(holder) => {
                 return write!(f, "{}?", person_of(holder));
             }
             Self::Controller => "controller",

@@ -111,7 +111,7 @@ fn stopped(last: &Snapshot, fault: &(dyn std::any::Any + Send)) -> Snapshot {
         format!("the driver stopped by a fault in rolldeck ({text}); please report it, and open the rollout again");
     let mut snapshot = last.clone();
     snapshot.driver = DriverView::Unknown;
-    snapshot.alarms.insert(0, Alarm::Blind { why: why.into() });
+    snapshot.alarms.insert(0, Alarm::ViewStale { why: why.into() });
     snapshot
 }
 

@@ -339,7 +339,7 @@ impl Engine {
             labels: entry.fact.as_ref().map(|fact| fact.labels.clone()).unwrap_or_default(),
             rank: self.plan.rank(row.node),
             clock_skew_millis: entry.fact.as_ref().and_then(|fact| fact.clock_skew_millis),
-            uncounted_until: row.uncounted_until.map(|at| self.view.our_time(at)),
+            counted_unavailable_until: row.counted_unavailable_until.map(|at| self.view.our_time(at)),
         }
     }
 }

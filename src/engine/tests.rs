@@ -95,7 +95,7 @@ fn paused_means_paused_whoever_said_it() {
     driver.partition(&mut fake, 0);
     driver.run_for(&mut fake, 3);
     let mut watcher = FakeConsole::open(&fake, "eve");
-    assert!(matches!(watcher.snapshot(&fake).driver, DriverView::Named { .. }), "it has not seen it renew yet");
+    assert!(matches!(watcher.snapshot(&fake).driver, DriverView::Unconfirmed { .. }), "it has not seen it renew yet");
     watcher.ask(&mut fake, Command::Pause { why: Some("link down".into()) }).unwrap();
     let deleted = fake.deleted.len();
     // The driver has not heard of it: its next deletion is fenced by a write that must conflict.
@@ -303,7 +303,7 @@ fn a_blind_driver_starts_nothing() {
     other.partition(&mut fake, 0);
     console.run_for(&mut fake, 10);
     assert_eq!(fake.deleted.len(), 0);
-    assert!(matches!(console.snapshot(&fake).alarms.as_slice(), [Alarm::Blind { .. }]));
+    assert!(matches!(console.snapshot(&fake).alarms.as_slice(), [Alarm::ViewStale { .. }]));
     console.engine.observe(Event::Watch(Watched::Nodes, WatchHealth::Live), fake.now);
     console.run(&mut fake);
     assert_eq!(fake.deleted.len(), 0, "what was missed may be on its way");
@@ -363,7 +363,7 @@ fn releasing_early_must_be_meant() {
     let refused = console.ask(&mut fake, Command::Release(Early::Refuse)).unwrap_err();
     assert!(refused.contains("15 pods"), "{refused}");
     let preview = console.engine.preview(&Command::Release(Early::Accept), fake.now).unwrap();
-    assert_eq!(preview.danger, Danger::Beyond);
+    assert_eq!(preview.danger, Danger::ExceedsBudget);
     console.ask(&mut fake, Command::Release(Early::Accept)).unwrap();
     assert_eq!(fake.daemonset.strategy.raw["type"], "RollingUpdate");
 }

@@ -158,7 +158,7 @@ impl Dialog {
     fn safe_focus(&self) -> Focus {
         match self.danger() {
             Some(Danger::None | Danger::Bounded) => Focus::Go,
-            Some(Danger::Beyond) => Focus::Name,
+            Some(Danger::ExceedsBudget) => Focus::Name,
             Some(Danger::Serious) | None => Focus::Cancel,
         }
     }
@@ -169,7 +169,7 @@ impl Dialog {
     /// Says what is awaited or missing.
     pub(crate) fn ready(&self) -> Result<(), String> {
         match &self.answer {
-            PreviewState::Preview(_) if self.danger() == Some(Danger::Beyond) && !self.named() => {
+            PreviewState::Preview(_) if self.danger() == Some(Danger::ExceedsBudget) && !self.named() => {
                 Err(format!("type the DaemonSet's name to confirm: {}", self.target.name))
             }
             PreviewState::Preview(_) => Ok(()),
@@ -187,7 +187,7 @@ impl Dialog {
     /// What the focus can be on, in order.
     fn places(&self) -> Vec<Focus> {
         let form = self.form.has_fields().then_some(Focus::Form);
-        let name = (self.danger() == Some(Danger::Beyond)).then_some(Focus::Name);
+        let name = (self.danger() == Some(Danger::ExceedsBudget)).then_some(Focus::Name);
         form.into_iter().chain(name).chain([Focus::Cancel, Focus::Go]).collect()
     }
 
@@ -260,7 +260,7 @@ impl Dialog {
             None if self.form.never_waits() && self.ready().is_ok() => DialogEvent::Confirmed,
             None => DialogEvent::None,
             Some(Danger::None | Danger::Bounded) => DialogEvent::Confirmed,
-            Some(Danger::Serious | Danger::Beyond) => {
+            Some(Danger::Serious | Danger::ExceedsBudget) => {
                 self.focus = self.safe_focus();
                 self.moved = true;
                 DialogEvent::None

@@ -92,7 +92,7 @@ pub(crate) fn standstill(nodes: &[NodeView]) -> Option<&PrewarmWait> {
             | PrewarmWait::Cancelled
             | PrewarmWait::Refused(_)
             | PrewarmWait::NobodyDrives
-            | PrewarmWait::Blind(_) => Some(wait),
+            | PrewarmWait::ViewStale(_) => Some(wait),
             PrewarmWait::Next
             | PrewarmWait::InLine
             | PrewarmWait::Limit { .. }

@@ -36,7 +36,7 @@ impl Timeline {
         }
     }
 
-    /// Recomputes which are shown.
+    /// Recomputes `rows`: the events that pass the filter, newest first.
     pub(crate) fn arrange(&mut self) {
         let words =
             |rollout_event: &RolloutEvent| format!("{} {rollout_event} {}", who(rollout_event), rollout_event.reason());

@@ -163,8 +163,8 @@ fn a_strategy_that_is_set_back_is_enforced_as_it_was_chosen() {
     );
     let status = practice.status(DS).0;
     assert_eq!((&status["strategy"], &status["alarms"][0]["type"]), (&"OnDelete".into(), &"onDeleteEnforced".into()));
-    let holding = status["alarms"][0]["holding"].as_str().unwrap_or_default();
-    assert!(holding.contains("automated sync"), "{status}");
+    let suspend_hint = status["alarms"][0]["suspendHint"].as_str().unwrap_or_default();
+    assert!(suspend_hint.contains("automated sync"), "{status}");
 
     let output = practice.ok(&["tune", DS, "--on-drift", "report"]);
     assert!(output.contains("on drift enforce → report"), "{output}");

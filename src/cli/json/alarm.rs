@@ -13,11 +13,15 @@ pub(super) struct AlarmLine {
     text: String,
     /// How to hold whoever is behind it, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    holding: Option<String>,
+    suspend_hint: Option<String>,
 }
 
 impl AlarmLine {
     pub(super) fn new(alarm: &Alarm) -> Self {
-        Self { kind: kinds::alarm(alarm), text: alarm.to_string(), holding: alarm.holding().map(str::to_owned) }
+        Self {
+            kind: kinds::alarm(alarm),
+            text: alarm.to_string(),
+            suspend_hint: alarm.suspend_hint().map(str::to_owned),
+        }
     }
 }

@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use super::kinds;
 use crate::engine::model::driver::DriverView;
-use crate::engine::model::gitops_owner::{GitOpsOwner, Returns};
+use crate::engine::model::gitops_owner::{GitOpsOwner, RevertTrigger};
 use crate::engine::model::time::Timestamp;
 
-/// Who drives: `state` is `you`, `other`, `lost`, `waiting`, `nobody`, `unknown`, or `named` where the Lease names somebody
+/// Who drives: `state` is `you`, `other`, `lost`, `waiting`, `nobody`, `unknown`, or `unconfirmed` where the Lease names somebody
 /// whom we have not seen renew it: then `renewedAt` is when they did last, by their clock.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -16,31 +16,31 @@ pub(super) struct Driver<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     holder: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    seen_at: Option<Timestamp>,
+    renewal_observed_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     renewed_at: Option<Timestamp>,
 }
 
 impl<'a> Driver<'a> {
     pub(super) fn new(driver: &'a DriverView) -> Self {
-        let (holder, seen_at) = match driver {
+        let (holder, renewal_observed_at) = match driver {
             DriverView::Unknown | DriverView::Nobody => (None, None),
             DriverView::You { renewed_at } => (None, Some(*renewed_at)),
             DriverView::Waiting { holder } => (holder.as_deref(), None),
-            DriverView::Named { holder, .. } => (Some(&**holder), None),
-            DriverView::Other { holder, seen_at } | DriverView::Lost { holder, seen_at } => {
-                (Some(&**holder), Some(*seen_at))
+            DriverView::Unconfirmed { holder, .. } => (Some(&**holder), None),
+            DriverView::Other { holder, renewal_observed_at } | DriverView::Lost { holder, renewal_observed_at } => {
+                (Some(&**holder), Some(*renewal_observed_at))
             }
         };
         let renewed_at = match driver {
-            DriverView::Named { renewed_at, .. } => *renewed_at,
+            DriverView::Unconfirmed { renewed_at, .. } => *renewed_at,
             _ => None,
         };
-        Self { state: kinds::driver(driver), holder, seen_at, renewed_at }
+        Self { state: kinds::driver(driver), holder, renewal_observed_at, renewed_at }
     }
 }
 
-/// Something else that manages the DaemonSet. `returns` is `byItself`, `onRequest`, `never` or `unknown`: when it sets back
+/// Something else that manages the DaemonSet. `reverts` is `byItself`, `onRequest`, `never` or `unknown`: when it sets back
 /// what a rollout changes.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -48,10 +48,10 @@ pub(super) struct ManagedBy<'a> {
     tool: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     application: Option<String>,
-    returns: Returns,
+    reverts: RevertTrigger,
     expects: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    holding: Option<String>,
+    suspend_hint: Option<String>,
     evidence: &'a [String],
 }
 
@@ -60,9 +60,9 @@ impl<'a> ManagedBy<'a> {
         Self {
             tool: gitops_owner.tool.to_string(),
             application: gitops_owner.application.as_ref().map(ToString::to_string),
-            returns: gitops_owner.returns,
+            reverts: gitops_owner.reverts,
             expects: gitops_owner.expects(),
-            holding: gitops_owner.holding(),
+            suspend_hint: gitops_owner.suspend_hint(),
             evidence: &gitops_owner.evidence,
         }
     }

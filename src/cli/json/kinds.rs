@@ -22,8 +22,8 @@ pub(super) fn alarm(alarm: &Alarm) -> &'static str {
         Alarm::SiteOutage(_) => "siteOutage",
         Alarm::ReleaseWaits { .. } => "releaseWaits",
         Alarm::Halted { .. } => "halted",
-        Alarm::Blind { .. } => "blind",
-        Alarm::TooFar { .. } => "tooFar",
+        Alarm::ViewStale { .. } => "viewStale",
+        Alarm::ApiLatencyTooHigh { .. } => "apiLatencyTooHigh",
         Alarm::WriteFailing { .. } => "writeFailing",
         Alarm::RecordUnreadable { .. } => "recordUnreadable",
         Alarm::ForeignRecord => "foreignRecord",
@@ -36,7 +36,7 @@ pub(super) fn danger(danger: Danger) -> &'static str {
         Danger::None => "none",
         Danger::Bounded => "bounded",
         Danger::Serious => "serious",
-        Danger::Beyond => "beyond",
+        Danger::ExceedsBudget => "exceedsBudget",
     }
 }
 
@@ -46,7 +46,7 @@ pub(super) fn driver(driver: &DriverView) -> &'static str {
         DriverView::Nobody => "nobody",
         DriverView::You { .. } => "you",
         DriverView::Waiting { .. } => "waiting",
-        DriverView::Named { .. } => "named",
+        DriverView::Unconfirmed { .. } => "unconfirmed",
         DriverView::Other { .. } => "other",
         DriverView::Lost { .. } => "lost",
     }

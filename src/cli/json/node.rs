@@ -59,7 +59,7 @@ pub(crate) struct NodeJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     clock_skew_millis: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    uncounted_until: Option<Timestamp>,
+    counted_unavailable_until: Option<Timestamp>,
 }
 
 impl<'a> NodeJson<'a> {
@@ -89,7 +89,7 @@ impl<'a> NodeJson<'a> {
             selected,
             site,
             clock_skew_millis,
-            uncounted_until,
+            counted_unavailable_until,
             // `state` says it.
             eligible: _,
             // `why` says it.
@@ -125,7 +125,7 @@ impl<'a> NodeJson<'a> {
             selected: *selected,
             site,
             clock_skew_millis: *clock_skew_millis,
-            uncounted_until: *uncounted_until,
+            counted_unavailable_until: *counted_unavailable_until,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Revisions: those that a rollout leads from and to, and `history`.
+//! Revisions as JSON: those that a rollout leads from and to, and the list that `history` prints.
 
 use std::collections::HashMap;
 

@@ -90,7 +90,7 @@ pub(crate) struct StatusJson<'a> {
     api_round_trip_millis: Option<u128>,
     /// How long a pause from elsewhere takes to bite; absent where this process does not drive.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pause_bites_within_millis: Option<u128>,
+    pause_takes_effect_within_millis: Option<u128>,
     /// What is next in line, or was asked for, waits for; absent where nothing does, or not for long.
     #[serde(skip_serializing_if = "Option::is_none")]
     waits: Option<Waits<'a>>,
@@ -158,7 +158,7 @@ impl<'a> StatusJson<'a> {
             watches: snapshot.watches.iter().map(Watch::new).collect(),
             clocks: Clocks::new(snapshot),
             api_round_trip_millis: snapshot.distance.round_trip.map(|span| span.as_millis()),
-            pause_bites_within_millis: snapshot.distance.pause_within.map(|span| span.as_millis()),
+            pause_takes_effect_within_millis: snapshot.distance.pause_within.map(|span| span.as_millis()),
             waits: snapshot.waits.as_ref().map(Waits::new),
             prewarm: snapshot.prewarm.as_ref().map(PrewarmJson::new),
             timeline: snapshot.timeline.iter().map(TimelineLine::new).collect(),
@@ -306,7 +306,7 @@ impl<'a> Compared<'a> {
 }
 
 /// Clocks. `serverMinusHereMillis` is absent until it is measured; `nodesOff` counts nodes that are off by 5 s and more,
-/// `uncounted` available pods that the DaemonSet controller counts as unavailable because of it.
+/// `counted_unavailable` available pods that the DaemonSet controller counts as unavailable because of it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Clocks<'a> {
@@ -317,18 +317,18 @@ struct Clocks<'a> {
     worst_node: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     worst_millis: Option<i64>,
-    uncounted: u32,
+    counted_unavailable: u32,
 }
 
 impl<'a> Clocks<'a> {
     fn new(snapshot: &'a Snapshot) -> Self {
-        let NodeClocks { off, worst, uncounted } = &snapshot.node_clocks;
+        let NodeClocks { off, worst, counted_unavailable } = &snapshot.node_clocks;
         Self {
             server_minus_here_millis: snapshot.skew_millis,
             nodes_off: *off,
             worst_node: worst.as_ref().map(|(node, _)| &**node),
             worst_millis: worst.as_ref().map(|(_, millis)| *millis),
-            uncounted: *uncounted,
+            counted_unavailable: *counted_unavailable,
         }
     }
 }

@@ -53,12 +53,12 @@ async fn a_drive_does_not_leave_when_its_strategy_is_set_back() {
         snapshot
     };
     let by = || Some("argocd-controller of Argo CD (application edge-agents)".into());
-    let holding = || script::argo_cd().holding().map(Into::into);
+    let suspend_hint = || script::argo_cd().suspend_hint().map(Into::into);
     let mut idle = script::driving();
     idle.phase = Phase::Idle;
     let script = Script::of(script::held_by_nobody())
-        .then(drifted(Alarm::StrategyDrifted { by: by(), enforced: 0, holding: holding() }, Phase::Native))
-        .then(drifted(Alarm::OnDeleteEnforced { by: by(), times: 1, holding: holding() }, Phase::Running))
+        .then(drifted(Alarm::StrategyDrifted { by: by(), enforced: 0, suspend_hint: suspend_hint() }, Phase::Native))
+        .then(drifted(Alarm::OnDeleteEnforced { by: by(), times: 1, suspend_hint: suspend_hint() }, Phase::Running))
         .then(idle);
     let output = script.run("drive ds/agent --on-drift enforce").await;
     assert_eq!(output.code, 0, "{}", output.error);
@@ -66,9 +66,9 @@ async fn a_drive_does_not_leave_when_its_strategy_is_set_back() {
     assert_snapshot!(tail.join("\n"), @r#"
     2026-11-18T11:16:40Z settled: Drive
     2026-11-18T11:16:50Z you drive
-    2026-11-18T11:16:50Z the update strategy was changed back by argocd-controller of Argo CD (application edge-agents): its controller replaces pods by itself; to hold it: argocd app set edge-agents --sync-policy none (or ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true)
+    2026-11-18T11:16:50Z the update strategy was changed back by argocd-controller of Argo CD (application edge-agents): its controller replaces pods by itself; to suspend it: argocd app set edge-agents --sync-policy none (or ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true)
     2026-11-18T11:16:50Z rolled by its controller, 38 of 120 updated
-    2026-11-18T11:16:50Z the update strategy was changed back by argocd-controller of Argo CD (application edge-agents) once lately: OnDelete is set again; to hold it: argocd app set edge-agents --sync-policy none (or ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true)
+    2026-11-18T11:16:50Z the update strategy was changed back by argocd-controller of Argo CD (application edge-agents) once lately: OnDelete is set again; to suspend it: argocd app set edge-agents --sync-policy none (or ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true)
     2026-11-18T11:16:50Z running, 38 of 120 updated
     2026-11-18T11:16:50Z idle, 38 of 120 updated
     "#);
@@ -151,7 +151,7 @@ async fn a_drive_leaves_when_its_step_is_done() {
 #[tokio::test]
 async fn a_drive_does_not_push_in_front_of_another() {
     let mut theirs = rollout();
-    theirs.driver = DriverView::Other { holder: "ops@bastion-2/7".into(), seen_at: at(0) };
+    theirs.driver = DriverView::Other { holder: "ops@bastion-2/7".into(), renewal_observed_at: at(0) };
     let script = Script::of(theirs.clone());
     let output = script.run("drive ds/agent --to 50%").await;
     assert_eq!((output.code, script.asked().len()), (7, 0));
@@ -166,10 +166,10 @@ async fn a_drive_does_not_push_in_front_of_another() {
 async fn a_drive_waits_until_it_shows_whether_the_driver_is_alive() {
     let holder = Str::from("ops@bastion-2/7");
     let mut named = script::held_by_nobody();
-    named.driver = DriverView::Named { holder: holder.clone(), renewed_at: Some(at(581)) };
+    named.driver = DriverView::Unconfirmed { holder: holder.clone(), renewed_at: Some(at(581)) };
     let [mut alive, mut lost] = [named.clone(), named.clone()];
-    alive.driver = DriverView::Other { holder: holder.clone(), seen_at: at(0) };
-    lost.driver = DriverView::Lost { holder, seen_at: at(0) };
+    alive.driver = DriverView::Other { holder: holder.clone(), renewal_observed_at: at(0) };
+    lost.driver = DriverView::Lost { holder, renewal_observed_at: at(0) };
 
     let script = Script::of(named.clone()).then(alive);
     let output = script.run("drive ds/agent").await;

@@ -139,7 +139,7 @@ async fn what_did_not_arrive_has_its_exit_code_and_says_how_to_go_on() {
 async fn what_another_process_drives_is_followed() {
     let theirs = |states| {
         let holder = "ops@bastion-2/7".into();
-        Snapshot { driver: DriverView::Other { holder, seen_at: at(600) }, ..warm(states, asked()) }
+        Snapshot { driver: DriverView::Other { holder, renewal_observed_at: at(600) }, ..warm(states, asked()) }
     };
     let before = Snapshot { driver: theirs([PRESENT; 3].map(|_| PRESENT)).driver, ..idle() };
     let script = Script::of(before).then(theirs([pulling(), waiting(), waiting()])).then(theirs([PRESENT; 3]));

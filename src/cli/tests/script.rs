@@ -23,7 +23,7 @@ use crate::engine::model::estimate::{RolloutEstimate, TimeRange};
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::model::fleet_state::FleetState;
-use crate::engine::model::gitops_owner::{Application, GitOpsOwner, Returns, StrategyOwnership, Tool};
+use crate::engine::model::gitops_owner::{Application, GitOpsOwner, RevertTrigger, StrategyOwnership, Tool};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::node::{Blame, ImageState, NodeState};
@@ -158,7 +158,7 @@ impl Script {
     /// Answers what it is asked; once told to drive, the other snapshots follow.
     async fn answer(self, snapshots: watch::Sender<Arc<Snapshot>>, mut requests: mpsc::Receiver<Request>) {
         let mut rest = self.snapshots.iter().skip(1).cloned();
-        if matches!(self.snapshots[0].driver, DriverView::Named { .. }) {
+        if matches!(self.snapshots[0].driver, DriverView::Unconfirmed { .. }) {
             // The script's other snapshots show what follows.
             follow(&snapshots, &mut rest.by_ref().take(1)).await;
         }
@@ -296,7 +296,7 @@ pub(super) fn node(name: &str, state: NodeState) -> NodeView {
         labels: Default::default(),
         rank: None,
         clock_skew_millis: None,
-        uncounted_until: None,
+        counted_unavailable_until: None,
     }
 }
 
@@ -324,7 +324,7 @@ pub(super) fn rollout() -> Snapshot {
         original_strategy: Some("RollingUpdate 10%".into()),
         gitops_owners: [].into(),
         counters: DaemonSetCounters { desired: 120, updated: 38, available: 115, ..Default::default() },
-        driver: DriverView::Other { holder: "ops@bastion-2/4711".into(), seen_at: at(598) },
+        driver: DriverView::Other { holder: "ops@bastion-2/4711".into(), renewal_observed_at: at(598) },
         watches: watches(&WatchHealth::Live),
         rights: Vec::new(),
         phase: Phase::Running,
@@ -401,7 +401,7 @@ pub(super) fn argo_cd() -> GitOpsOwner {
         application: Some(Application { namespace: None, name: "edge-agents".into() }),
         evidence: vec!["annotation argocd.argoproj.io/tracking-id".into(), "field manager argocd-controller".into()],
         strategy: StrategyOwnership::Yes,
-        returns: Returns::ByItself,
+        reverts: RevertTrigger::ByItself,
     }
 }
 

@@ -196,11 +196,11 @@ async fn how_far_away_the_api_server_is_and_what_is_waited_for() {
     let output: Vec<&str> = text.lines().filter(|line| line.contains("waits") || line.contains("API")).collect();
     assert_snapshot!(output.join("\n"), @r#"
       waits    rate: 20 deletions/s, 110 wait, 6s left
-      API      answers in 620 ms; a pause from elsewhere bites within 2.3 s
+      API      answers in 620 ms; a pause from elsewhere takes effect within 2.3 s
     "#);
     let status = script.json("status ds/agent -o json").await;
     let status: serde_json::Value = serde_json::from_str(&status).unwrap();
-    assert_eq!((&status["apiRoundTripMillis"], &status["pauseBitesWithinMillis"]), (&620.into(), &2_300.into()));
+    assert_eq!((&status["apiRoundTripMillis"], &status["pauseTakesEffectWithinMillis"]), (&620.into(), &2_300.into()));
     assert_eq!(
         (&status["waits"]["for"], &status["waits"]["waiting"], &status["waits"]["text"]),
         (&"rate".into(), &110.into(), &"rate: 20 deletions/s".into())

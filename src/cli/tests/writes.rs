@@ -20,14 +20,14 @@ async fn what_else_manages_it_is_said_before_anything_is_adopted() {
       driver   its controller drives
       budget   down 0 of 12, pulling 0 of 12
       managed  by Argo CD (application edge-agents), which sets template and update strategy back at its next sync, within seconds where it heals itself
-               to hold it: argocd app set edge-agents --sync-policy none (or ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true)
+               to suspend it: argocd app set edge-agents --sync-policy none (or ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true)
       view     live
     "#);
     assert_snapshot!(script.run("adopt ds/agent --dry-run").await.text, @r#"
     Adopt
       12 nodes may be updated, at most 2 down at a time.
       nodes: ipc-001 ipc-002 ipc-003 ipc-004 ipc-005 ipc-006 ipc-007 ipc-008 … and 4 more
-      WARNING: Argo CD (application edge-agents) sets template and update strategy back at its next sync, within seconds where it heals itself. To hold it: argocd app set edge-agents --sync-policy none (or ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true).
+      WARNING: Argo CD (application edge-agents) sets template and update strategy back at its next sync, within seconds where it heals itself. To suspend it: argocd app set edge-agents --sync-policy none (or ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true).
       API: PATCH leases/rolldeck-agent (intent)
     Nothing was changed (--dry-run).
     "#);
@@ -41,8 +41,8 @@ async fn what_else_manages_it_is_said_before_anything_is_adopted() {
           "field manager argocd-controller"
         ],
         "expects": "sets template and update strategy back at its next sync, within seconds where it heals itself",
-        "holding": "argocd app set edge-agents --sync-policy none (or ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true)",
-        "returns": "byItself",
+        "reverts": "byItself",
+        "suspendHint": "argocd app set edge-agents --sync-policy none (or ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true)",
         "tool": "Argo CD"
       }
     ]
@@ -82,7 +82,7 @@ async fn a_dry_run_asks_for_nothing() {
 
 #[tokio::test]
 async fn what_can_break_more_than_the_budget_is_not_done_unasked() {
-    let script = Script::of(rollout()).previews(Danger::Beyond);
+    let script = Script::of(rollout()).previews(Danger::ExceedsBudget);
     let output = script.run("release ds/agent --early").await;
     assert_eq!((output.code, script.asked().len()), (6, 0));
     assert_snapshot!(output.error, @r#"

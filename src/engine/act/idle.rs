@@ -1,4 +1,4 @@
-//! Tells once that the controller does nothing.
+//! Records since when the controller does nothing, so that consoles that only look on know it, too.
 
 use crate::engine::machine::Engine;
 use crate::engine::model::time::Timestamp;

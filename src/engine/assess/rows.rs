@@ -102,7 +102,7 @@ pub(crate) struct Row {
     /// available, and for a pod that is not ready.
     pub(crate) available_at: Option<(u32, Timestamp)>,
     /// Until when the controller counts its available pod as unavailable, by the API server's clock.
-    pub(crate) uncounted_until: Option<Timestamp>,
+    pub(crate) counted_unavailable_until: Option<Timestamp>,
     /// When the passing of time alone changes it.
     changes_at: Option<Timestamp>,
 }
@@ -250,7 +250,8 @@ impl<'a> Assessor<'a> {
             Some(pod) => self.failure_of(pod, shown_available, clock, entry),
             None => None,
         };
-        let uncounted_until = pods.live.filter(|_| available).and_then(|pod| self.uncounted_until(pod, clock));
+        let counted_unavailable_until =
+            pods.live.filter(|_| available).and_then(|pod| self.counted_unavailable_until(pod, clock));
         let absence = if in_fleet && !down && any_pod.is_none() { self.absence(entry) } else { None };
         let state = match &absence {
             Some(absence) if absence.failed => NodeState::Failed,
@@ -281,7 +282,7 @@ impl<'a> Assessor<'a> {
             blame,
             cause,
             available_at: self.available_at,
-            uncounted_until,
+            counted_unavailable_until,
             changes_at: self.changes_at,
             since: self.since(state, entry, &shown),
             pod: pods.counts,

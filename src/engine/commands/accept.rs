@@ -58,7 +58,9 @@ impl Engine {
         if count > NAMED {
             lines.push(format!("and {} more", count - NAMED));
         }
-        lines.push("These halt it no more until their pods are replaced; the next failure does.".to_owned());
+        if count > 0 {
+            lines.push("These halt it no more until their pods are replaced; the next failure does.".to_owned());
+        }
         lines
     }
 

@@ -30,7 +30,7 @@ pub(crate) struct Placement {
 impl Placement {
     /// How much it can break: no budget limits what the controller deletes by itself.
     pub(crate) fn danger(&self) -> Danger {
-        if self.loses.is_empty() { Danger::None } else { Danger::Beyond }
+        if self.loses.is_empty() { Danger::None } else { Danger::ExceedsBudget }
     }
 
     /// A sentence a line; none where nothing changes.
@@ -166,7 +166,7 @@ mod tests {
         let preview = console.engine.preview(&Command::Undo { to: None }, fake.now).unwrap();
         let nodes: Vec<&str> = preview.nodes.iter().map(|node| &**node).collect();
         assert_eq!(nodes, ["n1", "n2", "n3"], "it replaces pods only where that revision runs");
-        assert_eq!(preview.danger, Danger::Beyond);
+        assert_eq!(preview.danger, Danger::ExceedsBudget);
         let said = "That revision is placed elsewhere: its controller deletes the 5 pods at once, whatever the budget: n4, \
                     n5, n6, n7, n8 (node selector zone=canary does not match).";
         assert!(preview.effects.iter().any(|line| line == said), "{:?}", preview.effects);

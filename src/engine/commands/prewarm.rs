@@ -310,7 +310,7 @@ impl Engine {
                 | PrewarmWait::SiteLimit { .. }
                 | PrewarmWait::NobodyDrives
                 | PrewarmWait::Refused(_)
-                | PrewarmWait::Blind(_) => true,
+                | PrewarmWait::ViewStale(_) => true,
                 PrewarmWait::Unobtainable(_) => renews,
                 PrewarmWait::Paused
                 | PrewarmWait::Cancelled

@@ -37,7 +37,7 @@ impl Engine {
         }
         let says = "released: the original update strategy is restored".to_owned();
         let costs = self.original_is_rolling() && (left > 0 || !removed.is_empty());
-        let danger = if costs { Danger::Beyond } else { Danger::Bounded };
+        let danger = if costs { Danger::ExceedsBudget } else { Danger::Bounded };
         Ok(Resolved::new(vec![Edit::Release(by)], Needs::Released, says, danger))
     }
 

@@ -432,13 +432,15 @@ impl Lock {
             }
             (_, holder) if self.want == Want::Ask => DriverView::Waiting { holder: holder.cloned() },
             (_, Some(holder)) if now < self.runs_out_at() && self.holder_liveness.alive => {
-                DriverView::Other { holder: holder.clone(), seen_at: self.holder_liveness.changed_at }
+                DriverView::Other { holder: holder.clone(), renewal_observed_at: self.holder_liveness.changed_at }
             }
             (KnownLease::Present(fact), Some(holder)) if now < self.runs_out_at() => {
-                DriverView::Named { holder: holder.clone(), renewed_at: fact.renewed_at }
+                DriverView::Unconfirmed { holder: holder.clone(), renewed_at: fact.renewed_at }
             }
             (_, holder) if waiting => DriverView::Waiting { holder: holder.cloned() },
-            (_, Some(holder)) => DriverView::Lost { holder: holder.clone(), seen_at: self.holder_liveness.changed_at },
+            (_, Some(holder)) => {
+                DriverView::Lost { holder: holder.clone(), renewal_observed_at: self.holder_liveness.changed_at }
+            }
             (_, None) => DriverView::Nobody,
         }
     }
@@ -483,9 +485,9 @@ mod tests {
     fn who_the_lease_names_is_not_alive_before_we_see_it() {
         let mut lock = Lock::new("me".into(), Timing::default());
         lock.observe(lease(Some("other"), 1, 0), at(100));
-        assert!(matches!(lock.view(at(101)), DriverView::Named { renewed_at: Some(_), .. }));
+        assert!(matches!(lock.view(at(101)), DriverView::Unconfirmed { renewed_at: Some(_), .. }));
         lock.observe(lease(Some("other"), 2, 0), at(101));
-        assert!(matches!(lock.view(at(101)), DriverView::Named { .. }), "somebody else edited the record");
+        assert!(matches!(lock.view(at(101)), DriverView::Unconfirmed { .. }), "somebody else edited the record");
         lock.observe(lease(Some("other"), 3, 3_000), at(103));
         assert!(matches!(lock.view(at(104)), DriverView::Other { .. }));
         // One that is made before our eyes is alive.

@@ -22,7 +22,7 @@ impl Engine {
             _ if self.is_halted(intent) => Some(Hold::Halted),
             _ if self.lock.holds() && self.is_late_with_edits(now) => Some(Hold::NotSent),
             _ if intent.paused.is_some() => Some(Hold::Paused),
-            _ if self.blindness().is_some() => Some(Hold::Blind),
+            _ if self.blindness().is_some() => Some(Hold::ViewStale),
             _ if !self.is_ready_to_update(intent) => Some(Hold::Preparing),
             _ if !self.lock.holds() && self.lock.living_other(now).is_none() => Some(Hold::NobodyDrives),
             _ => self.too_far_to_drive(),

@@ -285,7 +285,7 @@ impl Engine {
             }
         });
         if let Some(why) = blind {
-            return Some(PrewarmWait::Blind(why));
+            return Some(PrewarmWait::ViewStale(why));
         }
         // A StatefulSet goes on by itself.
         if !self.lock.holds() && self.lock.living_other(self.now).is_none() && !goes_on {

@@ -17,7 +17,7 @@ impl Engine {
     /// Holds everything where we drive and the API server is too far away to do it safely.
     pub(crate) fn too_far_to_drive(&self) -> Option<Hold> {
         let too_far = self.sending.distance.too_far().filter(|_| self.lock.holds())?;
-        Some(Hold::TooFar { round_trip: rounded(too_far) })
+        Some(Hold::ApiLatencyTooHigh { round_trip: rounded(too_far) })
     }
 
     /// For how long after a pause elsewhere a deletion may still be sent from here; its way to the server comes on top.

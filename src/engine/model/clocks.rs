@@ -17,7 +17,7 @@ pub struct NodeClocks {
     /// The one that is off most, and by how many milliseconds.
     pub worst: Option<(Str, i64)>,
     /// How many pods that are available the DaemonSet controller counts as unavailable because of it.
-    pub uncounted: u32,
+    pub counted_unavailable: u32,
 }
 
 /// How far a clock is off, in words: `5m ahead`, `40s behind`.

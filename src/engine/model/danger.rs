@@ -10,5 +10,5 @@ pub enum Danger {
     /// A new template, a roll back, an early release: choose *Start* explicitly.
     Serious,
     /// Can take down more nodes than the budget: type the DaemonSet's name.
-    Beyond,
+    ExceedsBudget,
 }

@@ -22,7 +22,7 @@ pub enum DriverView {
     },
     /// Somebody else by the word of the Lease, whom we have not seen renew it yet: whether they are alive shows when they
     /// do, every few seconds, or do not for a whole lease.
-    Named {
+    Unconfirmed {
         /// Their identity.
         holder: Str,
         /// When they renewed it last, by their own clock.
@@ -33,13 +33,13 @@ pub enum DriverView {
         /// Their identity.
         holder: Str,
         /// When we last saw them renew, by our clock.
-        seen_at: Timestamp,
+        renewal_observed_at: Timestamp,
     },
     /// Somebody else, who has not renewed for a whole lease: their console is gone.
     Lost {
         /// Their identity.
         holder: Str,
         /// When we last saw them renew, by our clock.
-        seen_at: Timestamp,
+        renewal_observed_at: Timestamp,
     },
 }

@@ -18,7 +18,7 @@ pub struct GitOpsOwner {
     /// Whether it sets the update strategy too, or the template only.
     pub strategy: StrategyOwnership,
     /// When it sets back what differs.
-    pub returns: Returns,
+    pub reverts: RevertTrigger,
 }
 
 /// A tool that manages DaemonSets.
@@ -73,7 +73,7 @@ pub enum StrategyOwnership {
 /// When a tool sets back what differs from its source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Returns {
+pub enum RevertTrigger {
     /// By itself, sooner or later.
     ByItself,
     /// When somebody tells it to.
@@ -87,10 +87,10 @@ pub enum Returns {
 impl GitOpsOwner {
     /// Whether an operator should hear of it before changing anything: it sets back what a rollout changes, or may.
     pub fn interferes(&self) -> bool {
-        match self.returns {
-            Returns::ByItself | Returns::Unknown => true,
-            Returns::OnRequest => self.tool != Tool::KubectlApply,
-            Returns::Never => false,
+        match self.reverts {
+            RevertTrigger::ByItself | RevertTrigger::Unknown => true,
+            RevertTrigger::OnRequest => self.tool != Tool::KubectlApply,
+            RevertTrigger::Never => false,
         }
     }
 
@@ -101,8 +101,8 @@ impl GitOpsOwner {
             StrategyOwnership::No => "the template, not the update strategy,",
             StrategyOwnership::Unknown => "the template, and the update strategy if it names one,",
         };
-        match (&self.tool, self.returns) {
-            (_, Returns::Never) => "is told to leave this DaemonSet alone".to_owned(),
+        match (&self.tool, self.reverts) {
+            (_, RevertTrigger::Never) => "is told to leave this DaemonSet alone".to_owned(),
             (Tool::Other { .. }, _) => format!("may set {} back", what.trim_end_matches(',')),
             _ => format!("sets {what} back {}", self.when()),
         }
@@ -110,12 +110,12 @@ impl GitOpsOwner {
 
     /// When it sets back what differs: `at its next sync, within seconds where it heals itself`.
     pub fn when(&self) -> &'static str {
-        match (&self.tool, self.returns) {
-            (_, Returns::Never) => "never",
+        match (&self.tool, self.reverts) {
+            (_, RevertTrigger::Never) => "never",
             (Tool::Operator { .. }, _) => "as soon as it looks",
             (Tool::ArgoCd, _) => "at its next sync, within seconds where it heals itself",
             (Tool::FluxKustomization, _) => "at its next reconciliation",
-            (Tool::FluxHelmRelease, Returns::OnRequest) => "at its next upgrade",
+            (Tool::FluxHelmRelease, RevertTrigger::OnRequest) => "at its next upgrade",
             (Tool::FluxHelmRelease, _) => "at its next upgrade, or reconciliation where it detects drift",
             (Tool::Rancher, _) => "at its next deployment, or at once where it corrects drift",
             (Tool::Helm, _) => "at the next helm upgrade or rollback",
@@ -126,8 +126,8 @@ impl GitOpsOwner {
     }
 
     /// How to hold it for as long as a rollout takes, where that is known.
-    pub fn holding(&self) -> Option<String> {
-        if self.returns == Returns::Never {
+    pub fn suspend_hint(&self) -> Option<String> {
+        if self.reverts == RevertTrigger::Never {
             return None;
         }
         let named = self.application.as_ref();
@@ -167,8 +167,8 @@ impl GitOpsOwner {
 
     /// All of it in one sentence, as a warning before the DaemonSet is changed.
     pub fn warning(&self) -> String {
-        match self.holding() {
-            Some(holding) => format!("{self} {}. To hold it: {holding}.", self.expects()),
+        match self.suspend_hint() {
+            Some(suspend_hint) => format!("{self} {}. To suspend it: {suspend_hint}.", self.expects()),
             None => format!("{self} {}.", self.expects()),
         }
     }

@@ -26,7 +26,7 @@ pub enum Hold {
     /// Halted.
     Halted,
     /// What must be seen cannot be seen.
-    Blind,
+    ViewStale,
     /// The partition keeps this many pods at the old revision.
     Partition {
         /// How many stay.
@@ -86,7 +86,7 @@ pub enum Hold {
         why: Str,
     },
     /// The API server is too far away to drive from here.
-    TooFar {
+    ApiLatencyTooHigh {
         /// How long it takes to answer.
         round_trip: Duration,
     },

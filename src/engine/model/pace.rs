@@ -115,7 +115,7 @@ pub enum PaceReason {
 pub enum Flap {
     /// The node is not Ready any more.
     NotReady,
-    /// Its pod is not.
+    /// The node is Ready, and its pod is not any more.
     LostReadiness,
 }
 

@@ -213,7 +213,7 @@ pub enum PrewarmWait {
     /// Nobody drives.
     NobodyDrives,
     /// What has to be seen for it cannot be seen.
-    Blind(Str),
+    ViewStale(Str),
 }
 
 /// How far pre-warming is.

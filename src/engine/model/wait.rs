@@ -34,7 +34,7 @@ impl fmt::Display for DistanceView {
             None => f.write_str("not measured yet")?,
         }
         match self.pause_within {
-            Some(within) => write!(f, "; a pause from elsewhere bites within {}", Short(within)),
+            Some(within) => write!(f, "; a pause from elsewhere takes effect within {}", Short(within)),
             None => Ok(()),
         }
     }

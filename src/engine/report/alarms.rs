@@ -67,7 +67,7 @@ impl Engine {
         alarms.extend(self.distance_alarm().filter(|_| recorded));
         let drives = self.lock.may_act(now) && self.config().role == Role::Driver;
         if let Some(why) = self.blindness().filter(|_| drives) {
-            alarms.push(Alarm::Blind { why });
+            alarms.push(Alarm::ViewStale { why });
         }
         alarms
     }
@@ -118,7 +118,7 @@ impl Engine {
     fn distance_alarm(&self) -> Option<Alarm> {
         let drives = self.lock.holds() && self.config().role == Role::Driver;
         let too_far = self.sending.distance.too_far().filter(|_| drives)?;
-        Some(Alarm::TooFar { round_trip: rounded(too_far) })
+        Some(Alarm::ApiLatencyTooHigh { round_trip: rounded(too_far) })
     }
 
     /// The alarm for a complete rollout whose release waits.
@@ -132,8 +132,8 @@ impl Engine {
     }
 
     /// How to keep the tool behind this field manager from acting, where that is known.
-    fn holding(&self, manager: Option<&Str>) -> Option<Str> {
-        gitops_owner_of(manager?, &self.view.gitops_owners)?.holding().map(Str::from)
+    fn suspend_hint(&self, manager: Option<&Str>) -> Option<Str> {
+        gitops_owner_of(manager?, &self.view.gitops_owners)?.suspend_hint().map(Str::from)
     }
 
     /// The alarm for a strategy that has drifted, or had until `OnDelete` was set again.
@@ -144,21 +144,21 @@ impl Engine {
         if self.has_drifted(intent) {
             // It is not paused, so `OnDelete` is about to be set again.
             let enforced = enforced.saturating_sub(u32::from(intent.paused.is_none()));
-            let holding = self.holding(owners.and_then(|owners| owners.strategy.as_ref()));
-            return Some(Alarm::StrategyDrifted { by: self.who_set_the_strategy(), enforced, holding });
+            let suspend_hint = self.suspend_hint(owners.and_then(|owners| owners.strategy.as_ref()));
+            return Some(Alarm::StrategyDrifted { by: self.who_set_the_strategy(), enforced, suspend_hint });
         }
         (enforced > 0).then(|| Alarm::OnDeleteEnforced {
             by: drifts.by.as_ref().and_then(|by| self.who(by)),
             times: enforced,
-            holding: self.holding(drifts.by.as_ref()),
+            suspend_hint: self.suspend_hint(drifts.by.as_ref()),
         })
     }
 
     /// The alarm for a template that somebody else changed.
     fn template_alarm(&self) -> Alarm {
         let owners = self.view.daemonset.as_ref().map(|daemonset| &daemonset.owners);
-        let holding = self.holding(owners.and_then(|owners| owners.template.as_ref()));
-        Alarm::TemplateChanged { by: self.who_set_the_template(), holding }
+        let suspend_hint = self.suspend_hint(owners.and_then(|owners| owners.template.as_ref()));
+        Alarm::TemplateChanged { by: self.who_set_the_template(), suspend_hint }
     }
 
     fn idle_alarm(&self, now: Timestamp) -> Option<Alarm> {

@@ -10,7 +10,7 @@ impl NodeClocks {
     pub(crate) fn of(nodes: &[NodeView]) -> Self {
         let mut clocks = Self::default();
         for node in nodes {
-            clocks.uncounted += u32::from(node.uncounted_until.is_some());
+            clocks.counted_unavailable += u32::from(node.counted_unavailable_until.is_some());
             let Some(millis) = node.notable_clock() else { continue };
             clocks.off += 1;
             if clocks.worst.as_ref().is_none_or(|(_, worst)| worst.saturating_abs() < millis.saturating_abs()) {
@@ -58,7 +58,7 @@ impl Clocks<'_> {
 
 impl fmt::Display for Clocks<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let NodeClocks { off, worst, uncounted } = &self.0.node_clocks;
+        let NodeClocks { off, worst, counted_unavailable } = &self.0.node_clocks;
         let mut gap = "";
         if let Some(millis) = self.0.notable_clock_here() {
             let of = if millis < 0 { "" } else { " of" };
@@ -72,10 +72,12 @@ impl fmt::Display for Clocks<'_> {
             }
             gap = "; ";
         }
-        match uncounted {
+        match counted_unavailable {
             0 => Ok(()),
             1 => write!(f, "{gap}its controller counts 1 available pod as unavailable"),
-            uncounted => write!(f, "{gap}its controller counts {uncounted} available pods as unavailable"),
+            counted_unavailable => {
+                write!(f, "{gap}its controller counts {counted_unavailable} available pods as unavailable")
+            }
         }
     }
 }

@@ -138,8 +138,8 @@ impl Alarm {
             Self::DeletionRefused { .. }
             | Self::ControllerIdle { .. }
             | Self::SiteOutage(_)
-            | Self::TooFar { .. }
-            | Self::Blind { .. }
+            | Self::ApiLatencyTooHigh { .. }
+            | Self::ViewStale { .. }
             | Self::WriteFailing { .. }
             | Self::BeingDeleted => Vec::new(),
         }
@@ -158,7 +158,10 @@ impl Snapshot {
     pub fn guidance(&self) -> Option<Guidance> {
         let driven = matches!(
             self.driver,
-            DriverView::You { .. } | DriverView::Named { .. } | DriverView::Other { .. } | DriverView::Waiting { .. }
+            DriverView::You { .. }
+                | DriverView::Unconfirmed { .. }
+                | DriverView::Other { .. }
+                | DriverView::Waiting { .. }
         );
         let drive = (!driven && self.started_at.is_some()).then_some(Remedy::Drive);
         match &self.phase {

@@ -73,7 +73,7 @@ impl fmt::Display for PrewarmWait {
             Self::Updating => f.write_str("its update pulls"),
             Self::Refused(why) => write!(f, "its pod is refused: {why}"),
             Self::NobodyDrives => f.write_str("nobody drives"),
-            Self::Blind(why) => f.write_str(why),
+            Self::ViewStale(why) => f.write_str(why),
         }
     }
 }

@@ -261,7 +261,7 @@ pub enum Alarm {
         /// How often `OnDelete` was set again lately.
         enforced: u32,
         /// How to hold them, where that is known.
-        holding: Option<Str>,
+        suspend_hint: Option<Str>,
     },
     /// Strategy drift, and `OnDelete` was set again at once.
     OnDeleteEnforced {
@@ -270,14 +270,14 @@ pub enum Alarm {
         /// How often lately.
         times: u32,
         /// How to hold them, where that is known.
-        holding: Option<Str>,
+        suspend_hint: Option<Str>,
     },
     /// Somebody changed the template in the middle of the rollout.
     TemplateChanged {
         /// Who, if managedFields tell, with the tool behind the name.
         by: Option<Str>,
         /// How to hold them, where that is known.
-        holding: Option<Str>,
+        suspend_hint: Option<Str>,
     },
     /// The revision that is taken for that of the template is stored in a form that does not compare equal, and no pod was
     /// made from it yet: the rollout does not end on a guess.
@@ -330,7 +330,7 @@ pub enum Alarm {
         why: Str,
     },
     /// What must be seen cannot be seen, or is too old: nothing is started.
-    Blind {
+    ViewStale {
         /// What, and since when.
         why: Str,
     },
@@ -340,7 +340,7 @@ pub enum Alarm {
         why: Str,
     },
     /// The API server is too far away to drive from here: nothing is started.
-    TooFar {
+    ApiLatencyTooHigh {
         /// How long it takes to answer.
         round_trip: Duration,
     },
@@ -414,7 +414,7 @@ pub struct NodeView {
     pub clock_skew_millis: Option<i64>,
     /// Until when, by our clock, the DaemonSet controller counts its pod as unavailable that is available, because the
     /// node's clock is ahead: under `minReadySeconds` it compares that with its own.
-    pub uncounted_until: Option<Timestamp>,
+    pub counted_unavailable_until: Option<Timestamp>,
 }
 
 /// How far the instant at which a watch was heard moves before that is worth a new snapshot.
@@ -444,11 +444,11 @@ impl NodeView {
 
 impl Alarm {
     /// How to keep the tool that is behind it from acting, where that is known.
-    pub fn holding(&self) -> Option<&str> {
+    pub fn suspend_hint(&self) -> Option<&str> {
         match self {
-            Self::StrategyDrifted { holding, .. }
-            | Self::OnDeleteEnforced { holding, .. }
-            | Self::TemplateChanged { holding, .. } => holding.as_deref(),
+            Self::StrategyDrifted { suspend_hint, .. }
+            | Self::OnDeleteEnforced { suspend_hint, .. }
+            | Self::TemplateChanged { suspend_hint, .. } => suspend_hint.as_deref(),
             Self::Cascade { .. }
             | Self::TargetUncertain { .. }
             | Self::BudgetUsedUp { .. }
@@ -457,9 +457,9 @@ impl Alarm {
             | Self::SiteOutage(_)
             | Self::ReleaseWaits { .. }
             | Self::Halted { .. }
-            | Self::Blind { .. }
+            | Self::ViewStale { .. }
             | Self::WriteFailing { .. }
-            | Self::TooFar { .. }
+            | Self::ApiLatencyTooHigh { .. }
             | Self::RecordUnreadable { .. }
             | Self::ForeignRecord
             | Self::BeingDeleted => None,

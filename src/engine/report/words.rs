@@ -170,7 +170,7 @@ impl fmt::Display for DrivingWords<'_> {
             DriverView::You { .. } => f.write_str("you drive"),
             DriverView::Waiting { holder: Some(holder) } => write!(f, "waiting for {holder} to hand over"),
             DriverView::Waiting { holder: None } => f.write_str("waiting for the lease"),
-            DriverView::Named { holder, renewed_at } => {
+            DriverView::Unconfirmed { holder, renewed_at } => {
                 // Without what tells processes apart: when is what matters, and headers are narrow.
                 let person = person_of(holder);
                 match renewed_at {
@@ -179,8 +179,8 @@ impl fmt::Display for DrivingWords<'_> {
                 }
             }
             DriverView::Other { holder, .. } => write!(f, "{holder} drives"),
-            DriverView::Lost { holder, seen_at } => {
-                write!(f, "nobody drives: {holder} was last seen {} ago", ago(seen_at))
+            DriverView::Lost { holder, renewal_observed_at } => {
+                write!(f, "nobody drives: {holder} was last seen {} ago", ago(renewal_observed_at))
             }
         }
     }

@@ -40,7 +40,7 @@ impl Hold {
             | Self::NotSent
             | Self::Paused
             | Self::Halted
-            | Self::Blind
+            | Self::ViewStale
             | Self::Selector
             | Self::NodeDown
             | Self::Cordoned
@@ -56,7 +56,7 @@ impl Hold {
             | Self::SiteOutage(_)
             | Self::NotProven
             | Self::DeletionRefused { .. }
-            | Self::TooFar { .. } => HoldKind::InTheWay,
+            | Self::ApiLatencyTooHigh { .. } => HoldKind::InTheWay,
         }
     }
 }

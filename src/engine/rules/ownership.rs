@@ -11,7 +11,7 @@
 
 use crate::engine::model::Str;
 use crate::engine::model::facts::{DaemonSetFact, Fields, WriteOperation};
-use crate::engine::model::gitops_owner::{Application, GitOpsOwner, Returns, StrategyOwnership, Tool};
+use crate::engine::model::gitops_owner::{Application, GitOpsOwner, RevertTrigger, StrategyOwnership, Tool};
 use crate::engine::model::record::ORIGINAL_STRATEGY;
 
 /// Our own field manager in `metadata.managedFields`.
@@ -35,11 +35,11 @@ pub fn find_gitops_owners(daemonset: &DaemonSetFact) -> Vec<GitOpsOwner> {
     .collect();
     let known: Vec<String> = gitops_owners.iter().flat_map(|gitops_owner| gitops_owner.evidence.clone()).collect();
     gitops_owners.extend(evidence.other_managers(&known));
-    gitops_owners.sort_by_key(|gitops_owner| match gitops_owner.returns {
-        Returns::ByItself => 0,
-        Returns::OnRequest => 1,
-        Returns::Unknown => 2,
-        Returns::Never => 3,
+    gitops_owners.sort_by_key(|gitops_owner| match gitops_owner.reverts {
+        RevertTrigger::ByItself => 0,
+        RevertTrigger::OnRequest => 1,
+        RevertTrigger::Unknown => 2,
+        RevertTrigger::Never => 3,
     });
     gitops_owners
 }
@@ -61,21 +61,21 @@ pub fn gitops_owner_of(manager: &str, gitops_owners: &[GitOpsOwner]) -> Option<G
         return Some(gitops_owner.clone()).filter(|gitops_owner| !matches!(gitops_owner.tool, Tool::Other { .. }));
     }
     let known = [
-        (Tool::ArgoCd, ARGO_CD, Returns::ByItself),
-        (Tool::FluxKustomization, FLUX_KUSTOMIZATION, Returns::ByItself),
-        (Tool::FluxHelmRelease, FLUX_HELM_RELEASE, Returns::ByItself),
-        (Tool::Helm, HELM, Returns::OnRequest),
-        (Tool::Terraform, TERRAFORM, Returns::OnRequest),
-        (Tool::KubectlApply, KUBECTL_APPLY, Returns::OnRequest),
+        (Tool::ArgoCd, ARGO_CD, RevertTrigger::ByItself),
+        (Tool::FluxKustomization, FLUX_KUSTOMIZATION, RevertTrigger::ByItself),
+        (Tool::FluxHelmRelease, FLUX_HELM_RELEASE, RevertTrigger::ByItself),
+        (Tool::Helm, HELM, RevertTrigger::OnRequest),
+        (Tool::Terraform, TERRAFORM, RevertTrigger::OnRequest),
+        (Tool::KubectlApply, KUBECTL_APPLY, RevertTrigger::OnRequest),
     ];
-    let (tool, _, returns) = known.into_iter().find(|(_, names, _)| names.contains(&manager))?;
+    let (tool, _, reverts) = known.into_iter().find(|(_, names, _)| names.contains(&manager))?;
     let named = gitops_owners.iter().find(|gitops_owner| gitops_owner.tool == tool).cloned();
     Some(named.unwrap_or_else(|| GitOpsOwner {
         tool,
         application: None,
         evidence: vec![manager_evidence(manager)],
         strategy: StrategyOwnership::Unknown,
-        returns,
+        reverts,
     }))
 }
 
@@ -149,7 +149,7 @@ impl OwnerEvidence<'_> {
             application: None,
             evidence,
             strategy: self.strategy_ownership(names),
-            returns: Returns::OnRequest,
+            reverts: RevertTrigger::OnRequest,
         })
     }
 
@@ -160,7 +160,7 @@ impl OwnerEvidence<'_> {
             application: Some(Application { namespace: None, name: owner.name.clone() }),
             evidence: vec![format!("controlled by {} {}", owner.kind, owner.name)],
             strategy: StrategyOwnership::Unknown,
-            returns: Returns::ByItself,
+            reverts: RevertTrigger::ByItself,
         })
     }
 
@@ -199,7 +199,7 @@ impl OwnerEvidence<'_> {
             }
             other => other,
         };
-        Some(GitOpsOwner { tool: Tool::ArgoCd, application, evidence, strategy, returns: Returns::ByItself })
+        Some(GitOpsOwner { tool: Tool::ArgoCd, application, evidence, strategy, reverts: RevertTrigger::ByItself })
     }
 
     /// The application that a pair of Flux's labels names.
@@ -223,13 +223,13 @@ impl OwnerEvidence<'_> {
         };
         let held = is("kustomize.toolkit.fluxcd.io/reconcile", &["disabled"])
             || is("kustomize.toolkit.fluxcd.io/ssa", &["Ignore", "IfNotPresent"]);
-        let returns = if held { Returns::Never } else { Returns::ByItself };
+        let reverts = if held { RevertTrigger::Never } else { RevertTrigger::ByItself };
         Some(GitOpsOwner {
             tool: Tool::FluxKustomization,
             application,
             evidence,
             strategy: self.strategy_ownership(FLUX_KUSTOMIZATION),
-            returns,
+            reverts,
         })
     }
 
@@ -242,9 +242,9 @@ impl OwnerEvidence<'_> {
             application,
             evidence,
             strategy: self.strategy_ownership(FLUX_HELM_RELEASE),
-            returns: match self.label_or_annotation("helm.toolkit.fluxcd.io/driftDetection") {
-                Some(value) if value.eq_ignore_ascii_case("disabled") => Returns::OnRequest,
-                _ => Returns::ByItself,
+            reverts: match self.label_or_annotation("helm.toolkit.fluxcd.io/driftDetection") {
+                Some(value) if value.eq_ignore_ascii_case("disabled") => RevertTrigger::OnRequest,
+                _ => RevertTrigger::ByItself,
             },
         })
     }
@@ -266,7 +266,7 @@ impl OwnerEvidence<'_> {
             }),
             evidence,
             strategy: StrategyOwnership::Unknown,
-            returns: Returns::ByItself,
+            reverts: RevertTrigger::ByItself,
         })
     }
 
@@ -288,7 +288,7 @@ impl OwnerEvidence<'_> {
             }),
             evidence,
             strategy: self.strategy_ownership(HELM),
-            returns: Returns::OnRequest,
+            reverts: RevertTrigger::OnRequest,
         })
     }
 
@@ -304,7 +304,7 @@ impl OwnerEvidence<'_> {
                 application: None,
                 evidence: vec![manager_evidence(name)],
                 strategy: self.strategy_ownership(&[&**name]),
-                returns: Returns::Unknown,
+                reverts: RevertTrigger::Unknown,
             })
             .collect()
     }

@@ -156,7 +156,7 @@ fn of_cause(cause: CauseKind) -> Option<PullFailure> {
     }
 }
 
-/// How long pulls took that ended well; `None` of none. The order of `took` is changed.
+/// Median and quartiles of finished pulls; `None` where there are none. Sorts `took`.
 pub(crate) fn usual(took: &mut [Duration], scope: PeerScope) -> Option<UsualPull> {
     took.sort_unstable();
     let at = |quarter: usize| took.get((took.len().checked_sub(1)? * quarter).div_ceil(4)).copied();

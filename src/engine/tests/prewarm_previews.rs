@@ -153,7 +153,7 @@ fn a_cancellation_deletes_them_all() {
     let (mut fake, mut console) = under_way();
     let calls = compare(&mut fake, &mut console, &PrewarmCommand::Cancel);
     assert!(calls[1].contains("4 pods") && calls.len() == 2, "{calls:?}");
-    // Paused before it makes no difference.
+    // A pause beforehand makes no difference: the same pods are deleted.
     let (mut fake, mut console) = under_way();
     give(&mut fake, &mut console, PrewarmCommand::Pause);
     let calls = compare(&mut fake, &mut console, &PrewarmCommand::Cancel);

@@ -13,7 +13,7 @@ use super::statistics::Statistics;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Until {
     /// When all cases are played.
-    AllArePlayed,
+    AllRan,
     /// Also when a case has broken a promise.
     OneIsBroken,
 }
@@ -34,7 +34,7 @@ pub fn random(first: u64, count: u64) -> Campaign<impl Fn(u64) -> Case + Sync> {
 impl<C: Fn(u64) -> Case + Sync> Campaign<C> {
     /// The cases `case(0)` to `case(count - 1)`.
     pub fn new(count: u64, case: C) -> Self {
-        Self { count, case, until: Until::AllArePlayed }
+        Self { count, case, until: Until::AllRan }
     }
 
     /// The same cases with another end.

@@ -61,13 +61,13 @@ kinds! {
     /// The API server refused to delete pods on a node.
     DeletionRefused = "deletion refused",
     /// The DaemonSet controller stood still.
-    ControllerIdle = "controller stood still",
+    ControllerIdle = "controller idle",
     /// A site's link was slow.
     SlowLink = "link slow",
     /// The API server was far away.
-    FarAway = "API server far away",
+    FarAway = "API server latency",
     /// The line to the API server was full for a while.
-    LineFull = "line full",
+    LineFull = "link to the API server congested",
     /// The registry refused an image for a while.
     Registry = "registry failing",
     /// A tag was moved to another image.
@@ -95,7 +95,7 @@ kinds! {
     /// The record was edited by hand.
     RecordEdited = "record edited",
     /// The record was made unreadable.
-    RecordGarbled = "record garbled",
+    RecordGarbled = "record corrupted",
     /// The lease was deleted.
     LeaseDeleted = "lease deleted",
     /// A watch was lost.

@@ -32,7 +32,7 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
         return Some(Command::Tune(Tuning { require_image: Some(false), ..Tuning::default() }));
     }
     let drives =
-        matches!(snapshot.driver, DriverView::You { .. } | DriverView::Named { .. } | DriverView::Other { .. });
+        matches!(snapshot.driver, DriverView::You { .. } | DriverView::Unconfirmed { .. } | DriverView::Other { .. });
     // The record is of a DaemonSet that was deleted.
     if snapshot.alarms.contains(&Alarm::ForeignRecord) {
         return Some(Command::Release(Early::Accept));

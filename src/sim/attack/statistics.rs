@@ -53,7 +53,7 @@ impl fmt::Display for Statistics {
             writeln!(f, "{count:>12}  {kind}")?;
         }
         for (seed, what) in &self.broken {
-            writeln!(f, "seed {seed} broke a promise; `rolldeck simulate --seed {seed} --shrink --trace` tells how")?;
+            writeln!(f, "seed {seed} broke a promise; `rolldeck simulate --seed {seed} --shrink --trace` shows how")?;
             for violation in what.iter().take(3) {
                 writeln!(f, "    {violation}")?;
             }

@@ -109,7 +109,7 @@ fn driven_by(model: &Model) -> DrivenBy {
     match driver(model) {
         Some(DriverView::You { .. }) => DrivenBy::You,
         Some(DriverView::Other { holder, .. }) => DrivenBy::Other(holder),
-        Some(DriverView::Named { holder, .. }) => DrivenBy::Named(holder),
+        Some(DriverView::Unconfirmed { holder, .. }) => DrivenBy::Unconfirmed(holder),
         Some(DriverView::Nobody | DriverView::Lost { .. } | DriverView::Waiting { .. }) => DrivenBy::Nobody,
         Some(DriverView::Unknown) | None => DrivenBy::Unknown,
     }

@@ -110,7 +110,7 @@ pub(super) fn release(model: &mut Model) -> Effects {
 pub(super) fn drive(model: &mut Model) -> Effects {
     match condition::driver(model) {
         Some(DriverView::You { .. } | DriverView::Waiting { .. }) => stop_driving(model),
-        Some(DriverView::Named { .. } | DriverView::Other { .. } | DriverView::Lost { .. }) => {
+        Some(DriverView::Unconfirmed { .. } | DriverView::Other { .. } | DriverView::Lost { .. }) => {
             dialog(model, Form::Plain { title: "Take over", command: Command::Drive(Takeover::Ask) })
         }
         _ => dialog(model, Form::Plain { title: "Drive", command: Command::Drive(Takeover::IfFree) }),

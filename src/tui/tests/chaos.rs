@@ -98,7 +98,7 @@ fn perform(console: &mut TestConsole, act: Input) {
         Input::Snapshot(index) => console.see(snapshot(index)),
         Input::Answer(kind) => {
             let serial = console.model.serial;
-            let dangers = [Danger::None, Danger::Bounded, Danger::Serious, Danger::Beyond];
+            let dangers = [Danger::None, Danger::Bounded, Danger::Serious, Danger::ExceedsBudget];
             let answer = match dangers.get(usize::from(kind)) {
                 Some(danger) => Ok(preview(*danger)),
                 None => Err(CommandError::Refused(Refusal::NotNow("nothing is being rolled out".into()))),

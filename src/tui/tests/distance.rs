@@ -55,8 +55,8 @@ fn what_waits_for_the_rate_says_until_when() {
 #[test]
 fn too_far_away_is_an_alarm() {
     let round_trip = millis(2_600);
-    let mut snapshot = held(far(2_600, 6_100), &Hold::TooFar { round_trip });
-    snapshot.alarms = vec![Alarm::TooFar { round_trip }];
+    let mut snapshot = held(far(2_600, 6_100), &Hold::ApiLatencyTooHigh { round_trip });
+    snapshot.alarms = vec![Alarm::ApiLatencyTooHigh { round_trip }];
     assert_snapshot!("too_far_80x24", TestConsole::on(snapshot.clone(), 80, 24).screen());
     assert_snapshot!("too_far_40x12", TestConsole::on(snapshot, 40, 12).screen());
 }

@@ -21,7 +21,7 @@ use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::gitops_owner::Application;
 use crate::engine::model::gitops_owner::GitOpsOwner;
-use crate::engine::model::gitops_owner::Returns;
+use crate::engine::model::gitops_owner::RevertTrigger;
 use crate::engine::model::gitops_owner::StrategyOwnership;
 use crate::engine::model::gitops_owner::Tool;
 use crate::engine::model::hold::Hold;
@@ -95,7 +95,7 @@ pub(super) fn node(name: &str) -> NodeView {
             .collect(),
         rank: None,
         clock_skew_millis: None,
-        uncounted_until: None,
+        counted_unavailable_until: None,
     }
 }
 
@@ -381,7 +381,7 @@ pub(super) fn waiting() -> Snapshot {
 
 /// Another console drives.
 pub(super) fn observed() -> Snapshot {
-    let driver = DriverView::Other { holder: "ops@bastion-2/3f9a1c".into(), seen_at: ago(2) };
+    let driver = DriverView::Other { holder: "ops@bastion-2/3f9a1c".into(), renewal_observed_at: ago(2) };
     Snapshot { driver, ..running() }
 }
 
@@ -437,8 +437,9 @@ pub(super) fn stale() -> Snapshot {
             *health = WatchHealth::Down { since: ago(35), why: "connection refused (os error 111)".into() };
         }
     }
-    snapshot.alarms =
-        vec![crate::engine::report::snapshot::Alarm::Blind { why: "pods and nodes have not been seen for 35s".into() }];
+    snapshot.alarms = vec![crate::engine::report::snapshot::Alarm::ViewStale {
+        why: "pods and nodes have not been seen for 35s".into(),
+    }];
     snapshot
 }
 
@@ -453,7 +454,7 @@ pub(super) fn lagging() -> Snapshot {
         }
     }
     let why = format!("the watch of pods lags: {why}");
-    snapshot.alarms = vec![crate::engine::report::snapshot::Alarm::Blind { why: why.into() }];
+    snapshot.alarms = vec![crate::engine::report::snapshot::Alarm::ViewStale { why: why.into() }];
     snapshot
 }
 
@@ -463,14 +464,14 @@ pub(super) fn clocks() -> Snapshot {
     let off = |node: &NodeView| match &*node.name {
         "ipc-001" => NodeView {
             clock_skew_millis: Some(300_000),
-            uncounted_until: Some(noon() + Duration::from_secs(240)),
+            counted_unavailable_until: Some(noon() + Duration::from_secs(240)),
             ..node.clone()
         },
         "ipc-044" => NodeView { clock_skew_millis: Some(-40_000), ..node.clone() },
         _ => node.clone(),
     };
     snapshot.nodes = snapshot.nodes.iter().map(off).collect();
-    snapshot.node_clocks = NodeClocks { off: 2, worst: Some(("ipc-001".into(), 300_000)), uncounted: 1 };
+    snapshot.node_clocks = NodeClocks { off: 2, worst: Some(("ipc-001".into(), 300_000)), counted_unavailable: 1 };
     snapshot.skew_millis = Some(-185_000);
     snapshot
 }
@@ -523,7 +524,7 @@ pub(super) fn argo_cd() -> GitOpsOwner {
         application: Some(Application { namespace: None, name: "edge-agents".into() }),
         evidence: vec!["annotation argocd.argoproj.io/tracking-id".into()],
         strategy: StrategyOwnership::Yes,
-        returns: Returns::ByItself,
+        reverts: RevertTrigger::ByItself,
     }
 }
 

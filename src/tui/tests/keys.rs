@@ -70,14 +70,14 @@ fn writes_ask_first_and_are_confirmed_in_proportion() {
         ("AU", Danger::Serious, "<enter><tab><enter>", Some(undo.clone())),
         ("AU", Danger::Serious, "<esc>", None),
         // Beyond: only the DaemonSet's name will do.
-        ("AU", Danger::Beyond, "<enter><enter>", None),
-        ("AU", Danger::Beyond, "<enter>ipc<enter>", None),
-        ("AU", Danger::Beyond, "<enter>ipc-agent<enter>", Some(undo)),
+        ("AU", Danger::ExceedsBudget, "<enter><enter>", None),
+        ("AU", Danger::ExceedsBudget, "<enter>ipc<enter>", None),
+        ("AU", Danger::ExceedsBudget, "<enter>ipc-agent<enter>", Some(undo)),
         // Without fields the focus begins where it is safe.
         ("AR", Danger::Bounded, "<enter>", Some(Command::Release(Early::Accept))),
         ("AR", Danger::Serious, "<enter>", None),
         ("AR", Danger::Serious, "<right><enter>", Some(Command::Release(Early::Accept))),
-        ("AR", Danger::Beyond, "ipc-agent<enter>", Some(Command::Release(Early::Accept))),
+        ("AR", Danger::ExceedsBudget, "ipc-agent<enter>", Some(Command::Release(Early::Accept))),
     ] {
         let console = on_running().typed(keys).answered(preview(danger)).typed(confirm);
         assert_eq!(done(&console), want.into_iter().collect::<Vec<_>>(), "{keys} {danger:?} {confirm}");

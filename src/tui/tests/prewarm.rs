@@ -255,7 +255,10 @@ fn what_it_waits_for_is_said_once_with_the_remedy() {
         refused(quota),
         refused(security),
         denied,
-        prewarming(asked(), Some(&PrewarmWait::Blind("pre-warm pods cannot be watched: connection refused".into()))),
+        prewarming(
+            asked(),
+            Some(&PrewarmWait::ViewStale("pre-warm pods cannot be watched: connection refused".into())),
+        ),
         error,
         left,
         not_there,

@@ -149,7 +149,7 @@ fn dialogs_show_what_they_would_do() {
     ] {
         assert_snapshot!(name, asked(keys)(80, 24).screen());
     }
-    let beyond = asked("AR")(80, 24).answered(preview(Danger::Beyond)).typed("ipc-a");
+    let beyond = asked("AR")(80, 24).answered(preview(Danger::ExceedsBudget)).typed("ipc-a");
     assert_snapshot!("dialog_beyond", beyond.screen());
     let mut refused = asked("AD")(80, 24);
     let why = crate::engine::model::command::Refusal::Stale("pods have not been seen for 35s".into());
@@ -186,7 +186,7 @@ fn what_else_manages_it() {
 fn what_is_set_back() {
     let drifted = || {
         let by = Some("argocd-controller of Argo CD (application edge-agents)".into());
-        let holding = fixtures::argo_cd().holding().map(Into::into);
+        let suspend_hint = fixtures::argo_cd().suspend_hint().map(Into::into);
         let running = fixtures::running();
         let paused =
             Paused { by: "rolldeck".into(), at: running.at, why: Some("the update strategy was changed back".into()) };
@@ -194,14 +194,18 @@ fn what_is_set_back() {
             strategy: StrategyKind::RollingUpdate,
             adopted: false,
             phase: Phase::Paused(paused),
-            alarms: vec![Alarm::StrategyDrifted { by, enforced: 0, holding }],
+            alarms: vec![Alarm::StrategyDrifted { by, enforced: 0, suspend_hint }],
             gitops_owners: [fixtures::argo_cd()].into(),
             ..running
         }
     };
     at_all_sizes("drifted", |width, height| TestConsole::on(drifted(), width, height));
     let mut enforced = Snapshot { alarms: Vec::new(), ..fixtures::running() };
-    enforced.alarms.push(Alarm::OnDeleteEnforced { by: Some("kustomize-controller".into()), times: 3, holding: None });
+    enforced.alarms.push(Alarm::OnDeleteEnforced {
+        by: Some("kustomize-controller".into()),
+        times: 3,
+        suspend_hint: None,
+    });
     assert_snapshot!("enforced", TestConsole::on(enforced, 80, 24).screen());
     let mut stuck = fixtures::running();
     stuck.direction = Direction::Back;

@@ -37,7 +37,7 @@ fn a_pause_that_is_not_sent() {
 
 #[test]
 fn whoever_goes_on_is_named() {
-    let others = DriverView::Other { holder: "ada@bastion-2/1f".into(), seen_at: ago(1) };
+    let others = DriverView::Other { holder: "ada@bastion-2/1f".into(), renewal_observed_at: ago(1) };
     let observed = Snapshot { driver: others, ..with(UnsentKind::Pause, 48) };
     let screen = TestConsole::on(observed, 80, 24).screen();
     assert!(screen.contains("ada@bastion-2 does not know of it, and goes on until it is saved"), "{screen}");
@@ -79,7 +79,8 @@ fn a_success_gives_way_to_a_newer_alarm() {
     assert!(console.screen().contains("60 of 120 nodes may be updated"), "it is newer than the alarm");
     console.tell(Msg::Said(StatusSeverity::Refused, "somebody else drives".into()));
     console.now += Duration::from_secs(1);
-    let more = Snapshot { alarms: [halted().alarms, vec![Alarm::Blind { why: "pods".into() }]].concat(), ..running() };
+    let more =
+        Snapshot { alarms: [halted().alarms, vec![Alarm::ViewStale { why: "pods".into() }]].concat(), ..running() };
     console.see(more);
     assert!(console.screen().contains("somebody else drives"), "a refusal is no success");
 }

@@ -103,7 +103,7 @@ impl Body<'_> {
     }
 }
 
-/// Draws the dialog over everything. Returns where text is being typed.
+/// Draws the dialog over everything. RevertTrigger where text is being typed.
 pub(super) fn draw(ctx: &RenderContext<'_>, screen: Rect, dialog: &Dialog, buffer: &mut Buffer) -> Option<Position> {
     let box_width = screen.width.saturating_sub(if screen.width >= 80 { 4 } else { 0 }).min(100);
     let cells = usize::from(box_width.saturating_sub(4));
@@ -203,7 +203,7 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
         PreviewState::Refused(why) => body.say(&format!("It would be refused: {why}"), ThemeRole::Bad),
         PreviewState::Preview(preview) => fill_preview(body, preview, dialog),
     }
-    if dialog.danger() == Some(Danger::Beyond) {
+    if dialog.danger() == Some(Danger::ExceedsBudget) {
         body.gap();
         body.say("This can take down more nodes than the budget allows.", ThemeRole::Bad);
         let name = ctx.span(format!("Type {} to confirm: ", target.name), ThemeRole::Title);
@@ -389,7 +389,7 @@ fn draw_buttons(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, more: bool
     let used = line.width();
     buffer.set_line(area.x, area.y, &line, area.width);
     let enter = match (dialog.focus, dialog.danger()) {
-        (Focus::Form, Some(Danger::Serious | Danger::Beyond)) => "enter: confirm …",
+        (Focus::Form, Some(Danger::Serious | Danger::ExceedsBudget)) => "enter: confirm …",
         (Focus::Form, None) if !dialog.form.never_waits() => "",
         (Focus::Form | Focus::Go, _) if ready => "enter: do it",
         (Focus::Cancel, _) => "enter: do nothing",

@@ -57,7 +57,7 @@ fn lines(ctx: &RenderContext<'_>, cells: usize, screen: usize) -> Vec<Line<'stat
         }
         lines.push(Line::default());
     }
-    lines.push(Line::from(ctx.span("Signs", ThemeRole::Title)));
+    lines.push(Line::from(ctx.span("Glyphs", ThemeRole::Title)));
     let signs = [
         (Glyph::Updated, "updated"),
         (Glyph::Moving, "moving: terminating, creating, pulling, starting, soaking"),

@@ -119,7 +119,7 @@ fn lines(
         labels,
         rank,
         clock_skew_millis: _,
-        uncounted_until,
+        counted_unavailable_until,
     } = node;
     let (glyph, role) = sign(node);
     let since = since.map(|since| format!(" for {}", ctx.age(shown, since))).unwrap_or_default();
@@ -201,7 +201,7 @@ fn lines(
         say("Restarts", &format!("{times}× after it was ready{exit}: watched{then}"), ThemeRole::Warn);
     }
     if let Some(millis) = node.notable_clock() {
-        let waits = uncounted_until.map(|until| {
+        let waits = counted_unavailable_until.map(|until| {
             let left = ShortDuration(until.since(ctx.instant(shown, shown.snapshot.at)));
             format!("; its controller counts it unavailable for {left} more")
         });

@@ -57,7 +57,7 @@ pub(super) fn draw(
     }
     if timeline.len() == 0 && rows.height > 0 {
         let text = if timeline.filter.is_all() {
-            "nothing yet: what is done from now on is told here"
+            "nothing yet: what is done from now on is listed here"
         } else {
             "nothing passes the filter: esc clears it"
         };

@@ -209,7 +209,7 @@ async fn a_second_console_sees_who_drives_and_takes_over() {
 
     let second = two.open(sandbox.namespace(), "agent", Role::Driver);
     let seen = until(&second, "sees who drives", |is| {
-        loaded(is) && is.counts.updated == 1 && !matches!(is.driver, DriverView::Named { .. })
+        loaded(is) && is.counts.updated == 1 && !matches!(is.driver, DriverView::Unconfirmed { .. })
     })
     .await;
     assert!(matches!(&seen.driver, DriverView::Other { .. }), "{:?}", seen.driver);

@@ -226,11 +226,11 @@ async fn a_strategy_set_back_by_server_side_apply_is_enforced_five_times() {
     let drifted_at = fixture.write("argocd-controller", APPLY, &in_git);
     let given_up = until(&rollout, "it gives up", |is| matches!(is.phase, Phase::Paused(_))).await;
     println!("given up after {:.0?}: {}", drifted_at.elapsed(), given_up.alarms[0]);
-    let Alarm::StrategyDrifted { by, enforced: 5, holding: Some(holding) } = &given_up.alarms[0] else {
+    let Alarm::StrategyDrifted { by, enforced: 5, suspend_hint: Some(suspend_hint) } = &given_up.alarms[0] else {
         panic!("{:?}", given_up.alarms)
     };
     assert_eq!(by.as_deref(), Some("argocd-controller of Argo CD (application edge-agents)"));
-    assert!(holding.starts_with("argocd app set edge-agents"), "{holding}");
+    assert!(suspend_hint.starts_with("argocd app set edge-agents"), "{suspend_hint}");
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(fixture.live()["spec"]["updateStrategy"]["type"], "RollingUpdate", "nobody fights on");
     rollout.close().await;
@@ -289,7 +289,7 @@ async fn a_template_set_back_pauses_the_rollout_and_names_the_field_manager() {
     println!("template set back by server-side apply: paused and said after {took:.0?}: {}", paused.alarms[0]);
     assert!(took < NOTICED, "{took:?}");
     assert!(
-        matches!(&paused.alarms[0], Alarm::TemplateChanged { by: Some(by), holding: Some(_) }
+        matches!(&paused.alarms[0], Alarm::TemplateChanged { by: Some(by), suspend_hint: Some(_) }
         if &**by == "argocd-controller of Argo CD (application edge-agents)"),
         "{:?}",
         paused.alarms

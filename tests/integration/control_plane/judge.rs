@@ -247,9 +247,9 @@ fn a_second_console_says_who_drives_and_takes_over() {
     let mut first = operator.drive(DS, &["--image", V2, "--to", "6"]);
     fixture.until("six nodes serve v2", |witness| witness.serving(":v2").len() == 6);
     let status = operator.status(DS);
-    // "named" until it has seen the other renew, which may be while it lists.
+    // "unconfirmed" until it has seen the other renew, which may be while it lists.
     let state = status.0["driver"]["state"].as_str().unwrap_or_default();
-    assert!(["named", "other"].contains(&state), "{}", status.0["driver"]);
+    assert!(["unconfirmed", "other"].contains(&state), "{}", status.0["driver"]);
     let holder = status.0["driver"]["holder"].as_str().unwrap_or_default().to_owned();
     assert!(holder.starts_with("tester@"), "{holder}");
     let said = text(&operator.run(&["status", DS]));

@@ -215,7 +215,7 @@ async fn a_stalled_watch_is_detected_by_our_own_writes() {
         let noticed = began.elapsed();
         println!("a watch of {watched} that stands still is noticed after {noticed:.1?}: {}", seen.freshness());
         assert!(noticed < Duration::from_secs(16), "{noticed:?}");
-        assert!(seen.alarms.iter().any(|alarm| matches!(alarm, Alarm::Blind { .. })), "{:?}", seen.alarms);
+        assert!(seen.alarms.iter().any(|alarm| matches!(alarm, Alarm::ViewStale { .. })), "{:?}", seen.alarms);
         let before = cluster.server.with_world(|world| world.serving("edge", "agent"));
         let refused = rollout.command(updated(8)).await.unwrap_err().to_string();
         assert!(refused.contains(&format!("{watched} as of 1")), "{refused}");
@@ -257,7 +257,7 @@ async fn a_driver_that_dies_is_succeeded() {
 
     let session = cluster.session().await;
     let rollout = open(&session).await;
-    assert!(matches!(rollout.snapshot().driver, DriverView::Named { .. }), "{:?}", rollout.snapshot().driver);
+    assert!(matches!(rollout.snapshot().driver, DriverView::Unconfirmed { .. }), "{:?}", rollout.snapshot().driver);
     let lost = until(&rollout, "the lease runs out", |is| matches!(is.driver, DriverView::Lost { .. })).await;
     assert_eq!(lost.counts.updated, 2, "nothing was updated meanwhile");
     rollout.command(Command::Drive(Takeover::IfFree)).await.unwrap();

@@ -272,7 +272,7 @@ impl ControlPlane {
     /// A new user who may do what `grants` say, and what every authenticated user may (discovery, asking what one may do).
     ///
     /// `name` is one of [`user::NAMES`]; the third alice that is asked for is called `alice-3`, so that tests do not meet.
-    /// Returns once the API server honours the grants.
+    /// RevertTrigger once the API server honours the grants.
     pub(crate) fn user(&self, name: &str, grants: &[Grant]) -> User {
         let user = {
             let mut users = self.users.lock().unwrap();

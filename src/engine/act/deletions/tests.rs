@@ -79,7 +79,7 @@ fn from_too_far_away_nothing_is_started_and_it_is_said_why() {
     assert_eq!(fake.deleted.len(), 0);
     let snapshot = console.console.engine.snapshot(fake.now);
     assert_eq!(snapshot.distance.round_trip, Some(millis(2_600)));
-    let [Alarm::TooFar { .. }] = snapshot.alarms.as_slice() else { panic!("{:?}", snapshot.alarms) };
+    let [Alarm::ApiLatencyTooHigh { .. }] = snapshot.alarms.as_slice() else { panic!("{:?}", snapshot.alarms) };
     let said = snapshot.alarms[0].to_string();
     assert!(said.contains("answers in 2.6 s") && said.contains("control-plane host"), "{said}");
     let holds: Vec<String> = snapshot.nodes.iter().filter_map(|node| Some(node.hold.as_ref()?.to_string())).collect();

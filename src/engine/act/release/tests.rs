@@ -87,7 +87,7 @@ fn an_operator_is_told_which_pods_a_release_removes_and_has_the_last_word() {
         "{refused}"
     );
     let preview = console.engine.preview(&Command::Release(Early::Accept), fake.now).unwrap();
-    assert_eq!(preview.danger, Danger::Beyond);
+    assert_eq!(preview.danger, Danger::ExceedsBudget);
     assert_eq!(
         preview.effects,
         [

@@ -53,7 +53,7 @@ fn a_drift_is_reported_with_who_it_was_and_how_to_hold_them() {
         said(&snapshot),
         [format!("the update strategy was changed back by {WHO}: its controller replaces pods by itself")]
     );
-    assert!(snapshot.alarms[0].holding().unwrap().starts_with(HOLDING), "{:?}", snapshot.alarms[0]);
+    assert!(snapshot.alarms[0].suspend_hint().unwrap().starts_with(HOLDING), "{:?}", snapshot.alarms[0]);
     let Phase::Paused(paused) = &snapshot.phase else { panic!("{:?}", snapshot.phase) };
     assert_eq!(paused.why.as_deref(), Some(format!("the update strategy was changed back by {WHO}").as_str()));
 }
@@ -158,7 +158,7 @@ fn who_set_it_back_again_and_again_is_not_fought() {
              by itself"
         )]
     );
-    assert!(snapshot.alarms[0].holding().unwrap().starts_with(HOLDING));
+    assert!(snapshot.alarms[0].suspend_hint().unwrap().starts_with(HOLDING));
     let Phase::Paused(paused) = &snapshot.phase else { panic!("{:?}", snapshot.phase) };
     assert!(paused.why.as_deref().unwrap().ends_with("though OnDelete was set again 5 times"), "{paused:?}");
 
@@ -236,7 +236,7 @@ fn a_template_that_is_set_back_in_the_middle_says_who_it_was_and_what_to_do() {
     console.run_for(&mut fake, 30);
     let snapshot = console.snapshot(&fake);
     assert_eq!(said(&snapshot), [format!("the template was changed by {WHO} in the middle of the rollout")]);
-    assert!(snapshot.alarms[0].holding().unwrap().starts_with(HOLDING));
+    assert!(snapshot.alarms[0].suspend_hint().unwrap().starts_with(HOLDING));
     let Phase::Paused(paused) = &snapshot.phase else { panic!("{:?}", snapshot.phase) };
     assert_eq!(paused.why.as_deref(), Some(format!("the template was changed by {WHO}").as_str()));
 }

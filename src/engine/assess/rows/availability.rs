@@ -60,7 +60,7 @@ impl<'a> Assessor<'a> {
 
     /// Until when the controller counts an available pod as unavailable, because a clock that is ahead has dated its
     /// readiness.
-    pub(super) fn uncounted_until(&mut self, pod: &PodEntry, clock: Option<i64>) -> Option<Timestamp> {
+    pub(super) fn counted_unavailable_until(&mut self, pod: &PodEntry, clock: Option<i64>) -> Option<Timestamp> {
         let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
         let ahead = min_ready > 0 && clock.is_some_and(|millis| millis >= NOTABLE_MILLIS);
         let until = pod.fact.ready_since.filter(|_| ahead)? + Duration::from_secs(min_ready.into());

@@ -225,8 +225,8 @@ fn a_deletion_that_does_not_come_back_blinds_within_ten_seconds() {
     console.run(&mut fake);
     assert_eq!(lagging(&mut console, &fake, Watched::Pods).as_deref(), Some(MISSES_DELETION));
     let snapshot = console.snapshot(&fake);
-    assert!(matches!(snapshot.alarms.as_slice(), [Alarm::Blind { .. }]), "{:?}", snapshot.alarms);
-    let held = snapshot.nodes.iter().filter(|node| node.hold == Some(Hold::Blind)).count();
+    assert!(matches!(snapshot.alarms.as_slice(), [Alarm::ViewStale { .. }]), "{:?}", snapshot.alarms);
+    let held = snapshot.nodes.iter().filter(|node| node.hold == Some(Hold::ViewStale)).count();
     assert_eq!(held, 16, "and every node that waits says so");
     assert!(step(&mut console, &mut fake).unwrap_err().contains("pods as of 10s ago"));
     console.unmute(&fake, Watched::Pods);

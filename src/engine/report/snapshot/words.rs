@@ -109,7 +109,7 @@ impl fmt::Display for Hold {
             Self::NotSent => f.write_str("not sent yet"),
             Self::Paused => f.write_str("paused"),
             Self::Halted => f.write_str("halted"),
-            Self::Blind => f.write_str("view too stale"),
+            Self::ViewStale => f.write_str("view too stale"),
             Self::Partition { keep } => write!(f, "partition keeps {keep}"),
             Self::Selector => f.write_str("not in selector"),
             Self::NodeDown => f.write_str("node down"),
@@ -129,7 +129,7 @@ impl fmt::Display for Hold {
             Self::SiteOutage(outage) => write!(f, "site outage: {outage}"),
             Self::NotProven => f.write_str("waits until the image is proven"),
             Self::DeletionRefused { why } => write!(f, "deletion refused: {why}"),
-            Self::TooFar { round_trip } => write!(f, "too far: API answers in {}", Short(*round_trip)),
+            Self::ApiLatencyTooHigh { round_trip } => write!(f, "too far: API answers in {}", Short(*round_trip)),
             Self::Waits(wait @ (Wait::Answer { .. } | Wait::WatchEvent { .. } | Wait::Lost { .. })) => wait.fmt(f),
             Self::Waits(wait) => write!(f, "next; {wait}"),
             Self::Next => f.write_str("next"),
@@ -196,8 +196,8 @@ impl fmt::Display for Alarm {
                 write!(f, "every node is updated, the release waits: it would remove {pods} for good, on {nodes}")
             }
             Self::Halted { why } => write!(f, "halted: {why}"),
-            Self::Blind { why } => write!(f, "nothing is started: {why}"),
-            Self::TooFar { round_trip } => write!(
+            Self::ViewStale { why } => write!(f, "nothing is started: {why}"),
+            Self::ApiLatencyTooHigh { round_trip } => write!(
                 f,
                 "too far to drive from here: the API server answers in {}, and up to {} is near enough; run rolldeck \
                  nearer to it, on a control-plane host over SSH for example. Nothing is started until then",
@@ -300,7 +300,7 @@ impl fmt::Display for Why<'_> {
                 }
                 let Some(millis) = node.notable_clock() else { return Ok(()) };
                 write!(f, "{said}clock {}", ClockOff(millis))?;
-                match node.uncounted_until {
+                match node.counted_unavailable_until {
                     Some(until) => {
                         let left = ShortDuration(until.since(*at));
                         write!(f, ": its controller counts it unavailable for {left} more")

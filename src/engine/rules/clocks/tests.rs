@@ -194,7 +194,7 @@ fn what_is_said_of_clocks() {
     assert!(snapshot.clocks().is_empty(), "that is not worth saying");
     snapshot.skew_millis = Some(185_000);
     assert_eq!(snapshot.clocks().to_string(), "clock here 3m behind the API server's");
-    snapshot.node_clocks = NodeClocks { off: 12, worst: Some(("ipc-7".into(), -40_000)), uncounted: 0 };
+    snapshot.node_clocks = NodeClocks { off: 12, worst: Some(("ipc-7".into(), -40_000)), counted_unavailable: 0 };
     snapshot.skew_millis = Some(-2_000);
     assert_eq!(
         snapshot.clocks().to_string(),

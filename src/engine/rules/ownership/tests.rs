@@ -93,14 +93,14 @@ fn argo_cd_is_known_by_its_tracking_id_its_label_or_its_field_manager() {
                 .annotation(TRACKING, "payments:apps/DaemonSet:edge/agent")
                 .applies("argocd-controller", BOTH),
             "! Argo CD (application payments) sets template and update strategy back at its next sync, within seconds \
-             where it heals itself. To hold it: argocd app set payments --sync-policy none (or ignoreDifferences on \
+             where it heals itself. To suspend it: argocd app set payments --sync-policy none (or ignoreDifferences on \
              /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true).\n    \
              annotation argocd.argoproj.io/tracking-id; field manager argocd-controller",
         ),
         (
             FakeOwned::default().annotation(TRACKING, "team-a_payments:apps/DaemonSet:edge/agent").manifest(TEMPLATE),
             "! Argo CD (application team-a/payments) sets the template, not the update strategy, back at its next sync, \
-             within seconds where it heals itself. To hold it: argocd app set team-a/payments --sync-policy none (or \
+             within seconds where it heals itself. To suspend it: argocd app set team-a/payments --sync-policy none (or \
              ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true).\n    \
              annotation argocd.argoproj.io/tracking-id",
         ),
@@ -109,14 +109,14 @@ fn argo_cd_is_known_by_its_tracking_id_its_label_or_its_field_manager() {
                 .label("app.kubernetes.io/instance", "edge-agent")
                 .updates("argocd-application-controller", TEMPLATE),
             "! Argo CD (application edge-agent) sets the template, and the update strategy if it names one, back at its \
-             next sync, within seconds where it heals itself. To hold it: argocd app set edge-agent --sync-policy none \
+             next sync, within seconds where it heals itself. To suspend it: argocd app set edge-agent --sync-policy none \
              (or ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true).\n    \
              field manager argocd-application-controller",
         ),
         (
             FakeOwned::default().label("argocd.argoproj.io/instance", "edge-agent"),
             "! Argo CD (application edge-agent) sets the template, and the update strategy if it names one, back at its \
-             next sync, within seconds where it heals itself. To hold it: argocd app set edge-agent --sync-policy none \
+             next sync, within seconds where it heals itself. To suspend it: argocd app set edge-agent --sync-policy none \
              (or ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true).\n    \
              label argocd.argoproj.io/instance",
         ),
@@ -172,14 +172,14 @@ fn flux_is_known_by_its_labels_or_its_field_managers() {
         (
             kustomization().applies("kustomize-controller", BOTH),
             "! Flux (Kustomization flux-system/apps) sets template and update strategy back at its next reconciliation. \
-             To hold it: flux suspend kustomization apps -n flux-system (or annotate it \
+             To suspend it: flux suspend kustomization apps -n flux-system (or annotate it \
              kustomize.toolkit.fluxcd.io/reconcile=disabled).\n    \
              label kustomize.toolkit.fluxcd.io/name; field manager kustomize-controller",
         ),
         (
             kustomization().applies("kustomize-controller", TEMPLATE),
             "! Flux (Kustomization flux-system/apps) sets the template, not the update strategy, back at its next \
-             reconciliation. To hold it: flux suspend kustomization apps -n flux-system (or annotate it \
+             reconciliation. To suspend it: flux suspend kustomization apps -n flux-system (or annotate it \
              kustomize.toolkit.fluxcd.io/reconcile=disabled).\n    \
              label kustomize.toolkit.fluxcd.io/name; field manager kustomize-controller",
         ),
@@ -187,7 +187,7 @@ fn flux_is_known_by_its_labels_or_its_field_managers() {
         (
             kustomization().applies("kustomize-controller", TEMPLATE).annotation(ORIGINAL_STRATEGY, "{}"),
             "! Flux (Kustomization flux-system/apps) sets the template, and the update strategy if it names one, back at \
-             its next reconciliation. To hold it: flux suspend kustomization apps -n flux-system (or annotate it \
+             its next reconciliation. To suspend it: flux suspend kustomization apps -n flux-system (or annotate it \
              kustomize.toolkit.fluxcd.io/reconcile=disabled).\n    \
              label kustomize.toolkit.fluxcd.io/name; field manager kustomize-controller",
         ),
@@ -204,13 +204,13 @@ fn flux_is_known_by_its_labels_or_its_field_managers() {
         (
             release().applies("helm-controller", BOTH),
             "! Flux (HelmRelease edge/agent) sets template and update strategy back at its next upgrade, or \
-             reconciliation where it detects drift. To hold it: flux suspend helmrelease agent -n edge.\n    \
+             reconciliation where it detects drift. To suspend it: flux suspend helmrelease agent -n edge.\n    \
              label helm.toolkit.fluxcd.io/name; field manager helm-controller",
         ),
         (
             release().annotation("helm.toolkit.fluxcd.io/driftDetection", "disabled"),
             "! Flux (HelmRelease edge/agent) sets the template, and the update strategy if it names one, back at its \
-             next upgrade. To hold it: flux suspend helmrelease agent -n edge.\n    \
+             next upgrade. To suspend it: flux suspend helmrelease agent -n edge.\n    \
              label helm.toolkit.fluxcd.io/name",
         ),
     ];
@@ -229,7 +229,7 @@ fn the_others_are_known_too() {
                 .annotation("meta.helm.sh/release-namespace", "edge")
                 .updates("helm", BOTH),
             "! Helm (release edge/agent) sets template and update strategy back at the next helm upgrade or rollback. To \
-             hold it: do not upgrade release edge/agent meanwhile.\n    \
+             suspend it: do not upgrade release edge/agent meanwhile.\n    \
              annotation meta.helm.sh/release-name; field manager helm",
         ),
         (
@@ -238,25 +238,25 @@ fn the_others_are_known_too() {
                 .annotation("meta.helm.sh/release-name", "edge-agents")
                 .updates("fleetagent", TEMPLATE),
             "! Rancher (default-edge-agents) sets the template, and the update strategy if it names one, back at its \
-             next deployment, or at once where it corrects drift. To hold it: set paused: true on its GitRepo or \
+             next deployment, or at once where it corrects drift. To suspend it: set paused: true on its GitRepo or \
              Bundle.\n    annotation objectset.rio.cattle.io/id; field manager fleetagent",
         ),
         (
             FakeOwned::default().controlled_by("NodeAgent", "agent").updates("agent-operator", BOTH),
             "! the operator of NodeAgent agent sets the template, and the update strategy if it names one, back as soon \
-             as it looks. To hold it: make the change in NodeAgent agent, or stop its operator meanwhile.\n    \
+             as it looks. To suspend it: make the change in NodeAgent agent, or stop its operator meanwhile.\n    \
              controlled by NodeAgent agent\n\
              ! agent-operator may set template and update strategy back.\n    field manager agent-operator",
         ),
         (
             FakeOwned::default().updates("Terraform", BOTH),
-            "! Terraform sets template and update strategy back at the next terraform apply. To hold it: do not apply \
+            "! Terraform sets template and update strategy back at the next terraform apply. To suspend it: do not apply \
              its configuration meanwhile.\n    field manager Terraform",
         ),
         (
             FakeOwned::default().updates("kubectl-client-side-apply", TEMPLATE).manifest(TEMPLATE),
             "  kubectl apply sets the template, not the update strategy, back when somebody applies its manifest again. \
-             To hold it: do not apply its manifest meanwhile.\n    field manager kubectl-client-side-apply",
+             To suspend it: do not apply its manifest meanwhile.\n    field manager kubectl-client-side-apply",
         ),
         (
             FakeOwned::default().applies("deployer", TEMPLATE),

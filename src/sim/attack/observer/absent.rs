@@ -128,9 +128,9 @@ impl Observer {
         let too_long = |since: Timestamp| {
             now.since(since.max(template_since)) > REFUSED + self.slack + ROUNDED && since >= self.blind_until
         };
-        let uncounted = refused.iter().find(|(_, since)| too_long(**since)).map(|(name, _)| name.clone());
+        let counted_unavailable = refused.iter().find(|(_, since)| too_long(**since)).map(|(name, _)| name.clone());
         *shown = refused;
-        if let Some(name) = uncounted {
+        if let Some(name) = counted_unavailable {
             self.report_violation(
                 "P4",
                 now,
@@ -139,7 +139,7 @@ impl Observer {
         }
         // Where no pod may be deleted, everything waits for that; where the network fails, for its answers.
         let may_go = live && snapshot.driver.is_you() && snapshot.phase == Phase::Running && self.network_is_fine;
-        let blind = snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::Blind { .. }));
+        let blind = snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::ViewStale { .. }));
         let shown = self.absent.next.entry(by.clone()).or_default();
         if !may_go || blind || world.store().undeletable() > 2 {
             shown.clear();

@@ -35,7 +35,7 @@ impl Observer {
         }
     }
 
-    /// Whether no record of late says that an operator asked for it.
+    /// Whether it is being released, and every recent record that says so names rolldeck itself as who asked.
     fn is_unasked(&self) -> bool {
         let mut by = self.records.values().flatten().filter_map(|record| record.intent.releasing.as_ref()).peekable();
         by.peek().is_some() && by.all(|by| *by.by == *BY_ITSELF)

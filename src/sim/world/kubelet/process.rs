@@ -35,7 +35,7 @@ impl RestartPolicy {
 pub(super) struct ContainerCommand {
     /// Its program.
     pub(super) program: Str,
-    /// Whether it goes on until it is told to end; `true`, at its end, does not.
+    /// Whether it runs until it is told to end. A command whose last word is the program `true` ends at once.
     pub(super) goes_on: bool,
 }
 

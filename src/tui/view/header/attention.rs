@@ -6,7 +6,7 @@ use super::super::{RenderContext, Shape, flow};
 use super::{as_of, recorded, unsent};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
-use crate::engine::model::gitops_owner::Returns;
+use crate::engine::model::gitops_owner::RevertTrigger;
 use crate::engine::report::guidance::Guidance;
 use crate::engine::report::guidance::Remedy;
 use crate::engine::report::snapshot::Alarm;
@@ -25,7 +25,7 @@ use crate::tui::words::{fit, fit_middle, width, wrap};
 pub(super) fn blocker(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Vec<Line<'static>> {
     let snapshot = &*shown.snapshot;
     let driven =
-        matches!(snapshot.driver, DriverView::You { .. } | DriverView::Named { .. } | DriverView::Other { .. });
+        matches!(snapshot.driver, DriverView::You { .. } | DriverView::Unconfirmed { .. } | DriverView::Other { .. });
     let said = match &snapshot.phase {
         _ if snapshot.not_sent().is_some() => Some((unsent::meaning(snapshot), ThemeRole::Warn)),
         Phase::Held | Phase::Running if !driven && snapshot.driver_stopped.is_some() => {
@@ -96,9 +96,9 @@ fn key_of(remedy: Remedy) -> String {
 /// What else manages the DaemonSet and sets back by itself what we changed.
 pub(super) fn gitops_owner(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Option<Line<'static>> {
     let mut gitops_owners =
-        snapshot.gitops_owners.iter().filter(|gitops_owner| gitops_owner.returns == Returns::ByItself);
+        snapshot.gitops_owners.iter().filter(|gitops_owner| gitops_owner.reverts == RevertTrigger::ByItself);
     // An alarm about it says the same.
-    let named = snapshot.alarms.iter().any(|alarm| alarm.holding().is_some());
+    let named = snapshot.alarms.iter().any(|alarm| alarm.suspend_hint().is_some());
     let gitops_owner = gitops_owners.next().filter(|_| !named && (snapshot.adopted || recorded(snapshot)))?;
     let more = match gitops_owners.count() {
         0 => String::new(),
@@ -120,8 +120,8 @@ pub(super) fn alarms(ctx: &RenderContext<'_>, shape: Shape, snapshot: &Snapshot,
             lines.push(Line::from(ctx.span(format!(" {line} "), ThemeRole::Alarm)));
         }
         lines.extend(hint.map(|hint| Line::from(ctx.span(fit(&hint, cells).into_owned(), ThemeRole::Text))));
-        if let Some(holding) = alarm.holding() {
-            let text = format!("   hold it: {holding}");
+        if let Some(suspend_hint) = alarm.suspend_hint() {
+            let text = format!("   suspend it: {suspend_hint}");
             lines.push(Line::from(ctx.span(fit(&text, cells).into_owned(), ThemeRole::Text)));
         }
     }
@@ -214,7 +214,7 @@ pub(super) fn unseen(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize)
             WatchHealth::Loading | WatchHealth::Live => continue,
         };
         let alarmed = |alarm: &Alarm| match (alarm, health) {
-            (Alarm::Blind { why }, WatchHealth::Lagging { why: lag, .. }) => why.contains(&**lag),
+            (Alarm::ViewStale { why }, WatchHealth::Lagging { why: lag, .. }) => why.contains(&**lag),
             _ => false,
         };
         // An alarm shows the same reason.

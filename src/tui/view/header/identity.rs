@@ -73,7 +73,7 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Span<'st
         DriverView::You { .. } => ThemeRole::Live,
         DriverView::Nobody if native || snapshot.started_at.is_none() => ThemeRole::Text,
         DriverView::Nobody | DriverView::Waiting { .. } | DriverView::Unknown => ThemeRole::Warn,
-        DriverView::Named { .. } | DriverView::Other { .. } => ThemeRole::Title,
+        DriverView::Unconfirmed { .. } | DriverView::Other { .. } => ThemeRole::Title,
         DriverView::Lost { .. } => ThemeRole::Bad,
     };
     if cells < 80 {
@@ -83,12 +83,12 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Span<'st
             DriverView::Nobody | DriverView::Lost { .. } => "nobody",
             DriverView::Waiting { .. } => "waiting",
             DriverView::Unknown => "unknown",
-            DriverView::Named { holder, .. } | DriverView::Other { holder, .. } => holder,
+            DriverView::Unconfirmed { holder, .. } | DriverView::Other { holder, .. } => holder,
         };
         return ctx.span(fit(words, 10), role);
     }
     let words = match &snapshot.driver {
-        DriverView::Lost { seen_at, .. } => as_of(ctx, shown, *seen_at).driving().to_string(),
+        DriverView::Lost { renewal_observed_at, .. } => as_of(ctx, shown, *renewal_observed_at).driving().to_string(),
         // Why is shown on a line below.
         DriverView::Nobody if snapshot.driver_stopped.is_some() => "nobody drives".to_owned(),
         _ => snapshot.driving().to_string(),

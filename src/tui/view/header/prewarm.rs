@@ -96,7 +96,9 @@ fn words(
             Some(("pre-warm waits: nobody drives".into(), format!("{drive} drive")))
         }
         PrewarmWait::Refused(why) => Some((format!("pre-warm waits: {why}"), "ask for a role that allows it".into())),
-        PrewarmWait::Blind(why) if !snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::Blind { .. })) => {
+        PrewarmWait::ViewStale(why)
+            if !snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::ViewStale { .. })) =>
+        {
             Some((format!("pre-warm waits: {why}"), format!("{} watches", ActionId::Watches.key())))
         }
         _ => None,

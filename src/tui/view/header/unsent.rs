@@ -28,7 +28,7 @@ pub(super) fn meaning(snapshot: &Snapshot) -> String {
         _ if pause && snapshot.strategy == StrategyKind::RollingUpdate => {
             "its controller goes on replacing pods until OnDelete is set".to_owned()
         }
-        DriverView::Other { holder, .. } | DriverView::Named { holder, .. } => {
+        DriverView::Other { holder, .. } | DriverView::Unconfirmed { holder, .. } => {
             format!("{} does not know of it, and goes on until it is saved", person_of(holder))
         }
         _ if pause => "nothing is started from here; whoever drives next does not know of it yet".to_owned(),
