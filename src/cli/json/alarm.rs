@@ -7,11 +7,12 @@ use crate::engine::report::snapshot::Alarm;
 
 /// Something that needs attention: its kind for a script, its words for people.
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct AlarmLine {
     #[serde(rename = "type")]
     kind: &'static str,
     text: String,
-    /// How to hold whoever is behind it, where that is known.
+    /// How to suspend the tool behind it, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     suspend_hint: Option<String>,
 }

@@ -77,7 +77,7 @@ fn a_rollout_completes_while_the_distance_jumps() {
 /// Beyond the greatest round trip nothing is started, and the driver, `status` and JSON say why.
 #[test]
 fn beyond_the_bound_nothing_is_started_and_the_reason_is_shown() {
-    let Some((fixture, line, operator)) = at_the_end_of("exceedsBudget", Duration::from_millis(300)) else { return };
+    let Some((fixture, line, operator)) = at_the_end_of("beyond", Duration::from_millis(300)) else { return };
     let image = image();
     operator.ok(&["set-image", DS, &image, "--yes"]);
     line.set_round_trip(Duration::from_millis(2_900));
