@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::*;
 use crate::support::terminal::Terminal;
 
+/// What there is in the namespace, by kind.
+type Everything = BTreeMap<String, BTreeSet<(String, String)>>;
+
 /// Presses a key until the screen shows these words.
 #[track_caller]
 fn press_until(console: &Terminal, key: &str, words: &str) {
@@ -50,7 +53,7 @@ fn take_over(console: &Terminal) {
 fn quit_and_leave_nothing(
     console: &Terminal,
     fixture: &RolloutFixture,
-    (application_before, before): (&Value, &BTreeMap<String, BTreeSet<(String, String)>>),
+    (application_before, before): (&Value, &Everything),
 ) {
     console.until("── 1-");
     console.press(&["q"]);
