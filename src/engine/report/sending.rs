@@ -15,10 +15,10 @@ impl Engine {
     /// How far away the API server is, and how long it takes, where we drive, until a pause from elsewhere has effect.
     pub(super) fn distance_view(&self, now: Timestamp) -> DistanceView {
         let round_trip = self.sending.distance.round_trip();
-        let bites = || rounded(self.sends_after_a_pause(now) + round_trip.unwrap_or_default());
+        let takes_effect = || rounded(self.sends_after_a_pause(now) + round_trip.unwrap_or_default());
         DistanceView {
             round_trip: round_trip.map(rounded),
-            pause_within: (self.config().role == Role::Driver && self.lock.holds()).then(bites),
+            pause_within: (self.config().role == Role::Driver && self.lock.holds()).then(takes_effect),
         }
     }
 

@@ -92,7 +92,7 @@ fn from_too_far_away_nothing_is_started_and_it_is_said_why() {
 
 /// Somebody near by pauses while deletions are on their way: none arrives later than was shown to be possible.
 #[test]
-fn a_pause_from_elsewhere_bites_within_what_is_shown() {
+fn a_pause_from_elsewhere_takes_effect_within_what_is_shown() {
     for (round_trip, after) in (0..60).map(|nth| ([10, 600, 2_000, 1_000][nth % 4], 200 + 130 * nth as u64)) {
         let mut fake = FakeCluster::rolling(40, 20);
         let mut console = far(&mut fake, |_| millis(round_trip / 2));
