@@ -3,6 +3,7 @@
 mod faults;
 mod kubectl;
 mod read;
+mod same_facts;
 mod support;
 mod watch;
 mod write;

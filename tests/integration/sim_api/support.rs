@@ -30,9 +30,12 @@ impl Api {
     }
 
     pub(super) async fn with(world: World, users: Users) -> Self {
+        Self::over(serve(world, ApiOptions { users, ..ApiOptions::default() }).await.unwrap())
+    }
+
+    pub(super) fn over(server: Server) -> Self {
         // Nobody else installed one unless another test did, and then it is the same.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let server = serve(world, ApiOptions { users, ..ApiOptions::default() }).await.unwrap();
         let http = Client::builder().no_proxy().build().unwrap();
         Self { server, http }
     }

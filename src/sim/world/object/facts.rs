@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use crate::engine::model::Str;
 use crate::engine::model::facts::{
-    ClusterEvent, ConditionStatus, ControllerRef, DaemonSetFact, LeaseFact, ListedImage, NodeFact, PodFact,
-    REPORTED_IMAGES, RevisionFact, WarmPodFact, WarmSetFact,
+    ClusterEvent, ConditionStatus, ContainerFact, ContainerState, ControllerRef, DaemonSetFact, LeaseFact, ListedImage,
+    NodeFact, PodFact, REPORTED_IMAGES, RevisionFact, WarmPodFact, WarmSetFact,
 };
 use crate::engine::model::labels::Labels;
 use crate::engine::model::pace::{PACE, parse_pace};
 use crate::engine::model::prewarm::{PREWARM, PREWARM_IMAGES, PREWARM_REQUEST, PREWARM_SET, Prewarm};
 use crate::engine::model::record::{RECORD, Record};
+use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::clock_skew;
 use crate::engine::rules::warm_set::nodes_of;
 
@@ -20,6 +21,20 @@ use super::{Body, Condition, LAST_APPLIED, NodeImage, Object, TEMPLATE_GENERATIO
 
 /// `kubernetes.io/change-cause`.
 const CHANGE_CAUSE: &str = "kubernetes.io/change-cause";
+
+/// As `metav1.Time` is written: without fractions of a second.
+fn written(at: Timestamp) -> Timestamp {
+    Timestamp::from_millis(at.millis().div_euclid(1_000) * 1_000)
+}
+
+/// With its times as they are written.
+fn container_fact(container: &ContainerFact) -> ContainerFact {
+    let mut fact = container.clone();
+    if let ContainerState::Running { since } = &mut fact.state {
+        *since = since.map(written);
+    }
+    fact
+}
 
 fn listed(image: &NodeImage) -> impl Iterator<Item = ListedImage> {
     image.names.iter().map(|name| ListedImage { name: name.clone(), bytes: image.bytes })
@@ -40,7 +55,7 @@ impl Object {
             taints: node.taints.to_vec(),
             unschedulable: node.unschedulable,
             ready: ready.map_or(ConditionStatus::Unknown, |ready| ready.status),
-            ready_since: ready.map(|ready| ready.since),
+            ready_since: ready.map(|ready| written(ready.since)),
             ready_reason: ready
                 .filter(|ready| ready.status != ConditionStatus::True)
                 .and_then(|ready| ready.reason.clone()),
@@ -71,16 +86,16 @@ impl Object {
             owner: self.meta.controller().cloned(),
             revision: self.meta.revision_hash().cloned(),
             template_generation: self.meta.labels.get(TEMPLATE_GENERATION).and_then(|count| count.parse().ok()),
-            created_at: self.meta.created_at,
-            deletion_at: self.meta.deletion.map(|deletion| deletion.at),
+            created_at: written(self.meta.created_at),
+            deletion_at: self.meta.deletion.map(|deletion| written(deletion.at)),
             deletion_grace_secs: self.meta.deletion.map(|deletion| deletion.grace_secs),
             finalizers: if self.meta.is_deleting() { self.meta.finalizers.clone() } else { Arc::default() },
             phase: status.phase,
             ready: ready.is_some_and(|ready| ready.status == ConditionStatus::True),
-            ready_since: ready.map(|ready| ready.since),
+            ready_since: ready.map(|ready| written(ready.since)),
             reason,
             message,
-            containers: status.containers.iter().map(|container| container.fact.clone()).collect(),
+            containers: status.containers.iter().map(|container| container_fact(&container.fact)).collect(),
         })
     }
 
@@ -150,7 +165,7 @@ impl Object {
             hash: self.meta.revision_hash().unwrap_or(&self.meta.name).clone(),
             number: revision.number,
             owner: self.meta.controller().cloned(),
-            created_at: self.meta.created_at,
+            created_at: written(self.meta.created_at),
             change_cause: self.meta.annotations.get(CHANGE_CAUSE).cloned(),
             template: revision.template.clone(),
         })
@@ -192,7 +207,7 @@ impl Object {
             container,
             reason: event.reason.clone(),
             message: event.message.clone(),
-            at: event.last_at,
+            at: written(event.last_at),
             count: event.count,
             reported_by: None,
         })
