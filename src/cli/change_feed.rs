@@ -364,6 +364,7 @@ fn summary(node: &NodeView) -> impl PartialEq + use<> {
         site: _,
         labels: _,
         clock_skew_millis: _,
+        details: _,
         counted_unavailable_until: _,
     } = node;
     let begins = match state {

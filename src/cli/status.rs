@@ -30,6 +30,7 @@ use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::event::WatchHealth;
+use crate::engine::model::facts::NodeDetails;
 use crate::engine::model::image::version_of;
 use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::node::NodeState;
@@ -402,6 +403,7 @@ fn node_cells(node: &NodeView, at: Timestamp) -> [String; NODE_HEAD.len()] {
         selected: _,
         site: _,
         clock_skew_millis: _,
+        details: NodeDetails { architecture: _, kubelet_version: _ },
         // They are not printed: `STATE` says it, the cluster tells them, it changes whenever another node goes.
         eligible: _,
         labels: _,

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::kinds;
 use super::pulls::{ImagePullJson, UsualPullJson};
+use crate::engine::model::facts::NodeDetails;
 use crate::engine::model::node::{Blame, RestartsView};
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
@@ -57,6 +58,10 @@ pub(crate) struct NodeJson<'a> {
     /// Empty where it has not got the label that names it.
     site: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
+    architecture: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kubelet_version: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     clock_skew_millis: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     counted_unavailable_until: Option<Timestamp>,
@@ -90,6 +95,7 @@ impl<'a> NodeJson<'a> {
             site,
             clock_skew_millis,
             counted_unavailable_until,
+            details: NodeDetails { architecture, kubelet_version },
             // `state` says it.
             eligible: _,
             // `why` says it.
@@ -124,6 +130,8 @@ impl<'a> NodeJson<'a> {
             serves: *serves,
             selected: *selected,
             site,
+            architecture: architecture.as_deref(),
+            kubelet_version: kubelet_version.as_deref(),
             clock_skew_millis: *clock_skew_millis,
             counted_unavailable_until: *counted_unavailable_until,
         }

@@ -21,7 +21,7 @@ use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::{RolloutEstimate, TimeRange};
 use crate::engine::model::event::{WatchHealth, Watched};
-use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
+use crate::engine::model::facts::{DaemonSetCounters, NodeDetails, StrategyKind};
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::gitops_owner::{Application, GitOpsOwner, RevertTrigger, StrategyOwnership, Tool};
 use crate::engine::model::hold::Hold;
@@ -297,6 +297,7 @@ pub(super) fn node(name: &str, state: NodeState) -> NodeView {
         rank: None,
         clock_skew_millis: None,
         counted_unavailable_until: None,
+        details: NodeDetails::default(),
     }
 }
 

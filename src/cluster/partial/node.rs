@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::{Interner, Text, instant, text};
 use crate::engine::model::Str;
-use crate::engine::model::facts::{ConditionStatus, ListedImage, NodeFact, REPORTED_IMAGES, Taint};
+use crate::engine::model::facts::{ConditionStatus, ListedImage, NodeDetails, NodeFact, REPORTED_IMAGES, Taint};
 use crate::engine::model::image::{normalized, repository_of};
 use crate::engine::model::labels::Labels;
 use crate::engine::model::template::TaintEffect;
@@ -165,12 +165,23 @@ struct TaintWire<'a> {
 }
 
 #[derive(Deserialize, Default, Debug)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 struct Status<'a> {
     #[serde(borrow)]
     conditions: Option<Vec<Condition<'a>>>,
     #[serde(borrow)]
     images: Option<Vec<Image<'a>>>,
+    #[serde(borrow)]
+    node_info: Option<NodeInfo<'a>>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default, rename_all = "camelCase")]
+struct NodeInfo<'a> {
+    #[serde(borrow)]
+    architecture: Option<Text<'a>>,
+    #[serde(borrow)]
+    kubelet_version: Option<Text<'a>>,
 }
 
 /// A condition.
@@ -238,6 +249,7 @@ impl NodeWire<'_> {
             images: status.images(wanted, interner),
             lists_all_images: status.images.as_ref().is_some_and(|images| (1..REPORTED_IMAGES).contains(&images.len())),
             clock_skew_millis: None,
+            details: status.node_info.as_ref().map(|info| info.details(interner)).unwrap_or_default(),
         }
     }
 
@@ -255,6 +267,15 @@ impl NodeWire<'_> {
                 Some(Taint { key, value, effect })
             })
             .collect()
+    }
+}
+
+impl NodeInfo<'_> {
+    fn details(&self, interner: &mut Interner) -> NodeDetails {
+        NodeDetails {
+            architecture: interner.option(&self.architecture),
+            kubelet_version: interner.option(&self.kubelet_version),
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::engine::model::comparison::Comparison;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
-use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
+use crate::engine::model::facts::{DaemonSetCounters, NodeDetails, StrategyKind};
 use crate::engine::model::gitops_owner::GitOpsOwner;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::ineligible::Ineligible;
@@ -412,6 +412,8 @@ pub struct NodeView {
     pub rank: Option<u32>,
     /// Its clock minus the API server's, in milliseconds, once measured.
     pub clock_skew_millis: Option<i64>,
+    /// What is shown of it as the cluster tells it.
+    pub details: NodeDetails,
     /// Until when, by our clock, the DaemonSet controller counts its pod as unavailable that is available, because the
     /// node's clock is ahead: under `minReadySeconds` it compares that with its own.
     pub counted_unavailable_until: Option<Timestamp>,

@@ -17,7 +17,7 @@ use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::{RolloutEstimate, TimeRange};
 use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
-use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
+use crate::engine::model::facts::{DaemonSetCounters, NodeDetails, StrategyKind};
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::gitops_owner::Application;
 use crate::engine::model::gitops_owner::GitOpsOwner;
@@ -96,6 +96,7 @@ pub(super) fn node(name: &str) -> NodeView {
         rank: None,
         clock_skew_millis: None,
         counted_unavailable_until: None,
+        details: NodeDetails::default(),
     }
 }
 

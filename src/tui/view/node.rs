@@ -21,6 +21,7 @@ use ratatui::text::{Line, Span};
 use crate::engine::model::budget::Replacer;
 use crate::engine::model::cause::Cause;
 use crate::engine::model::clocks::ClockOff;
+use crate::engine::model::facts::NodeDetails;
 use crate::engine::model::node::Blame;
 use crate::engine::model::prewarm::PrewarmState;
 use crate::engine::model::pull::{ImagePull, PullState};
@@ -120,6 +121,7 @@ fn lines(
         rank,
         clock_skew_millis: _,
         counted_unavailable_until,
+        details: NodeDetails { architecture, kubelet_version },
     } = node;
     let (glyph, role) = sign(node);
     let since = since.map(|since| format!(" for {}", ctx.age(shown, since))).unwrap_or_default();
@@ -217,6 +219,11 @@ fn lines(
     }
     if page.snapshot().is_some_and(|snapshot| snapshot.plan.selector.is_some()) {
         say("Canary", if *selected { "matches the selector" } else { "does not match the selector" }, ThemeRole::Text);
+    }
+    let kubelet = kubelet_version.iter().map(|version| format!("kubelet {version}"));
+    let machine: Vec<String> = architecture.iter().map(ToString::to_string).chain(kubelet).collect();
+    if !machine.is_empty() {
+        say("Machine", &machine.join(", "), ThemeRole::Muted);
     }
     if !labels.is_empty() {
         let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();

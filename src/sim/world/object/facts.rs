@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::engine::model::Str;
 use crate::engine::model::facts::{
     ClusterEvent, ConditionStatus, ContainerFact, ContainerState, ControllerRef, DaemonSetFact, LeaseFact, ListedImage,
-    NodeFact, PodFact, REPORTED_IMAGES, RevisionFact, WarmPodFact, WarmSetFact,
+    NodeDetails, NodeFact, PodFact, REPORTED_IMAGES, RevisionFact, WarmPodFact, WarmSetFact,
 };
 use crate::engine::model::labels::Labels;
 use crate::engine::model::pace::{PACE, parse_pace};
@@ -48,6 +48,8 @@ impl Object {
         let pressure = [conditions::DISK_PRESSURE, conditions::MEMORY_PRESSURE, conditions::PID_PRESSURE]
             .into_iter()
             .find(|kind| Condition::status(&node.conditions, kind) == ConditionStatus::True);
+        let info =
+            |key: &str| node.status_rest["nodeInfo"][key].as_str().filter(|text| !text.is_empty()).map(Str::from);
         Some(NodeFact {
             name: self.meta.name.clone(),
             version: Some(self.meta.resource_version),
@@ -63,6 +65,7 @@ impl Object {
             images: node.images.iter().flat_map(listed).collect(),
             lists_all_images: (1..REPORTED_IMAGES).contains(&node.images.len()),
             clock_skew_millis: ready.and_then(|ready| Some(clock_skew(ready.heartbeat_at?, node.reported_at?, None))),
+            details: NodeDetails { architecture: info("architecture"), kubelet_version: info("kubeletVersion") },
         })
     }
 
