@@ -114,7 +114,7 @@ pub trait Session: Send + Sync + 'static {
     fn context(&self) -> &str;
     /// The namespace that is meant when none is named.
     fn default_namespace(&self) -> &str;
-    /// Opens the rollout of one DaemonSet: watches it, drives it when told to. RevertTrigger at once; the snapshots tell how
+    /// Opens the rollout of one DaemonSet: watches it, drives it when told to. Returns at once; the snapshots tell how
     /// far loading has come. A [`Role::OneShot`] carries out commands that need no driver and never replaces a pod.
     fn open(&self, namespace: &str, name: &str, role: Role) -> Rollout;
     /// Watches all DaemonSets that we may see, in one namespace or in all.

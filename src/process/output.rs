@@ -91,7 +91,7 @@ impl StreamWriter {
         Ok(Self { shared, _alive: alive })
     }
 
-    /// Has `bytes` written after all that was sent before. RevertTrigger at once.
+    /// Has `bytes` written after all that was sent before. Returns at once.
     ///
     /// # Errors
     /// When the stream has failed.

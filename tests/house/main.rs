@@ -36,6 +36,7 @@
 
 mod circles;
 mod documents;
+mod licences;
 mod names;
 mod source;
 
@@ -106,7 +107,6 @@ const GUARDED: &[(&str, &[&str])] = &[
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("axum", &["sim::api"]),
-    ("anyhow", &["main"]),
 ];
 
 /// Modules of `std` that a pure room has no use for.

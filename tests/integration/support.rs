@@ -5,6 +5,7 @@ pub(crate) mod figures;
 pub(crate) mod hollow;
 pub(crate) mod ledger;
 pub(crate) mod line;
+pub(crate) mod missing;
 pub(crate) mod modelled;
 pub(crate) mod practice;
 pub(crate) mod program;

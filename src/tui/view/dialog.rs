@@ -103,7 +103,7 @@ impl Body<'_> {
     }
 }
 
-/// Draws the dialog over everything. RevertTrigger where text is being typed.
+/// Draws the dialog over everything. Returns where text is being typed.
 pub(super) fn draw(ctx: &RenderContext<'_>, screen: Rect, dialog: &Dialog, buffer: &mut Buffer) -> Option<Position> {
     let box_width = screen.width.saturating_sub(if screen.width >= 80 { 4 } else { 0 }).min(100);
     let cells = usize::from(box_width.saturating_sub(4));

@@ -19,7 +19,7 @@ use crate::tui::status::StatusSeverity;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, width, wrap};
 
-/// Draws both lines, or what is typed on them. RevertTrigger where text is being typed.
+/// Draws both lines, or what is typed on them. Returns where text is being typed.
 pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Buffer) -> Option<Position> {
     match &ctx.model.overlay {
         Overlay::Palette(prompt) => {

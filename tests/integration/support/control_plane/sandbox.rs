@@ -28,7 +28,7 @@ pub(crate) fn sandbox(name: &str) -> Option<Sandbox> {
     match SHARED.get_or_init(|| ControlPlane::try_start(&Options::default())) {
         Ok(plane) => Some(Sandbox::new(plane, format!("{name}-{}", COUNT.fetch_add(1, Ordering::Relaxed)))),
         Err(StartError::Unavailable(unavailable)) => {
-            unavailable.report();
+            skip(unavailable);
             None
         }
         Err(StartError::Failed(why)) => panic!("{why}"),
