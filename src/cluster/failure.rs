@@ -69,6 +69,22 @@ impl Failure {
         Self::Broken(root_cause(error))
     }
 
+    /// The same with every text that came from outside passed through `change`.
+    pub(crate) fn map_texts(self, change: impl Fn(String) -> String) -> Self {
+        match self {
+            Self::Refused { code, reason, message, retry_after } => {
+                Self::Refused { code, reason: change(reason), message: change(message), retry_after }
+            }
+            Self::Connect(why) => Self::Connect(change(why)),
+            Self::Tls(why) => Self::Tls(change(why)),
+            Self::Credentials(why) => Self::Credentials(change(why)),
+            Self::Broken(why) => Self::Broken(change(why)),
+            Self::MutatedByAdmission(why) => Self::MutatedByAdmission(change(why)),
+            Self::Malformed(why) => Self::Malformed(change(why)),
+            same @ (Self::TooLate | Self::Timeout(_)) => same,
+        }
+    }
+
     pub(crate) fn code(&self) -> Option<u16> {
         match self {
             Self::Refused { code, .. } => Some(*code),

@@ -32,6 +32,8 @@ const REFUSAL_LIMIT: usize = 64 * 1024;
 /// The precision of the measured server clock; smaller changes are not reported.
 const SKEW_GRAIN_MILLIS: i64 = 1_500;
 
+/// In place of no limit at all, which timers do not have.
+const UNLIMITED: Duration = Duration::from_secs(24 * 3600);
 /// How long a connection may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(20);
 /// The distance of the server is the shortest round trip of this many answers.
@@ -52,6 +54,8 @@ pub(super) struct Http {
     distance: Arc<AnswerTimes>,
     /// A connection for writes is being made although nothing is to be written yet.
     warming: Arc<AtomicBool>,
+    /// How long the answer to a read may take, where the operator said so.
+    read_timeout: Option<Duration>,
     /// Cleared for the whole session when the server turns out not to know streaming lists.
     streaming_lists: Arc<AtomicBool>,
 }
@@ -84,8 +88,16 @@ impl Http {
             skew: Arc::new(watch::Sender::new(None)),
             distance: Arc::default(),
             warming: Arc::default(),
+            read_timeout: None,
             streaming_lists: Arc::new(AtomicBool::new(true)),
         }
+    }
+
+    /// The same with a limit for the answers to reads; zero: as long as they take.
+    #[must_use]
+    pub(super) fn with_read_timeout(self, limit: Option<Duration>) -> Self {
+        let read_timeout = limit.map(|limit| if limit.is_zero() { UNLIMITED } else { limit });
+        Self { read_timeout, ..self }
     }
 
     pub(super) fn clock(&self) -> Clock {
@@ -116,7 +128,14 @@ impl Http {
 
     /// Makes one request and reads its whole answer. Without credentials it is not sent. After a 401, which means that nothing was
     /// done, it is sent once more with new credentials, if there are any and `leave_by` has not passed.
-    pub(super) async fn call(&self, call: Call<'_>) -> Result<Bytes, Failure> {
+    pub(super) async fn call(&self, mut call: Call<'_>) -> Result<Bytes, Failure> {
+        if call.method == Method::GET {
+            call.timeout = self.read_timeout.unwrap_or(call.timeout);
+        }
+        self.call_anew(call).await.map_err(|failure| self.transport.without_secrets(failure))
+    }
+
+    async fn call_anew(&self, call: Call<'_>) -> Result<Bytes, Failure> {
         let (client, issued) = self.transport.ready(call.timeout).await?;
         let refused = match self.call_with((&client, &issued), &call).await {
             Err(refused @ Failure::Refused { code: 401, .. }) => refused,
@@ -167,6 +186,11 @@ impl Http {
 
     /// Opens a stream of lines; `timeout` is for the answer to begin. With credentials as for [`Http::call`].
     pub(super) async fn lines(&self, path: &str, timeout: Duration) -> Result<Lines, Failure> {
+        let timeout = self.read_timeout.unwrap_or(timeout);
+        self.lines_anew(path, timeout).await.map_err(|failure| self.transport.without_secrets(failure))
+    }
+
+    async fn lines_anew(&self, path: &str, timeout: Duration) -> Result<Lines, Failure> {
         self.traffic.watch_opened();
         let call = Call::get(path, timeout);
         let (client, issued) = self.transport.ready(timeout).await?;

@@ -49,6 +49,8 @@ struct TransportShared {
     config: kube::Config,
     proxy: Option<Proxy>,
     credential: Credential,
+    /// What must not be in any error.
+    hidden: Hidden,
     current: RwLock<Current>,
 }
 
@@ -70,11 +72,12 @@ impl Transport {
         proxy: Option<Proxy>,
         credential: Credential,
         first: &Issued,
+        hidden: Hidden,
     ) -> Result<Self, kube::Error> {
         let certificate = first.certificate.clone();
         let client = client(config.clone(), certificate.as_deref(), proxy.as_ref())?;
         let current = Current { client, certificate, files: changed_at(&config), looked_at: std::time::Instant::now() };
-        Ok(Self(Arc::new(TransportShared { config, proxy, credential, current: RwLock::new(current) })))
+        Ok(Self(Arc::new(TransportShared { config, proxy, credential, hidden, current: RwLock::new(current) })))
     }
 
     /// Connections for `config` without a proxy and with the credentials that it names and that never change.
@@ -83,7 +86,12 @@ impl Transport {
     /// As [`Transport::new`].
     #[cfg(test)]
     pub(super) fn plain(config: kube::Config) -> Result<Self, kube::Error> {
-        Self::new(config, None, Credential::Fixed(None), &Issued::nothing())
+        Self::new(config, None, Credential::Fixed(None), &Issued::nothing(), Hidden::default())
+    }
+
+    /// The failure without the secrets that are known: servers, proxies and plugins repeat what they are given.
+    pub(super) fn without_secrets(&self, failure: Failure) -> Failure {
+        failure.map_texts(|text| self.0.hidden.removed_from(&text))
     }
 
     /// What a request is sent with, and over which connections. Waits `patience` at most for credentials.
@@ -131,7 +139,7 @@ fn changed_at(config: &kube::Config) -> Vec<Option<SystemTime>> {
     paths.map(|path| std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok()).collect()
 }
 
-/// A client for `config`, which adds no credentials by itself, except for those of a legacy `auth-provider`.
+/// A client for `config`, which adds no credentials by itself.
 fn client(
     mut config: kube::Config,
     certificate: Option<&Certificate>,

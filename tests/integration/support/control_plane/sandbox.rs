@@ -11,6 +11,7 @@ use rolldeck::sim::world::scenario::Scenario;
 use serde_json::{Value, json};
 
 use super::{ControlPlane, Options, StartError};
+use crate::support::missing::skip;
 
 /// The label that says whose a node is.
 const SANDBOX: &str = "test.rolldeck.io/sandbox";
