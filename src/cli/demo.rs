@@ -10,6 +10,7 @@ use super::output::Output;
 use super::{CallerTask, ConsoleRequest, Style, carry_out, wants_console};
 use crate::driver::Session;
 use crate::driver::practice::{Practice, PracticeCluster, PracticeOptions};
+use crate::process::printable::Printable;
 
 /// The seed when none is given, so that the demo is the same for everybody.
 const SEED: u64 = 1;
@@ -46,7 +47,7 @@ async fn serve(practice: &Practice, file: Option<&Path>, output: &mut Output) ->
     let mut interrupted = Interrupts::listen()?;
     let kubeconfig = practice.kubeconfig();
     match file {
-        None => output.raw(kubeconfig.as_bytes())?,
+        None => output.write(Printable::lines(&kubeconfig))?,
         Some(file) => {
             write(file, &kubeconfig)
                 .map_err(|error| CliError::failed(format!("writing the kubeconfig {}: {error}", file.display())))?;

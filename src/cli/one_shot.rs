@@ -4,7 +4,7 @@
 //! open as Role::OneShot → view complete → preview → confirm → command → settled → advice → close
 //! ```
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal};
 use std::time::Duration;
 
 use super::args::{How, OutputFormat};
@@ -22,6 +22,8 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::prewarm::PrewarmView;
 use crate::engine::report::guidance::{Guidance, Remedy};
 use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::process::output::say_on_stderr;
+use crate::process::printable::Printable;
 
 /// How many node names a preview shows.
 const FIRST_NODES: usize = 8;
@@ -259,8 +261,7 @@ pub(crate) async fn confirm(preview: &Preview, snapshot: &Snapshot, consent: Con
 }
 
 fn ask(question: &str) -> io::Result<String> {
-    write!(io::stderr(), "{question}")?;
-    io::stderr().flush()?;
+    say_on_stderr(&Printable::question(question));
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     Ok(answer)

@@ -35,6 +35,7 @@ pub mod pace;
 pub mod pod_wait;
 pub mod presence;
 pub mod prewarm;
+pub mod printable;
 pub mod pull;
 pub mod quantity;
 pub mod record;

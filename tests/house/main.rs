@@ -27,7 +27,7 @@
 //!          model                       values
 //! ```
 //!
-//! Beside it stands `process`: streams and signals, for the front ends; it knows no other room.
+//! Beside it stands `process`: streams and signals, for the front ends; it knows no other room but `engine::model`.
 //!
 //! It reads the source itself: `use` trees, paths written out in the middle of an expression, `super` chains. What is
 //! only a comment or a string does not count.
@@ -38,6 +38,7 @@ mod circles;
 mod documents;
 mod names;
 mod source;
+mod terminal;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -49,7 +50,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("main", &["tui", "cli"]),
     ("tui", &["driver", "audit", SHOWN, "process"]),
     ("cli", &["driver", "audit", "sim::attack", "sim::compare", SHOWN, "process"]),
-    ("process", &[]),
+    ("process", &["engine::model"]),
     ("audit", &["engine::model"]),
     ("driver", &["audit", "cluster", "engine", SHOWN, "engine::rules", "sim::world", "sim::api"]),
     ("cluster", &["engine::model", "engine::rules"]),
