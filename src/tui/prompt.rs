@@ -79,3 +79,21 @@ pub(crate) fn paste(input: &mut Input, text: &str) {
         input.handle(InputRequest::InsertChar(c));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::model::printable::tests::HOSTILE;
+
+    #[test]
+    fn what_is_typed_or_pasted_has_printable_characters_only() {
+        let mut pasted = Input::default();
+        paste(&mut pasted, &format!("\n{HOSTILE}\nand more\r\n"));
+        assert_eq!(pasted.value(), "a]0;xb2Jcd and more");
+        let mut typed = Input::default();
+        for c in HOSTILE.chars() {
+            edit(&mut typed, Key::char(c));
+        }
+        assert_eq!(typed.value(), "a]0;xb2Jcd");
+    }
+}

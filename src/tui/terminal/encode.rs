@@ -311,6 +311,15 @@ mod tests {
     }
 
     #[test]
+    fn invisible_characters_behind_a_visible_one_are_not_written() {
+        let mut frame = blank();
+        frame.set_string(0, 0, "ad\u{200d}min \u{1f469}\u{200d}\u{1f680} x\u{e0041}y\u{202e}z", Style::new());
+        let text = text(&blank(), &frame);
+        assert!(text.chars().all(is_printable), "{text:?}");
+        assert!(text.contains("a?min") && text.contains('y'), "{text:?}");
+    }
+
+    #[test]
     fn writes_nothing_when_nothing_changed() {
         let mut buffer = blank();
         buffer.set_string(3, 2, "steady", Style::new().fg(Color::Red));
