@@ -2,6 +2,7 @@
 
 mod drive;
 mod help;
+mod offered;
 mod prewarm;
 mod script;
 mod status;

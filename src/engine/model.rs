@@ -41,6 +41,7 @@ pub mod quantity;
 pub mod record;
 pub mod rollout_event;
 pub mod settings;
+pub mod shell;
 pub mod site;
 pub mod step_ahead;
 pub mod suspect;

@@ -91,10 +91,10 @@ const ROOMS_OF_PARTS: &[&str] = &[
 
 /// Rooms that do no IO, and all the crates that they may use.
 const PURE: &[(&str, &[&str])] = &[
-    ("engine", &["std", "serde", "serde_json", "jiff", "natord", "thiserror"]),
-    ("sim::world", &["std", "serde", "serde_json", "jiff", "natord", "thiserror", "fastrand", "toml"]),
-    ("sim::attack", &["std", "serde", "serde_json", "jiff", "natord", "thiserror", "fastrand", "toml"]),
-    ("sim::compare", &["std", "serde", "serde_json", "jiff", "natord", "thiserror", "fastrand", "toml"]),
+    ("engine", &["std", "serde", "serde_json", "jiff", "natord", "shlex", "thiserror"]),
+    ("sim::world", &["std", "serde", "serde_json", "jiff", "natord", "shlex", "thiserror", "fastrand", "toml"]),
+    ("sim::attack", &["std", "serde", "serde_json", "jiff", "natord", "shlex", "thiserror", "fastrand", "toml"]),
+    ("sim::compare", &["std", "serde", "serde_json", "jiff", "natord", "shlex", "thiserror", "fastrand", "toml"]),
 ];
 
 /// Crates that belong to some rooms only.
