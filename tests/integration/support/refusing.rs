@@ -26,7 +26,7 @@ impl RefusingServer {
             for near in listener.incoming().map_while(Result::ok) {
                 let (server, message) = (server.clone(), message.clone());
                 // A client that goes away in the middle of an answer is none of our business.
-                std::thread::spawn(move || serve(near, &server, &message).unwrap_or_default());
+                std::thread::spawn(move || serve(&near, &server, &message).unwrap_or_default());
             }
         });
         Self { address, directory: TempDir::new().unwrap() }
@@ -50,7 +50,7 @@ impl RefusingServer {
 }
 
 /// Answers one request; the connection then ends.
-fn serve(near: TcpStream, server: &str, message: &str) -> std::io::Result<()> {
+fn serve(near: &TcpStream, server: &str, message: &str) -> std::io::Result<()> {
     let mut request = BufReader::new(near.try_clone()?);
     let (mut head, mut length) = (String::new(), 0);
     loop {
@@ -75,13 +75,13 @@ fn serve(near: TcpStream, server: &str, message: &str) -> std::io::Result<()> {
         let mut far = TcpStream::connect(server)?;
         write!(far, "{head}Connection: close\r\n\r\n")?;
         far.write_all(&body)?;
-        std::io::copy(&mut far, &mut &near)?;
+        std::io::copy(&mut far, &mut &*near)?;
         return Ok(());
     }
     let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403, "message": message});
     let body = status.to_string();
     write!(
-        &near,
+        &mut &*near,
         "HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
         body.len()
     )
