@@ -13,6 +13,7 @@ mod entry;
 mod file;
 mod log;
 mod origin;
+mod private;
 mod read;
 pub(crate) mod scrub;
 

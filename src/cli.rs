@@ -43,7 +43,8 @@ use tokio::time::Instant;
 use crate::audit::AuditLog;
 use crate::driver::practice::Practice;
 use crate::driver::{Access, AccessError, ClusterSession, Impersonate, Session};
-use crate::process::signals;
+use crate::process::printable::Printable;
+use crate::process::{output as streams, signals};
 use args::{Cli, CliCommand, DaemonSetName, Global, LogTo, Look, OnCluster, OutputFormat, StatusArgs};
 use output::{Charset, Output, Streams};
 
@@ -120,8 +121,13 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Invocation, cla
 
 /// Prints the help that was asked for, or what is wrong with the command line, and gives the exit code.
 pub fn explain(said: &clap::Error) -> ExitCode {
-    // A closed standard output cannot be reported anywhere.
-    let _ = said.print();
+    if said.use_stderr() {
+        // It quotes what was typed, which may come from elsewhere: so it has no colours, as they need escape sequences.
+        streams::say_on_stderr(&Printable::lines(&said.render().to_string()));
+    } else {
+        // Help is ours, and coloured where the terminal has colours. A closed standard output cannot be reported anywhere.
+        let _ = said.print();
+    }
     u8::try_from(said.exit_code()).unwrap_or(2).into()
 }
 
@@ -132,6 +138,11 @@ fn command_called(program: Option<&OsString>) -> clap::Command {
         Some(name) if name.starts_with("kubectl-") => Cli::command().bin_name("kubectl rolldeck"),
         _ => Cli::command(),
     }
+}
+
+/// From now on the message of a panic is as safe for a terminal as all other output.
+pub fn print_panics() {
+    streams::print_panics();
 }
 
 /// Carries out what was typed. Must be called inside a tokio runtime.
@@ -287,6 +298,6 @@ async fn carry_out(
 fn complete(shell: clap_complete::Shell, output: &mut Output) -> Result<Exit, CliError> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "rolldeck", &mut script);
-    output.raw(&script)?;
+    output.write(Printable::ours(script))?;
     Ok(Exit::Done)
 }

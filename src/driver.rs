@@ -9,6 +9,7 @@ mod fleet;
 pub mod handle;
 mod identity;
 pub mod practice;
+pub(crate) mod private_file;
 mod run;
 mod session;
 

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use rolldeck::{cli, tui};
 
 fn main() -> ExitCode {
+    cli::print_panics();
     let invocation = match cli::parse(std::env::args_os()) {
         Ok(invocation) => invocation,
         Err(said) => return cli::explain(&said),

@@ -7,6 +7,10 @@
 //!
 //! A blocking write cannot be cancelled, and a terminal or a pipe that nobody reads blocks every write. So tasks that drive a
 //! rollout or react to a signal never write themselves.
+//!
+//! What is written is [`Printable`](printable::Printable): text from elsewhere cannot steer the terminal. Nothing else in this
+//! program writes to standard output or standard error.
 
 pub(crate) mod output;
+pub(crate) mod printable;
 pub(crate) mod signals;

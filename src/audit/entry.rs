@@ -10,6 +10,7 @@ use super::scrub::Secrets;
 use crate::engine::model::Str;
 use crate::engine::model::command::Command;
 use crate::engine::model::person_of;
+use crate::engine::model::printable::{json as printable_json, printable};
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility};
 use crate::engine::model::time::Timestamp;
 
@@ -85,9 +86,9 @@ impl EntrySubject {
             detail: rollout_event.visibility == Visibility::Log,
             message: self.secrets.scrub(&rollout_event.to_string()).into_owned(),
         };
-        let mut line = serde_json::to_vec(&entry).unwrap_or_default();
-        line.push(b'\n');
-        line
+        let mut line = printable_json(&entry).unwrap_or_default();
+        line.push('\n');
+        line.into_bytes()
     }
 
     /// The text of its Event on the DaemonSet.
@@ -99,7 +100,8 @@ impl EntrySubject {
             Some(by) => (format!("{by}: {message}"), format!(" ({origin})")),
             None => (message, format!(" (driven by {})", person_of(&self.identity))),
         };
-        EventText { message, from: self.secrets.scrub(&from).into_owned() }
+        let shown = |text: &str| printable(text).into_owned();
+        EventText { message: shown(&message), from: shown(&self.secrets.scrub(&from)) }
     }
 }
 

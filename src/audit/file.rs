@@ -8,10 +8,12 @@
 //! open notice before their next line that the name belongs to another file, and open that one.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use super::private;
 
 /// The largest size of a file. The events of a rollout of 15,000 nodes fit in two.
 pub(super) const LIMIT: u64 = 16 * 1024 * 1024;
@@ -43,7 +45,7 @@ impl LogFile {
         };
         let limit = self.limit;
         let (mut file, meta) = self.opened()?;
-        if meta.is_file() && meta.len() > 0 && meta.len() + line.len() as u64 > limit {
+        if meta.len() > 0 && meta.len() + line.len() as u64 > limit {
             self.make_room()?;
             file = self.opened()?.0;
         }
@@ -60,9 +62,9 @@ impl LogFile {
         }
     }
 
-    /// The open file if it still has the name; otherwise the file that has it now.
+    /// The open file if it still has the name; otherwise the file that has it now, where that is [fit](private::to_append).
     fn opened(&mut self) -> io::Result<(&File, Metadata)> {
-        let named = fs::metadata(&self.path).ok();
+        let named = fs::symlink_metadata(&self.path).ok();
         let known = self.file.take().and_then(|file| {
             let meta = file.metadata().ok()?;
             named.as_ref().is_some_and(|named| is_same(named, &meta)).then_some((file, meta))
@@ -70,11 +72,13 @@ impl LogFile {
         let (file, meta) = match known {
             Some(known) => known,
             None => {
-                let file = open(&self.path)?;
+                let file = private::to_append(&self.path)?;
                 let meta = file.metadata()?;
                 (file, meta)
             }
         };
+        // It may have been opened up since.
+        private::check_owner(&self.path, &meta)?;
         Ok((self.file.insert(file), meta))
     }
 
@@ -82,7 +86,7 @@ impl LogFile {
         let Some(file) = self.file.take() else { return Ok(()) };
         file.lock()?;
         // Another process may have renamed it first.
-        let named = fs::metadata(&self.path).ok();
+        let named = fs::symlink_metadata(&self.path).ok();
         let ours = file.metadata()?;
         if named.is_some_and(|named| is_same(&named, &ours)) {
             fs::rename(&self.path, before(&self.path))?;
@@ -100,13 +104,6 @@ pub(super) fn before(path: &Path) -> PathBuf {
 
 fn is_same(a: &Metadata, b: &Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino())
-}
-
-fn open(path: &Path) -> io::Result<File> {
-    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    }
-    OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
 
 #[cfg(test)]
@@ -163,6 +160,41 @@ mod tests {
             assert!(!text.is_empty() && text.len() <= 20_000 + 8 * 120, "{}", text.len());
             assert!(text.lines().all(|line| line.ends_with(&format!(" {}", "x".repeat(100)))), "{file:?}");
         }
+    }
+
+    #[test]
+    fn a_link_that_takes_its_place_is_not_followed_and_the_full_file_replaces_a_link() {
+        use std::os::unix::fs::symlink;
+        let dir = tempfile::tempdir().unwrap();
+        let (path, theirs) = (dir.path().join("audit.jsonl"), dir.path().join("theirs"));
+        fs::write(&theirs, "").unwrap();
+        symlink(&theirs, before(&path)).unwrap();
+        let mut lines = LogFile::new(path.clone(), 4);
+        lines.append(b"a a\n").unwrap();
+        lines.append(b"b b\n").unwrap();
+        assert!(fs::symlink_metadata(before(&path)).unwrap().is_file());
+        assert_eq!((text(&before(&path)), text(&path)), ("a a\n".to_owned(), "b b\n".to_owned()));
+
+        fs::rename(&path, dir.path().join("kept")).unwrap();
+        symlink(&theirs, &path).unwrap();
+        assert!(lines.append(b"c\n").unwrap_err().to_string().contains("links are not followed"));
+        assert_eq!(text(&theirs), "");
+        fs::remove_file(&path).unwrap();
+        lines.append(b"d\n").unwrap();
+        assert_eq!(text(&path), "d\n", "it is written again once the link is gone");
+    }
+
+    #[test]
+    fn a_file_that_is_opened_up_to_others_is_not_written_any_more() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("audit.jsonl");
+        let mut lines = LogFile::new(path.clone(), LIMIT);
+        lines.append(b"a\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(lines.append(b"b\n").unwrap_err().to_string().contains("chmod 600"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        lines.append(b"c\n").unwrap();
+        assert_eq!(text(&path), "a\nc\n");
     }
 
     #[test]

@@ -120,5 +120,6 @@ impl WriterTask {
 }
 
 fn complaint_of(name: &str, error: &std::io::Error) -> Str {
-    format!("the audit log {name} cannot be written: {error}; `--audit-log FILE` names another").into()
+    format!("the audit log {name} cannot be written: {error}; `--audit-log FILE` names another, `none` keeps no log")
+        .into()
 }

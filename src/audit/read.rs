@@ -1,12 +1,11 @@
 //! The log read back: what happened to one DaemonSet, after the fact and without a cluster.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::file;
+use super::{file, private};
 use crate::engine::model::time::Timestamp;
 
 /// Which lines to read; a field that is `None` excludes nothing.
@@ -89,11 +88,7 @@ pub fn read(path: &Path, filter: &LogFilter) -> Result<Vec<LogLine>, LogError> {
 }
 
 fn read_one(path: &Path, filter: &LogFilter, lines: &mut Vec<LogLine>) -> io::Result<()> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
+    let Some(file) = private::to_read(path)? else { return Ok(()) };
     for line in BufReader::new(file).split(b'\n') {
         let Ok(written) = String::from_utf8(line?) else { continue };
         // A line that a full disk cut short is not JSON.

@@ -8,24 +8,23 @@
 //!  …value: Invalid value: "hunter2": must   …value: Invalid value: ***: must
 //! ```
 //!
-//! Secrets whose values are known are removed first ([`Secrets`]). Others are recognised by the text around them. In doubt more
-//! is removed than necessary.
+//! Secrets whose values are known are removed first ([`Secrets`]). Others are recognised by their own shape or by the text around
+//! them (`rules.rs`). In doubt more is removed than necessary. It takes time in proportion to the length of the text.
+
+mod rules;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use regex::{Captures, Regex};
+
+use self::rules::Recogniser;
+
 /// The replacement for a secret.
 pub(crate) const GONE: &str = "***";
 /// A known value shorter than this is not removed: it would also match parts of ordinary words.
 const SHORTEST: usize = 5;
-/// A run of letters and digits of at least this length is a token, not a word.
-const TOKEN: usize = 40;
-/// If a name before `:` or `=` contains one of these, the value after it is a secret.
-const TELLING: [&str; 10] =
-    ["token", "secret", "passw", "pwd", "credential", "authorization", "apikey", "accesskey", "privatekey", "bearer"];
-/// What the API server writes before it quotes a value of the request.
-const QUOTED: [&str; 4] = ["invalid value", "unsupported value", "duplicate value", "too long"];
 
 /// Secrets whose values are known. The source is asked for each text, because credentials are renewed during a session.
 #[derive(Clone)]
@@ -65,168 +64,31 @@ impl Secrets {
 
 /// `text` without what looks like a secret.
 pub(crate) fn scrub(text: &str) -> Cow<'_, str> {
-    let named = without_named(text);
-    let kept = without_recognised(&named);
-    if kept == text { Cow::Borrowed(text) } else { Cow::Owned(kept) }
+    rules::all().iter().fold(Cow::Borrowed(text), |text, recogniser| match without(recogniser, &text) {
+        Some(kept) => Cow::Owned(kept),
+        None => text,
+    })
 }
 
-/// Removes values after names such as `password=`, values that the API server quotes, and private keys.
-fn without_named(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
-    let mut rest = 0;
-    let mut at = 0;
-    while let Some(next) = text.get(at..).and_then(|ahead| ahead.find([':', '=', ' ', '-'])) {
-        at += next;
-        let secret = secret_at(text, at);
-        at += 1;
-        if let Some((from, to)) = secret {
-            kept.push_str(text.get(rest..from).unwrap_or_default());
+/// `text` without the secrets that one rule recognises; `None` where it recognises none.
+fn without(Recogniser { regex, is_secret }: &Recogniser, text: &str) -> Option<String> {
+    let mut kept = String::new();
+    let mut from = 0;
+    for found in regex.captures_iter(text) {
+        let Some((begin, end)) = secret_in(regex, &found) else { continue };
+        let (Some(whole), Some(secret)) = (found.get(0), text.get(begin..end)) else { continue };
+        if is_secret(whole.as_str(), secret) {
+            kept.push_str(text.get(from..begin).unwrap_or_default());
             kept.push_str(GONE);
-            (rest, at) = (to, to);
+            from = end;
         }
     }
-    kept.push_str(text.get(rest..).unwrap_or_default());
-    kept
+    (from > 0).then(|| kept + text.get(from..).unwrap_or_default())
 }
 
-/// The start and end of the secret that follows the separator at `at`, if one does.
-fn secret_at(text: &str, at: usize) -> Option<(usize, usize)> {
-    let (before, after) = (text.get(..at)?, text.get(at..)?);
-    if after.starts_with('-') {
-        return private_block(after).map(|len| (at, at + len));
-    }
-    let value = after.get(1..)?;
-    let from = at + 1 + value.find(|c: char| !c.is_whitespace())?;
-    if after.starts_with(':') && QUOTED.iter().any(|quoted| ends_with(before, quoted)) {
-        return Some((from, from + quoted_len(text.get(from..)?)));
-    }
-    let name = before.trim_end_matches(['"', '\'', '`', '\\']);
-    let name = name.rsplit(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))).next()?;
-    let announced = match after.chars().next()? {
-        ' ' => name.eq_ignore_ascii_case("bearer") && !text.get(from..)?.starts_with("token"),
-        _ => is_telling(name) && !value.starts_with("//"),
-    };
-    announced.then(|| value_span(text, from))
-}
-
-/// The start and end of the value at `from`, without its quotes and without `Bearer` or `Basic`.
-fn value_span(text: &str, mut from: usize) -> (usize, usize) {
-    let ahead = |from: usize| text.get(from..).unwrap_or_default();
-    let quote = ahead(from).trim_start_matches('\\').chars().next().filter(|c| matches!(c, '"' | '\'' | '`'));
-    if quote.is_some() {
-        from += ahead(from).len() - ahead(from).trim_start_matches('\\').len() + 1;
-    }
-    for scheme in ["bearer ", "basic "] {
-        if ahead(from).get(..scheme.len()).is_some_and(|word| word.eq_ignore_ascii_case(scheme)) {
-            from += scheme.len();
-        }
-    }
-    let value = ahead(from);
-    let len = match quote {
-        Some(quote) => closing(value, quote).unwrap_or(value.len()),
-        None => {
-            let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | '&' | '"' | '\'' | '`' | ')' | '}' | ']');
-            value.find(ends).unwrap_or(value.len())
-        }
-    };
-    (from, from + len)
-}
-
-fn is_telling(name: &str) -> bool {
-    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
-    TELLING.iter().any(|telling| plain.contains(telling))
-}
-
-fn ends_with(text: &str, end: &str) -> bool {
-    text.len()
-        .checked_sub(end.len())
-        .and_then(|from| text.get(from..))
-        .is_some_and(|tail| tail.eq_ignore_ascii_case(end))
-}
-
-/// The length of a value that the API server quotes: a string ends at its closing quote, anything else at the end of the line.
-fn quoted_len(text: &str) -> usize {
-    match text.strip_prefix('"') {
-        Some(inside) => closing(inside, '"').map_or(text.len(), |end| end + 2),
-        None => text.find('\n').unwrap_or(text.len()),
-    }
-}
-
-/// The position of the closing quote in `inside`; escaped quotes are skipped.
-fn closing(inside: &str, quote: char) -> Option<usize> {
-    let mut escaped = false;
-    for (at, c) in inside.char_indices() {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            c if c == quote => return Some(at),
-            _ => {}
-        }
-    }
-    None
-}
-
-/// The length of a PEM block with a private key, or of what there is of it.
-fn private_block(text: &str) -> Option<usize> {
-    let inside = text.strip_prefix("-----BEGIN ")?;
-    let head = inside.get(..inside.find("-----")?)?;
-    if !head.contains("KEY") {
-        return None;
-    }
-    let end = text.find("-----END ").and_then(|end| Some(end + 9 + text.get(end + 9..)?.find("-----")? + 5));
-    Some(end.unwrap_or(text.len()))
-}
-
-/// Removes words that look like secrets: tokens, and names with passwords before a host.
-fn without_recognised(text: &str) -> String {
-    let parts =
-        |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ',' | ';' | '(' | ')' | '{' | '}' | '<' | '>');
-    text.split_inclusive(parts)
-        .map(|piece| {
-            let word = piece.trim_end_matches(parts);
-            format!("{}{}", scrubbed_word(word), piece.get(word.len()..).unwrap_or_default())
-        })
-        .collect()
-}
-
-fn scrubbed_word(word: &str) -> Cow<'_, str> {
-    if let Some(kept) = without_user_info(word) {
-        return Cow::Owned(kept);
-    }
-    match word.find("eyJ") {
-        Some(at) if word.len() - at >= 20 => Cow::Owned(format!("{}{GONE}", word.get(..at).unwrap_or_default())),
-        _ => without_tokens(word),
-    }
-}
-
-/// A URL or an image without the name and password before its host.
-fn without_user_info(word: &str) -> Option<String> {
-    let (before, host) = word.rsplit_once('@')?;
-    let (scheme, user) = before.split_once("://").map_or(("", before), |(scheme, user)| (scheme, user));
-    if !scheme.is_empty() && !user.contains('/') {
-        return Some(format!("{scheme}://{GONE}@{host}"));
-    }
-    // `container=joe:pw@registry/…` has a host after the `@`; a digest (`agent:v1@sha256:…`) has none.
-    let (name, user) = before.split_once('=').map_or(("", before), |(name, user)| (name, user));
-    let digest =
-        host.split_once(':').is_some_and(|(_, sum)| sum.len() >= 32 && sum.bytes().all(|b| b.is_ascii_hexdigit()));
-    let equals = if name.is_empty() { "" } else { "=" };
-    (scheme.is_empty() && user.contains(':') && !digest).then(|| format!("{name}{equals}{GONE}@{host}"))
-}
-
-/// A word without runs that are too long and too mixed to be a name. Digests are hexadecimal and are kept.
-fn without_tokens(word: &str) -> Cow<'_, str> {
-    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '_' | '-' | '=');
-    let is_token = |run: &str| {
-        let has = |test: fn(&u8) -> bool| run.as_bytes().iter().any(test);
-        run.len() >= TOKEN && has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_digit)
-    };
-    let runs = || word.split(|c: char| !inner(c));
-    if !runs().any(is_token) {
-        return Cow::Borrowed(word);
-    }
-    let without = runs().filter(|run| is_token(run)).fold(word.to_owned(), |word, run| word.replace(run, GONE));
-    Cow::Owned(without)
+/// Where the secret stands: the one group of the rule that took part.
+fn secret_in(regex: &Regex, found: &Captures<'_>) -> Option<(usize, usize)> {
+    (1..regex.captures_len()).find_map(|group| found.get(group)).map(|secret| (secret.start(), secret.end()))
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 use super::log::WAITING;
 use super::*;
 use crate::engine::model::command::{Command, CommandId, Early, Step, Takeover};
+use crate::engine::model::printable::is_printable;
+use crate::engine::model::printable::tests::HOSTILE;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility};
 use crate::engine::model::time::Timestamp;
@@ -107,6 +109,22 @@ fn a_refusal_says_why_and_secrets_of_servers_do_not_come_through() {
     let line = line(RolloutEventKind::Command(Command::Adopt), EventOutcome::Failed, Some(why));
     assert_eq!(line["error"], "change the template: Invalid value: ***: *** at https://***@proxy/");
     assert_eq!(line["message"], format!("failed: adopt: {}", line["error"].as_str().unwrap()));
+}
+
+#[test]
+fn a_line_and_an_event_hold_nothing_that_steers_a_terminal() {
+    let asked = rollout_event(
+        RolloutEventKind::Command(Command::Pause { why: Some(HOSTILE.into()) }),
+        EventOutcome::Failed,
+        Some(HOSTILE),
+    );
+    let line = String::from_utf8(subject().line(&asked)).unwrap();
+    assert!(line.trim_end().chars().all(is_printable), "{line:?}");
+    let value: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((&value["error"], &value["args"]["why"]), (&HOSTILE.into(), &HOSTILE.into()), "JSON keeps the value");
+    let text = subject().event_text(&asked);
+    assert!(text.message.chars().chain(text.from.chars()).all(is_printable), "{text:?}");
+    assert!(text.message.contains("a?]0;x"), "{text:?}");
 }
 
 #[tokio::test]

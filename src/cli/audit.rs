@@ -18,6 +18,7 @@ use crate::driver::{Clock, Rollout};
 use crate::engine::model::event::{Permission, Right};
 use crate::engine::model::{Str, person_of};
 use crate::engine::report::snapshot::Snapshot;
+use crate::process::printable::Printable;
 
 /// How long a driver may take to give its lease back; after that the process ends, and the lease expires.
 pub(crate) const CLOSE_WITHIN: Duration = Duration::from_secs(10);
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &LogArgs, global: &Global, output: &mut Output) -> Resul
     let first = args.tail.map_or(0, |tail| lines.len().saturating_sub(tail));
     for line in lines.iter().skip(first) {
         match output.format() {
-            OutputFormat::Json => output.raw(format!("{}\n", line.written()).as_bytes())?,
+            OutputFormat::Json => output.write(Printable::json_again(line.written()))?,
             OutputFormat::Text => output.line(in_words(line))?,
         }
     }

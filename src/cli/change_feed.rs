@@ -6,7 +6,7 @@
 //! ```text
 //! 2026-11-21T14:30:05Z ipc-017: failed: image not found
 //! 2026-11-21T14:30:06Z halted 0s ago: image not found on 1 node, 38 of 120 updated
-//! 2026-11-21T14:30:06Z failed on ipc-017: `rolldeck undo -n edge ds/agent` rolls back, `rolldeck resume …` goes on past it
+//! 2026-11-21T14:30:06Z failed on ipc-017: `rolldeck undo --context prod -n edge ds/agent` rolls back, `rolldeck resume …` goes on past it
 //! ```
 
 mod prewarm;
@@ -136,15 +136,20 @@ impl FeedEntry {
 }
 
 /// Tells the changes of one rollout.
-#[derive(Default)]
 pub(crate) struct ChangeFeed {
+    /// The kubeconfig context, for the commands that it offers.
+    context: String,
     last: Option<Arc<Snapshot>>,
 }
 
 impl ChangeFeed {
+    pub(crate) fn new(context: &str) -> Self {
+        Self { context: context.to_owned(), last: None }
+    }
+
     /// What changed since it was asked last; at first, how things stand.
     pub(crate) fn tell(&mut self, snapshot: &Arc<Snapshot>) -> Vec<FeedEntry> {
-        let mut telling = Telling { snapshot, changes: Vec::new() };
+        let mut telling = Telling { context: &self.context, snapshot, changes: Vec::new() };
         match self.last.replace(snapshot.clone()) {
             None => telling.opening(),
             Some(last) => telling.since(&last),
@@ -154,6 +159,7 @@ impl ChangeFeed {
 }
 
 struct Telling<'a> {
+    context: &'a str,
     snapshot: &'a Snapshot,
     changes: Vec<FeedEntry>,
 }
@@ -237,7 +243,7 @@ impl Telling<'_> {
         let counts = snapshot.counts;
         let text = format!("{}, {} of {} updated", snapshot.doing(), counts.updated, counts.nodes);
         self.say(Topic::Phase, text);
-        if let Some(halt_advice) = halt_advice(snapshot) {
+        if let Some(halt_advice) = halt_advice(self.context, snapshot) {
             self.say(Topic::Advice, halt_advice);
         }
     }

@@ -8,8 +8,10 @@ use super::error::CliError;
 use super::foreground::Interrupts;
 use super::output::Output;
 use super::{CallerTask, ConsoleRequest, Style, carry_out, wants_console};
-use crate::driver::Session;
 use crate::driver::practice::{Practice, PracticeCluster, PracticeOptions};
+use crate::driver::{Session, private_file};
+use crate::engine::model::shell::{shell_flag, shell_word};
+use crate::process::printable::Printable;
 
 /// The seed when none is given, so that the demo is the same for everybody.
 const SEED: u64 = 1;
@@ -46,26 +48,38 @@ async fn serve(practice: &Practice, file: Option<&Path>, output: &mut Output) ->
     let mut interrupted = Interrupts::listen()?;
     let kubeconfig = practice.kubeconfig();
     match file {
-        None => output.raw(kubeconfig.as_bytes())?,
+        None => output.write(Printable::lines(&kubeconfig))?,
         Some(file) => {
-            write(file, &kubeconfig)
+            private_file::replace(file, &kubeconfig)
                 .map_err(|error| CliError::failed(format!("writing the kubeconfig {}: {error}", file.display())))?;
-            let daemonset = practice.daemonset().map(|(namespace, name)| format!(" -n {namespace} ds/{name}"));
-            output.line(format!(
-                "Serving until Ctrl-C. In another terminal: rolldeck --kubeconfig {}{}",
-                file.display(),
-                daemonset.unwrap_or_default()
-            ))?;
+            let command = command_on(file, practice.daemonset());
+            let command = command.map(|command| format!(" In another terminal: {command}")).unwrap_or_default();
+            output.line(format!("Serving until Ctrl-C.{command}"))?;
         }
     }
     interrupted.next().await;
     Ok(CallerTask::Exit(super::Exit::Done))
 }
 
-/// Writes the file whole or not at all, so that a process that waits for it never reads half of it.
-fn write(file: &Path, text: &str) -> std::io::Result<()> {
-    let mut beside = file.as_os_str().to_owned();
-    beside.push(".new");
-    std::fs::write(&beside, text)?;
-    std::fs::rename(&beside, file)
+/// The console on what is served, quoted for a shell. `None` where the path or a name cannot be quoted safely.
+fn command_on(file: &Path, daemonset: Option<(&str, &str)>) -> Option<String> {
+    // A relative path means nothing in another directory.
+    let file = std::path::absolute(file).ok()?;
+    let mut command = format!("rolldeck {}", shell_flag("--kubeconfig", file.to_str()?)?);
+    if let Some((namespace, name)) = daemonset {
+        command.push_str(&format!(" {} {}", shell_flag("-n", namespace)?, shell_word(&format!("ds/{name}"))?));
+    }
+    Some(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_for_the_other_terminal_is_quoted() {
+        let command = command_on(Path::new("/tmp/a b/$(x)"), Some(("edge", "agent")));
+        assert_eq!(command.as_deref(), Some("rolldeck --kubeconfig '/tmp/a b/$(x)' -n edge ds/agent"));
+        assert_eq!(command_on(Path::new("/tmp/a\nb"), None), None);
+    }
 }

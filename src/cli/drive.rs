@@ -78,11 +78,11 @@ impl Task for Drive<'_> {
         self.drive(foreground, &rollout).await
     }
 
-    fn out_of_time(&self, snapshot: &Snapshot, timeout: Duration) -> CliError {
+    fn out_of_time(&self, _context: &str, snapshot: &Snapshot, timeout: Duration) -> CliError {
         out_of_time(snapshot, timeout)
     }
 
-    fn left(&self, _snapshot: &Snapshot) -> Vec<String> {
+    fn left(&self, _context: &str, _snapshot: &Snapshot) -> Vec<String> {
         Vec::new()
     }
 }

@@ -140,7 +140,8 @@ impl CliError {
 
 impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Error: {}", self.message)?;
+        // A message from elsewhere cannot pretend to be a hint of ours: its further lines are indented.
+        write!(f, "Error: {}", self.message.replace('\n', "\n  "))?;
         self.hints.iter().try_for_each(|hint| write!(f, "\nHint: {hint}"))
     }
 }
@@ -215,5 +216,7 @@ mod tests {
             error.to_string(),
             "Error: no such context\nHint: `kubectl config get-contexts` lists them\nHint: b"
         );
+        let forged = CliError::failed("denied\nHint: run `x`").to_string();
+        assert_eq!(forged, "Error: denied\n  Hint: run `x`");
     }
 }

@@ -40,10 +40,10 @@ pub(crate) trait Task {
     async fn whole(&mut self, foreground: &mut Foreground<'_>) -> Result<Exit, CliError>;
 
     /// What is said where there was not enough time.
-    fn out_of_time(&self, snapshot: &Snapshot, timeout: Duration) -> CliError;
+    fn out_of_time(&self, context: &str, snapshot: &Snapshot, timeout: Duration) -> CliError;
 
     /// What is said after it was interrupted: what is left, and what can be done about that.
-    fn left(&self, snapshot: &Snapshot) -> Vec<String>;
+    fn left(&self, context: &str, snapshot: &Snapshot) -> Vec<String>;
 }
 
 /// On which DaemonSet, and how.
@@ -71,7 +71,7 @@ pub(crate) async fn run(
         output,
         streams: streams.clone(),
         open: None,
-        feed: ChangeFeed::default(),
+        feed: ChangeFeed::new(session.context()),
         warnings: Warnings::default(),
     };
     let end = tokio::select! {
@@ -81,7 +81,7 @@ pub(crate) async fn run(
         error = streams.failed() => TaskEnd::Itself(Err(error.into())),
         end = task.whole(&mut foreground) => TaskEnd::Itself(end),
         timeout = patience(args.timeout) => TaskEnd::Itself(Err(match &foreground.open {
-            Some(rollout) => task.out_of_time(&rollout.snapshot(), timeout),
+            Some(rollout) => task.out_of_time(session.context(), &rollout.snapshot(), timeout),
             None => CliError::new(CliErrorKind::TimedOut, format!("not over after {} s", timeout.as_secs())),
         })),
     };
@@ -101,7 +101,7 @@ pub(crate) async fn run(
             said?;
             if let Some(last) = last.unwrap_or(before) {
                 let left = |text| FeedEntry { at: last.at, topic: Topic::Advice, text };
-                task.left(&last).into_iter().try_for_each(|text| foreground.print(&left(text)))?;
+                task.left(session.context(), &last).into_iter().try_for_each(|text| foreground.print(&left(text)))?;
             }
             Ok(exit)
         }
@@ -231,7 +231,7 @@ impl Foreground<'_> {
     pub(crate) async fn dry_run(&mut self, rollout: &Rollout, command: Command) -> Result<Exit, CliError> {
         let preview = rollout.preview(command).await?;
         self.show(&preview)?;
-        one_shot::report(&rollout.snapshot(), &preview, None, self.output)
+        one_shot::report(self.session.context(), &rollout.snapshot(), &preview, None, self.output)
     }
 
     fn show(&mut self, preview: &Preview) -> Result<(), CliError> {
@@ -265,6 +265,11 @@ impl Foreground<'_> {
     /// Waits until there is room in the output: changes that happen while it is slow are told as one.
     pub(crate) async fn room(&self) {
         self.streams.room().await;
+    }
+
+    /// The kubeconfig context, for commands that are offered.
+    pub(crate) fn context(&self) -> &str {
+        self.session.context()
     }
 
     /// Tells what changed.

@@ -10,6 +10,7 @@ use super::error::{CliError, CliErrorKind};
 use crate::driver::{Fleet, Rollout};
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::presence::Presence;
+use crate::engine::model::shell::shell_flag;
 use crate::engine::report::snapshot::{Phase, Snapshot, WatchView};
 
 /// How long a server that does not answer is tried before we give up; a single lost packet must not fail a script.
@@ -144,7 +145,13 @@ fn state_of(snapshot: &Snapshot) -> LoadView {
 fn absent(snapshot: &Snapshot) -> CliError {
     let Snapshot { namespace, name, .. } = snapshot;
     CliError::new(CliErrorKind::NotFound, format!("there is no DaemonSet `{name}` in namespace `{namespace}`"))
-        .hinted(format!("`rolldeck status -n {namespace}` lists those that are; `-n` names another namespace"))
+        .hinted(format!("{} lists those that are; `-n` names another namespace", status_of(namespace)))
+}
+
+/// The command that lists a namespace; without it where its name cannot be quoted safely.
+fn status_of(namespace: &str) -> String {
+    let flag = shell_flag("-n", namespace).map(|flag| format!(" {flag}")).unwrap_or_default();
+    format!("`rolldeck status{flag}`")
 }
 
 fn forbidden(snapshot: &Snapshot, why: &str) -> CliError {

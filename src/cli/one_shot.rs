@@ -4,7 +4,7 @@
 //! open as Role::OneShot → view complete → preview → confirm → command → settled → advice → close
 //! ```
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal};
 use std::time::Duration;
 
 use super::args::{How, OutputFormat};
@@ -13,7 +13,7 @@ use super::error::{CliError, CliErrorKind, Exit};
 use super::json::{self, PreviewLines, TypeMeta};
 use super::load::{self, LoadPlace};
 use super::output::Output;
-use super::suggested_commands::{command_of, prewarm_command};
+use super::suggested_commands::{CommandTarget, command_of, prewarm_named};
 use crate::driver::{Rollout, Session};
 use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::config::Role;
@@ -22,6 +22,8 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::prewarm::PrewarmView;
 use crate::engine::report::guidance::{Guidance, Remedy};
 use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::process::output::say_on_stderr;
+use crate::process::printable::Printable;
 
 /// How many node names a preview shows.
 const FIRST_NODES: usize = 8;
@@ -71,7 +73,7 @@ async fn carry_out(
         show(&preview, output)?;
     }
     if how.dry_run {
-        return report(&before, &preview, None, output);
+        return report(place.context, &before, &preview, None, output);
     }
     accept_failures(&command, &before, how.yes)?;
     confirm(&preview, &before, Consent::from_flag(how.yes)).await?;
@@ -81,7 +83,7 @@ async fn carry_out(
             return Err(out_of_time(&rollout.snapshot(), &preview, how.timeout));
         }
     };
-    report(&rollout.snapshot(), &preview, Some(&settled), output)
+    report(place.context, &rollout.snapshot(), &preview, Some(&settled), output)
 }
 
 /// The error for a command that is not settled in time. If it is recorded, the driver will carry it out; if not, it may be lost.
@@ -125,12 +127,13 @@ pub(crate) fn show(preview: &Preview, output: &mut Output) -> io::Result<()> {
 
 /// Prints what a command would do, or came to: `settled`.
 pub(crate) fn report(
+    context: &str,
     snapshot: &Snapshot,
     preview: &Preview,
     settled: Option<&str>,
     output: &mut Output,
 ) -> Result<Exit, CliError> {
-    let next = if settled.is_some() { advice(snapshot) } else { Vec::new() };
+    let next = if settled.is_some() { advice(context, snapshot) } else { Vec::new() };
     match output.format() {
         OutputFormat::Json => output.json(&json::CommandResult {
             meta: TypeMeta::new("CommandResult"),
@@ -152,28 +155,29 @@ pub(crate) fn report(
 }
 
 /// What the operator would do next, as things stand.
-fn advice(snapshot: &Snapshot) -> Vec<String> {
-    let target = format!("-n {} ds/{}", snapshot.namespace, snapshot.name);
+fn advice(context: &str, snapshot: &Snapshot) -> Vec<String> {
+    let target = CommandTarget::new(context, snapshot);
     let mut lines = Vec::new();
     match &snapshot.phase {
         Phase::Held | Phase::Paused(_) => {
             if let Some(Guidance { waits, remedies }) = snapshot.guidance() {
                 let first = remedies.iter().find(|remedy| **remedy != Remedy::Drive);
                 let remedy =
-                    first.and_then(|remedy| Some(format!("; `rolldeck {} {target}` {remedy}", command_of(*remedy)?)));
+                    first.and_then(|remedy| Some(format!("; {} {remedy}", target.named(&command_of(*remedy)?))));
                 lines.push(format!("{waits}{}.", remedy.unwrap_or_default()));
             }
         }
-        _ => lines.extend(halt_advice(snapshot)),
+        _ => lines.extend(halt_advice(context, snapshot)),
     }
     let under_way = matches!(snapshot.phase, Phase::Preparing | Phase::Held | Phase::Running | Phase::Releasing);
     match &snapshot.driver {
         DriverView::Nobody | DriverView::Lost { .. } if under_way => {
-            lines.push(format!("Nobody drives: `rolldeck drive {target}` replaces pods, so does the console."));
+            lines.push(format!("Nobody drives: {} replaces pods, so does the console.", target.named("drive")));
         }
         DriverView::Unconfirmed { .. } if under_way => lines.push(format!(
-            "{}: if it is alive it carries it out, if not `rolldeck drive {target}` does.",
-            snapshot.driving()
+            "{}: if it is alive it carries it out, if not {} does.",
+            snapshot.driving(),
+            target.named("drive")
         )),
         DriverView::Other { holder, .. } if under_way => lines.push(format!("{holder} drives and carries it out.")),
         DriverView::Nobody | DriverView::Lost { .. } => {
@@ -181,8 +185,8 @@ fn advice(snapshot: &Snapshot) -> Vec<String> {
                 prewarm.request.paused.is_none() && prewarm.counts.present < prewarm.counts.nodes
             };
             if let Some(prewarm) = snapshot.prewarm.as_ref().filter(missing) {
-                let command = prewarm_command(&prewarm.request, &snapshot.revisions);
-                lines.push(format!("Nobody drives: `rolldeck {command} {target}` pre-warms."));
+                let command = prewarm_named(target, &prewarm.request, &snapshot.revisions);
+                lines.push(format!("Nobody drives: {command} pre-warms."));
             }
         }
         _ => {}
@@ -191,13 +195,14 @@ fn advice(snapshot: &Snapshot) -> Vec<String> {
 }
 
 /// Where a halted rollout failed, and what can be done about it; nothing where none is halted.
-pub(crate) fn halt_advice(snapshot: &Snapshot) -> Option<String> {
+pub(crate) fn halt_advice(context: &str, snapshot: &Snapshot) -> Option<String> {
     let halt = snapshot.halt.as_ref().filter(|_| snapshot.phase == Phase::Halted)?;
     let failed = halt.nodes.iter().take(FIRST_NODES).map(|node| &**node).collect::<Vec<_>>().join(" ");
     let more = if halt.nodes.len() > FIRST_NODES { " …" } else { "" };
-    let target = format!("-n {} ds/{}", snapshot.namespace, snapshot.name);
+    let target = CommandTarget::new(context, snapshot);
+    let (undo, resume) = (target.named("undo"), target.named("resume"));
     let failed = if failed.is_empty() { String::new() } else { format!("failed on {failed}{more}: ") };
-    Some(format!("{failed}`rolldeck undo {target}` rolls back, `rolldeck resume {target}` goes on past it"))
+    Some(format!("{failed}{undo} rolls back, {resume} goes on past it"))
 }
 
 /// Refuses to resume past a halt if there is nobody to ask and `--yes` is not given: whoever resumes after a pause may not know
@@ -259,8 +264,7 @@ pub(crate) async fn confirm(preview: &Preview, snapshot: &Snapshot, consent: Con
 }
 
 fn ask(question: &str) -> io::Result<String> {
-    write!(io::stderr(), "{question}")?;
-    io::stderr().flush()?;
+    say_on_stderr(&Printable::question(question));
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     Ok(answer)

@@ -3,22 +3,38 @@
 //! Each stream has a writer thread, so nothing waits for it. A command that keeps printing waits for [`Output::room`] in between.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
-use std::os::fd::AsFd;
+use std::io;
 use std::time::Instant;
 
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
 use super::args::OutputFormat;
-use crate::process::output::StreamWriter;
+use crate::engine::model::printable::{REPLACEMENT, printable};
+use crate::process::output::{StreamWriter, say_on_stderr};
+use crate::process::printable::Printable;
 
 /// Where answers go.
 pub(crate) struct Output {
-    to: Box<dyn Write + Send>,
+    to: Box<dyn Answers>,
     streams: Streams,
     format: OutputFormat,
     charset: Charset,
+}
+
+/// What takes answers.
+pub(crate) trait Answers: Send {
+    /// Has `text` written.
+    ///
+    /// # Errors
+    /// When nobody reads it any more.
+    fn take(&mut self, text: Printable) -> io::Result<()>;
+}
+
+impl Answers for StreamWriter {
+    fn take(&mut self, text: Printable) -> io::Result<()> {
+        self.send(text)
+    }
 }
 
 /// The streams of this process, written to without waiting; none where answers go elsewhere, as in tests.
@@ -67,12 +83,13 @@ impl Streams {
         self.answers.as_ref().and_then(StreamWriter::failure)
     }
 
-    /// Says `line` on standard error.
-    pub(crate) fn complain(&self, line: &str) {
+    /// Says `lines` on standard error.
+    pub(crate) fn complain(&self, lines: &str) {
+        let lines = Printable::lines(lines);
         match &self.complaints {
             // A closed standard error cannot be reported anywhere.
-            Some(complaints) => drop(complaints.send(format!("{line}\n").into_bytes())),
-            None => drop(writeln!(io::stderr().lock(), "{line}")),
+            Some(complaints) => drop(complaints.send(lines)),
+            None => say_on_stderr(&lines),
         }
     }
 }
@@ -81,17 +98,6 @@ async fn stuck(writer: Option<&StreamWriter>) -> Instant {
     match writer {
         Some(writer) => writer.stuck().await,
         None => std::future::pending().await,
-    }
-}
-
-impl Write for StreamWriter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.send(bytes.to_vec())?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 
@@ -110,13 +116,13 @@ impl Output {
     /// # Errors
     /// When there is no thread or no file descriptor to be had.
     pub(crate) fn stdout(format: OutputFormat, charset: Charset) -> io::Result<Self> {
-        let answers = StreamWriter::start(io::stdout().as_fd().try_clone_to_owned()?)?;
-        let complaints = StreamWriter::start(io::stderr().as_fd().try_clone_to_owned()?)?;
+        let answers = StreamWriter::stdout()?;
+        let complaints = StreamWriter::stderr()?;
         let streams = Streams { answers: Some(answers.clone()), complaints: Some(complaints) };
         Ok(Self { streams, ..Self::to(Box::new(answers), format, charset) })
     }
 
-    pub(crate) fn to(to: Box<dyn Write + Send>, format: OutputFormat, charset: Charset) -> Self {
+    pub(crate) fn to(to: Box<dyn Answers>, format: OutputFormat, charset: Charset) -> Self {
         Self { to, streams: Streams::default(), format, charset }
     }
 
@@ -131,31 +137,28 @@ impl Output {
 
     /// Writes one line of text, at once.
     pub(crate) fn line(&mut self, line: impl AsRef<str>) -> io::Result<()> {
-        let mut line = printable(line.as_ref(), self.charset).into_owned();
-        line.push('\n');
-        self.raw(line.as_bytes())
+        self.write(Printable::line(&in_charset(line.as_ref(), self.charset)))
     }
 
     /// Writes one JSON object: on one line, so that a stream of them is JSON lines.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
-        let mut line = serde_json::to_vec(value)?;
-        line.push(b'\n');
-        self.raw(&line)
+        self.write(Printable::json(value)?)
     }
 
-    /// Writes bytes unchanged.
-    pub(crate) fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.to.write_all(bytes)?;
-        self.to.flush()
+    /// Writes what is printable already.
+    pub(crate) fn write(&mut self, text: Printable) -> io::Result<()> {
+        self.to.take(text)
     }
 
     /// Writes rows in columns that are as wide as they must be; the last is not padded.
     pub(crate) fn table(&mut self, rows: &[Vec<String>]) -> io::Result<()> {
+        let rows: Vec<Vec<Cow<'_, str>>> =
+            rows.iter().map(|row| row.iter().map(|cell| in_charset(cell, self.charset)).collect()).collect();
         let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
         let widths: Vec<usize> = (0..columns)
             .map(|nth| rows.iter().filter_map(|row| row.get(nth)).map(|cell| cell.width()).max().unwrap_or(0))
             .collect();
-        for row in rows {
+        for row in &rows {
             let mut line = String::new();
             for (cell, width) in row.iter().zip(&widths) {
                 line.push_str(cell);
@@ -167,21 +170,22 @@ impl Output {
     }
 }
 
-/// `line` as it is safe for a terminal. Text from the cluster is not trusted: control characters become `?`. In ASCII, characters
-/// that rolldeck itself uses are transliterated, all others become `?`.
-pub(crate) fn printable(line: &str, charset: Charset) -> Cow<'_, str> {
-    let fits = |c: char| !c.is_control() && (charset == Charset::Unicode || c.is_ascii());
-    if line.chars().all(fits) {
-        return Cow::Borrowed(line);
+/// `line` with the characters that the reader's terminal has. Those that rolldeck itself uses are transliterated, all others are
+/// replaced.
+fn in_charset(line: &str, charset: Charset) -> Cow<'_, str> {
+    // What steers a terminal is replaced first: by one character, whatever the charset.
+    let line = printable(line);
+    if charset == Charset::Unicode || line.is_ascii() {
+        return line;
     }
     let mut plain = String::with_capacity(line.len());
     for character in line.chars() {
         match character {
-            character if fits(character) => plain.push(character),
+            character if character.is_ascii() => plain.push(character),
             '→' => plain.push_str("->"),
             '…' => plain.push_str("..."),
             '·' | '–' => plain.push('-'),
-            _ => plain.push('?'),
+            _ => plain.push(REPLACEMENT),
         }
     }
     Cow::Owned(plain)
@@ -192,6 +196,8 @@ pub(crate) mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
+    use crate::engine::model::printable::is_printable;
+    use crate::engine::model::printable::tests::HOSTILE;
 
     /// Keeps what is written, for a test to read.
     #[derive(Clone, Default)]
@@ -207,12 +213,9 @@ pub(crate) mod tests {
         }
     }
 
-    impl Write for Kept {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
+    impl Answers for Kept {
+        fn take(&mut self, text: Printable) -> io::Result<()> {
+            self.0.lock().unwrap().extend_from_slice(text.as_bytes());
             Ok(())
         }
     }
@@ -229,11 +232,34 @@ pub(crate) mod tests {
 
     #[test]
     fn ascii_spells_arrows_and_owns_up_to_the_rest() {
-        assert_eq!(printable("v1 → v2 · 3… 4–5 é", Charset::Ascii), "v1 -> v2 - 3... 4-5 ?");
+        assert_eq!(in_charset("v1 → v2 · 3… 4–5 é", Charset::Ascii), "v1 -> v2 - 3... 4-5 ?");
     }
 
     #[test]
-    fn what_a_cluster_says_cannot_steer_the_terminal() {
-        assert_eq!(printable("\u{1b}[2J→ gone", Charset::Unicode), "?[2J→ gone");
+    fn what_a_cluster_says_cannot_steer_the_terminal_in_any_charset_or_format() {
+        for (format, charset) in [
+            (OutputFormat::Text, Charset::Unicode),
+            (OutputFormat::Text, Charset::Ascii),
+            (OutputFormat::Json, Charset::Unicode),
+        ] {
+            let kept = Kept::default();
+            let mut output = kept.output(format, charset);
+            output.line(HOSTILE).unwrap();
+            output.table(&[vec![HOSTILE.to_owned(), HOSTILE.to_owned()]]).unwrap();
+            output.json(&serde_json::json!({"why": HOSTILE})).unwrap();
+            let text = kept.text();
+            assert_eq!(text.lines().count(), 3, "{text:?}");
+            assert!(text.chars().all(|c| c == '\n' || is_printable(c)), "{text:?}");
+            let value: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+            assert_eq!(value["why"], HOSTILE, "JSON keeps the value");
+        }
+    }
+
+    #[test]
+    fn columns_stay_in_line_whatever_stands_in_them() {
+        let kept = Kept::default();
+        let row = |first: &str| vec![first.to_owned(), "x".to_owned()];
+        kept.output(OutputFormat::Text, Charset::Unicode).table(&[row("a\u{200b}b"), row("abc")]).unwrap();
+        assert_eq!(kept.text(), "a?b  x\nabc  x\n");
     }
 }

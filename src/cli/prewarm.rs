@@ -22,7 +22,7 @@ use super::foreground::{self, Foreground, Task, TaskArgs};
 use super::one_shot::{self, Consent};
 use super::output::Output;
 use super::status::{deleted, some_of};
-use super::suggested_commands::prewarm_command;
+use super::suggested_commands::{CommandTarget, prewarm_named};
 use crate::driver::{CommandError, Rollout, Session};
 use crate::engine::model::command::{Command, PrewarmCommand, Refusal, Takeover};
 use crate::engine::model::config::Role;
@@ -78,16 +78,16 @@ impl Task for PrewarmTask<'_> {
         follow(foreground, &rollout, &command).await
     }
 
-    fn out_of_time(&self, snapshot: &Snapshot, timeout: Duration) -> CliError {
+    fn out_of_time(&self, context: &str, snapshot: &Snapshot, timeout: Duration) -> CliError {
         let stands = snapshot.prewarm.as_ref().map(|prewarm| format!(": {prewarm}")).unwrap_or_default();
         let error = CliError::new(CliErrorKind::TimedOut, format!("not over after {} s{stands}", timeout.as_secs()));
-        self.left(snapshot).into_iter().fold(error, CliError::hinted)
+        self.left(context, snapshot).into_iter().fold(error, CliError::hinted)
     }
 
-    fn left(&self, snapshot: &Snapshot) -> Vec<String> {
+    fn left(&self, context: &str, snapshot: &Snapshot) -> Vec<String> {
         let Some(prewarm) = &snapshot.prewarm else { return Vec::new() };
-        let target = format!("-n {} ds/{}", snapshot.namespace, snapshot.name);
-        let cancel = format!("`rolldeck prewarm --cancel {target}`");
+        let target = CommandTarget::new(context, snapshot);
+        let cancel = target.named("prewarm --cancel");
         if prewarm.request.cancelled.is_some() {
             return vec![format!("its pods are still being deleted: whoever drives next does it, or {cancel}")];
         }
@@ -96,7 +96,7 @@ impl Task for PrewarmTask<'_> {
                 "its StatefulSets go on by themselves; whoever drives deletes them once every node has the images, or {cancel}"
             )];
         }
-        let goes_on = format!("`rolldeck {} {target}`", prewarm_command(&prewarm.request, &snapshot.revisions));
+        let goes_on = prewarm_named(target, &prewarm.request, &snapshot.revisions);
         if let DriverView::Other { holder, .. } = &snapshot.driver {
             return vec![format!("{holder} drives and carries it out; {cancel} ends it")];
         }
@@ -155,7 +155,7 @@ async fn follow(foreground: &mut Foreground<'_>, rollout: &Rollout, asked: &Prew
             }
             PrewarmEnd::GoesOn => {}
             PrewarmEnd::Over(end) => {
-                if let (Ok(Exit::Halted), Some(failures)) = (&end, failures(&snapshot)) {
+                if let (Ok(Exit::Halted), Some(failures)) = (&end, failures(foreground.context(), &snapshot)) {
                     foreground.say(Topic::Advice, failures)?;
                 }
                 return end;
@@ -201,20 +201,15 @@ async fn take_the_lease(foreground: &mut Foreground<'_>, rollout: &Rollout) -> R
 }
 
 /// Where images did not arrive, and how they are pulled again.
-fn failures(snapshot: &Snapshot) -> Option<String> {
+fn failures(context: &str, snapshot: &Snapshot) -> Option<String> {
     let prewarm = snapshot.prewarm.as_ref()?;
     let failed = |node: &&NodeView| matches!(node.prewarm, Some(PrewarmState::Failed { .. }));
     let failed: Vec<&NodeView> = snapshot.nodes.iter().filter(failed).collect();
     if failed.is_empty() {
         return None;
     }
-    let again = format!(
-        "rolldeck {} -n {} ds/{}",
-        prewarm_command(&prewarm.request, &snapshot.revisions),
-        snapshot.namespace,
-        snapshot.name
-    );
-    Some(format!("failed on {}: `{again}` tries again", some_of(&failed)))
+    let again = prewarm_named(CommandTarget::new(context, snapshot), &prewarm.request, &snapshot.revisions);
+    Some(format!("failed on {}: {again} tries again", some_of(&failed)))
 }
 
 /// Whether it is over.

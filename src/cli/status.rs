@@ -23,7 +23,7 @@ use super::error::{CliError, CliErrorKind, Exit};
 use super::json::{self, NodeListing};
 use super::load::{self, LoadPlace};
 use super::output::Output;
-use super::suggested_commands::{suggested_commands, whole};
+use super::suggested_commands::{CommandTarget, suggested_commands};
 use crate::driver::{Fleet, FleetRow, Rollout, Session};
 use crate::engine::model::Str;
 use crate::engine::model::config::Role;
@@ -69,8 +69,8 @@ pub(crate) async fn rollout(
     let snapshot = load::rollout(&rollout, place, args.timeout.unwrap_or(PATIENCE)).await?;
     if args.watch {
         return match args.timeout {
-            None => follow(&rollout, output).await,
-            Some(patience) => match tokio::time::timeout(patience, follow(&rollout, output)).await {
+            None => follow(place.context, &rollout, output).await,
+            Some(patience) => match tokio::time::timeout(patience, follow(place.context, &rollout, output)).await {
                 Ok(end) => end,
                 Err(_late) => Err(out_of_time(&rollout.snapshot(), patience)),
             },
@@ -118,9 +118,9 @@ pub(crate) fn out_of_time(snapshot: &Snapshot, patience: Duration) -> CliError {
 }
 
 /// Follows a rollout until it is over: complete, halted, or the DaemonSet gone.
-async fn follow(rollout: &Rollout, output: &mut Output) -> Result<Exit, CliError> {
+async fn follow(context: &str, rollout: &Rollout, output: &mut Output) -> Result<Exit, CliError> {
     let mut snapshots = rollout.snapshots.clone();
-    let mut feed = ChangeFeed::default();
+    let mut feed = ChangeFeed::new(context);
     let streams = output.streams();
     loop {
         // Changes that happen while the output is slow are printed as one.
@@ -249,7 +249,11 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
     let earlier = snapshot.timeline.len().saturating_sub(RECENT);
     for (nth, rollout_event) in snapshot.timeline.iter().skip(earlier).enumerate() {
         let ago = ShortDuration(snapshot.at.since(rollout_event.at));
-        let by = rollout_event.by.as_deref().map(|by| format!("{by}: ")).unwrap_or_default();
+        let by = match (&rollout_event.by, rollout_event.reported_by()) {
+            (Some(by), _) => format!("{by}: "),
+            (None, Some(claimed)) => format!("({}) ", person_of(claimed)),
+            (None, None) => String::new(),
+        };
         say(if nth == 0 { "recent" } else { "" }, format!("{ago} ago  {by}{rollout_event}"));
     }
     for unwritten in unwritten(snapshot) {
@@ -268,7 +272,7 @@ fn driver_line(context: &str, snapshot: &Snapshot) -> String {
     let driving = snapshot.driving();
     match (&snapshot.driver, &snapshot.phase) {
         (DriverView::Nobody | DriverView::Lost { .. }, Phase::Running | Phase::Held | Phase::Preparing) => {
-            format!("{driving}; `{}` would", whole("drive", context, snapshot))
+            format!("{driving}; {} would", CommandTarget::new(context, snapshot).named("drive"))
         }
         _ => driving.to_string(),
     }

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::prewarm::{Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
+use crate::engine::model::shell::{shell_flag, shell_word};
 use crate::engine::report::guidance::Remedy;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
 
@@ -11,21 +12,50 @@ use crate::engine::report::snapshot::{RevisionView, Snapshot};
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub(crate) struct SuggestedCommand {
     remedy: &'static str,
-    /// The whole command.
-    command: String,
+    /// The whole command; absent where a name in it cannot be quoted safely for a shell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
     text: String,
 }
 
 impl SuggestedCommand {
     /// `rolldeck resume --context prod -n edge ds/agent   (continues)`.
     pub(crate) fn line(&self) -> String {
-        format!("{}   ({})", self.command, self.text)
+        match &self.command {
+            Some(command) => format!("{command}   ({})", self.text),
+            None => format!("{}: {} ({})", self.remedy, NOT_OFFERED, self.text),
+        }
     }
 }
 
-/// A whole command about this rollout. It names the cluster, so it means the same in another shell.
-pub(crate) fn whole(command: &str, context: &str, snapshot: &Snapshot) -> String {
-    format!("rolldeck {command} --context {context} -n {} ds/{}", snapshot.namespace, snapshot.name)
+/// What is said instead of a command.
+const NOT_OFFERED: &str = "no command, as a name in it has characters that a shell may take for something else";
+
+/// The DaemonSet that commands are about. They name the cluster, so they mean the same in another shell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CommandTarget<'a> {
+    pub(crate) context: &'a str,
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
+}
+
+impl<'a> CommandTarget<'a> {
+    pub(crate) fn new(context: &'a str, snapshot: &'a Snapshot) -> Self {
+        Self { context, namespace: &snapshot.namespace, name: &snapshot.name }
+    }
+
+    /// The whole command, quoted for a shell. `words` are its name and its flags, quoted already. `None` where the context, the
+    /// namespace or the name cannot be quoted safely.
+    pub(crate) fn command(&self, words: &str) -> Option<String> {
+        let context = shell_flag("--context", self.context)?;
+        let namespace = shell_flag("-n", self.namespace)?;
+        Some(format!("rolldeck {words} {context} {namespace} {}", shell_word(&format!("ds/{}", self.name))?))
+    }
+
+    /// The command within a sentence: whole where that is safe, otherwise without what it is about.
+    pub(crate) fn named(&self, words: &str) -> String {
+        self.command(words).map_or_else(|| format!("`rolldeck {words}`"), |command| format!("`{command}`"))
+    }
 }
 
 /// The kind of a remedy in JSON, and its command with flags. There is no command where it needs an argument that only the
@@ -67,8 +97,9 @@ pub(crate) fn suggested_commands(context: &str, snapshot: &Snapshot) -> Vec<Sugg
     // That nobody drives, and the command for it, is said beside the driver.
     for remedy in snapshot.remedies().into_iter().filter(|remedy| *remedy != Remedy::Drive) {
         let (kind, Some(command)) = spelled(remedy) else { continue };
-        let command = whole(&command, context, snapshot);
-        if suggested.iter().all(|known| known.command != command) {
+        let command = CommandTarget::new(context, snapshot).command(&command);
+        let known = |known: &SuggestedCommand| known.command == command && (command.is_some() || known.remedy == kind);
+        if !suggested.iter().any(known) {
             suggested.push(SuggestedCommand { remedy: kind, command, text: remedy.to_string() });
         }
     }
@@ -83,28 +114,36 @@ fn prewarming(context: &str, snapshot: &Snapshot) -> Option<SuggestedCommand> {
     let missing = prewarm.counts.present < prewarm.counts.nodes;
     let goes_on = prewarm.request.method == PrewarmMethod::StatefulSet && prewarm.error.is_none();
     let (remedy, command, text) = if prewarm.error.is_some() {
-        ("prewarmCancel", "prewarm --cancel".to_owned(), "deletes the pods that were made for it")
+        ("prewarmCancel", Some("prewarm --cancel".to_owned()), "deletes the pods that were made for it")
     } else if prewarm.request.paused.is_some() {
-        ("prewarmResume", "prewarm --resume".to_owned(), "goes on pre-warming")
+        ("prewarmResume", Some("prewarm --resume".to_owned()), "goes on pre-warming")
     } else if nobody && missing && !goes_on {
         ("prewarm", prewarm_command(&prewarm.request, &snapshot.revisions), "carries pre-warming on")
     } else if nobody && goes_on && prewarm.has_all() {
-        ("prewarmCancel", "prewarm --cancel".to_owned(), "deletes its StatefulSets, which have nothing left to do")
+        (
+            "prewarmCancel",
+            Some("prewarm --cancel".to_owned()),
+            "deletes its StatefulSets, which have nothing left to do",
+        )
     } else if prewarm.counts.failed > prewarm.counts.retrying {
-        ("prewarmRetry", "prewarm --retry".to_owned(), "pulls again what failed")
+        ("prewarmRetry", Some("prewarm --retry".to_owned()), "pulls again what failed")
     } else {
         return None;
     };
-    Some(SuggestedCommand { remedy, command: whole(&command, context, snapshot), text: text.to_owned() })
+    let command = command.and_then(|command| CommandTarget::new(context, snapshot).command(&command));
+    Some(SuggestedCommand { remedy, command, text: text.to_owned() })
 }
 
-/// The command that asks for the same again, without the DaemonSet: `prewarm --image agent=agent:v2 --max-pulling 2`.
-pub(crate) fn prewarm_command(asked: &Prewarm, revisions: &[RevisionView]) -> String {
+/// The command that asks for the same again, without the DaemonSet: `prewarm --image agent=agent:v2 --max-pulling 2`. `None` where
+/// a name in it cannot be quoted safely for a shell.
+pub(crate) fn prewarm_command(asked: &Prewarm, revisions: &[RevisionView]) -> Option<String> {
     let mut words = vec!["prewarm".to_owned()];
     match &asked.source {
         PrewarmSource::Template => {}
         PrewarmSource::Images(images) => {
-            words.extend(images.iter().map(|(name, image)| format!("--image {}", quoted(&format!("{name}={image}")))));
+            for (name, image) in images {
+                words.push(shell_flag("--image", &format!("{name}={image}"))?);
+            }
         }
         PrewarmSource::Revision(hash) => {
             let number = revisions.iter().find(|revision| revision.hash == *hash).and_then(|it| it.number);
@@ -113,24 +152,28 @@ pub(crate) fn prewarm_command(asked: &Prewarm, revisions: &[RevisionView]) -> St
     }
     match &asked.nodes {
         PrewarmNodes::All => {}
-        PrewarmNodes::Selector(selector) => words.push(format!("-l {}", quoted(&selector.to_string()))),
+        PrewarmNodes::Selector(selector) => words.push(shell_flag("-l", &selector.to_string())?),
         PrewarmNodes::NextStep | PrewarmNodes::StepAhead => words.push("--next-step".to_owned()),
-        PrewarmNodes::Node(name) => words.push(format!("--node {name}")),
+        PrewarmNodes::Node(name) => words.push(shell_flag("--node", name)?),
     }
     let PrewarmLimits { max_pulling, max_pulling_per_site, site_label, pace } = &asked.limits;
     for (flag, limit) in [("--max-pulling", max_pulling), ("--max-pulling-per-site", max_pulling_per_site)] {
         words.extend(limit.at().map(|limit| format!("{flag} {limit}")));
     }
-    words.extend(site_label.iter().map(|label| format!("--site-label {label}")));
+    if let Some(label) = site_label {
+        words.push(shell_flag("--site-label", &label.to_string())?);
+    }
     words.extend((!pace.is_fixed()).then(|| format!("--pace {pace}")));
     if asked.method == PrewarmMethod::StatefulSet {
         words.push("--method statefulset".to_owned());
     }
-    words.join(" ")
+    Some(words.join(" "))
 }
 
-/// As a shell takes it for one word.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%".contains(c);
-    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+/// The same within a sentence, with the DaemonSet where that is safe.
+pub(crate) fn prewarm_named(target: CommandTarget<'_>, asked: &Prewarm, revisions: &[RevisionView]) -> String {
+    match prewarm_command(asked, revisions) {
+        Some(words) => target.named(&words),
+        None => "`rolldeck prewarm` with the same flags".to_owned(),
+    }
 }

@@ -3,6 +3,7 @@
 mod connecting;
 mod drive;
 mod help;
+mod offered;
 mod prewarm;
 mod script;
 mod status;

@@ -1,11 +1,10 @@
 //! A world to practise on: the simulated cluster, served in this process, and a session on it like on any other.
 
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::time::SystemTime;
 
-use super::{Access, AccessError, ClusterSession};
+use super::{Access, AccessError, ClusterSession, private_file};
 use crate::audit::AuditLog;
 use crate::engine::model::Str;
 use crate::engine::model::quantity::IntOrPercent;
@@ -77,8 +76,8 @@ impl Practice {
     /// See [`AccessError`].
     pub async fn session(&self, audit: AuditLog) -> Result<ClusterSession, AccessError> {
         // A session is opened from a kubeconfig file, which is read once.
-        let file =
-            private_file(&self.kubeconfig()).map_err(|error| failed("writing the practice kubeconfig", &error))?;
+        let file = private_file::temporary(&self.kubeconfig())
+            .map_err(|error| failed("writing the practice kubeconfig", &error))?;
         let access = Access { kubeconfig: Some(file.clone()), audit, ..Access::default() };
         let session = ClusterSession::open(&access).await;
         // If it cannot be removed, it names a port on which nothing listens any more.
@@ -90,15 +89,6 @@ impl Practice {
 fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or_default())
-}
-
-/// Writes `text` to a new file that only its owner can read. Fails if the file exists.
-fn private_file(text: &str) -> io::Result<PathBuf> {
-    use std::hash::{BuildHasher, RandomState};
-    let nonce = RandomState::new().hash_one(std::process::id());
-    let path = std::env::temp_dir().join(format!("rolldeck-demo-{nonce:016x}"));
-    std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?.write_all(text.as_bytes())?;
-    Ok(path)
 }
 
 /// The built-in scenarios: name, and what it is about.

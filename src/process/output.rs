@@ -2,10 +2,12 @@
 //!
 //! The sender bounds the queue: the console sends a frame only when the one before it is written in full, the command line waits
 //! for [`StreamWriter::room`] before it prints more. A stream that took not a byte for [`STUCK_AFTER`] is stuck.
+//!
+//! This is the only file that writes to standard output or standard error, and it writes [`Printable`] only.
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,6 +16,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use tokio::sync::Notify;
 use tokio::time::sleep_until;
+
+use super::printable::Printable;
 
 /// A stream that has bytes to write and takes none for this long is stuck; a driver that prints to it then stops driving.
 pub(crate) const STUCK_AFTER: Duration = Duration::from_secs(10);
@@ -78,7 +82,7 @@ impl StreamWriter {
     ///
     /// # Errors
     /// When there is no thread to be had.
-    pub(crate) fn start(stream: impl Into<OwnedFd>) -> io::Result<Self> {
+    fn start(stream: impl Into<OwnedFd>) -> io::Result<Self> {
         let shared = Arc::new(OutputShared {
             state: Mutex::default(),
             sent: Condvar::new(),
@@ -91,11 +95,28 @@ impl StreamWriter {
         Ok(Self { shared, _alive: alive })
     }
 
-    /// Has `bytes` written after all that was sent before. Returns at once.
+    /// A writer to standard output.
+    ///
+    /// # Errors
+    /// When there is no thread or no file descriptor to be had.
+    pub(crate) fn stdout() -> io::Result<Self> {
+        Self::start(io::stdout().as_fd().try_clone_to_owned()?)
+    }
+
+    /// A writer to standard error.
+    ///
+    /// # Errors
+    /// When there is no thread or no file descriptor to be had.
+    pub(crate) fn stderr() -> io::Result<Self> {
+        Self::start(io::stderr().as_fd().try_clone_to_owned()?)
+    }
+
+    /// Has `text` written after all that was sent before. Returns at once.
     ///
     /// # Errors
     /// When the stream has failed.
-    pub(crate) fn send(&self, bytes: Vec<u8>) -> io::Result<()> {
+    pub(crate) fn send(&self, text: Printable) -> io::Result<()> {
+        let bytes = text.into_bytes();
         let mut state = self.shared.lock();
         if let Some(failed) = state.failed {
             return Err(failed.into());
@@ -261,6 +282,17 @@ impl OutputShared {
     }
 }
 
+/// Writes `text` to standard error and waits for that. A closed standard error cannot be reported anywhere.
+pub(crate) fn say_on_stderr(text: &Printable) {
+    let mut stderr = io::stderr().lock();
+    drop(stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush()));
+}
+
+/// From now on the message of a panic is printable too: it may quote what came from elsewhere.
+pub(crate) fn print_panics() {
+    std::panic::set_hook(Box::new(|info| say_on_stderr(&Printable::panic(info))));
+}
+
 fn wait_for(stream: &File) -> io::Result<()> {
     let fd = stream.as_fd();
     match poll(&mut [PollFd::new(&fd, PollFlags::OUT)], None) {
@@ -287,7 +319,7 @@ mod tests {
     async fn what_is_sent_is_written_in_order_and_nobody_waits() {
         let (mut reader, writer) = pipe();
         let text: Vec<u8> = (0..200_000_u32).flat_map(|nth| nth.to_string().into_bytes()).collect();
-        text.chunks(1_000).for_each(|piece| writer.send(piece.to_vec()).unwrap());
+        text.chunks(1_000).for_each(|piece| writer.send(Printable::ours(piece.to_vec())).unwrap());
         assert!(!writer.is_idle() && writer.idle_since().is_some(), "nobody reads");
         let read = std::thread::spawn(move || {
             let mut read = Vec::new();
@@ -303,7 +335,7 @@ mod tests {
     #[tokio::test]
     async fn there_is_room_again_once_somebody_reads() {
         let (mut reader, writer) = pipe();
-        writer.send(vec![b'.'; ROOM + 8192]).unwrap();
+        writer.send(Printable::ours(vec![b'.'; ROOM + 8192])).unwrap();
         let waited = tokio::time::timeout(Duration::from_millis(50), writer.room()).await;
         assert!(waited.is_err(), "nobody reads");
         assert!(!writer.drain(Duration::from_millis(50)));
@@ -316,17 +348,17 @@ mod tests {
     async fn a_reader_that_is_gone_is_a_failure_for_whoever_waits_and_whoever_sends() {
         let (reader, writer) = pipe();
         drop(reader);
-        writer.send(b"to nobody".to_vec()).unwrap();
+        writer.send(Printable::ours(b"to nobody".to_vec())).unwrap();
         writer.failed().await;
         assert_eq!(writer.failure().unwrap().kind(), io::ErrorKind::BrokenPipe);
-        assert_eq!(writer.send(b"more".to_vec()).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        assert_eq!(writer.send(Printable::ours(b"more".to_vec())).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
         writer.drained().await;
     }
 
     #[tokio::test]
     async fn a_stream_is_stuck_when_it_takes_nothing_not_when_it_is_slow() {
         let (mut reader, writer) = pipe();
-        writer.send(vec![b'.'; 3 * 4096]).unwrap();
+        writer.send(Printable::ours(vec![b'.'; 3 * 4096])).unwrap();
         let filled = writer.idle_since().unwrap();
         let slowly = std::thread::spawn(move || {
             let mut page = [0; 4096];

@@ -4,6 +4,7 @@ use crossterm::event::{KeyCode, KeyModifiers};
 use tui_input::{Input, InputRequest};
 
 use super::key::Key;
+use crate::engine::model::printable::{is_printable, stripped};
 
 /// A line that is being typed.
 #[derive(Clone, Debug, Default)]
@@ -52,7 +53,7 @@ pub(crate) enum Recall {
 /// Applies an editing key to a line. Tells whether it was one.
 pub(crate) fn edit(input: &mut Input, key: Key) -> bool {
     let request = match (key.code, key.modifiers) {
-        (KeyCode::Char(c), KeyModifiers::NONE) => InputRequest::InsertChar(c),
+        (KeyCode::Char(c), KeyModifiers::NONE) if is_printable(c) => InputRequest::InsertChar(c),
         (KeyCode::Backspace, KeyModifiers::NONE) => InputRequest::DeletePrevChar,
         (KeyCode::Backspace, KeyModifiers::ALT) | (KeyCode::Char('w'), KeyModifiers::CONTROL) => {
             InputRequest::DeletePrevWord
@@ -72,9 +73,27 @@ pub(crate) fn edit(input: &mut Input, key: Key) -> bool {
     true
 }
 
-/// Inserts what was pasted; a line has no line breaks.
+/// Inserts what was pasted: as one line, and without characters that are not printable.
 pub(crate) fn paste(input: &mut Input, text: &str) {
-    for c in text.chars().filter(|c| !c.is_control()) {
+    for c in stripped(text.trim_matches(['\r', '\n'])).chars() {
         input.handle(InputRequest::InsertChar(c));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::model::printable::tests::HOSTILE;
+
+    #[test]
+    fn what_is_typed_or_pasted_has_printable_characters_only() {
+        let mut pasted = Input::default();
+        paste(&mut pasted, &format!("\n{HOSTILE}\nand more\r\n"));
+        assert_eq!(pasted.value(), "a]0;xb2Jcd and more");
+        let mut typed = Input::default();
+        for c in HOSTILE.chars() {
+            edit(&mut typed, Key::char(c));
+        }
+        assert_eq!(typed.value(), "a]0;xb2Jcd");
     }
 }

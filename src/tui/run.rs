@@ -39,6 +39,7 @@ use crate::driver::{Fleet, Rollout, Session};
 use crate::engine::model::command::Command;
 use crate::engine::model::config::Role;
 use crate::process::output::StreamWriter;
+use crate::process::printable::Printable;
 
 /// Sizes that follow each other this closely are one resize.
 const RESIZE_WAIT: Duration = Duration::from_millis(30);
@@ -136,10 +137,10 @@ pub async fn run(session: Arc<dyn Session>, start: Start, options: ConsoleOption
     let farewell = console.farewell();
     terminal::restore();
     if let Some(line) = farewell.filter(|_| ended.is_ok()) {
-        tty.say(&line);
+        tty.say(Printable::line(&line));
     }
     for crash in crashes.take() {
-        tty.say(&format!("rolldeck: internal error: {crash}"));
+        tty.say(Printable::lines(&format!("rolldeck: internal error: {crash}")));
     }
     ended
 }

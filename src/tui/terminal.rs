@@ -21,6 +21,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect, Size};
 
 use crate::process::output::StreamWriter;
+use crate::process::printable::Printable;
 
 /// The private mode of synchronized updates.
 pub(crate) const SYNCHRONIZED: u16 = 2026;
@@ -47,7 +48,7 @@ pub(crate) fn restore() {
         );
         let output = OUTPUT.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(output) = output
-            && output.send(bytes).is_ok()
+            && output.send(Printable::control_sequences(bytes)).is_ok()
         {
             output.drain(LAST_BYTES);
         }
@@ -69,7 +70,7 @@ pub(crate) trait Sink {
 
 impl Sink for StreamWriter {
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        Self::send(self, bytes.to_vec())
+        Self::send(self, Printable::control_sequences(bytes.to_vec()))
     }
 
     fn is_ready(&self) -> bool {
@@ -196,8 +197,6 @@ fn attempt<T, E: Into<io::Error>>(what: &'static str, result: Result<T, E>) -> R
 #[derive(Debug)]
 pub(crate) struct Tty {
     input: OwnedFd,
-    /// The terminal itself, for its size.
-    output: OwnedFd,
     /// Who writes to it.
     writer: StreamWriter,
 }
@@ -216,9 +215,8 @@ impl Tty {
         } else {
             attempt("open /dev/tty", File::open("/dev/tty"))?.into()
         };
-        let output = attempt("write to standard output", io::stdout().as_fd().try_clone_to_owned())?;
-        let writer = attempt("write to standard output", output.try_clone().and_then(StreamWriter::start))?;
-        Ok(Self { input, output, writer })
+        let writer = attempt("write to standard output", StreamWriter::stdout())?;
+        Ok(Self { input, writer })
     }
 
     /// What it is read from.
@@ -236,7 +234,7 @@ impl Tty {
 
     /// Its size in cells; what is not known is 80x24.
     pub(crate) fn size(&self) -> Size {
-        match rustix::termios::tcgetwinsize(&self.output) {
+        match rustix::termios::tcgetwinsize(io::stdout()) {
             Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Size::new(size.ws_col, size.ws_row),
             _ => Size::new(80, 24),
         }
@@ -255,7 +253,7 @@ impl Tty {
         attempt("write to the terminal", entered)?;
         // A terminal that does not know the question may print it: the first frame overwrites that.
         bytes.extend_from_slice(ASK_SYNCHRONIZED);
-        attempt("write to the terminal", self.writer.send(bytes))
+        attempt("write to the terminal", self.writer.send(Printable::control_sequences(bytes)))
     }
 
     /// Gives the terminal back, says `farewell` there if there is something to say, stops this process as Ctrl-Z does,
@@ -266,16 +264,16 @@ impl Tty {
     pub(crate) fn suspend(&mut self, farewell: Option<&str>) -> Result<(), TerminalError> {
         restore();
         if let Some(farewell) = farewell {
-            self.say(farewell);
+            self.say(Printable::line(farewell));
         }
         let stopped = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
         attempt("stop this process", stopped)?;
         self.enter()
     }
 
-    /// Says one line on the terminal after it was given back, if it takes it.
-    pub(crate) fn say(&mut self, line: &str) {
-        if self.writer.send(format!("{line}\n").into_bytes()).is_ok() {
+    /// Says something on the terminal after it was given back, if it takes it.
+    pub(crate) fn say(&mut self, text: Printable) {
+        if self.writer.send(text).is_ok() {
             self.writer.drain(LAST_BYTES);
         }
     }

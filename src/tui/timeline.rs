@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::filter::Filter;
 use super::list::{List, Move};
-use crate::engine::model::Str;
 use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::time::Timestamp;
+use crate::engine::model::{Str, person_of};
 
 /// The timeline of one rollout, while it is shown.
 #[derive(Debug, Default)]
@@ -81,7 +81,11 @@ impl Timeline {
     }
 }
 
-/// Who did it.
+/// Who did it; in parentheses where only an Event claims it.
 pub(crate) fn who(rollout_event: &RolloutEvent) -> Str {
-    rollout_event.by.clone().unwrap_or_else(|| "by itself".into())
+    match (&rollout_event.by, rollout_event.reported_by()) {
+        (Some(by), _) => by.clone(),
+        (None, Some(claimed)) => format!("({})", person_of(claimed)).into(),
+        (None, None) => "by itself".into(),
+    }
 }

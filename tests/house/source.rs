@@ -69,6 +69,18 @@ impl File {
         (0..self.tokens.len()).filter(|at| declares(*at)).filter_map(|at| word(at + 1)).map(str::to_owned).collect()
     }
 
+    /// The words and marks of the file, each with its line, up to its unit tests, which stand last.
+    pub(crate) fn code(&self) -> Vec<(String, usize)> {
+        let text = |token: &Token| match &token.kind {
+            Kind::Word(word) => word.clone(),
+            Kind::Path => "::".to_owned(),
+            Kind::Mark(mark) => mark.to_string(),
+        };
+        let code: Vec<(String, usize)> = self.tokens.iter().map(|token| (text(token), token.line)).collect();
+        let tests = code.windows(3).position(|three| three[0].0 == "mod" && three[1].0 == "tests" && three[2].0 == "{");
+        code[..tests.unwrap_or(code.len())].to_vec()
+    }
+
     /// All paths of the file, made absolute.
     pub(crate) fn paths(&self) -> Vec<Found> {
         let mut reader =

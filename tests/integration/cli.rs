@@ -27,7 +27,10 @@ fn a_rollout_is_carried_out_by_commands_alone() {
     assert_eq!(practice.json(&["history", DS, "-o", "json"])["revisions"].as_array().unwrap().len(), 2);
 
     let output = practice.ok(&["step", DS, "--to", "2"]);
-    assert!(output.contains("rolldeck drive -n edge ds/agent"), "the next thing to do is named: {output}");
+    assert!(
+        output.contains("rolldeck drive --context rolldeck-demo -n edge ds/agent"),
+        "the next thing to do is named: {output}"
+    );
     practice.ok(&["drive", DS, "--until", "held", "--timeout", "60s"]);
     assert_eq!(practice.status(DS).at_target().len(), 2);
     assert_eq!(practice.run(&["status", DS]).status.code(), Some(3));

@@ -11,6 +11,8 @@ pub(crate) mod practice;
 pub(crate) mod program;
 #[cfg(target_os = "linux")]
 pub(crate) mod pty;
+#[cfg(target_os = "linux")]
+pub(crate) mod refusing;
 pub(crate) mod simulated_fixture;
 pub(crate) mod terminal;
 pub(crate) mod unread;

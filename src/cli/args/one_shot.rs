@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use super::tuning::TuningFlags;
-use super::values::{ContainerImage, DaemonSetName, by_container, duration};
+use super::values::{ContainerImage, DaemonSetName, by_container, duration, words};
 use crate::engine::model::command::{Command, Early, Step};
 use crate::engine::model::labels::Selector;
 use crate::engine::model::quantity::IntOrPercent;
@@ -195,7 +195,7 @@ pub(crate) struct PauseArgs {
     #[arg(value_name = "ds/NAME")]
     pub(crate) name: DaemonSetName,
     /// Why, for those who find it paused
-    #[arg(long, value_name = "WHY")]
+    #[arg(long, value_name = "WHY", value_parser = words())]
     pub(crate) reason: Option<String>,
     #[command(flatten)]
     pub(crate) how: How,

@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::builder::{StringValueParser, TypedValueParser};
+
 use crate::audit::AuditLog;
 use crate::engine::model::image::ImageRef;
+use crate::engine::model::printable::stripped;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Limit, Pace, Setting};
 
@@ -14,6 +17,11 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         .ok()
         .and_then(|span| Duration::try_from(span).ok())
         .ok_or_else(|| format!("`{text}` is not a time to wait; write `30s`, `5m` or `1h 30m`"))
+}
+
+/// Takes a text that others will read: on one line, and without characters that could steer their terminals.
+pub(crate) fn words() -> impl TypedValueParser<Value = String> {
+    StringValueParser::new().map(|text| stripped(&text))
 }
 
 /// How many nodes may pull at once.

@@ -203,9 +203,12 @@ impl EstimateJson {
 #[serde(rename_all = "camelCase")]
 struct TimelineLine<'a> {
     time: Timestamp,
-    /// Which person did it; absent when the rollout did it by itself.
+    /// Which person did it; absent when the rollout did it by itself, or only an Event says it.
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<&'a str>,
+    /// The process that an Event on the DaemonSet claims to be of. Whoever may create Events can write one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reported_by: Option<&'a str>,
     /// The same as the reason of its Event: `RolloutPaused`.
     reason: &'a str,
     /// `normal` or `warning`.
@@ -217,7 +220,14 @@ impl<'a> TimelineLine<'a> {
     fn new(rollout_event: &'a RolloutEvent) -> Self {
         let RolloutEvent { at, by, .. } = rollout_event;
         let (reason, severity, text) = (rollout_event.reason(), rollout_event.severity(), rollout_event.to_string());
-        Self { time: *at, by: by.as_deref(), reason, severity, text }
+        Self {
+            time: *at,
+            by: by.as_deref(),
+            reported_by: rollout_event.reported_by().map(|by| &**by),
+            reason,
+            severity,
+            text,
+        }
     }
 }
 

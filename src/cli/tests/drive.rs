@@ -104,7 +104,7 @@ async fn a_drive_that_halts_exits_with_its_own_code() {
     let script = Script::of(script::held_by_nobody()).then(halted.clone());
     let output = script.run("drive ds/agent").await;
     assert_eq!(output.code, Exit::Halted.code());
-    let halt_advice = "failed on ipc-017: `rolldeck undo -n edge ds/agent` rolls back, `rolldeck resume -n edge ds/agent` \
+    let halt_advice = "failed on ipc-017: `rolldeck undo --context prod-eu -n edge ds/agent` rolls back, `rolldeck resume --context prod-eu -n edge ds/agent` \
                    goes on past it";
     assert!(output.text.contains("image not found on 1 node") && output.text.contains(halt_advice), "{}", output.text);
     let output = Script::of(halted).run("status ds/agent").await;

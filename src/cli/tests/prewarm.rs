@@ -17,7 +17,7 @@ use crate::engine::model::prewarm::{
 use crate::engine::model::record::By;
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 
-const V2: &str = "prewarm ds/agent --image agent=registry.example/agent:v2 --max-pulling 2";
+pub(super) const V2: &str = "prewarm ds/agent --image agent=registry.example/agent:v2 --max-pulling 2";
 
 fn by() -> By {
     By { by: "ada@bastion-1/7".into(), at: at(590) }
@@ -27,7 +27,7 @@ fn images() -> PrewarmSource {
     PrewarmSource::Images(BTreeMap::from([("agent".to_owned(), "registry.example/agent:v2".parse().unwrap())]))
 }
 
-fn asked() -> Prewarm {
+pub(super) fn asked() -> Prewarm {
     Prewarm {
         daemonset_uid: "uid".into(),
         source: images(),
@@ -45,7 +45,7 @@ fn asked() -> Prewarm {
 }
 
 /// Three nodes that are so far, and nothing recorded but what is pre-warmed.
-fn warm(states: [PrewarmState; 3], asked: Prewarm) -> Snapshot {
+pub(super) fn warm(states: [PrewarmState; 3], asked: Prewarm) -> Snapshot {
     let mut counts = PrewarmCounts { nodes: 3, ..PrewarmCounts::default() };
     let mut nodes = Vec::new();
     for (nth, state) in states.into_iter().enumerate() {
@@ -83,13 +83,13 @@ fn warm(states: [PrewarmState; 3], asked: Prewarm) -> Snapshot {
     Snapshot { driver: DriverView::You { renewed_at: at(600) }, prewarm: Some(prewarm), nodes: nodes.into(), ..idle() }
 }
 
-fn idle() -> Snapshot {
+pub(super) fn idle() -> Snapshot {
     let nodes = ["ipc-001", "ipc-002", "ipc-003"].map(|name| node(name, NodeState::Updated)).into();
     let idle = Snapshot { phase: Phase::Idle, started_at: None, adopted: false, nodes, ..script::held_by_nobody() };
     Snapshot { image_changes: Vec::new(), from: None, original_strategy: None, ..idle }
 }
 
-fn waiting() -> PrewarmState {
+pub(super) fn waiting() -> PrewarmState {
     PrewarmState::Waiting(PrewarmWait::Limit { used: 2, limit: 2 })
 }
 
@@ -97,12 +97,12 @@ fn pulling() -> PrewarmState {
     PrewarmState::Pulling { since: at(595) }
 }
 
-fn failed(kind: CauseKind, times: u32, again: Option<i64>) -> PrewarmState {
+pub(super) fn failed(kind: CauseKind, times: u32, again: Option<i64>) -> PrewarmState {
     let cause = Cause { kind, message: Some("manifest unknown".into()) };
     PrewarmState::Failed { cause, times, again_at: again.map(at) }
 }
 
-const PRESENT: PrewarmState = PrewarmState::Present;
+pub(super) const PRESENT: PrewarmState = PrewarmState::Present;
 
 #[tokio::test]
 async fn it_drives_until_every_node_has_the_images() {
@@ -130,7 +130,7 @@ async fn what_did_not_arrive_has_its_exit_code_and_says_how_to_go_on() {
     assert_snapshot!(lines[lines.len() - 3..].join("\n"), @r#"
     2026-11-18T11:16:40Z ipc-002: pre-warming failed: image not found (manifest unknown)
     2026-11-18T11:16:40Z pre-warming: 2 of 3 present, 1 failed
-    2026-11-18T11:16:40Z failed on ipc-002: `rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 -n edge ds/agent` tries again
+    2026-11-18T11:16:40Z failed on ipc-002: `rolldeck prewarm --image 'agent=registry.example/agent:v2' --max-pulling 2 --context prod-eu -n edge ds/agent` tries again
     "#);
     assert_snapshot!(Script::of(end).run("status ds/agent").await.text);
 }
@@ -157,7 +157,7 @@ async fn where_its_driver_goes_away_it_drives_itself() {
     assert_snapshot!(output.error, @r#"
     Error: not over after 20 s: pre-warming: 1 of 3 present, 2 waiting; 0 of 2 may pull
     Hint: its pods stay, and what is being pulled goes on; whoever drives next carries on
-    Hint: `rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 -n edge ds/agent` goes on, `rolldeck prewarm --cancel -n edge ds/agent` deletes its pods
+    Hint: `rolldeck prewarm --image 'agent=registry.example/agent:v2' --max-pulling 2 --context prod-eu -n edge ds/agent` goes on, `rolldeck prewarm --cancel --context prod-eu -n edge ds/agent` deletes its pods
     "#);
 }
 
@@ -198,8 +198,8 @@ async fn edits_are_made_at_once_and_say_who_carries_them_out() {
         let script = Script::of(paused.clone()).previews(Danger::Bounded);
         let output = script.run(&format!("prewarm ds/agent {flag}")).await;
         assert_eq!((output.code, script.asked()), (0, vec![Command::Prewarm(command)]));
-        let next = "Nobody drives: `rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 -n edge \
-                    ds/agent` pre-warms.\n";
+        let next = "Nobody drives: `rolldeck prewarm --image 'agent=registry.example/agent:v2' --max-pulling 2 --context \
+                    prod-eu -n edge ds/agent` pre-warms.\n";
         assert!(output.text.ends_with(next), "{}", output.text);
     }
 }
@@ -253,9 +253,9 @@ fn the_command_that_asks_for_the_same_again_is_spelled_for_a_shell() {
     let spelled = |edit: &dyn Fn(&mut Prewarm)| {
         let mut prewarm = asked();
         edit(&mut prewarm);
-        prewarm_command(&prewarm, &revisions)
+        prewarm_command(&prewarm, &revisions).unwrap()
     };
-    assert_eq!(spelled(&|_| {}), "prewarm --image agent=registry.example/agent:v2 --max-pulling 2");
+    assert_eq!(spelled(&|_| {}), "prewarm --image 'agent=registry.example/agent:v2' --max-pulling 2");
     let selected = spelled(&|prewarm| {
         prewarm.source = PrewarmSource::Revision("hash14".into());
         prewarm.nodes = PrewarmNodes::Selector("zone in (a,b)".parse().unwrap());

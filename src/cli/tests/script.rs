@@ -75,12 +75,26 @@ pub(super) struct Script {
     refusal: Option<Refusal>,
     asked: Arc<Mutex<Vec<Command>>>,
     runs_by_itself: bool,
+    context: &'static str,
 }
 
 impl Script {
     pub(super) fn of(first: Snapshot) -> Self {
         let asked = Arc::default();
-        Self { snapshots: vec![Arc::new(first)], danger: Danger::None, refusal: None, asked, runs_by_itself: false }
+        Self {
+            snapshots: vec![Arc::new(first)],
+            danger: Danger::None,
+            refusal: None,
+            asked,
+            runs_by_itself: false,
+            context: "prod-eu",
+        }
+    }
+
+    /// The kubeconfig context, where it matters what it is called.
+    pub(super) fn on(mut self, context: &'static str) -> Self {
+        self.context = context;
+        self
     }
 
     /// The next snapshot.
@@ -215,7 +229,7 @@ fn title(command: &Command) -> &'static str {
 
 impl Session for Script {
     fn context(&self) -> &str {
-        "prod-eu"
+        self.context
     }
 
     fn default_namespace(&self) -> &str {

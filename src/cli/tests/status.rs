@@ -4,11 +4,12 @@ use super::script;
 use super::script::{Script, at, cause, node, rollout};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::{EstimateBlocker, RolloutEstimate};
-use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::facts::{Severity, StrategyKind};
 use crate::engine::model::node::NodeState;
 use crate::engine::model::pace::{Flap, PaceReason, PacedSite, Throughput};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::record::{OURSELVES, Paused};
+use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility};
 use crate::engine::model::wait::{DistanceView, Wait};
 use crate::engine::report::snapshot::{Counts, Phase, Snapshot};
 use insta::assert_snapshot;
@@ -36,6 +37,33 @@ async fn status_answers_the_four_questions() {
     ipc-020  outdated   14   unknown  agent-ipc-020  0         5m   budget: 2 of 2 down
     ipc-001  updated    15   present  agent-ipc-001  0         5m
     "#);
+}
+
+/// Whoever may create Events can write one that claims to be of rolldeck.
+#[tokio::test]
+async fn what_only_an_event_says_is_marked_as_reported() {
+    let reported = RolloutEventKind::Reported {
+        reason: "RolloutResumed".into(),
+        identity: "root@boss/1f00c3a9".into(),
+        event: "agent.17".into(),
+        severity: Severity::Normal,
+    };
+    let event = RolloutEvent {
+        at: at(590),
+        by: None,
+        kind: reported,
+        outcome: EventOutcome::Done,
+        command: None,
+        said: Some("resumed: all is well".into()),
+        visibility: Visibility::Timeline,
+    };
+    let script = Script::of(Snapshot { timeline: [event].into(), ..rollout() });
+    let text = script.run("status ds/agent").await.text;
+    assert!(text.contains("(root@boss) reported: resumed: all is well"), "{text}");
+    assert!(!text.contains("root@boss: "), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&script.json("status ds/agent -o json").await).unwrap();
+    let line = &json["timeline"][0];
+    assert_eq!((&line["by"], &line["reportedBy"]), (&serde_json::Value::Null, &"root@boss/1f00c3a9".into()), "{line}");
 }
 
 /// Where limits follow what links bear it is said how many nodes each site may have pulling, and why.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use kube::config::KubeconfigError;
 
 use super::super::failure::root_cause;
+use crate::engine::model::shell::shell_flag;
 
 /// Why there is no connection: what was tried, and where. [`ConnectError::hints`] says what to try next.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -137,7 +138,8 @@ impl ConnectError {
             Self::UnknownContext { asked, known } => suggestions(asked, known),
             Self::NoCurrentContext { known } => vec![format!("pass --context, one of: {}", listed(known))],
             Self::BrokenContext { context, .. } => {
-                vec![format!("`kubectl config view --minify --context {context}` shows what it refers to")]
+                let flag = context_flag(context);
+                vec![format!("`kubectl config view --minify{flag}` shows what it refers to")]
             }
             Self::InCluster { .. } => {
                 vec!["check automountServiceAccountToken of the pod, or pass --kubeconfig".to_owned()]
@@ -149,7 +151,8 @@ impl ConnectError {
                 vec!["correct or unset that variable, or name the API server's host in NO_PROXY".to_owned()]
             }
             Self::Credentials { context, .. } => {
-                vec![format!("`kubectl --context {context} version` asks for the same credentials")]
+                let flag = context_flag(context);
+                vec![format!("`kubectl version{flag}` asks for the same credentials")]
             }
             Self::Unreachable { .. } => {
                 vec!["is the API server up, and is this the right context? `--context` picks another".to_owned()]
@@ -163,6 +166,11 @@ impl ConnectError {
             Self::Refused { .. } => vec!["check the server's address in the kubeconfig".to_owned()],
         }
     }
+}
+
+/// ` --context prod`, quoted for a shell; empty where the name cannot be quoted safely.
+fn context_flag(context: &str) -> String {
+    shell_flag("--context", context).map(|flag| format!(" {flag}")).unwrap_or_default()
 }
 
 fn listed(known: &[String]) -> String {

@@ -86,7 +86,8 @@ impl Engine {
 
     // ── Other rolldecks ───────────────────────────────────────────────────────────────────────────────────────────
 
-    /// An Event that another rolldeck wrote. It goes on the timeline, and is not written again.
+    /// An Event that another rolldeck wrote, as it says itself: whoever may create Events can write one like it. It goes on the
+    /// timeline as reported, with nobody as its author, and is not written again.
     pub(crate) fn hear_of(&mut self, fact: &ClusterEvent) {
         let Some(reported) = &fact.reported_by else { return };
         let known = |known: &RolloutEvent| matches!(&known.kind, RolloutEventKind::Reported { event, .. } if *event == reported.event);
@@ -97,7 +98,7 @@ impl Engine {
         let theirs = fact.message.strip_prefix(person).and_then(|rest| rest.strip_prefix(": "));
         self.event_log.keep(RolloutEvent {
             at: self.view.our_time(fact.at),
-            by: theirs.map(|_| person.into()),
+            by: None,
             kind: RolloutEventKind::Reported {
                 reason: fact.reason.clone(),
                 identity: reported.identity.clone(),

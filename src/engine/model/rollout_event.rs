@@ -175,11 +175,11 @@ pub enum RolloutEventKind {
         /// What it changes.
         change: PatchChange,
     },
-    /// Another process wrote it, as an Event on the DaemonSet.
+    /// An Event on the DaemonSet says it, and that a rolldeck process wrote it. Anybody who may create Events can claim that.
     Reported {
         /// The Event's reason.
         reason: Str,
-        /// The process that wrote it, as a Lease would name it.
+        /// The process that wrote it, as the Event claims: as a Lease would name it.
         identity: Str,
         /// The Event's name.
         event: Str,
@@ -393,6 +393,16 @@ impl RolloutEvent {
     }
 }
 
+impl RolloutEvent {
+    /// The process that an Event claims to be from, where it is known from an Event only.
+    pub fn reported_by(&self) -> Option<&Str> {
+        match &self.kind {
+            RolloutEventKind::Reported { identity, .. } => Some(identity),
+            _ => None,
+        }
+    }
+}
+
 /// What happened, in one sentence without who and when.
 impl fmt::Display for RolloutEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -409,7 +419,8 @@ impl fmt::Display for RolloutEvent {
             }
             (RolloutEventKind::Command(Command::Pause { why: Some(why) }), _) => write!(f, "{said}: {why}"),
             (RolloutEventKind::Command(Command::Step(step)), _) => write!(f, "step {}: {said}", StepWords(step)),
-            (RolloutEventKind::Command(_) | RolloutEventKind::Reported { .. }, _) => f.write_str(said),
+            (RolloutEventKind::Command(_), _) => f.write_str(said),
+            (RolloutEventKind::Reported { .. }, _) => write!(f, "reported: {said}"),
             (RolloutEventKind::DeletePod { node, pod, .. }, result) => {
                 write!(f, "delete pod {pod} on {node}: {}", result.words())?;
                 if said.is_empty() { Ok(()) } else { write!(f, ": {said}") }

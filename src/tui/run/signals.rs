@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use tokio::signal::unix::{Signal as Listener, SignalKind, signal};
 use tokio::sync::Notify;
 
+use crate::process::output::print_panics;
 use crate::process::signals::{self, EndSignal, Listener as Endings};
 use crate::tui::terminal;
 
@@ -39,7 +40,7 @@ impl Crashes {
 
     pub(super) fn unwatch() {
         if !std::thread::panicking() {
-            drop(std::panic::take_hook());
+            print_panics();
         }
     }
 

@@ -11,6 +11,8 @@ use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Position;
 use ratatui::style::{Color, Modifier};
 
+use crate::engine::model::printable::is_printable;
+
 /// Gaps up to this many cells are written again rather than jumped over: a jump costs at least three bytes.
 const BRIDGE: u16 = 4;
 
@@ -145,6 +147,11 @@ impl Pen<'_> {
         let width = if symbol.is_empty() || symbol.contains(char::is_control) {
             self.out.push(b' ');
             1
+        } else if !symbol.chars().all(is_printable) {
+            // Invisible characters behind a visible one, which make a name look like another.
+            let width = unicode_width::UnicodeWidthStr::width(symbol).max(1);
+            self.out.extend(std::iter::repeat_n(b'?', width));
+            u16::try_from(width).unwrap_or(1)
         } else {
             self.out.extend_from_slice(symbol.as_bytes());
             u16::try_from(unicode_width::UnicodeWidthStr::width(symbol)).unwrap_or(1).max(1)
@@ -301,6 +308,15 @@ mod tests {
 
     fn text(before: &Buffer, after: &Buffer) -> String {
         String::from_utf8(bytes(before, after)).unwrap().replace('\x1b', "^")
+    }
+
+    #[test]
+    fn invisible_characters_behind_a_visible_one_are_not_written() {
+        let mut frame = blank();
+        frame.set_string(0, 0, "ad\u{200d}min \u{1f469}\u{200d}\u{1f680} x\u{e0041}y\u{202e}z", Style::new());
+        let text = text(&blank(), &frame);
+        assert!(text.chars().all(is_printable), "{text:?}");
+        assert!(text.contains("a?min") && text.contains('y'), "{text:?}");
     }
 
     #[test]

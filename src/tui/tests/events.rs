@@ -67,7 +67,7 @@ pub(super) fn with_events() -> Snapshot {
         ),
         rollout_event(
             5 * MINUTE,
-            Some("ada@workstation-17.munich.factory.example"),
+            None,
             paused,
             EventOutcome::Done,
             "paused: no update starts: the link to line 4 is down (from 10.1.2.3, as ada)",

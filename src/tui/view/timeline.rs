@@ -41,7 +41,7 @@ pub(super) fn draw(
     let Some(shown) = &page.live else { return };
     let people = (0..timeline.len())
         .filter_map(|row| timeline.row(row))
-        .map(|rollout_event| width(short(&who(rollout_event))))
+        .map(|rollout_event| width(&short(&who(rollout_event))))
         .max();
     let columns = TimelineColumns::of(people.unwrap_or(0), usize::from(rows.width));
     if parts.list.height > 1 {
@@ -143,7 +143,7 @@ fn draw_row(
     let cells = [
         time(rollout_event),
         format!("{:>AGE$}", ctx.age(shown, rollout_event.at)),
-        short(&who(rollout_event)).to_owned(),
+        short(&who(rollout_event)),
         rollout_event.to_string(),
     ];
     let cells = cells.each_ref().map(String::as_str);
@@ -174,9 +174,10 @@ fn sign(rollout_event: &RolloutEvent) -> (Glyph, ThemeRole) {
 }
 
 /// An identity without the domain of its host.
-fn short(who: &str) -> &str {
+fn short(who: &str) -> String {
     let host = who.find('@').unwrap_or(0);
-    who[host..].find('.').map_or(who, |domain| &who[..host + domain])
+    let closing = if who.starts_with('(') && who.ends_with(')') { ")" } else { "" };
+    who[host..].find('.').map_or_else(|| who.to_owned(), |domain| format!("{}{closing}", &who[..host + domain]))
 }
 
 /// The time of day, in UTC.
@@ -209,8 +210,8 @@ fn lines(
     };
     say("Who", &who(rollout_event));
     say("When", &format!("{}, {} ago", rollout_event.at, ctx.age(shown, rollout_event.at)));
-    if let RolloutEventKind::Reported { identity, .. } = &rollout_event.kind {
-        say("From", identity);
+    if let Some(claimed) = rollout_event.reported_by() {
+        say("From", &format!("an Event that claims to be of {claimed}; whoever may create Events can write one"));
     }
     if let RolloutEventKind::Halted { nodes, .. } = &rollout_event.kind {
         say("Where", &nodes.join(" "));

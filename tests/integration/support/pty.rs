@@ -26,6 +26,8 @@ pub(crate) struct PtyTerminal {
 
 struct Shared {
     screen: Mutex<vt100::Parser>,
+    /// All that was written to it so far.
+    bytes: Mutex<Vec<u8>>,
     /// What it shows is taken.
     takes: AtomicBool,
     closed: AtomicBool,
@@ -53,6 +55,7 @@ impl PtyTerminal {
         let keyboard = File::from(master.try_clone().unwrap());
         let shared = Arc::new(Shared {
             screen: Mutex::new(vt100::Parser::new(rows, columns, 0)),
+            bytes: Mutex::default(),
             takes: AtomicBool::new(true),
             closed: AtomicBool::new(false),
         });
@@ -66,7 +69,10 @@ impl PtyTerminal {
                 }
                 match output.read(&mut bytes) {
                     Ok(0) | Err(_) => return,
-                    Ok(count) => taker.screen.lock().unwrap().process(&bytes[..count]),
+                    Ok(count) => {
+                        taker.bytes.lock().unwrap().extend_from_slice(&bytes[..count]);
+                        taker.screen.lock().unwrap().process(&bytes[..count]);
+                    }
                 }
             }
         });
@@ -80,6 +86,11 @@ impl PtyTerminal {
 
     pub(crate) fn screen(&self) -> String {
         self.shared.screen.lock().unwrap().screen().contents()
+    }
+
+    /// All that was written to it so far.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.shared.bytes.lock().unwrap().clone()
     }
 
     /// Waits until the screen shows these words.

@@ -265,12 +265,14 @@ fn what_other_consoles_told_is_on_the_timeline_once_and_not_told_again() {
         console.run(&mut fake);
     }
     let timeline = console.engine.snapshot(fake.now).timeline;
+    let claimed: Vec<_> = timeline.iter().filter_map(|it| it.reported_by().map(|by| &**by)).collect();
+    assert_eq!(claimed, ["eve@bastion/1", "kim@bastion/2"], "whoever may create Events can claim that");
     let lines: Vec<_> = timeline.iter().rev().take(2).rev().map(|it| (it.by.as_deref(), it.to_string())).collect();
     assert_eq!(
         lines,
         [
-            (Some("eve@bastion"), "paused: link down".to_owned()),
-            (None, "halted: n1 (driven by kim@bastion)".to_owned())
+            (None, "reported: paused: link down".to_owned()),
+            (None, "reported: halted: n1 (driven by kim@bastion)".to_owned())
         ]
     );
     assert_eq!(timeline.iter().filter(|it| matches!(it.kind, RolloutEventKind::Reported { .. })).count(), 2);

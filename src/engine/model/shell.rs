@@ -1,0 +1,66 @@
+//! Words of commands that are offered for pasting into a shell.
+
+use super::printable::is_printable;
+
+/// `word` as a POSIX shell takes it for one word; quoted where that is necessary.
+///
+/// `None` where it holds a character that is not printable: a terminal that pastes it, or a shell that reads it, may take that
+/// for something else, whatever the quotes. Then no command may be offered.
+pub fn shell_word(word: &str) -> Option<String> {
+    if !word.chars().all(is_printable) {
+        return None;
+    }
+    shlex::try_quote(word).ok().map(std::borrow::Cow::into_owned)
+}
+
+/// `--flag value`. A value that begins with a hyphen is joined by `=`, so that it is not taken for another flag.
+pub fn shell_flag(flag: &str, value: &str) -> Option<String> {
+    let separator = if value.starts_with('-') { '=' } else { ' ' };
+    Some(format!("{flag}{separator}{}", shell_word(value)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::printable::tests::HOSTILE;
+    use super::*;
+
+    #[test]
+    fn a_word_stays_one_word() {
+        for word in [
+            "prod",
+            "arn:aws:eks:eu-1:1/prod",
+            "a;touch pwned b",
+            "$(touch pwned)",
+            "`touch pwned`",
+            "it's",
+            "\"",
+            "",
+            "a\\b",
+            "!x",
+            "~root",
+            "#x",
+            "é",
+            "a=b,c",
+            "*",
+            "gke_[x]",
+            "^x",
+        ] {
+            let quoted = shell_word(word).unwrap();
+            assert_eq!(
+                shlex::split(&format!("rolldeck {quoted}")),
+                Some(vec!["rolldeck".into(), word.into()]),
+                "{quoted}"
+            );
+        }
+        assert_eq!(shell_word("arn:aws:eks:eu-1:1/prod").as_deref(), Some("arn:aws:eks:eu-1:1/prod"));
+        assert_eq!(shell_flag("--context", "-x y").as_deref(), Some("--context='-x y'"));
+        assert_eq!(shell_flag("-n", "edge").as_deref(), Some("-n edge"));
+    }
+
+    #[test]
+    fn what_cannot_be_quoted_safely_is_not_offered() {
+        for word in [HOSTILE, "a\nb", "a\u{202e}b", "a\0b", "a\u{9b}b"] {
+            assert_eq!(shell_word(word), None, "{word:?}");
+        }
+    }
+}

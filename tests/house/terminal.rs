@@ -1,0 +1,125 @@
+//! There is one way to a terminal: `Printable`, through `src/process/output.rs`.
+//!
+//! What is written anywhere else could carry escape sequences of a colleague, of the API server or of a file.
+
+use super::House;
+use super::source::File;
+
+/// Ways to the terminal, as the words and marks of the source, and the files that may use each.
+const WAYS: &[(&[&str], &[&str])] = &[
+    (&["stdout", "(", ")"], &["src/process/output.rs"]),
+    (&["stderr", "(", ")"], &["src/process/output.rs"]),
+    (&["print", "!"], &[]),
+    (&["println", "!"], &[]),
+    (&["eprint", "!"], &[]),
+    (&["eprintln", "!"], &[]),
+    (&["dbg", "!"], &[]),
+    (&["execute", "!"], &[]),
+    // The error of clap prints itself. `explain` uses it for help only, which is ours.
+    (&[".", "print", "(", ")"], &["src/cli.rs"]),
+    (&[".", "print_help", "("], &[]),
+    (&[".", "print_long_help", "("], &[]),
+    (&["rustix", "::", "io", "::", "write"], &["src/process/output.rs"]),
+    (&["rustix", "::", "stdio"], &[]),
+    // A credential plugin that lets its operator log in, before there is a console.
+    (&["Stdio", "::", "inherit"], &["src/cluster/transport/credentials.rs"]),
+    (&["set_hook", "("], &["src/process/output.rs", "src/tui/run/signals.rs"]),
+    // What is printable without a look at it.
+    (&["control_sequences", "("], &["src/process/printable.rs", "src/tui/terminal.rs"]),
+    (&["Printable", "::", "ours", "("], &["src/cli.rs"]),
+];
+
+/// What writes nothing by itself, as the words before a stream and those after it: questions, and the writer of `Printable`.
+const HARMLESS: &[(&[&str], &[&str])] = &[
+    (&[], &[".", "is_terminal"]),
+    (&["StreamWriter", "::"], &[]),
+    (&["isatty", "(", "io", "::"], &[]),
+    (&["tcgetwinsize", "(", "io", "::"], &[]),
+];
+
+/// Names under which the system offers the streams as files. Only the console's keys are read from one.
+const FILES: &[(&str, &[&str])] = &[
+    ("/dev/tty", &["src/tui/terminal.rs"]),
+    ("/dev/stdout", &[]),
+    ("/dev/stderr", &[]),
+    ("/dev/fd", &[]),
+    ("/proc/self/fd", &[]),
+];
+
+#[test]
+fn there_is_no_other_way_to_the_terminal() {
+    let files = House::of_this_crate().files();
+    let files: Vec<&File> = files.iter().filter(|file| !is_test(file)).collect();
+    let found: Vec<String> = files.iter().flat_map(|file| other_ways(file)).collect();
+    assert!(found.is_empty(), "ways to the terminal past `Printable`:\n  {}", found.join("\n  "));
+    for (way, allowed) in WAYS {
+        for name in *allowed {
+            let file = files.iter().find(|file| file.path.to_string_lossy() == **name);
+            let used = file.is_some_and(|file| !places(&file.code(), way).is_empty());
+            assert!(used, "{name} does not use `{}` any more: remove it from the table", way.concat());
+        }
+    }
+    for (name, allowed) in FILES {
+        let quoted = format!("\"{name}");
+        let naming = files.iter().filter(|file| source(file).contains(&quoted)).map(|file| file.path.to_string_lossy());
+        let naming: Vec<_> = naming.filter(|path| !allowed.contains(&&**path)).collect();
+        assert!(naming.is_empty(), "{name} is named in {naming:?}");
+    }
+}
+
+#[test]
+fn another_way_is_found_however_it_is_written() {
+    for (source, way) in [
+        ("fn f() { writeln!(io::stdout(), \"x\"); }", "stdout()"),
+        ("fn f() { std::io::stderr().lock().write_all(b\"x\"); }", "stderr()"),
+        ("fn f() { println!(\"x\"); }", "println!"),
+        ("fn f(e: clap::Error) { e.print(); }", ".print()"),
+        ("fn f() { execute!(x, Hide); }", "execute!"),
+        ("fn f() { let fd = rustix::stdio::stdout(); }", "rustix::stdio"),
+        ("fn f() { Printable::ours(v) }", "Printable::ours("),
+        ("fn f() { Command::new(x).stderr(Stdio::inherit()); }", "Stdio::inherit"),
+    ] {
+        let found = other_ways(&File::new("src/cli/drive.rs", source)).join(" ");
+        assert!(found.contains(way), "`{source}`: {found:?}");
+    }
+    for source in [
+        "fn f() { io::stdout().is_terminal() && rustix::termios::isatty(io::stdout()); }",
+        "fn f() { Command::new(x).stdout(Stdio::piped()); }",
+        "// println!(x)\nfn f() { output.line(x); } mod tests { fn g() { println!(x); } }",
+    ] {
+        assert_eq!(other_ways(&File::new("src/cli/drive.rs", source)), Vec::<String>::new(), "`{source}`");
+    }
+}
+
+fn is_test(file: &File) -> bool {
+    file.path.iter().any(|part| part == "tests" || part == "tests.rs")
+}
+
+fn source(file: &File) -> String {
+    std::fs::read_to_string(super::root().join(&file.path)).unwrap()
+}
+
+fn other_ways(file: &File) -> Vec<String> {
+    let code = file.code();
+    let forbidden = |(_, allowed): &&(&[&str], &[&str])| !allowed.contains(&&*file.path.to_string_lossy());
+    let ways = WAYS.iter().filter(forbidden);
+    ways.flat_map(|(way, _)| {
+        let harmless_at = |at: &usize| HARMLESS.iter().any(|harmless| is_harmless(&code, *at, way.len(), harmless));
+        let written: Vec<usize> = places(&code, way).into_iter().filter(|at| !harmless_at(at)).collect();
+        written.into_iter().map(|at| format!("{}:{}: {}", file.path.display(), code[at].1, way.concat()))
+    })
+    .collect()
+}
+
+/// Where `way` stands in `code`.
+fn places(code: &[(String, usize)], way: &[&str]) -> Vec<usize> {
+    (0..code.len()).filter(|at| stands_at(code, *at, way)).collect()
+}
+
+fn stands_at(code: &[(String, usize)], at: usize, words: &[&str]) -> bool {
+    code.get(at..at + words.len()).is_some_and(|there| there.iter().map(|(word, _)| word).eq(words))
+}
+
+fn is_harmless(code: &[(String, usize)], at: usize, len: usize, (before, after): &(&[&str], &[&str])) -> bool {
+    at.checked_sub(before.len()).is_some_and(|from| stands_at(code, from, before)) && stands_at(code, at + len, after)
+}
