@@ -77,7 +77,13 @@ pub(super) fn draw_over(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer:
     let Some(page) = ctx.model.rollout() else { return };
     let (Some(node), Some(shown)) = (page.selected(), page.shown()) else { return };
     let width = area.width.saturating_sub(if area.width >= 80 { 4 } else { 0 }).min(100);
-    let lines = lines(ctx, page, shown, node, (usize::from(width.saturating_sub(4)), top + usize::from(area.height)));
+    let lines = lines(
+        ctx,
+        page,
+        shown,
+        node,
+        (usize::from(width.saturating_sub(4)), top.saturating_add(usize::from(area.height))),
+    );
     // As little of the header as possible is covered, its first line (who drives, how fresh, armed) never.
     let bottom = area.height.saturating_sub(if area.height >= 20 { 2 } else { 0 });
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(bottom.saturating_sub(1));

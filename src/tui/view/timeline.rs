@@ -86,8 +86,12 @@ pub(super) fn draw_over(
 ) {
     let (Some(shown), Some(rollout_event)) = (&page.live, timeline.selected()) else { return };
     let width = area.width.saturating_sub(if area.width >= 80 { 4 } else { 0 }).min(100);
-    let lines =
-        lines(ctx, shown, rollout_event, (usize::from(width.saturating_sub(4)), top + usize::from(area.height)));
+    let lines = lines(
+        ctx,
+        shown,
+        rollout_event,
+        (usize::from(width.saturating_sub(4)), top.saturating_add(usize::from(area.height))),
+    );
     let bottom = area.height.saturating_sub(if area.height >= 20 { 2 } else { 0 });
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(bottom.saturating_sub(1));
     let over = Rect { x: area.width.saturating_sub(width) / 2, y: bottom - height, width, height };

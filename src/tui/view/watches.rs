@@ -25,7 +25,7 @@ use crate::tui::words::{fit, wrap};
 pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer: &mut Buffer) {
     let Some(shown) = ctx.model.rollout().and_then(|page| page.live.as_ref()) else { return };
     let width = area.width.min(80);
-    let lines = lines(ctx, shown, (usize::from(width.saturating_sub(4)), top + usize::from(area.height)));
+    let lines = lines(ctx, shown, (usize::from(width.saturating_sub(4)), top.saturating_add(usize::from(area.height))));
     // The first line (who drives, how fresh, armed) is never covered.
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(area.height.saturating_sub(1));
     let over = Rect { x: area.width.saturating_sub(width) / 2, y: area.bottom() - height, width, height };
