@@ -2,6 +2,7 @@
 
 mod drive;
 mod help;
+mod hostile;
 mod prewarm;
 mod script;
 mod status;
