@@ -5,7 +5,7 @@
 //! | `scenarios`, `founding`, `compare` | the engine, in virtual time | the simulated cluster |
 //! | `sim_api` | HTTP clients and kubectl | the simulated cluster's API |
 //! | `driver_sim` | driver and cluster adapter | the simulated cluster's API |
-//! | `cli`, `demo`, `prewarm`, `stuck_output` | the program itself | the simulated cluster's API, served by another process |
+//! | `cli`, `demo`, `floods`, `prewarm`, `stuck_output` | the program itself | the simulated cluster's API, served by another process |
 //! | `control_plane` | the program itself, and its driver | etcd, kube-apiserver and Kubernetes' controllers |
 //!
 //! Tests run beside each other, more of them than the machine has cores (`RUST_TEST_THREADS` in `.cargo/config.toml`),
@@ -23,6 +23,8 @@ mod control_plane;
 mod demo;
 #[cfg(test)]
 mod driver_sim;
+#[cfg(test)]
+mod floods;
 #[cfg(test)]
 mod founding;
 #[cfg(test)]
