@@ -21,6 +21,7 @@
 //!   http                                         one request
 //!   transport                                    connections, credentials, proxies
 //!   failure · departure · partial · workload · backoff · clock
+//!   clip                                         bounds texts for people
 //! ```
 //!
 //! Events on the DaemonSet are written by [`Recorder`]; nothing waits for them.
@@ -29,6 +30,7 @@
 //! a write that may have happened costs.
 
 mod backoff;
+mod clip;
 mod clock;
 mod connect;
 mod departure;

@@ -3,6 +3,7 @@
 mod connecting;
 mod drive;
 mod help;
+mod hostile;
 mod offered;
 mod prewarm;
 mod script;

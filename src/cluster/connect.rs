@@ -191,8 +191,9 @@ impl Cluster {
             Ok(body) => Ok(serde_json::from_slice::<ServerVersion>(&body).unwrap_or_default().git_version),
             // 403 is an answer too: the credentials were accepted.
             Err(failure) if failure.is_forbidden() => Ok(String::new()),
-            Err(Failure::Refused { code: 401, message, .. }) => {
-                Err(ConnectError::Unauthorized { server: server(), context: self.context.to_string(), why: message })
+            Err(failure @ Failure::Refused { code: 401, .. }) => {
+                let (context, why) = (self.context.to_string(), failure.to_string());
+                Err(ConnectError::Unauthorized { server: server(), context, why })
             }
             Err(Failure::Tls(why)) => Err(ConnectError::Tls { server: server(), why }),
             Err(Failure::Credentials(why)) => Err(ConnectError::Credentials { context: self.context.to_string(), why }),

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use hyper_util::client::legacy;
 
+use super::clip::{MESSAGE, clip};
 use crate::engine::model::effect::EffectErrorKind;
 
-/// Why a request failed.
+/// Why a request failed. What servers, proxies and libraries say of it is shown in at most [`MESSAGE`] bytes.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// The API server answered, with a status of 400 and above.
-    #[error("{message}")]
+    #[error("{}", clip(message, MESSAGE))]
     Refused {
         /// The HTTP status.
         code: u16,
@@ -23,13 +24,13 @@ pub(crate) enum Failure {
         retry_after: Option<Duration>,
     },
     /// There is no connection: nothing was sent.
-    #[error("cannot connect: {0}")]
+    #[error("cannot connect: {}", clip(.0, MESSAGE))]
     Connect(String),
     /// There is no connection because of TLS: nothing was sent.
-    #[error("cannot connect: TLS: {0}")]
+    #[error("cannot connect: TLS: {}", clip(.0, MESSAGE))]
     Tls(String),
     /// The credentials could not be had: nothing was sent.
-    #[error("credentials: {0}")]
+    #[error("credentials: {}", clip(.0, MESSAGE))]
     Credentials(String),
     /// It could not be sent before it was too late: nothing was sent.
     #[error("not sent, it is too late")]
@@ -38,16 +39,16 @@ pub(crate) enum Failure {
     #[error("no answer within {} s", .0.as_secs())]
     Timeout(Duration),
     /// The connection broke before the answer was complete.
-    #[error("the connection broke: {0}")]
+    #[error("the connection broke: {}", clip(.0, MESSAGE))]
     Broken(String),
     /// A dry run shows that admission would change more than was asked for: the write was not sent.
     #[error(
-        "admission would change its template with it ({0}), and its controller would roll that out by itself; roll it out \
-         first, or change the policy"
+        "admission would change its template with it ({}), and its controller would roll that out by itself; roll it out \
+         first, or change the policy", clip(.0, MESSAGE)
     )]
     MutatedByAdmission(String),
     /// The request or the answer is malformed.
-    #[error("{0}")]
+    #[error("{}", clip(.0, MESSAGE))]
     Malformed(String),
 }
 

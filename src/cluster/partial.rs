@@ -14,6 +14,9 @@ mod node;
 mod pod;
 mod revision;
 
+#[cfg(test)]
+mod hostile;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
@@ -31,6 +34,7 @@ pub(super) use node::{NodeWire, Wanted};
 pub(super) use pod::PodWire;
 pub(super) use revision::revision_fact;
 
+use super::clip::{clip, clip_name};
 use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 
@@ -95,9 +99,9 @@ pub(super) fn text<'a>(text: &'a Option<Text<'_>>) -> &'a str {
     text.as_deref().unwrap_or_default()
 }
 
-/// `text` as a string of its own, if it says anything.
-pub(super) fn own(text: &Option<Text<'_>>) -> Option<Str> {
-    text.as_deref().filter(|text| !text.is_empty()).map(Str::from)
+/// What somebody wrote for people, if anything, in at most `limit` bytes.
+pub(super) fn words(text: &Option<Text<'_>>, limit: usize) -> Option<Str> {
+    text.as_deref().map(|text| clip(text, limit)).filter(|text| !text.is_empty()).map(Str::from)
 }
 
 /// The instant that `text` writes, if it is one.
@@ -108,6 +112,16 @@ pub(super) fn instant(text: &Option<Text<'_>>) -> Option<Timestamp> {
 /// The part of `object` at `pointer`, taken out of it; `null` when there is none.
 fn take(object: &mut Value, pointer: &str) -> Value {
     object.pointer_mut(pointer).map(Value::take).unwrap_or_default()
+}
+
+/// What somebody wrote for people into `value`, if anything, in at most `limit` bytes.
+fn words_of(value: &Value, limit: usize) -> Option<Str> {
+    value.as_str().map(|text| clip(text, limit)).filter(|text| !text.is_empty()).map(Str::from)
+}
+
+/// The name of a process or of an object in `value`, if there is one.
+fn name_of(value: &Value) -> Option<Str> {
+    value.as_str().filter(|name| !name.is_empty()).map(|name| Str::from(clip_name(name)))
 }
 
 /// A JSON string of `value`, if it says anything.
@@ -152,6 +166,17 @@ impl Interner {
         new
     }
 
+    /// As [`Interner::intern`], of what somebody wrote for people: in at most `limit` bytes.
+    pub(super) fn words(&mut self, text: &str, limit: usize) -> Str {
+        self.intern(&clip(text, limit))
+    }
+
+    /// As [`Interner::words`], if there is anything.
+    pub(super) fn optional_words(&mut self, text: &Option<Text<'_>>, limit: usize) -> Option<Str> {
+        let words = clip(text.as_deref()?, limit);
+        (!words.is_empty()).then(|| self.intern(&words))
+    }
+
     /// As [`Interner::intern`], if there is anything.
     pub(super) fn option(&mut self, text: &Option<Text<'_>>) -> Option<Str> {
         let text = text.as_deref().filter(|text| !text.is_empty())?;
@@ -169,7 +194,6 @@ mod tests {
         assert!(matches!(meta.name, Some(Text(Cow::Borrowed("a")))));
         assert_eq!(text(&meta.uid), "b\n");
         assert_eq!(meta.namespace, None);
-        assert_eq!(own(&meta.namespace), None);
     }
 
     #[test]

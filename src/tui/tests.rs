@@ -7,6 +7,7 @@ mod distance;
 mod events;
 mod fixtures;
 mod help;
+mod hostile;
 mod identity;
 mod keys;
 mod prewarm;

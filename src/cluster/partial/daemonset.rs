@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::{Text, count_of, str_of, take, text};
+use super::{Text, count_of, name_of, str_of, take, text};
 use crate::engine::model::Str;
 use crate::engine::model::facts::{
     ControllerRef, DaemonSetCounters, DaemonSetFact, FieldOwners, FieldWriter, Fields, StrategyKind, UpdateStrategy,
@@ -121,7 +121,7 @@ fn applied(metadata: &Value) -> Option<Fields> {
 /// The owner that controls it.
 fn controller(metadata: &Value) -> Option<ControllerRef> {
     let owner = metadata["ownerReferences"].as_array()?.iter().find(|owner| owner["controller"] == true)?;
-    let text = |field: &str| str_of(&owner[field]).unwrap_or_default();
+    let text = |field: &str| name_of(&owner[field]).unwrap_or_default();
     Some(ControllerRef { api_version: text("apiVersion"), kind: text("kind"), name: text("name") })
 }
 

@@ -10,6 +10,7 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::{Interner, Text, instant, text};
+use crate::cluster::clip::NAME;
 use crate::engine::model::Str;
 use crate::engine::model::facts::{ConditionStatus, ListedImage, NodeDetails, NodeFact, REPORTED_IMAGES, Taint};
 use crate::engine::model::image::{normalized, repository_of};
@@ -244,7 +245,7 @@ impl NodeWire<'_> {
             ready_since: ready.and_then(|ready| instant(&ready.last_transition_time)),
             ready_reason: ready
                 .filter(|_| state != ConditionStatus::True)
-                .and_then(|ready| interner.option(&ready.reason)),
+                .and_then(|ready| interner.optional_words(&ready.reason, NAME)),
             pressure: pressure.map(|pressure| interner.intern(pressure)),
             images: status.images(wanted, interner),
             lists_all_images: status.images.as_ref().is_some_and(|images| (1..REPORTED_IMAGES).contains(&images.len())),
@@ -273,8 +274,8 @@ impl NodeWire<'_> {
 impl NodeInfo<'_> {
     fn details(&self, interner: &mut Interner) -> NodeDetails {
         NodeDetails {
-            architecture: interner.option(&self.architecture),
-            kubelet_version: interner.option(&self.kubelet_version),
+            architecture: interner.optional_words(&self.architecture, NAME),
+            kubelet_version: interner.optional_words(&self.kubelet_version, NAME),
         }
     }
 }

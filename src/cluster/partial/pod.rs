@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::{Interner, Text, instant, own, text};
+use super::{Interner, Text, instant, text, words};
+use crate::cluster::clip::{MESSAGE, NAME};
 use crate::engine::model::Str;
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase, WarmPodFact};
 use crate::engine::model::template::ContainerRole;
@@ -216,10 +217,11 @@ impl PodWire<'_> {
         let status = self.status.as_ref().unwrap_or(&none);
         let ready = status.condition("Ready");
         let unscheduled = status.condition("PodScheduled").filter(|scheduled| text(&scheduled.status) == "False");
-        let (reason, message) = match (own(&status.reason), unscheduled) {
-            (None, Some(unscheduled)) => (interner.option(&unscheduled.reason), own(&unscheduled.message)),
-            (reason, _) => (reason, own(&status.message)),
+        let (reason, message) = match unscheduled.filter(|_| text(&status.reason).is_empty()) {
+            Some(unscheduled) => (&unscheduled.reason, &unscheduled.message),
+            None => (&status.reason, &status.message),
         };
+        let (reason, message) = (interner.optional_words(reason, NAME), words(message, MESSAGE));
         let mut owners = meta.owner_references.iter().flatten();
         let owner = owners.find(|owner| owner.controller == Some(true)).and_then(|owner| interner.option(&owner.uid));
         PodFact {
@@ -238,7 +240,9 @@ impl PodWire<'_> {
             deletion_at: instant(&meta.deletion_timestamp),
             deletion_grace_secs: meta.deletion_grace_period_seconds,
             finalizers: match (&meta.deletion_timestamp, &meta.finalizers) {
-                (Some(_), Some(finalizers)) => finalizers.iter().map(|finalizer| interner.intern(finalizer)).collect(),
+                (Some(_), Some(finalizers)) => {
+                    finalizers.iter().map(|finalizer| interner.words(finalizer, NAME)).collect()
+                }
                 _ => Arc::default(),
             },
             phase: status.phase(),
@@ -307,7 +311,7 @@ impl ContainerStatus<'_> {
             role,
             image_present: !text(&self.image_id).is_empty(),
             state: self.state.as_ref().map_or_else(waiting, |state| state.fact(interner)),
-            last_end: last.and_then(|last| interner.option(&last.reason)),
+            last_end: last.and_then(|last| interner.optional_words(&last.reason, NAME)),
             last_exit: last.map(|last| last.exit_code),
             restarts: self.restart_count.unwrap_or(0),
             ready: self.ready.unwrap_or(false),
@@ -320,13 +324,13 @@ impl State<'_> {
         match self {
             Self { running: Some(running), .. } => ContainerState::Running { since: instant(&running.started_at) },
             Self { terminated: Some(ended), .. } => ContainerState::Terminated {
-                reason: interner.intern(text(&ended.reason)),
+                reason: interner.words(text(&ended.reason), NAME),
                 exit_code: ended.exit_code,
-                message: own(&ended.message),
+                message: words(&ended.message, MESSAGE),
             },
             Self { waiting: Some(waiting), .. } => ContainerState::Waiting {
-                reason: interner.intern(text(&waiting.reason)),
-                message: own(&waiting.message),
+                reason: interner.words(text(&waiting.reason), NAME),
+                message: words(&waiting.message, MESSAGE),
             },
             _ => waiting(),
         }

@@ -136,9 +136,11 @@ fn unreadable(what: &str, error: &serde_json::Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::cluster::clip::MESSAGE;
+    use crate::cluster::partial::PodWire;
 
     fn read(text: &str) -> Result<WatchLine<Value>, Failure> {
         line(text.as_bytes())
@@ -172,6 +174,20 @@ mod tests {
             "message":"too old resource version: 5 (900)","reason":"Expired","code":410}}"#;
         let Ok(WatchLine::Refused(failure)) = read(gone) else { panic!() };
         assert!(failure.is_expired());
+    }
+
+    /// A failure is shown and logged, and what it says is up to the server.
+    #[test]
+    fn the_words_of_a_failure_are_bounded() {
+        let long = "\u{1b}[31mx".repeat(200_000);
+        let error = json!({"type": "ERROR", "object": {"message": &long, "reason": &long, "code": 500}}).to_string();
+        let Ok(WatchLine::Refused(refused)) = read(&error) else { panic!() };
+        let unreadable = json!({"type": "ADDED", "object": {"metadata": &long}}).to_string();
+        let Err(unreadable) = line::<PodWire<'_>>(unreadable.as_bytes()) else { panic!() };
+        assert!(unreadable.to_string().contains("cannot be read"));
+        for said in [refused.to_string(), unreadable.to_string()] {
+            assert!(said.len() <= MESSAGE + 100 && !said.contains('\u{1b}'), "{}", said.len());
+        }
     }
 
     #[test]

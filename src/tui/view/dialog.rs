@@ -72,7 +72,7 @@ struct Body<'a> {
 impl Body<'_> {
     fn say(&mut self, text: &str, role: ThemeRole) {
         let lines = wrap(text, self.cells);
-        self.lines.extend(lines.into_iter().map(|line| Line::from(self.ctx.span(line, role))));
+        self.lines.extend(lines.map(|line| Line::from(self.ctx.span(line, role))));
     }
 
     fn gap(&mut self) {
@@ -288,7 +288,7 @@ fn fill_canary(body: &mut Body<'_>, form: &Canary, snapshot: &Snapshot, focused:
     if !completions.is_empty() {
         let text = format!("tab: {}", completions.join("  "));
         let lines = wrap(&text, body.cells);
-        body.lines.extend(lines.into_iter().take(3).map(|line| Line::from(ctx.span(line, ThemeRole::Muted))));
+        body.lines.extend(lines.take(3).map(|line| Line::from(ctx.span(line, ThemeRole::Muted))));
     }
     body.gap();
     match form.matching(snapshot) {

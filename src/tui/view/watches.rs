@@ -25,7 +25,7 @@ use crate::tui::words::{fit, wrap};
 pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer: &mut Buffer) {
     let Some(shown) = ctx.model.rollout().and_then(|page| page.live.as_ref()) else { return };
     let width = area.width.min(80);
-    let lines = lines(ctx, shown, usize::from(width.saturating_sub(4)));
+    let lines = lines(ctx, shown, (usize::from(width.saturating_sub(4)), top.saturating_add(usize::from(area.height))));
     // The first line (who drives, how fresh, armed) is never covered.
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(area.height.saturating_sub(1));
     let over = Rect { x: area.width.saturating_sub(width) / 2, y: area.bottom() - height, width, height };
@@ -34,7 +34,8 @@ pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer: &mut
     put_lines(buffer, inside, &lines[top..]);
 }
 
-fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Vec<Line<'static>> {
+/// Of what each watch says no more than so many lines of at most so many cells.
+fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, (cells, most): (usize, usize)) -> Vec<Line<'static>> {
     let snapshot = &*shown.snapshot;
     let mut lines = vec![Line::from(ctx.span(row(" ", "WATCH", "STATE", "HEARD"), ThemeRole::Title))];
     for view in &snapshot.watches {
@@ -53,12 +54,12 @@ fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Vec<Li
             WatchHealth::Down { why, .. } | WatchHealth::Lagging { why, .. } | WatchHealth::Forbidden { why } => why,
             WatchHealth::Live | WatchHealth::Loading => continue,
         };
-        let why = wrap(why, cells.saturating_sub(4));
-        lines.extend(why.into_iter().map(|line| Line::from(ctx.span(format!("    {line}"), ThemeRole::Text))));
+        let why = wrap(why, cells.saturating_sub(4)).take(most.saturating_sub(lines.len()));
+        lines.extend(why.map(|line| Line::from(ctx.span(format!("    {line}"), ThemeRole::Text))));
     }
     lines.push(Line::default());
     for sentence in remarks(snapshot) {
-        lines.extend(wrap(&sentence, cells).into_iter().map(|line| Line::from(ctx.span(line, ThemeRole::Text))));
+        lines.extend(wrap(&sentence, cells).map(|line| Line::from(ctx.span(line, ThemeRole::Text))));
     }
     lines
 }
