@@ -9,6 +9,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use unicode_segmentation::UnicodeSegmentation;
 
+use crate::engine::model::printable::is_printable;
+
 /// The most bytes of a name, of a reason, or of who wrote something: the longest name that Kubernetes gives an object.
 pub(super) const NAME: usize = 253;
 /// The most bytes of a message: as much as a kubelet keeps of a container's last words (`terminationMessagePath`). The API server
@@ -76,30 +78,9 @@ pub(super) fn clip_name(name: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{kept}~{:08x}", hasher.finish() & 0xffff_ffff))
 }
 
-/// Whether a character takes part in no natural text that anybody sees: controls, and what Unicode calls ignorable by default
-/// (zero-width and filling characters, the direction of writing, variants and tags), with the separators of lines and paragraphs.
+/// Whether a character is left out: all that a terminal does not show as itself, but for lines and tabs.
 fn is_hidden(c: char) -> bool {
-    match c {
-        '\n' | '\t' => false,
-        '\u{ad}'
-        | '\u{34f}'
-        | '\u{61c}'
-        | '\u{115f}'..='\u{1160}'
-        | '\u{17b4}'..='\u{17b5}'
-        | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{3164}'
-        | '\u{fe00}'..='\u{fe0f}'
-        | '\u{feff}'
-        | '\u{ffa0}'
-        | '\u{fff0}'..='\u{fffb}'
-        | '\u{1bca0}'..='\u{1bca3}'
-        | '\u{1d173}'..='\u{1d17a}'
-        | '\u{e0000}'..='\u{e0fff}' => true,
-        c => c.is_control(),
-    }
+    !matches!(c, '\n' | '\t') && !is_printable(c)
 }
 
 #[cfg(test)]

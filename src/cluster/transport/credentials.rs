@@ -24,6 +24,8 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::cluster::failure::Failure;
+use crate::engine::model::shell::shell_flag;
+use crate::scrub::{scrub, without_known};
 
 /// A plugin that takes longer is stopped. A login in a browser, which the first run may ask for, takes minutes.
 const PLUGIN_TIMEOUT: Duration = Duration::from_secs(30);
@@ -51,13 +53,9 @@ impl Hidden {
         }
     }
 
-    /// The text without them. Short ones stay: what the kubeconfig sets to `true` or `eu-1` is a setting.
+    /// The text without them.
     pub(in crate::cluster) fn removed_from(&self, text: &str) -> String {
-        let known = self.0.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let secrets = known.iter().filter(|secret| secret.len() >= SECRET_FROM);
-        secrets.fold(text.to_owned(), |text, secret| {
-            if text.contains(secret.as_str()) { text.replace(secret.as_str(), "[…]") } else { text }
-        })
+        without_known(text, self.all()).into_owned()
     }
 
     /// All of them so far.
@@ -443,12 +441,15 @@ impl Plugin {
 
     fn without_secrets(&self, line: &str) -> String {
         // First the secrets: a clipped one would not be found.
-        self.hidden.removed_from(line).chars().filter(|c| !c.is_control()).take(300).collect()
+        scrub(&self.hidden.removed_from(line)).chars().filter(|c| !c.is_control()).take(300).collect()
     }
 
     /// What to do where it has to ask the operator something.
     fn login(&self) -> String {
-        format!("log in again outside of rolldeck: `kubectl --context {} version`", self.context)
+        match shell_flag("--context", &self.context) {
+            Some(context) => format!("log in again outside of rolldeck: `kubectl {context} version`"),
+            None => "log in again outside of rolldeck".to_owned(),
+        }
     }
 
     fn exec_info(&self, interactive: bool) -> String {
@@ -530,6 +531,6 @@ mod tests {
             let why = legacy(&provider, &hidden).unwrap_err();
             assert!(why.contains(says) && !why.contains("t0ken"), "{why}");
         }
-        assert_eq!(hidden.removed_from(&format!("got {good} and r3fr3sh-t0ken")), "got […] and […]");
+        assert_eq!(hidden.removed_from(&format!("got {good} and r3fr3sh-t0ken")), "got *** and ***");
     }
 }
