@@ -130,7 +130,7 @@ async fn what_did_not_arrive_has_its_exit_code_and_says_how_to_go_on() {
     assert_snapshot!(lines[lines.len() - 3..].join("\n"), @r#"
     2026-11-18T11:16:40Z ipc-002: pre-warming failed: image not found (manifest unknown)
     2026-11-18T11:16:40Z pre-warming: 2 of 3 present, 1 failed
-    2026-11-18T11:16:40Z failed on ipc-002: `rolldeck prewarm --image 'agent=registry.example/agent:v2' --max-pulling 2 --context prod-eu -n edge ds/agent` tries again
+    2026-11-18T11:16:40Z failed on ipc-002: `rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 --context prod-eu -n edge ds/agent` tries again
     "#);
     assert_snapshot!(Script::of(end).run("status ds/agent").await.text);
 }
@@ -157,7 +157,7 @@ async fn where_its_driver_goes_away_it_drives_itself() {
     assert_snapshot!(output.error, @r#"
     Error: not over after 20 s: pre-warming: 1 of 3 present, 2 waiting; 0 of 2 may pull
     Hint: its pods stay, and what is being pulled goes on; whoever drives next carries on
-    Hint: `rolldeck prewarm --image 'agent=registry.example/agent:v2' --max-pulling 2 --context prod-eu -n edge ds/agent` goes on, `rolldeck prewarm --cancel --context prod-eu -n edge ds/agent` deletes its pods
+    Hint: `rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 --context prod-eu -n edge ds/agent` goes on, `rolldeck prewarm --cancel --context prod-eu -n edge ds/agent` deletes its pods
     "#);
 }
 
@@ -198,7 +198,7 @@ async fn edits_are_made_at_once_and_say_who_carries_them_out() {
         let script = Script::of(paused.clone()).previews(Danger::Bounded);
         let output = script.run(&format!("prewarm ds/agent {flag}")).await;
         assert_eq!((output.code, script.asked()), (0, vec![Command::Prewarm(command)]));
-        let next = "Nobody drives: `rolldeck prewarm --image 'agent=registry.example/agent:v2' --max-pulling 2 --context \
+        let next = "Nobody drives: `rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 --context \
                     prod-eu -n edge ds/agent` pre-warms.\n";
         assert!(output.text.ends_with(next), "{}", output.text);
     }
@@ -255,7 +255,7 @@ fn the_command_that_asks_for_the_same_again_is_spelled_for_a_shell() {
         edit(&mut prewarm);
         prewarm_command(&prewarm, &revisions).unwrap()
     };
-    assert_eq!(spelled(&|_| {}), "prewarm --image 'agent=registry.example/agent:v2' --max-pulling 2");
+    assert_eq!(spelled(&|_| {}), "prewarm --image agent=registry.example/agent:v2 --max-pulling 2");
     let selected = spelled(&|prewarm| {
         prewarm.source = PrewarmSource::Revision("hash14".into());
         prewarm.nodes = PrewarmNodes::Selector("zone in (a,b)".parse().unwrap());
@@ -267,5 +267,5 @@ fn the_command_that_asks_for_the_same_again_is_spelled_for_a_shell() {
         prewarm.nodes = PrewarmNodes::NextStep;
         prewarm.limits = PrewarmLimits::default();
     });
-    assert_eq!(all, "prewarm --image '*=agent:v2' --next-step");
+    assert_eq!(all, "prewarm --image '*'=agent:v2 --next-step");
 }

@@ -1,5 +1,7 @@
 //! Words of commands that are offered for pasting into a shell.
 
+use std::borrow::Cow;
+
 use super::printable::is_printable;
 
 /// `word` as a POSIX shell takes it for one word; quoted where that is necessary.
@@ -10,7 +12,14 @@ pub fn shell_word(word: &str) -> Option<String> {
     if !word.chars().all(is_printable) {
         return None;
     }
-    shlex::try_quote(word).ok().map(std::borrow::Cow::into_owned)
+    // Within a word `=` means nothing to a shell: `agent=agent:v2` needs no quotes. At its beginning it may.
+    let parts: Vec<&str> = if word.starts_with('=') { vec![word] } else { word.split('=').collect() };
+    let quoted = |(nth, part): (usize, &&str)| match part.is_empty() && nth > 0 {
+        true => Some(String::new()),
+        false => shlex::try_quote(part).ok().map(Cow::into_owned),
+    };
+    let quoted: Option<Vec<String>> = parts.iter().enumerate().map(quoted).collect();
+    Some(quoted?.join("="))
 }
 
 /// `--flag value`. A value that begins with a hyphen is joined by `=`, so that it is not taken for another flag.
@@ -41,6 +50,10 @@ mod tests {
             "#x",
             "é",
             "a=b,c",
+            "=ls",
+            "a==b",
+            "a=",
+            "a=$(x)=b",
             "*",
             "gke_[x]",
             "^x",
@@ -52,6 +65,8 @@ mod tests {
                 "{quoted}"
             );
         }
+        assert_eq!(shell_word("agent=registry.example/agent:v2").as_deref(), Some("agent=registry.example/agent:v2"));
+        assert_eq!(shell_word("*=agent:v2").as_deref(), Some("'*'=agent:v2"));
         assert_eq!(shell_word("arn:aws:eks:eu-1:1/prod").as_deref(), Some("arn:aws:eks:eu-1:1/prod"));
         assert_eq!(shell_flag("--context", "-x y").as_deref(), Some("--context='-x y'"));
         assert_eq!(shell_flag("-n", "edge").as_deref(), Some("-n edge"));
