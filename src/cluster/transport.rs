@@ -266,7 +266,7 @@ mod tests {
     use super::*;
     use crate::cluster::clock::Clock;
     use crate::cluster::http::Http;
-    use crate::cluster::watch::{Source, Subject, watch};
+    use crate::cluster::watch::{NotUnderstood, Source, Subject, watch};
     use crate::engine::model::event::WatchHealth;
 
     /// Tells nothing but how it is.
@@ -280,7 +280,7 @@ mod tests {
             wire["metadata"]["resourceVersion"].as_str().unwrap_or_default()
         }
 
-        fn applied(&mut self, _wire: Value) -> Result<Option<WatchHealth>, String> {
+        fn applied(&mut self, _wire: Value) -> Result<Option<WatchHealth>, NotUnderstood> {
             Ok(None)
         }
 

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Interner, MetaWire, Text, instant, text};
+use super::{Clamped, Interner, MetaWire, Text, instant, text};
 use crate::engine::model::facts::Severity;
 use crate::engine::model::facts::{ClusterEvent, ReportedBy};
 use crate::engine::model::time::Timestamp;
@@ -30,7 +30,7 @@ pub(crate) struct EventWire<'a> {
     reason: Option<Text<'a>>,
     #[serde(borrow)]
     message: Option<Text<'a>>,
-    count: Option<u32>,
+    count: Option<Clamped<u32>>,
     #[serde(borrow)]
     first_timestamp: Option<Text<'a>>,
     #[serde(borrow)]
@@ -65,7 +65,7 @@ struct Source<'a> {
 #[derive(Deserialize, Default, Debug)]
 #[serde(default, rename_all = "camelCase")]
 struct Series<'a> {
-    count: Option<u32>,
+    count: Option<Clamped<u32>>,
     #[serde(borrow)]
     last_observed_time: Option<Text<'a>>,
 }
@@ -81,7 +81,7 @@ impl EventWire<'_> {
             reason: interner.intern(text(&self.reason)),
             message: text(&self.message).into(),
             at: self.at(),
-            count: self.count.or(series.and_then(|series| series.count)).unwrap_or(1).max(1),
+            count: self.count.or(series.and_then(|series| series.count)).map_or(1, |Clamped(count)| count.max(1)),
             reported_by: self.reported_by(),
         }
     }
