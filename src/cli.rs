@@ -209,7 +209,7 @@ where
 fn access(global: &Global) -> Access {
     let Global { namespace, context, kubeconfig, impersonate, audit_log, .. } = global.clone();
     let audit = audit_log.map_or_else(AuditLog::usual, |LogTo(log)| log);
-    Access { kubeconfig, context, namespace, impersonate, audit }
+    Access { kubeconfig, context, namespace, impersonate, audit, ..Access::default() }
 }
 
 /// Whether to open a console; otherwise changes are printed line by line.

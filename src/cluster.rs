@@ -50,7 +50,7 @@ mod workload;
 mod write;
 
 pub use clock::Clock;
-pub use connect::{Cluster, ClusterTarget, ConnectError, Credentials};
+pub use connect::{Cluster, ClusterTarget, ConnectError, Credentials, Reach};
 pub use feed::{Attachment, Feed};
 pub use fleet::{FleetEvent, FleetWatches};
 pub use http::{Traffic, TrafficCount};

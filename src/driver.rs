@@ -13,6 +13,6 @@ mod run;
 mod session;
 
 pub use crate::cluster::Clock;
-pub use access::{Access, AccessError};
+pub use access::{Access, AccessError, Reach};
 pub use handle::{CommandError, DrivenBy, Fleet, FleetPrewarm, FleetRow, Request, Rollout, Session};
 pub use session::ClusterSession;

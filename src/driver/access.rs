@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 
 use crate::audit::AuditLog;
+pub use crate::cluster::Reach;
 
 /// Which cluster is meant, and as whom; what is left out comes from the kubeconfig.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -20,6 +21,8 @@ pub struct Access {
     pub impersonate: Option<String>,
     /// Where the audit log is written.
     pub audit: AuditLog,
+    /// Over which kind of way the API server is reached; otherwise its address tells.
+    pub reach: Reach,
 }
 
 /// Why a cluster could not be opened.

@@ -33,8 +33,9 @@ impl ClusterSession {
     /// # Errors
     /// See [`AccessError`].
     pub async fn open(access: &Access) -> Result<Self, AccessError> {
-        let Access { kubeconfig, context, namespace, impersonate, audit } = access.clone();
-        let target = ClusterTarget { kubeconfig, context, namespace, as_user: impersonate, as_groups: Vec::new() };
+        let Access { kubeconfig, context, namespace, impersonate, audit, reach } = access.clone();
+        let target =
+            ClusterTarget { kubeconfig, context, namespace, as_user: impersonate, as_groups: Vec::new(), reach };
         let cluster = Cluster::connect(&target).await?;
         let runtime = tokio::runtime::Handle::current();
         let origin = Arc::new(origin_on(&cluster));
