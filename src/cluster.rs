@@ -44,6 +44,8 @@ mod rights;
 #[cfg(test)]
 mod scripted;
 mod subjects;
+#[cfg(test)]
+mod tls_server;
 mod transport;
 mod watch;
 mod workload;

@@ -318,6 +318,8 @@ fn pick_context(kubeconfig: &Kubeconfig, asked: Option<&str>) -> Result<String, 
 }
 
 #[cfg(test)]
+mod address_tests;
+#[cfg(test)]
 mod tests;
 
 #[cfg(test)]
