@@ -10,6 +10,7 @@ pub(crate) mod practice;
 pub(crate) mod program;
 #[cfg(target_os = "linux")]
 pub(crate) mod pty;
+pub(crate) mod reading;
 pub(crate) mod simulated_fixture;
 pub(crate) mod terminal;
 pub(crate) mod unread;
