@@ -42,7 +42,7 @@ use tokio::time::Instant;
 
 use crate::audit::AuditLog;
 use crate::driver::practice::Practice;
-use crate::driver::{Access, AccessError, ClusterSession, Impersonate, Session};
+use crate::driver::{Access, AccessError, ClusterSession, Impersonate, Reach, Session};
 use crate::process::printable::Printable;
 use crate::process::{output as streams, signals};
 use args::{Cli, CliCommand, DaemonSetName, Global, LogTo, Look, OnCluster, OutputFormat, StatusArgs};
@@ -237,7 +237,7 @@ fn access(global: &Global) -> Access {
     } = global.clone();
     let audit = audit_log.map_or_else(AuditLog::usual, |LogTo(log)| log);
     let impersonate = Impersonate { user, uid, groups };
-    Access { kubeconfig, context, namespace, impersonate, request_timeout, insecure, audit }
+    Access { kubeconfig, context, namespace, impersonate, request_timeout, insecure, audit, reach: Reach::default() }
 }
 
 /// Says on standard error as whom requests are made, where that is somebody else, and that TLS is not verified.

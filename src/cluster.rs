@@ -46,13 +46,15 @@ mod rights;
 #[cfg(test)]
 mod scripted;
 mod subjects;
+#[cfg(test)]
+mod tls_server;
 mod transport;
 mod watch;
 mod workload;
 mod write;
 
 pub use clock::Clock;
-pub use connect::{Cluster, ClusterTarget, ConnectError, Credentials};
+pub use connect::{Cluster, ClusterTarget, ConnectError, Credentials, Reach};
 pub use feed::{Attachment, Feed};
 pub use fleet::{FleetEvent, FleetWatches};
 pub use http::{Traffic, TrafficCount};

@@ -16,7 +16,7 @@ use super::clock::Clock;
 use super::failure::{Failure, root_cause, tls_cause};
 use super::feed::{self, Attachment};
 use super::fleet;
-use super::http::{Call, Http, Traffic};
+use super::http::{Call, Http, ListTransfer, Traffic};
 use super::native::Native;
 use super::transport::{Credential, Hidden, Transport, proxy};
 use super::workload::Workload;
@@ -47,6 +47,34 @@ pub struct ClusterTarget {
     pub request_timeout: Option<Duration>,
     /// Whether the server's certificate is not checked, whatever the kubeconfig says.
     pub insecure: bool,
+    /// Over which kind of way the API server is reached.
+    pub reach: Reach,
+}
+
+/// Over which kind of way an API server is reached. It decides how lists are asked for: compressed over a network, where bytes
+/// take time, and streamed from this machine, where compressing takes longer than sending.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reach {
+    /// What the server's address says: a loopback address, or a network.
+    #[default]
+    ByAddress,
+    /// From this machine, whatever the address says.
+    Loopback,
+    /// Over a network, whatever the address says: a tunnel may end at a loopback address.
+    Network,
+}
+
+impl Reach {
+    fn lists(self, server: &http::Uri) -> ListTransfer {
+        let host = server.host().unwrap_or_default().trim_matches(['[', ']']);
+        let loopback =
+            || host == "localhost" || host.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback());
+        match self {
+            Self::Loopback => ListTransfer::Streamed,
+            Self::ByAddress if loopback() => ListTransfer::Streamed,
+            Self::ByAddress | Self::Network => ListTransfer::Compressed,
+        }
+    }
 }
 
 /// A connection to one cluster. Cheap to clone.
@@ -163,6 +191,7 @@ impl Cluster {
         let credentials = Credentials::of(user, &config, in_kubeconfig.as_deref());
         let server: Arc<str> = shown_url(&config.cluster_url).into();
         let namespace: Arc<str> = config.default_namespace.as_str().into();
+        let lists = target.reach.lists(&config.cluster_url);
         let no_credentials = |why: String| ConnectError::Credentials { context: context.clone(), why };
         let credential =
             Credential::take(&mut config.auth_info, &credentials.hidden, &context).map_err(no_credentials)?;
@@ -177,7 +206,7 @@ impl Cluster {
                     None => no_credentials(root_cause(&error)),
                 }
             })?;
-        let http = Http::new(transport, Clock::start()).with_read_timeout(target.request_timeout);
+        let http = Http::new(transport, Clock::start()).with_read_timeout(target.request_timeout).with_lists(lists);
         Ok(Self { http, context: context.into(), namespace, server, credentials })
     }
 
@@ -347,6 +376,8 @@ fn pick_context(kubeconfig: &Kubeconfig, asked: Option<&str>) -> Result<String, 
 }
 
 #[cfg(test)]
+mod address_tests;
+#[cfg(test)]
 mod tests;
 
 #[cfg(test)]
@@ -364,6 +395,21 @@ mod kubeconfig_tests {
              - {name: broken, context: {cluster: gone, user: u}}\n",
         )
         .unwrap()
+    }
+
+    #[test]
+    fn lists_come_compressed_from_anything_but_this_machine() {
+        let lists = |server: &str, reach: Reach| reach.lists(&server.parse().unwrap());
+        for near in ["https://127.0.0.1:6443", "https://127.8.0.1", "https://[::1]:6443", "http://localhost:8001"] {
+            assert_eq!(lists(near, Reach::ByAddress), ListTransfer::Streamed, "{near}");
+            assert_eq!(lists(near, Reach::Network), ListTransfer::Compressed, "{near}");
+        }
+        for far in
+            ["https://10.0.0.1:6443", "https://[2001:db8::1]:6443", "https://api.example", "https://localhost.example"]
+        {
+            assert_eq!(lists(far, Reach::ByAddress), ListTransfer::Compressed, "{far}");
+            assert_eq!(lists(far, Reach::Loopback), ListTransfer::Streamed, "{far}");
+        }
     }
 
     #[test]

@@ -41,6 +41,14 @@ pub(crate) enum Failure {
     /// The connection broke before the answer was complete.
     #[error("the connection broke: {}", clip(.0, MESSAGE))]
     Broken(String),
+    /// The answer, or a line of it, is longer than what is read of it.
+    #[error("{what} is longer than {} MiB, and no more of it is read; is it the API server that answers?", .limit / (1024 * 1024))]
+    TooLong {
+        /// What is too long, with its path.
+        what: String,
+        /// In bytes.
+        limit: usize,
+    },
     /// A dry run shows that admission would change more than was asked for: the write was not sent.
     #[error(
         "admission would change its template with it ({}), and its controller would roll that out by itself; roll it out \
@@ -82,7 +90,7 @@ impl Failure {
             Self::Broken(why) => Self::Broken(change(why)),
             Self::MutatedByAdmission(why) => Self::MutatedByAdmission(change(why)),
             Self::Malformed(why) => Self::Malformed(change(why)),
-            same @ (Self::TooLate | Self::Timeout(_)) => same,
+            same @ (Self::TooLate | Self::Timeout(_) | Self::TooLong { .. }) => same,
         }
     }
 
@@ -124,7 +132,7 @@ impl Failure {
             Self::MutatedByAdmission(_) => EffectErrorKind::Invalid,
             Self::TooLate => EffectErrorKind::TooLate,
             Self::Connect(_) | Self::Tls(_) | Self::Credentials(_) => EffectErrorKind::NotSent,
-            Self::Timeout(_) | Self::Broken(_) | Self::Malformed(_) => EffectErrorKind::Unknown,
+            Self::Timeout(_) | Self::Broken(_) | Self::TooLong { .. } | Self::Malformed(_) => EffectErrorKind::Unknown,
         }
     }
 }
@@ -189,6 +197,7 @@ mod tests {
             (Failure::Credentials("expired".into()), NotSent),
             (Failure::Timeout(Duration::from_secs(4)), Unknown),
             (Failure::Broken("reset".into()), Unknown),
+            (Failure::TooLong { what: "the answer".into(), limit: 1 << 24 }, Unknown),
             (Failure::Malformed("html".into()), Unknown),
         ] {
             assert_eq!(failure.kind(), kind, "{failure:?}");

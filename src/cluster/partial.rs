@@ -72,6 +72,45 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
+/// A number of the wire, brought into the range of `T`: below it the smallest `T`, above it the largest; a fraction is cut
+/// off. What is no number at all cannot be read.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub(super) struct Clamped<T>(pub(super) T);
+
+macro_rules! clamped {
+    ($($number:ty),*) => {$(
+        impl<'de> Deserialize<'de> for Clamped<$number> {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let number = deserializer.deserialize_any(AnyNumber)?;
+                let out_of_range = if number < 0 { <$number>::MIN } else { <$number>::MAX };
+                Ok(Self(<$number>::try_from(number).unwrap_or(out_of_range)))
+            }
+        }
+    )*};
+}
+
+clamped!(i32, u32, u64);
+
+/// Reads whatever number there is.
+struct AnyNumber;
+
+impl Visitor<'_> for AnyNumber {
+    type Value = i128;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number")
+    }
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<i128, E> {
+        Ok(number.into())
+    }
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<i128, E> {
+        Ok(number.into())
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "this cast stays within the range of its type")]
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<i128, E> {
+        Ok(number as i128)
+    }
+}
+
 /// The metadata of an object that comes in numbers.
 #[derive(Deserialize, Default, Debug)]
 #[serde(default, rename_all = "camelCase")]
@@ -194,6 +233,15 @@ mod tests {
         assert!(matches!(meta.name, Some(Text(Cow::Borrowed("a")))));
         assert_eq!(text(&meta.uid), "b\n");
         assert_eq!(meta.namespace, None);
+    }
+
+    #[test]
+    fn a_number_out_of_range_is_brought_into_it() {
+        let count = |text: &str| serde_json::from_str::<Clamped<u32>>(text).map(|Clamped(number)| number).ok();
+        assert_eq!(["7", "-1", "4294967296", "2.9", "-1e99"].map(count), [7, 0, u32::MAX, 2, 0].map(Some));
+        assert_eq!(["\"7\"", "true", "{}"].map(count), [None; 3], "no number");
+        assert_eq!(serde_json::from_str::<Clamped<u64>>("99999999999999999999").unwrap(), Clamped(u64::MAX));
+        assert_eq!(serde_json::from_str::<Clamped<i32>>("-3000000000").unwrap(), Clamped(i32::MIN));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::audit::AuditLog;
+pub use crate::cluster::Reach;
 
 /// Which cluster is meant, and as whom; what is left out comes from the kubeconfig.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -25,6 +26,8 @@ pub struct Access {
     pub insecure: bool,
     /// Where the audit log is written.
     pub audit: AuditLog,
+    /// Over which kind of way the API server is reached; otherwise its address tells.
+    pub reach: Reach,
 }
 
 /// Whom to impersonate; nobody without a user.

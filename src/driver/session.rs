@@ -33,10 +33,20 @@ impl ClusterSession {
     /// # Errors
     /// See [`AccessError`].
     pub async fn open(access: &Access) -> Result<Self, AccessError> {
-        let Access { kubeconfig, context, namespace, impersonate, request_timeout, insecure, audit } = access.clone();
+        let Access { kubeconfig, context, namespace, impersonate, request_timeout, insecure, audit, reach } =
+            access.clone();
         let Impersonate { user: as_user, uid: as_uid, groups: as_groups } = impersonate;
-        let target =
-            ClusterTarget { kubeconfig, context, namespace, as_user, as_groups, as_uid, request_timeout, insecure };
+        let target = ClusterTarget {
+            kubeconfig,
+            context,
+            namespace,
+            as_user,
+            as_groups,
+            as_uid,
+            request_timeout,
+            insecure,
+            reach,
+        };
         let cluster = Cluster::connect(&target).await?;
         let runtime = tokio::runtime::Handle::current();
         let origin = Arc::new(origin_on(&cluster));

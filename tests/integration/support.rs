@@ -11,6 +11,7 @@ pub(crate) mod practice;
 pub(crate) mod program;
 #[cfg(target_os = "linux")]
 pub(crate) mod pty;
+pub(crate) mod reading;
 #[cfg(target_os = "linux")]
 pub(crate) mod refusing;
 pub(crate) mod simulated_fixture;

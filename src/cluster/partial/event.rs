@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Interner, MetaWire, Text, instant, text};
+use super::{Clamped, Interner, MetaWire, Text, instant, text};
 use crate::cluster::clip::{MESSAGE, NAME, clip, clip_name};
 use crate::engine::model::facts::Severity;
 use crate::engine::model::facts::{ClusterEvent, ReportedBy};
@@ -31,7 +31,7 @@ pub(crate) struct EventWire<'a> {
     reason: Option<Text<'a>>,
     #[serde(borrow)]
     message: Option<Text<'a>>,
-    count: Option<u32>,
+    count: Option<Clamped<u32>>,
     #[serde(borrow)]
     first_timestamp: Option<Text<'a>>,
     #[serde(borrow)]
@@ -66,7 +66,7 @@ struct Source<'a> {
 #[derive(Deserialize, Default, Debug)]
 #[serde(default, rename_all = "camelCase")]
 struct Series<'a> {
-    count: Option<u32>,
+    count: Option<Clamped<u32>>,
     #[serde(borrow)]
     last_observed_time: Option<Text<'a>>,
 }
@@ -82,7 +82,7 @@ impl EventWire<'_> {
             reason: interner.words(text(&self.reason), NAME),
             message: clip(text(&self.message), MESSAGE).into(),
             at: self.at(),
-            count: self.count.or(series.and_then(|series| series.count)).unwrap_or(1).max(1),
+            count: self.count.or(series.and_then(|series| series.count)).map_or(1, |Clamped(count)| count.max(1)),
             reported_by: self.reported_by(),
         }
     }

@@ -9,7 +9,7 @@ use std::fmt;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::{Interner, Text, instant, text};
+use super::{Clamped, Interner, Text, instant, text};
 use crate::cluster::clip::NAME;
 use crate::engine::model::Str;
 use crate::engine::model::facts::{ConditionStatus, ListedImage, NodeDetails, NodeFact, REPORTED_IMAGES, Taint};
@@ -206,7 +206,7 @@ struct Condition<'a> {
 struct Image<'a> {
     #[serde(borrow)]
     names: Option<Vec<Text<'a>>>,
-    size_bytes: Option<u64>,
+    size_bytes: Option<Clamped<u64>>,
 }
 
 /// The conditions that make a kubelet refuse or evict pods.
@@ -286,7 +286,7 @@ impl Status<'_> {
     }
 
     fn images(&self, wanted: &Wanted, interner: &mut Interner) -> Vec<ListedImage> {
-        let bytes = |image: &Image<'_>| image.size_bytes.unwrap_or_default();
+        let bytes = |image: &Image<'_>| image.size_bytes.unwrap_or_default().0;
         let listed = self.images.iter().flatten();
         let named = listed.flat_map(|image| image.names.iter().flatten().map(move |name| (name, bytes(image))));
         let mut kept: Vec<ListedImage> = named

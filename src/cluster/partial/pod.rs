@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::{Interner, Text, instant, text, words};
+use super::{Clamped, Interner, Text, instant, text, words};
 use crate::cluster::clip::{MESSAGE, NAME};
 use crate::engine::model::Str;
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase, WarmPodFact};
@@ -36,7 +36,7 @@ pub(crate) struct PodMeta<'a> {
     creation_timestamp: Option<Text<'a>>,
     #[serde(borrow)]
     deletion_timestamp: Option<Text<'a>>,
-    deletion_grace_period_seconds: Option<u32>,
+    deletion_grace_period_seconds: Option<Clamped<u32>>,
     #[serde(borrow)]
     finalizers: Option<Vec<Text<'a>>>,
     #[serde(borrow)]
@@ -162,7 +162,7 @@ struct ContainerStatus<'a> {
     state: Option<State<'a>>,
     #[serde(borrow)]
     last_state: Option<State<'a>>,
-    restart_count: Option<u32>,
+    restart_count: Option<Clamped<u32>>,
     ready: Option<bool>,
 }
 
@@ -198,7 +198,7 @@ struct Running<'a> {
 struct Terminated<'a> {
     #[serde(borrow)]
     reason: Option<Text<'a>>,
-    exit_code: i32,
+    exit_code: Clamped<i32>,
     #[serde(borrow)]
     message: Option<Text<'a>>,
 }
@@ -238,7 +238,7 @@ impl PodWire<'_> {
                 .and_then(|labels| labels.template_generation.as_ref()?.parse().ok()),
             created_at: instant(&meta.creation_timestamp).unwrap_or_default(),
             deletion_at: instant(&meta.deletion_timestamp),
-            deletion_grace_secs: meta.deletion_grace_period_seconds,
+            deletion_grace_secs: meta.deletion_grace_period_seconds.map(|Clamped(secs)| secs),
             finalizers: match (&meta.deletion_timestamp, &meta.finalizers) {
                 (Some(_), Some(finalizers)) => {
                     finalizers.iter().map(|finalizer| interner.words(finalizer, NAME)).collect()
@@ -312,8 +312,8 @@ impl ContainerStatus<'_> {
             image_present: !text(&self.image_id).is_empty(),
             state: self.state.as_ref().map_or_else(waiting, |state| state.fact(interner)),
             last_end: last.and_then(|last| interner.optional_words(&last.reason, NAME)),
-            last_exit: last.map(|last| last.exit_code),
-            restarts: self.restart_count.unwrap_or(0),
+            last_exit: last.map(|last| last.exit_code.0),
+            restarts: self.restart_count.unwrap_or_default().0,
             ready: self.ready.unwrap_or(false),
         }
     }
@@ -325,7 +325,7 @@ impl State<'_> {
             Self { running: Some(running), .. } => ContainerState::Running { since: instant(&running.started_at) },
             Self { terminated: Some(ended), .. } => ContainerState::Terminated {
                 reason: interner.words(text(&ended.reason), NAME),
-                exit_code: ended.exit_code,
+                exit_code: ended.exit_code.0,
                 message: words(&ended.message, MESSAGE),
             },
             Self { waiting: Some(waiting), .. } => ContainerState::Waiting {

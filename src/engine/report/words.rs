@@ -15,7 +15,7 @@ use std::time::Duration;
 use super::snapshot::{ImageChange, Phase, PlanView, RevisionView, Snapshot, WatchView};
 use crate::engine::model::budget::{BudgetView, Replacer};
 use crate::engine::model::driver::DriverView;
-use crate::engine::model::event::WatchHealth;
+use crate::engine::model::event::{SkippedObjects, WatchHealth};
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::image::version_of;
 use crate::engine::model::node::{Blame, NodeState};
@@ -342,6 +342,16 @@ impl fmt::Display for FreshnessWords<'_> {
             said = true;
         }
         if said { Ok(()) } else { f.write_str("live") }
+    }
+}
+
+impl fmt::Display for SkippedObjects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { count, first } = self;
+        match count {
+            0 | 1 => write!(f, "1 skipped: {first}"),
+            count => write!(f, "{count} skipped; the first: {first}"),
+        }
     }
 }
 

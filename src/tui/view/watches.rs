@@ -39,7 +39,7 @@ fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, (cells, most): (usize, 
     let snapshot = &*shown.snapshot;
     let mut lines = vec![Line::from(ctx.span(row(" ", "WATCH", "STATE", "HEARD"), ThemeRole::Title))];
     for view in &snapshot.watches {
-        let WatchView { watched, health, heard_at } = view;
+        let WatchView { watched, health, heard_at, skipped } = view;
         let ago = if cells < 40 { "" } else { " ago" };
         let heard = heard_at.map_or_else(|| "never".to_owned(), |at| format!("{}{ago}", ctx.age(shown, at)));
         let (sign, state, role) = match health {
@@ -51,11 +51,16 @@ fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, (cells, most): (usize, 
         };
         lines.push(Line::from(ctx.span(fit(&row(sign, &watched.to_string(), state, &heard), cells), role)));
         let why = match health {
-            WatchHealth::Down { why, .. } | WatchHealth::Lagging { why, .. } | WatchHealth::Forbidden { why } => why,
-            WatchHealth::Live | WatchHealth::Loading => continue,
+            WatchHealth::Down { why, .. } | WatchHealth::Lagging { why, .. } | WatchHealth::Forbidden { why } => {
+                Some(why.to_string())
+            }
+            WatchHealth::Live | WatchHealth::Loading => None,
         };
-        let why = wrap(why, cells.saturating_sub(4)).take(most.saturating_sub(lines.len()));
-        lines.extend(why.map(|line| Line::from(ctx.span(format!("    {line}"), ThemeRole::Text))));
+        let skipped = skipped.as_ref().map(ToString::to_string);
+        for sentence in why.into_iter().chain(skipped) {
+            let wrapped = wrap(&sentence, cells.saturating_sub(4)).take(most.saturating_sub(lines.len()));
+            lines.extend(wrapped.map(|line| Line::from(ctx.span(format!("    {line}"), ThemeRole::Text))));
+        }
     }
     lines.push(Line::default());
     for sentence in remarks(snapshot) {
