@@ -49,6 +49,8 @@ pub(crate) enum PrewarmLine {
     Selector,
     MaxPulling,
     MaxPullingPerSite,
+    SiteLabel,
+    Pace,
     Method,
 }
 
@@ -66,9 +68,9 @@ pub(crate) struct PrewarmForm {
     pub(crate) node: Option<Str>,
     pub(crate) max_pulling: Input,
     pub(crate) max_pulling_per_site: Input,
-    /// As they are in force: the form does not change them.
-    site_label: Option<SiteLabel>,
-    pace: Pace,
+    /// Empty: the label that is in force.
+    pub(crate) site_label: Input,
+    pub(crate) pace: Pace,
     pub(crate) method: PrewarmMethod,
     chosen: usize,
 }
@@ -111,7 +113,10 @@ impl PrewarmForm {
             max_pulling: limit(limits.max_pulling),
             max_pulling_per_site: limit(limits.max_pulling_per_site),
             pace: limits.pace,
-            site_label: limits.site_label.filter(|label| *label == snapshot.site_label),
+            site_label: {
+                let label = limits.site_label.filter(|label| *label == snapshot.site_label);
+                Input::new(label.map(|label| label.to_string()).unwrap_or_default())
+            },
             method: snapshot.prewarm.as_ref().map(|view| view.request.method).unwrap_or_default(),
             chosen: usize::from(images == ImagesChoice::Typed),
         })
@@ -139,7 +144,10 @@ impl PrewarmForm {
         lines.push(PrewarmLine::Nodes);
         lines.extend((self.nodes == NodesChoice::Selector).then_some(PrewarmLine::Selector));
         lines.push(PrewarmLine::MaxPulling);
-        lines.extend((self.method == PrewarmMethod::Pods).then_some(PrewarmLine::MaxPullingPerSite));
+        if self.method == PrewarmMethod::Pods {
+            // A StatefulSet knows no sites.
+            lines.extend([PrewarmLine::MaxPullingPerSite, PrewarmLine::SiteLabel, PrewarmLine::Pace]);
+        }
         lines.push(PrewarmLine::Method);
         lines
     }
@@ -153,18 +161,27 @@ impl PrewarmForm {
         Ok(Command::Prewarm(PrewarmCommand::Start {
             source: self.source()?,
             nodes: self.nodes()?,
-            limits: PrewarmLimits {
-                max_pulling: limit(&self.max_pulling)?,
-                max_pulling_per_site: match self.method {
-                    PrewarmMethod::Pods => limit(&self.max_pulling_per_site)?,
-                    // A StatefulSet knows no sites; its form does not ask for it.
-                    PrewarmMethod::StatefulSet => Limit::Default,
+            limits: match self.method {
+                PrewarmMethod::Pods => PrewarmLimits {
+                    max_pulling: limit(&self.max_pulling)?,
+                    max_pulling_per_site: limit(&self.max_pulling_per_site)?,
+                    site_label: self.site_label()?,
+                    pace: self.pace,
                 },
-                site_label: self.site_label.clone(),
-                pace: self.pace,
+                // What its form does not ask for is not set.
+                PrewarmMethod::StatefulSet => {
+                    PrewarmLimits { max_pulling: limit(&self.max_pulling)?, ..PrewarmLimits::default() }
+                }
             },
             method: self.method,
         }))
+    }
+
+    fn site_label(&self) -> Result<Option<SiteLabel>, String> {
+        match self.site_label.value().trim() {
+            "" => Ok(None),
+            key => key.parse().map(Some),
+        }
     }
 
     fn source(&self) -> Result<PrewarmSource, String> {
@@ -206,11 +223,16 @@ impl PrewarmForm {
     /// The text field that is chosen, if it is one.
     pub(crate) fn field(&mut self) -> Option<&mut Input> {
         match self.line() {
-            PrewarmLine::Images | PrewarmLine::Revision | PrewarmLine::Nodes | PrewarmLine::Method => None,
+            PrewarmLine::Images
+            | PrewarmLine::Revision
+            | PrewarmLine::Nodes
+            | PrewarmLine::Pace
+            | PrewarmLine::Method => None,
             PrewarmLine::Image(at) => self.containers.get_mut(at).map(|(_, _, input)| input),
             PrewarmLine::Selector => Some(&mut self.selector.input),
             PrewarmLine::MaxPulling => Some(&mut self.max_pulling),
             PrewarmLine::MaxPullingPerSite => Some(&mut self.max_pulling_per_site),
+            PrewarmLine::SiteLabel => Some(&mut self.site_label),
         }
     }
 
@@ -256,13 +278,15 @@ impl PrewarmForm {
             }
             PrewarmLine::Method => {
                 self.method = after(&[PrewarmMethod::Pods, PrewarmMethod::StatefulSet], self.method, back);
-                // The line above it comes and goes.
+                // Lines above it come and go.
                 self.chosen = self.lines().len() - 1;
             }
+            PrewarmLine::Pace => self.pace = after(&[Pace::Fixed, Pace::Auto], self.pace, back),
             PrewarmLine::Image(_)
             | PrewarmLine::Selector
             | PrewarmLine::MaxPulling
-            | PrewarmLine::MaxPullingPerSite => {}
+            | PrewarmLine::MaxPullingPerSite
+            | PrewarmLine::SiteLabel => {}
         }
     }
 }

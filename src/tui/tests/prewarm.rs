@@ -285,6 +285,7 @@ fn dialogs_say_what_would_be_pulled() {
         ("dialog_selector", "AW<down><right><right><down>li<tab>"),
         ("dialog_node", "AjW<down><left><down>2<down>25%"),
         ("dialog_wrong", "AW<down><down>many"),
+        ("dialog_wrong_label", "AW<down><down><down><down>a=b"),
     ] {
         assert_snapshot!(name, on(keys)(80, 24).screen());
     }
@@ -341,12 +342,25 @@ fn keys_fill_in_the_form() {
                 },
             ),
         ),
+        (
+            "AW<down><down><down>1<down>rack<down><right>",
+            start(
+                PrewarmSource::Template,
+                PrewarmNodes::All,
+                PrewarmLimits {
+                    max_pulling: Limit::Default,
+                    max_pulling_per_site: Limit::At(IntOrPercent::Int(1)),
+                    site_label: Some("rack".parse().unwrap()),
+                    pace: Pace::Auto,
+                },
+            ),
+        ),
     ] {
         let console = TestConsole::on(running(), 80, 24).typed(keys).answered(preview()).typed("<enter>");
         assert_eq!(done(&console), [want], "{keys}");
     }
     // A StatefulSet knows no sites: what was typed for them is left out, and so is the line.
-    let by_sets = "AW<down><down>4<down>2<down><right>";
+    let by_sets = "AW<down><down>4<down>2<down>rack<down><right><down><right>";
     let console = TestConsole::on(running(), 80, 24).typed(by_sets);
     assert!(!console.screen().contains("in each site"), "{}", console.screen());
     let limits = PrewarmLimits { max_pulling: Limit::At(IntOrPercent::Int(4)), ..none() };

@@ -7,6 +7,7 @@ mod console;
 mod driver;
 mod image_volume;
 mod leftovers;
+mod plan;
 mod statefulset;
 
 use std::time::{Duration, Instant};

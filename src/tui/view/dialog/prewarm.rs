@@ -5,11 +5,14 @@
 //!   nodes            all nodes
 //!   max pulling      as many as the rollout may have pulling: 2
 //!   in each site     no limit of its own
+//!   site label       topology.kubernetes.io/zone
+//!   pace             fixed: as many as these limits say
 //!   method           pods: whoever drives makes them
 //! ```
 
 use super::Body;
 use crate::engine::model::prewarm::PrewarmMethod;
+use crate::engine::model::settings::Pace;
 use crate::engine::report::snapshot::Snapshot;
 use crate::engine::report::words::VersionWords;
 use crate::tui::dialog::PrewarmForm;
@@ -55,6 +58,16 @@ pub(super) fn fill(body: &mut Body<'_>, form: &PrewarmForm, snapshot: &Snapshot,
             }
             PrewarmLine::MaxPullingPerSite => {
                 field(body, (here, focused), "in each site", &form.max_pulling_per_site, "no limit of its own");
+            }
+            PrewarmLine::SiteLabel => {
+                field(body, (here, focused), "site label", &form.site_label, snapshot.site_label.key());
+            }
+            PrewarmLine::Pace => {
+                let value = match form.pace {
+                    Pace::Fixed => "fixed: as many as these limits say",
+                    Pace::Auto => "auto: up to that, as many as each site's link bears",
+                };
+                switch(body, (here, focused), "pace", value);
             }
         }
     }
