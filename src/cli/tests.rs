@@ -1,6 +1,7 @@
 //! Transcripts of the command line against a scripted driver: what is typed, what is printed, how it exits.
 
 mod drive;
+mod halts;
 mod help;
 mod hostile;
 mod prewarm;
