@@ -2,6 +2,7 @@
 
 mod connecting;
 mod drive;
+mod halts;
 mod help;
 mod hostile;
 mod offered;

@@ -4,6 +4,8 @@
 mod console;
 pub(crate) mod far;
 #[cfg(feature = "console")]
+mod halt_without_nodes;
+#[cfg(feature = "console")]
 mod hostile;
 mod warm_pods;
 mod warm_sets;
@@ -14,6 +16,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 pub(crate) use self::console::FakeConsole;
+#[cfg(feature = "console")]
+pub(crate) use self::halt_without_nodes::{HALTED, halted_without_nodes};
 #[cfg(feature = "console")]
 pub(crate) use self::hostile::{PLACES, hostile_snapshots};
 use self::warm_sets::FakeSet;

@@ -84,18 +84,19 @@ pub(crate) fn widths<R, P: 'static, C>(columns: &[Column<R, P, C>], page: &P, ce
                 widths[at] = wanted(page, cells);
                 free = free.saturating_sub(widths[at] + 1);
             }
-            Width::Optional(all) => shares.extend(all.iter().enumerate().map(|(nth, share)| (at, nth, share))),
+            Width::Optional(all) => shares.extend(all.iter().map(|share| (at, share))),
             Width::Rest(_) => {}
         }
     }
-    shares.sort_by_key(|(_, _, share)| share.priority);
-    for (at, nth, share) in shares {
+    shares.sort_by_key(|(_, share)| share.priority);
+    for (at, share) in shares {
         let wanted = (share.cells)(page, cells);
-        let is_shown = nth == 0 || widths[at] > 0;
-        if is_shown && free >= wanted + 1 + share.keep {
-            widths[at] += wanted;
-            free -= wanted + 1;
+        // Nor is one served after it, though it may fit: it would be hidden again where there is more room.
+        if free < wanted + 1 + share.keep {
+            break;
         }
+        widths[at] += wanted;
+        free -= wanted + 1;
     }
     for (at, column) in columns.iter().enumerate() {
         if let Width::Rest(least) = column.width
@@ -111,4 +112,21 @@ pub(crate) fn widths<R, P: 'static, C>(columns: &[Column<R, P, C>], page: &P, ce
 pub(crate) fn words<R, P: 'static, C>(columns: &[Column<R, P, C>], row: &R, page: &P) -> String {
     let words = columns.iter().filter_map(|column| column.words);
     words.map(|words| words(row, page)).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Which columns a wider terminal hides, from 40 to 400 cells.
+    pub(crate) fn hidden_by_room<R, P: 'static, C>(columns: &[Column<R, P, C>], page: &P) -> Vec<String> {
+        let shown = |cells: usize| widths(columns, page, cells);
+        let lost = |cells: usize| {
+            let (narrow, wide) = (shown(cells), shown(cells + 1));
+            let is_lost = move |at: &usize| narrow[*at] > 0 && wide[*at] == 0;
+            let lost: Vec<usize> = (0..columns.len()).filter(is_lost).collect();
+            lost.into_iter().map(move |at| format!("{} at {}", columns[at].name, cells + 1))
+        };
+        (40..400).flat_map(lost).collect()
+    }
 }

@@ -6,6 +6,7 @@ mod console;
 mod distance;
 mod events;
 mod fixtures;
+mod halts;
 mod help;
 mod hostile;
 mod identity;

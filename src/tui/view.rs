@@ -329,10 +329,11 @@ fn flow(words: Vec<Vec<Span<'static>>>, gap: &str, indent: &str, cells: usize) -
     lines
 }
 
-/// Replaces graphemes that are longer than a cell is given: hundreds of marks on one letter would flood the terminal and be drawn
-/// over the lines around it.
+/// Replaces graphemes that are no terminal's: hundreds of marks on one letter would flood it and be drawn over the lines around it,
+/// and what takes more than two cells it draws as wide as it likes.
 fn limit_cells(buffer: &mut Buffer) {
-    for cell in buffer.content.iter_mut().filter(|cell| cell.symbol().len() > CELL_BYTES) {
+    let is_one = |symbol: &str| symbol.is_ascii() || (symbol.len() <= CELL_BYTES && width(symbol) <= 2);
+    for cell in buffer.content.iter_mut().filter(|cell| !is_one(cell.symbol())) {
         cell.set_symbol("\u{fffd}");
     }
 }

@@ -17,7 +17,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         kind: ColumnKind::Text,
         width: Width::Optional(&[Share {
             priority: 3,
-            cells: |fleet, cells| longest(fleet, |row| &row.namespace).clamp(9, (inside(cells) / 7).max(9)),
+            cells: |fleet, cells| longest(fleet, |row| &row.namespace).clamp(9, names(cells).0.max(9)),
             keep: 16,
         }]),
         order: None,
@@ -29,7 +29,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         headers: &["DAEMONSET"],
         help: "its name",
         kind: ColumnKind::Name,
-        width: Width::Always(|fleet, cells| longest(fleet, |row| &row.name).clamp(9, (inside(cells) / 4).max(9))),
+        width: Width::Always(|fleet, cells| longest(fleet, |row| &row.name).clamp(9, names(cells).1.max(9))),
         order: None,
         words: Some(|row, _| format!("{}/{}", row.namespace, row.name)),
         cell: |row, _, _| (row.name.to_string(), ThemeRole::Title),
@@ -72,11 +72,10 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         headers: &["STRATEGY"],
         help: "its update strategy",
         kind: ColumnKind::Text,
-        width: Width::Optional(&[Share {
-            priority: 5,
-            cells: |_, cells| if inside(cells) > 100 { 20 } else { 15 },
-            keep: 11,
-        }]),
+        width: Width::Optional(&[
+            Share { priority: 5, cells: |_, _| 15, keep: 11 },
+            Share { priority: 7, cells: |_, _| 5, keep: 18 },
+        ]),
         order: None,
         words: Some(|row, _| row.strategy.clone()),
         cell: |row, _, _| (row.strategy.clone(), ThemeRole::Text),
@@ -96,11 +95,10 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         headers: &["DRIVEN BY"],
         help: "who replaces its pods",
         kind: ColumnKind::Text,
-        width: Width::Optional(&[Share {
-            priority: 4,
-            cells: |_, cells| if inside(cells) > 100 { 24 } else { 10 },
-            keep: 16,
-        }]),
+        width: Width::Optional(&[
+            Share { priority: 4, cells: |_, _| 10, keep: 16 },
+            Share { priority: 6, cells: |_, _| 14, keep: 24 },
+        ]),
         order: None,
         words: Some(|row, _| row.driven_by.to_string()),
         cell: |row, _, _| {
@@ -122,9 +120,12 @@ pub(crate) fn sign(row: &FleetRow) -> (Glyph, ThemeRole) {
     }
 }
 
-/// What a table of so many cells has for its columns.
-fn inside(cells: usize) -> usize {
-    cells.saturating_sub(MARGIN)
+/// The most cells of namespaces and of names: a seventh and a quarter of the table. Both are parts of one share, so that with one more
+/// cell only one of them grows.
+fn names(cells: usize) -> (usize, usize) {
+    let both = cells.saturating_sub(MARGIN) * 11 / 28;
+    let name = both * 7 / 11;
+    (both - name, name)
 }
 
 fn longest(fleet: &Fleet, text: fn(&FleetRow) -> &str) -> usize {
@@ -136,4 +137,33 @@ fn digits(fleet: &Fleet, _: usize) -> usize {
     let counters = fleet.rows.iter().map(|row| &row.counters);
     let most = counters.map(|counters| counters.desired.max(counters.updated)).max().unwrap_or(0);
     most.to_string().len().max(3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::hidden_by_room;
+    use super::*;
+    use crate::engine::model::facts::DaemonSetCounters;
+
+    #[test]
+    fn more_room_never_hides_a_column() {
+        let row = |namespace: usize, name: usize, desired: u32| FleetRow {
+            namespace: "n".repeat(namespace).into(),
+            name: "d".repeat(name).into(),
+            counters: DaemonSetCounters { desired, ..DaemonSetCounters::default() },
+            strategy: String::new(),
+            state: FleetState::UpToDate,
+            prewarm: None,
+            driven_by: DrivenBy::Nobody,
+        };
+        for namespace in [1, 9, 12, 30, 63] {
+            for name in [1, 9, 20, 40, 63] {
+                for desired in [1, 120, 15_000] {
+                    let fleet = Fleet { rows: vec![row(namespace, name, desired)], ..Fleet::default() };
+                    let hidden = hidden_by_room(FLEET_COLUMNS, &fleet);
+                    assert_eq!(hidden, [""; 0], "namespaces of {namespace} cells, names of {name}, {desired} pods");
+                }
+            }
+        }
+    }
 }

@@ -298,8 +298,17 @@ fn revision(node: &NodeView) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::hidden_by_room;
     use super::super::widths;
     use super::*;
+
+    #[test]
+    fn more_room_never_hides_a_column() {
+        for name_width in [1, 8, 12, 24, 40, 63, 120, 253] {
+            let table = NodeTable { name_width, ..NodeTable::default() };
+            assert_eq!(hidden_by_room(NODE_COLUMNS, &table), [""; 0], "names of {name_width} cells");
+        }
+    }
 
     /// The README draws the table as a terminal of 80 columns shows it.
     #[test]
