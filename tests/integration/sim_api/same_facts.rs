@@ -39,7 +39,7 @@ fn misfortune(node: Str, dice: &mut fastrand::Rng) -> Fault {
         0 => ClusterFault::DeletePods { daemon_set, node }.into(),
         1..=3 => {
             let version = ["v1", "v2", "v3", "missing", "crash"][dice.usize(..5)];
-            let images = [("agent".into(), format!("registry.example/agent:{version}").into())].into();
+            let images = [("agent".into(), format!("registry.example/agent:{version}"))].into();
             ClusterFault::SetImages { daemon_set, images }.into()
         }
         nth => faults[nth - 4](node).into(),
