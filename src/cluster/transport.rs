@@ -153,12 +153,12 @@ fn client(
         config.auth_info.client_key_data = Some(encoded(key).into());
     }
     match proxy {
-        None => finish(&config, tcp(&config)),
-        Some(Proxy::Http(intercept)) => finish(&config, tunnel(intercept, tcp(&config))),
+        None => finish(&config, &tcp(&config)),
+        Some(Proxy::Http(intercept)) => finish(&config, &tunnel(intercept, tcp(&config))),
         Some(Proxy::Https(intercept)) => {
             // The proxy's certificate is checked against the roots of this machine, not against the cluster's.
             let roots = kube::Config::new(intercept.uri().clone());
-            finish(&config, tunnel(intercept, roots.rustls_https_connector_with_connector(tcp(&config))?))
+            finish(&config, &tunnel(intercept, roots.rustls_https_connector_with_connector(tcp(&config))?))
         }
         Some(Proxy::Socks(intercept)) => {
             let socks = SocksV5::new(intercept.uri().clone(), tcp(&config));
@@ -166,7 +166,7 @@ fn client(
                 Some((user, password)) => socks.with_auth(user.to_owned(), password.to_owned()),
                 None => socks,
             };
-            finish(&config, socks)
+            finish(&config, &socks)
         }
     }
 }
@@ -194,7 +194,7 @@ fn tunnel<C>(intercept: &Intercept, connector: C) -> Tunnel<C> {
 
 /// TLS, authentication and the server's address around what makes connections: streams and lists over connections of their
 /// own, everything else over one.
-fn finish<C>(config: &kube::Config, connector: C) -> Result<kube::Client, kube::Error>
+fn finish<C>(config: &kube::Config, connector: &C) -> Result<kube::Client, kube::Error>
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,
     C::Response: Connection + hyper::rt::Read + hyper::rt::Write + Send + Unpin + 'static,

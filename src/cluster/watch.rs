@@ -36,8 +36,12 @@ use crate::engine::model::Str;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::time::Timestamp;
 
-/// How many objects a page has.
+/// How many objects the first page has.
 const PAGE: usize = 500;
+/// Later pages have more objects, up to so many, where so they stay about this long, in bytes: every page costs a round trip,
+/// and 20,000 Events in pages of 500 cost forty.
+const LARGEST_PAGE: usize = 5_000;
+const PAGE_BYTES: usize = 4 * 1024 * 1024;
 /// A page that is too long is asked for again with so many times fewer objects, down to one.
 const PAGE_SHRINKS_BY: usize = 5;
 /// How many bytes a list in one piece may have: 5,000 nodes, the most that Kubernetes supports, of 50 KiB each.
@@ -192,7 +196,7 @@ struct Watch<S: Subject> {
     subject: S,
     out: mpsc::Sender<S::Out>,
     listing: Listing,
-    /// How many objects are asked for at once.
+    /// How many objects are asked for in a page.
     page: usize,
     /// The resource version up to which everything is known; `None` before the first listing is complete.
     version: Option<String>,
@@ -357,7 +361,8 @@ impl<S: Subject> Watch<S> {
             if first {
                 self.begin().await?;
             }
-            let page = self.page(&body).await?;
+            let (page, objects) = self.page(&body).await?;
+            self.page = self.page.max((objects * PAGE_BYTES / body.len().max(1)).min(LARGEST_PAGE));
             if page.next.is_empty() {
                 self.listed(page.version.clone()).await?;
                 return self.follow(&page.version).await;
@@ -377,13 +382,15 @@ impl<S: Subject> Watch<S> {
             body => body?,
         };
         self.begin().await?;
-        let page = self.page(&body).await?;
+        let (page, _) = self.page(&body).await?;
         self.listed(page.version.clone()).await?;
         self.follow(&page.version).await
     }
 
-    async fn page(&mut self, body: &[u8]) -> Result<parse::PageEnd, WatchEnd> {
+    /// Takes in a page; gives what follows it, and how many objects it had.
+    async fn page(&mut self, body: &[u8]) -> Result<(parse::PageEnd, usize), WatchEnd> {
         let page = parse::page::<S::Wire<'_>>(body)?;
+        let objects = page.items.len() + page.unreadable.len();
         for wire in page.items {
             let news = match self.subject.applied(wire) {
                 Ok(news) => news,
@@ -398,7 +405,7 @@ impl<S: Subject> Watch<S> {
                 tell(&self.out, news).await?;
             }
         }
-        Ok(page.end)
+        Ok((page.end, objects))
     }
 
     /// Reads a watch to its end.

@@ -38,7 +38,7 @@ pub(super) async fn read_whole(
     limit: usize,
     traffic: &Traffic,
 ) -> Result<Bytes, BodyError> {
-    let mut decoder = Decoder::new(headers, limit)?;
+    let mut decoder = BodyDecoder::new(headers, limit)?;
     let mut chunks = body.into_data_stream();
     let mut came = 0;
     while let Some(chunk) = chunks.next().await {
@@ -58,12 +58,12 @@ pub(super) fn is_plain(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_ENCODING).is_none_or(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"identity"))
 }
 
-enum Decoder {
+enum BodyDecoder {
     Plain(Limited),
     Gzip(Box<MultiGzDecoder<Limited>>),
 }
 
-impl Decoder {
+impl BodyDecoder {
     fn new(headers: &HeaderMap, limit: usize) -> Result<Self, BodyError> {
         let whole = Limited { bytes: Vec::new(), limit };
         match headers.get(CONTENT_ENCODING) {

@@ -108,7 +108,7 @@ async fn reads_pages_where_streaming_lists_are_not_known() {
     ];
     let (events, server) = run(script, "b@10").await;
     assert_eq!(events, ["listing", "a@1", "b@1", "listed", "live", "b@10"]);
-    let pages = ["GET /x?labelSelector=a%3Db&limit=500", "GET /x?labelSelector=a%3Db&limit=500&continue=more%2F2"];
+    let pages = ["GET /x?labelSelector=a%3Db&limit=500", "GET /x?labelSelector=a%3Db&limit=5000&continue=more%2F2"];
     assert_eq!(server.lines(), [STREAM, pages[0], pages[1], &follow("9")]);
     assert!(!server.http.streams_lists(), "the other watches of the session need not find out again");
 }
@@ -195,6 +195,22 @@ async fn a_line_without_end_is_given_up_at_its_limit_and_the_watch_goes_on() {
     assert_eq!(events[5..], ["live", "a@6"]);
     let streamed = server.http.traffic().count().streamed;
     assert!((16 << 20..18 << 20).contains(&streamed), "no more of it is read: {streamed} bytes");
+}
+
+#[tokio::test]
+async fn pages_grow_to_some_megabytes_where_objects_are_small() {
+    let page = |next: &str, objects: usize| {
+        let items: Vec<Value> = (0..objects)
+            .map(|nth| json!({"metadata": {"name": format!("{nth}"), "resourceVersion": "1"}, "filler": "x".repeat(2_000)}))
+            .collect();
+        Says::Json(200, json!({"metadata": {"resourceVersion": "9", "continue": next}, "items": items}))
+    };
+    let refusal = Says::Json(400, status(400, "BadRequest", "unknown parameter"));
+    let script = vec![refusal, page("x", 500), page("", 1), Says::LinesAndMore(vec![line("ADDED", "last", "10")])];
+    let (_, server) = run(script, "last@10").await;
+    let second = server.lines()[2].clone();
+    let limit = second.split("limit=").nth(1).and_then(|rest| rest.split('&').next()?.parse::<usize>().ok());
+    assert!(limit.is_some_and(|limit| (1_900..2_100).contains(&limit)), "two kilobytes each: {second}");
 }
 
 /// A page of this many megabytes beside its objects.
