@@ -6,6 +6,9 @@
 //!                                    ◀──HTTP──  one patch of one pod
 //! ```
 //!
+//! Loading is measured twice more from far away, over a line of 20 Mbit/s and 25 ms each way (`fleet/slow_line.rs`): with
+//! streamed lists, and with compressed pages.
+//!
 //! `cargo bench --bench fleet`; `cargo bench --bench fleet -- 15000` for one size. What the engine itself costs is
 //! measured by `engine`. Figures are printed, not judged: they depend on the machine.
 
@@ -16,6 +19,9 @@
     reason = "it prints, and ends where it cannot measure"
 )]
 
+#[path = "fleet/slow_line.rs"]
+mod slow_line;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -24,13 +30,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use rolldeck::driver::{Access, ClusterSession, Session};
+use rolldeck::driver::{Access, ClusterSession, Reach, Session};
 use rolldeck::engine::model::config::Role;
+use rolldeck::engine::model::event::WatchHealth;
 use rolldeck::engine::report::snapshot::{Phase, Snapshot};
+use slow_line::SlowLine;
 
 const ROLLDECK: &str = env!("CARGO_BIN_EXE_rolldeck");
 /// Set for the client process: the kubeconfig that it shall use.
 const CLIENT: &str = "ROLLDECK_BENCH_CLIENT";
+/// Set for the client process: over which kind of way it shall believe to reach the server, `loopback` or `network`.
+const REACH: &str = "ROLLDECK_BENCH_REACH";
+/// The bandwidth of the far line, in bits a second, and how long it takes one way.
+const FAR: (u64, Duration) = (20_000_000, Duration::from_millis(25));
 /// A generated fleet of thousands of nodes is set up within this.
 const PATIENCE: Duration = Duration::from_secs(300);
 
@@ -39,12 +51,16 @@ fn main() {
         return client(PathBuf::from(kubeconfig));
     }
     let asked: Vec<u32> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
+    let only_loading = std::env::args().any(|argument| argument == "load");
     let sizes = if asked.is_empty() { vec![5_000, 15_000] } else { asked };
     for nodes in sizes {
         let server = Server::start(nodes);
         println!("\n{nodes} nodes, served by another process");
         load(&server, nodes);
-        console(&server);
+        distance(&server, nodes);
+        if !only_loading {
+            console(&server);
+        }
     }
 }
 
@@ -59,35 +75,79 @@ fn millis(span: Duration) -> String {
 // ── Load and memory ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 fn load(server: &Server, nodes: u32) {
-    let client = Command::new(std::env::current_exe().expect("our own path"))
-        .env(CLIENT, &server.kubeconfig)
-        .stderr(Stdio::inherit())
-        .output()
-        .expect("the client runs");
-    let told = String::from_utf8_lossy(&client.stdout);
-    let field = |nth: usize| told.split_whitespace().nth(nth).and_then(|text| text.parse::<f64>().ok());
-    let (Some(secs), Some(loaded), Some(rss), Some(peak)) = (field(0), field(1), field(2), field(3)) else {
-        panic!("the client said: {told}");
-    };
-    assert_eq!(loaded, f64::from(nodes), "all nodes are loaded");
+    let Loaded { secs, resident, peak, .. } = Loaded::by(&server.kubeconfig, "loopback", nodes);
     let budget = |text: &'static str| if nodes == 15_000 { text } else { "" };
     figure("load: connect to complete snapshot", format!("{secs:.2} s"), budget("budget 2 s"));
-    figure("resident once loaded", format!("{:.1} MB", rss / 1e3), budget("budget 60 MB"));
+    figure("resident once loaded", format!("{:.1} MB", resident / 1e3), budget("budget 60 MB"));
     figure("resident at most", format!("{:.1} MB", peak / 1e3), "");
+}
+
+/// What loading takes from near and from far, as bytes and seconds; with streamed lists and with compressed pages.
+fn distance(server: &Server, nodes: u32) {
+    for (lists, reach) in [("streamed lists", "loopback"), ("compressed pages", "network")] {
+        let near = Loaded::by(&server.kubeconfig, reach, nodes);
+        let near_mb = format!("{:.2} MB", near.bytes / 1e6);
+        figure(&format!("near, {lists}: all watches live"), format!("{:.2} s", near.all_secs), &near_mb);
+        figure(&format!("near, {lists}: resident at most"), format!("{:.1} MB", near.peak / 1e3), "");
+        let line = SlowLine::to(&server.address, FAR.0, FAR.1);
+        let text = std::fs::read_to_string(&server.kubeconfig).expect("the kubeconfig is there");
+        let kubeconfig = server.home.path().join("far");
+        std::fs::write(&kubeconfig, text.replace(&server.address, &line.address().to_string())).expect("it is ours");
+        let far = Loaded::by(&kubeconfig, reach, nodes);
+        let budget = if nodes == 5_000 && reach == "network" { "; budget 3 s, 6 MB" } else { "" };
+        let far_mb = format!("{:.2} MB on the wire{budget}", line.carried() as f64 / 1e6);
+        figure(&format!("far, {lists}: complete snapshot"), format!("{:.2} s", far.secs), "");
+        figure(&format!("far, {lists}: all watches live"), format!("{:.2} s", far.all_secs), &far_mb);
+    }
+}
+
+/// What a client process says of its loading.
+struct Loaded {
+    /// Until DaemonSet, pods and nodes were complete.
+    secs: f64,
+    /// Until all watches were live.
+    all_secs: f64,
+    /// Of answers and watches, without headers.
+    bytes: f64,
+    /// In kB.
+    resident: f64,
+    peak: f64,
+}
+
+impl Loaded {
+    fn by(kubeconfig: &Path, reach: &str, nodes: u32) -> Self {
+        let client = Command::new(std::env::current_exe().expect("our own path"))
+            .env(CLIENT, kubeconfig)
+            .env(REACH, reach)
+            .stderr(Stdio::inherit())
+            .output()
+            .expect("the client runs");
+        let told = String::from_utf8_lossy(&client.stdout);
+        let fields: Vec<f64> = told.split_whitespace().filter_map(|text| text.parse().ok()).collect();
+        let [secs, loaded, all_secs, bytes, resident, peak] = fields[..] else { panic!("the client said: {told}") };
+        assert_eq!(loaded, f64::from(nodes), "all nodes are loaded");
+        Self { secs, all_secs, bytes, resident, peak }
+    }
 }
 
 /// The client process: loads the fleet, and says how long that took and what it takes.
 fn client(kubeconfig: PathBuf) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let reach =
+        if std::env::var(REACH).is_ok_and(|reach| reach == "network") { Reach::Network } else { Reach::Loopback };
     let began = Instant::now();
     let snapshot = runtime.block_on(async {
-        let access = Access { kubeconfig: Some(kubeconfig), ..Access::default() };
+        let access = Access { kubeconfig: Some(kubeconfig), reach, ..Access::default() };
         let session = ClusterSession::open(&access).await.expect("the kubeconfig is good");
         let rollout = session.open("edge", "agent", Role::OneShot);
         let mut snapshots = rollout.snapshots.clone();
         let complete = |snapshot: &Arc<Snapshot>| snapshot.phase != Phase::Loading;
         let snapshot = snapshots.wait_for(complete).await.expect("the driver lives").clone();
         println!("{} {}", began.elapsed().as_secs_f64(), snapshot.counts.nodes);
+        let live = |snapshot: &Arc<Snapshot>| snapshot.watches.iter().all(|watch| watch.health == WatchHealth::Live);
+        let snapshot = snapshots.wait_for(live).await.expect("the driver lives").clone();
+        let traffic = session.traffic();
+        println!("{} {}", began.elapsed().as_secs_f64(), traffic.streamed + traffic.answered);
         // What loading alone took is given back by now, as far as it ever is.
         tokio::time::sleep(Duration::from_secs(2)).await;
         (snapshot, rollout)

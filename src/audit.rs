@@ -15,7 +15,6 @@ mod log;
 mod origin;
 mod private;
 mod read;
-pub(crate) mod scrub;
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +22,7 @@ pub(crate) use self::entry::{EntrySubject, EventText};
 pub(crate) use self::log::Log;
 pub(crate) use self::origin::{AuditedCluster, Origin, Place};
 pub use self::read::{LogError, LogFilter, LogLine, read};
-pub(crate) use self::scrub::Secrets;
+pub(crate) use crate::scrub::Secrets;
 
 /// Where the audit log is kept.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

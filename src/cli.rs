@@ -35,12 +35,14 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{CommandFactory, FromArgMatches};
+use tokio::time::Instant;
 
 use crate::audit::AuditLog;
 use crate::driver::practice::Practice;
-use crate::driver::{Access, AccessError, ClusterSession, Session};
+use crate::driver::{Access, AccessError, ClusterSession, Impersonate, Reach, Session};
 use crate::process::printable::Printable;
 use crate::process::{output as streams, signals};
 use args::{Cli, CliCommand, DaemonSetName, Global, LogTo, Look, OnCluster, OutputFormat, StatusArgs};
@@ -191,8 +193,9 @@ where
         Some(CliCommand::Log(args)) => audit::run(&args, &global, &mut output).map(CallerTask::Exit),
         Some(CliCommand::Demo(args)) => demo::run(args, &global, &mut output).await,
         Some(CliCommand::Simulate(args)) => simulate::run(args, &mut output).await.map(CallerTask::Exit),
-        Some(CliCommand::OnCluster(command)) => {
-            let session = connect(access(&global)).await?;
+        Some(CliCommand::OnCluster(mut command)) => {
+            let session = connect_within(command.timeout(), connect(access(&global))).await?;
+            warn_of(&*session, &output);
             carry_out(&*session, &global, command, &mut output).await.map(CallerTask::Exit)
         }
         None => {
@@ -210,6 +213,7 @@ where
                     practice: None,
                 }));
             }
+            warn_of(&*session, &output);
             let watch = name.is_some();
             let status = OnCluster::Status(StatusArgs { name, watch, nodes: false, images: false, timeout: None });
             carry_out(&*session, &global, status, &mut output).await.map(CallerTask::Exit)
@@ -218,9 +222,47 @@ where
 }
 
 fn access(global: &Global) -> Access {
-    let Global { namespace, context, kubeconfig, impersonate, audit_log, .. } = global.clone();
+    let Global {
+        namespace,
+        context,
+        kubeconfig,
+        impersonate: user,
+        as_group: groups,
+        as_uid: uid,
+        request_timeout,
+        insecure_skip_tls_verify: insecure,
+        output: _,
+        ascii: _,
+        audit_log,
+    } = global.clone();
     let audit = audit_log.map_or_else(AuditLog::usual, |LogTo(log)| log);
-    Access { kubeconfig, context, namespace, impersonate, audit }
+    let impersonate = Impersonate { user, uid, groups };
+    Access { kubeconfig, context, namespace, impersonate, request_timeout, insecure, audit, reach: Reach::default() }
+}
+
+/// Says on standard error as whom requests are made, where that is somebody else, and that TLS is not verified.
+fn warn_of(session: &dyn Session, output: &Output) {
+    let warnings = session.identity_in_use().warnings();
+    if !warnings.is_empty() {
+        output.streams().complain(&format!("Note: {}", warnings.join("; ")));
+    }
+}
+
+/// Opens the session within the command's timeout, if it has one, and takes the time that this took off it.
+async fn connect_within(
+    timeout: Option<&mut Duration>,
+    connecting: impl Future<Output = Result<Arc<dyn Session>, AccessError>>,
+) -> Result<Arc<dyn Session>, CliError> {
+    let Some(timeout) = timeout else { return Ok(connecting.await?) };
+    let began = Instant::now();
+    let Ok(session) = tokio::time::timeout(*timeout, connecting).await else {
+        let secs = timeout.as_secs_f32();
+        let error =
+            CliError::new(error::CliErrorKind::TimedOut, format!("no credentials for the cluster within {secs} s"));
+        return Err(error.hinted("a credential plugin is still running; `--timeout` waits longer"));
+    };
+    *timeout = timeout.saturating_sub(began.elapsed());
+    Ok(session?)
 }
 
 /// Whether to open a console; otherwise changes are printed line by line.

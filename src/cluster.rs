@@ -21,6 +21,7 @@
 //!   http                                         one request
 //!   transport                                    connections, credentials, proxies
 //!   failure · departure · partial · workload · backoff · clock
+//!   clip                                         bounds texts for people
 //! ```
 //!
 //! Events on the DaemonSet are written by [`Recorder`]; nothing waits for them.
@@ -29,6 +30,7 @@
 //! a write that may have happened costs.
 
 mod backoff;
+mod clip;
 mod clock;
 mod connect;
 mod departure;
@@ -44,13 +46,15 @@ mod rights;
 #[cfg(test)]
 mod scripted;
 mod subjects;
+#[cfg(test)]
+mod tls_server;
 mod transport;
 mod watch;
 mod workload;
 mod write;
 
 pub use clock::Clock;
-pub use connect::{Cluster, ClusterTarget, ConnectError, Credentials};
+pub use connect::{Cluster, ClusterTarget, ConnectError, Credentials, Reach};
 pub use feed::{Attachment, Feed};
 pub use fleet::{FleetEvent, FleetWatches};
 pub use http::{Traffic, TrafficCount};

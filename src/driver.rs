@@ -14,6 +14,6 @@ mod run;
 mod session;
 
 pub use crate::cluster::Clock;
-pub use access::{Access, AccessError};
-pub use handle::{CommandError, DrivenBy, Fleet, FleetPrewarm, FleetRow, Request, Rollout, Session};
+pub use access::{Access, AccessError, Impersonate, Reach};
+pub use handle::{CommandError, DrivenBy, Fleet, FleetPrewarm, FleetRow, IdentityInUse, Request, Rollout, Session};
 pub use session::ClusterSession;

@@ -12,7 +12,8 @@
 //!         cluster/        engine/         sim/            adapter · rules · a world to practise on
 //! ```
 //!
-//! Beside it, for main and the front ends: `process`, output that never blocks whoever drives, and signals.
+//! Beside it, for main and the front ends: `process`, output that never blocks whoever drives, and signals; for `audit` and `cluster`:
+//! `scrub`, texts without secrets.
 //!
 //! Arrows point down only. Without the `console` feature only [`engine`] and the pure rooms of [`sim`] exist.
 
@@ -29,5 +30,7 @@ pub mod cluster;
 pub mod driver;
 #[cfg(feature = "console")]
 mod process;
+#[cfg(feature = "console")]
+mod scrub;
 #[cfg(feature = "console")]
 pub mod tui;

@@ -6,13 +6,13 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::origin::{AuditedCluster, Origin, Place};
-use super::scrub::Secrets;
 use crate::engine::model::Str;
 use crate::engine::model::command::Command;
 use crate::engine::model::person_of;
 use crate::engine::model::printable::{json as printable_json, printable};
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility};
 use crate::engine::model::time::Timestamp;
+use crate::scrub::Secrets;
 
 /// One line, before it is scrubbed.
 #[derive(Serialize)]

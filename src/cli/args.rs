@@ -77,6 +77,18 @@ pub(crate) struct Global {
     /// User to impersonate
     #[arg(long = "as", global = true, value_name = "USER")]
     pub(crate) impersonate: Option<String>,
+    /// Group to impersonate; may be given several times
+    #[arg(long, global = true, value_name = "GROUP", requires = "impersonate")]
+    pub(crate) as_group: Vec<String>,
+    /// Uid to impersonate
+    #[arg(long, global = true, value_name = "UID", requires = "impersonate")]
+    pub(crate) as_uid: Option<String>,
+    /// How long the API server may take to answer one read; 0s: as long as it takes [default: 10s to 60s, by what is read]
+    #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
+    pub(crate) request_timeout: Option<Duration>,
+    /// Do not check the API server's certificate: whoever is between you and it can read and change everything
+    #[arg(long, global = true)]
+    pub(crate) insecure_skip_tls_verify: bool,
     /// Output format
     #[arg(short, long, global = true, value_enum, default_value_t)]
     pub(crate) output: OutputFormat,
@@ -179,6 +191,19 @@ Exit codes: 0 every node has the images, 3 out of time, cancelled or replaced by
 const DRIVE_EXIT_CODES: &str = "\
 Exit codes: 0 complete (or held, with `--until held`), 3 out of time or handed back early,
 4 halted or paused by rolldeck itself, 5 not found, 6 refused, 7 somebody else drives, 130 or 143 interrupted";
+
+impl OnCluster {
+    /// How long all of it may take, where that was said.
+    pub(crate) fn timeout(&mut self) -> Option<&mut Duration> {
+        match self {
+            Self::Status(args) => args.timeout.as_mut(),
+            Self::History(args) => Some(&mut args.timeout),
+            Self::OneShot(one_shot) => Some(&mut one_shot.how_mut().timeout),
+            Self::Drive(args) => args.timeout.as_mut(),
+            Self::Prewarm(args) => args.timeout.as_mut(),
+        }
+    }
+}
 
 impl Cli {
     /// Whether it is a `tune` that names nothing to change.

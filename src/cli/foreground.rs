@@ -174,7 +174,7 @@ impl Foreground<'_> {
         self.give_up(Command::StopDriving).await
     }
 
-    /// Gives the lease back and closes what is open. RevertTrigger what was seen last: what is closed sees nothing any more.
+    /// Gives the lease back and closes what is open. Returns what was seen last: what is closed sees nothing any more.
     async fn give_up(&mut self, command: Command) -> Option<Arc<Snapshot>> {
         if let Some(rollout) = self.open.clone()
             && matches!(rollout.snapshot().driver, DriverView::You { .. } | DriverView::Waiting { .. })

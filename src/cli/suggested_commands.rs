@@ -153,7 +153,7 @@ pub(crate) fn prewarm_command(asked: &Prewarm, revisions: &[RevisionView]) -> Op
     match &asked.nodes {
         PrewarmNodes::All => {}
         PrewarmNodes::Selector(selector) => words.push(shell_flag("-l", &selector.to_string())?),
-        PrewarmNodes::NextStep => words.push("--next-step".to_owned()),
+        PrewarmNodes::NextStep | PrewarmNodes::StepAhead => words.push("--next-step".to_owned()),
         PrewarmNodes::Node(name) => words.push(shell_flag("--node", name)?),
     }
     let PrewarmLimits { max_pulling, max_pulling_per_site, site_label, pace } = &asked.limits;

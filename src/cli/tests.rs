@@ -1,7 +1,9 @@
 //! Transcripts of the command line against a scripted driver: what is typed, what is printed, how it exits.
 
+mod connecting;
 mod drive;
 mod help;
+mod hostile;
 mod offered;
 mod prewarm;
 mod script;

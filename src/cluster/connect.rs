@@ -16,7 +16,7 @@ use super::clock::Clock;
 use super::failure::{Failure, root_cause, tls_cause};
 use super::feed::{self, Attachment};
 use super::fleet;
-use super::http::{Call, Http, Traffic};
+use super::http::{Call, Http, ListTransfer, Traffic};
 use super::native::Native;
 use super::transport::{Credential, Hidden, Transport, proxy};
 use super::workload::Workload;
@@ -40,6 +40,41 @@ pub struct ClusterTarget {
     pub as_user: Option<String>,
     /// Groups to impersonate.
     pub as_groups: Vec<String>,
+    /// A uid to impersonate.
+    pub as_uid: Option<String>,
+    /// How long the answer to a read may take; `None` leaves that to each read. Zero: as long as it takes. Writes have limits of their own,
+    /// which follow from the lease.
+    pub request_timeout: Option<Duration>,
+    /// Whether the server's certificate is not checked, whatever the kubeconfig says.
+    pub insecure: bool,
+    /// Over which kind of way the API server is reached.
+    pub reach: Reach,
+}
+
+/// Over which kind of way an API server is reached. It decides how lists are asked for: compressed over a network, where bytes
+/// take time, and streamed from this machine, where compressing takes longer than sending.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reach {
+    /// What the server's address says: a loopback address, or a network.
+    #[default]
+    ByAddress,
+    /// From this machine, whatever the address says.
+    Loopback,
+    /// Over a network, whatever the address says: a tunnel may end at a loopback address.
+    Network,
+}
+
+impl Reach {
+    fn lists(self, server: &http::Uri) -> ListTransfer {
+        let host = server.host().unwrap_or_default().trim_matches(['[', ']']);
+        let loopback =
+            || host == "localhost" || host.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback());
+        match self {
+            Self::Loopback => ListTransfer::Streamed,
+            Self::ByAddress if loopback() => ListTransfer::Streamed,
+            Self::ByAddress | Self::Network => ListTransfer::Compressed,
+        }
+    }
 }
 
 /// A connection to one cluster. Cheap to clone.
@@ -57,15 +92,22 @@ pub struct Cluster {
 pub struct Credentials {
     /// The kubeconfig's name for them.
     pub user: Option<String>,
-    /// Whom we impersonate.
+    /// Whom we impersonate: the user, and uid and groups where they are given.
     pub impersonates: Option<String>,
+    /// Whether the server's certificate is not checked.
+    pub insecure: bool,
     hidden: Hidden,
 }
 
 impl std::fmt::Debug for Credentials {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { user, impersonates, hidden: _ } = self;
-        f.debug_struct("Credentials").field("user", user).field("impersonates", impersonates).finish_non_exhaustive()
+        let Self { user, impersonates, insecure, hidden: _ } = self;
+        let mut shown = f.debug_struct("Credentials");
+        shown
+            .field("user", user)
+            .field("impersonates", impersonates)
+            .field("insecure", insecure)
+            .finish_non_exhaustive()
     }
 }
 
@@ -80,7 +122,10 @@ impl Credentials {
         }
         let proxies = proxy.map(str::to_owned).into_iter().chain(proxy::ProxyEnvironment::of_process().urls());
         proxies.flat_map(|url| proxy::secrets_of(&url)).for_each(|secret| hidden.add(secret));
-        Self { user, impersonates: auth.impersonate.clone(), hidden }
+        if let Some((userinfo, _)) = config.cluster_url.authority().and_then(|at| at.as_str().rsplit_once('@')) {
+            hidden.add(userinfo);
+        }
+        Self { user, impersonates: impersonated(auth), insecure: config.accept_invalid_certs, hidden }
     }
 
     /// Values that must never be shown and are removed from texts. The list grows during a session, because tokens are renewed.
@@ -128,6 +173,14 @@ impl Cluster {
         if !target.as_groups.is_empty() {
             config.auth_info.impersonate_groups = Some(target.as_groups.clone());
         }
+        if let Some(uid) = &target.as_uid {
+            config.auth_info.impersonate_uid = Some(uid.clone());
+        }
+        if target.insecure {
+            // As kubectl has it: a certificate that is not checked needs no authority to check it by.
+            config.accept_invalid_certs = true;
+            (config.root_cert, config.root_cert_file) = (None, None);
+        }
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         // Whether a write is repeated is the engine's decision.
         config.default_retry = false;
@@ -136,20 +189,25 @@ impl Cluster {
             .map_err(|why| ConnectError::Proxy { context: context.clone(), why })?;
         config.proxy_url = None;
         let credentials = Credentials::of(user, &config, in_kubeconfig.as_deref());
-        let server: Arc<str> = config.cluster_url.to_string().trim_end_matches('/').into();
+        let server: Arc<str> = shown_url(&config.cluster_url).into();
         let namespace: Arc<str> = config.default_namespace.as_str().into();
+        let lists = target.reach.lists(&config.cluster_url);
         let no_credentials = |why: String| ConnectError::Credentials { context: context.clone(), why };
-        let credential = Credential::take(&mut config.auth_info, &credentials.hidden).map_err(no_credentials)?;
+        let credential =
+            Credential::take(&mut config.auth_info, &credentials.hidden, &context).map_err(no_credentials)?;
         let first = credential.first().await.map_err(|failure| match failure {
             Failure::Credentials(why) => no_credentials(why),
             failure => no_credentials(failure.to_string()),
         })?;
         let transport =
-            Transport::new(config, through, credential, &first).map_err(|error| match tls_cause(&error) {
-                Some(why) => ConnectError::Tls { server: server.to_string(), why },
-                None => no_credentials(root_cause(&error)),
+            Transport::new(config, through, credential, &first, credentials.hidden.clone()).map_err(|error| {
+                match tls_cause(&error) {
+                    Some(why) => ConnectError::Tls { server: server.to_string(), why },
+                    None => no_credentials(root_cause(&error)),
+                }
             })?;
-        Ok(Self { http: Http::new(transport, Clock::start()), context: context.into(), namespace, server, credentials })
+        let http = Http::new(transport, Clock::start()).with_read_timeout(target.request_timeout).with_lists(lists);
+        Ok(Self { http, context: context.into(), namespace, server, credentials })
     }
 
     /// Asks the server for its version, and so finds out whether it answers us at all.
@@ -162,8 +220,9 @@ impl Cluster {
             Ok(body) => Ok(serde_json::from_slice::<ServerVersion>(&body).unwrap_or_default().git_version),
             // 403 is an answer too: the credentials were accepted.
             Err(failure) if failure.is_forbidden() => Ok(String::new()),
-            Err(Failure::Refused { code: 401, message, .. }) => {
-                Err(ConnectError::Unauthorized { server: server(), context: self.context.to_string(), why: message })
+            Err(failure @ Failure::Refused { code: 401, .. }) => {
+                let (context, why) = (self.context.to_string(), failure.to_string());
+                Err(ConnectError::Unauthorized { server: server(), context, why })
             }
             Err(Failure::Tls(why)) => Err(ConnectError::Tls { server: server(), why }),
             Err(Failure::Credentials(why)) => Err(ConnectError::Credentials { context: self.context.to_string(), why }),
@@ -251,6 +310,7 @@ async fn load(target: &ClusterTarget) -> Result<Loaded, ConnectError> {
     let cluster = named.and_then(|named| Some(&named.context.as_ref()?.cluster));
     let cluster = cluster.and_then(|name| kubeconfig.clusters.iter().find(|known| known.name == *name));
     let proxy = cluster.and_then(|cluster| cluster.cluster.as_ref()?.proxy_url.clone());
+    ignore_proxy_environment(&mut kubeconfig);
     let options = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| match &error {
         KubeconfigError::LoadClientCertificate(_) | KubeconfigError::LoadClientKey(_) => {
@@ -259,6 +319,34 @@ async fn load(target: &ClusterTarget) -> Result<Loaded, ConnectError> {
         _ => ConnectError::BrokenContext { context: context.clone(), why: error.to_string() },
     })?;
     Ok(Loaded { config, context, user, proxy })
+}
+
+/// kube reads `HTTPS_PROXY` where a cluster has no `proxy-url`, and refuses the whole configuration if that is not a URL, although
+/// this server may need no proxy. Which proxy is used is decided by [`proxy::proxy_for`], so any will do here.
+fn ignore_proxy_environment(kubeconfig: &mut Kubeconfig) {
+    for cluster in kubeconfig.clusters.iter_mut().filter_map(|named| named.cluster.as_mut()) {
+        cluster.proxy_url = Some("http://unused".to_owned());
+    }
+}
+
+/// Whom we impersonate, in words.
+fn impersonated(auth: &kube::config::AuthInfo) -> Option<String> {
+    let mut words: Vec<String> = auth.impersonate.iter().cloned().collect();
+    words.extend(auth.impersonate_uid.iter().map(|uid| format!("uid {uid}")));
+    words.extend(auth.impersonate_groups.iter().flatten().map(|group| format!("group {group}")));
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// The server's address without user and password.
+fn shown_url(url: &http::Uri) -> String {
+    let text = url.to_string();
+    let text = text.trim_end_matches('/');
+    match (text.split_once("://"), url.authority().and_then(|at| at.as_str().rsplit_once('@'))) {
+        (Some((scheme, rest)), Some((userinfo, _))) => {
+            format!("{scheme}://{}", rest.strip_prefix(userinfo).map_or(rest, |rest| rest.trim_start_matches('@')))
+        }
+        _ => text.to_owned(),
+    }
 }
 
 /// Where a kubeconfig is looked for, as kubectl does.
@@ -288,6 +376,8 @@ fn pick_context(kubeconfig: &Kubeconfig, asked: Option<&str>) -> Result<String, 
 }
 
 #[cfg(test)]
+mod address_tests;
+#[cfg(test)]
 mod tests;
 
 #[cfg(test)]
@@ -305,6 +395,21 @@ mod kubeconfig_tests {
              - {name: broken, context: {cluster: gone, user: u}}\n",
         )
         .unwrap()
+    }
+
+    #[test]
+    fn lists_come_compressed_from_anything_but_this_machine() {
+        let lists = |server: &str, reach: Reach| reach.lists(&server.parse().unwrap());
+        for near in ["https://127.0.0.1:6443", "https://127.8.0.1", "https://[::1]:6443", "http://localhost:8001"] {
+            assert_eq!(lists(near, Reach::ByAddress), ListTransfer::Streamed, "{near}");
+            assert_eq!(lists(near, Reach::Network), ListTransfer::Compressed, "{near}");
+        }
+        for far in
+            ["https://10.0.0.1:6443", "https://[2001:db8::1]:6443", "https://api.example", "https://localhost.example"]
+        {
+            assert_eq!(lists(far, Reach::ByAddress), ListTransfer::Compressed, "{far}");
+            assert_eq!(lists(far, Reach::Loopback), ListTransfer::Streamed, "{far}");
+        }
     }
 
     #[test]

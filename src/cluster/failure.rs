@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use hyper_util::client::legacy;
 
+use super::clip::{MESSAGE, clip};
 use crate::engine::model::effect::EffectErrorKind;
 
-/// Why a request failed.
+/// Why a request failed. What servers, proxies and libraries say of it is shown in at most [`MESSAGE`] bytes.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// The API server answered, with a status of 400 and above.
-    #[error("{message}")]
+    #[error("{}", clip(message, MESSAGE))]
     Refused {
         /// The HTTP status.
         code: u16,
@@ -23,13 +24,13 @@ pub(crate) enum Failure {
         retry_after: Option<Duration>,
     },
     /// There is no connection: nothing was sent.
-    #[error("cannot connect: {0}")]
+    #[error("cannot connect: {}", clip(.0, MESSAGE))]
     Connect(String),
     /// There is no connection because of TLS: nothing was sent.
-    #[error("cannot connect: TLS: {0}")]
+    #[error("cannot connect: TLS: {}", clip(.0, MESSAGE))]
     Tls(String),
     /// The credentials could not be had: nothing was sent.
-    #[error("credentials: {0}")]
+    #[error("credentials: {}", clip(.0, MESSAGE))]
     Credentials(String),
     /// It could not be sent before it was too late: nothing was sent.
     #[error("not sent, it is too late")]
@@ -38,16 +39,24 @@ pub(crate) enum Failure {
     #[error("no answer within {} s", .0.as_secs())]
     Timeout(Duration),
     /// The connection broke before the answer was complete.
-    #[error("the connection broke: {0}")]
+    #[error("the connection broke: {}", clip(.0, MESSAGE))]
     Broken(String),
+    /// The answer, or a line of it, is longer than what is read of it.
+    #[error("{what} is longer than {} MiB, and no more of it is read; is it the API server that answers?", .limit / (1024 * 1024))]
+    TooLong {
+        /// What is too long, with its path.
+        what: String,
+        /// In bytes.
+        limit: usize,
+    },
     /// A dry run shows that admission would change more than was asked for: the write was not sent.
     #[error(
-        "admission would change its template with it ({0}), and its controller would roll that out by itself; roll it out \
-         first, or change the policy"
+        "admission would change its template with it ({}), and its controller would roll that out by itself; roll it out \
+         first, or change the policy", clip(.0, MESSAGE)
     )]
     MutatedByAdmission(String),
     /// The request or the answer is malformed.
-    #[error("{0}")]
+    #[error("{}", clip(.0, MESSAGE))]
     Malformed(String),
 }
 
@@ -67,6 +76,22 @@ impl Failure {
 
     pub(super) fn broken(error: &(dyn Error + 'static)) -> Self {
         Self::Broken(root_cause(error))
+    }
+
+    /// The same with every text that came from outside passed through `change`.
+    pub(crate) fn map_texts(self, change: impl Fn(String) -> String) -> Self {
+        match self {
+            Self::Refused { code, reason, message, retry_after } => {
+                Self::Refused { code, reason: change(reason), message: change(message), retry_after }
+            }
+            Self::Connect(why) => Self::Connect(change(why)),
+            Self::Tls(why) => Self::Tls(change(why)),
+            Self::Credentials(why) => Self::Credentials(change(why)),
+            Self::Broken(why) => Self::Broken(change(why)),
+            Self::MutatedByAdmission(why) => Self::MutatedByAdmission(change(why)),
+            Self::Malformed(why) => Self::Malformed(change(why)),
+            same @ (Self::TooLate | Self::Timeout(_) | Self::TooLong { .. }) => same,
+        }
     }
 
     pub(crate) fn code(&self) -> Option<u16> {
@@ -107,7 +132,7 @@ impl Failure {
             Self::MutatedByAdmission(_) => EffectErrorKind::Invalid,
             Self::TooLate => EffectErrorKind::TooLate,
             Self::Connect(_) | Self::Tls(_) | Self::Credentials(_) => EffectErrorKind::NotSent,
-            Self::Timeout(_) | Self::Broken(_) | Self::Malformed(_) => EffectErrorKind::Unknown,
+            Self::Timeout(_) | Self::Broken(_) | Self::TooLong { .. } | Self::Malformed(_) => EffectErrorKind::Unknown,
         }
     }
 }
@@ -172,6 +197,7 @@ mod tests {
             (Failure::Credentials("expired".into()), NotSent),
             (Failure::Timeout(Duration::from_secs(4)), Unknown),
             (Failure::Broken("reset".into()), Unknown),
+            (Failure::TooLong { what: "the answer".into(), limit: 1 << 24 }, Unknown),
             (Failure::Malformed("html".into()), Unknown),
         ] {
             assert_eq!(failure.kind(), kind, "{failure:?}");

@@ -7,7 +7,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::http::Http;
 use super::partial::{FleetWire, PartialDaemonSet, lease_fact, text};
-use super::watch::{Source, Subject, watch as follow};
+use super::watch::{NotUnderstood, Source, Subject, watch as follow};
 use super::workload::Workload;
 use crate::engine::model::Str;
 use crate::engine::model::event::WatchHealth;
@@ -118,7 +118,7 @@ impl Subject for FleetDaemonSets {
         text(&wire.metadata.resource_version)
     }
 
-    fn applied(&mut self, wire: FleetWire<'_>) -> Result<Option<FleetEvent>, String> {
+    fn applied(&mut self, wire: FleetWire<'_>) -> Result<Option<FleetEvent>, NotUnderstood> {
         Ok(Some(FleetEvent::DaemonSet(Box::new(wire.partial()))))
     }
 
@@ -155,7 +155,7 @@ impl Subject for FleetLeases {
         wire["metadata"]["resourceVersion"].as_str().unwrap_or_default()
     }
 
-    fn applied(&mut self, wire: serde_json::Value) -> Result<Option<FleetEvent>, String> {
+    fn applied(&mut self, wire: serde_json::Value) -> Result<Option<FleetEvent>, NotUnderstood> {
         let (namespace, name) = key(&wire);
         Ok(Some(FleetEvent::Lease(namespace, name, Box::new(lease_fact(&wire)))))
     }

@@ -1,5 +1,6 @@
 //! Sends every request to the API server, counts it, and classifies failures.
 
+mod body;
 mod lines;
 mod traffic;
 
@@ -11,13 +12,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, DATE, RETRY_AFTER};
 use http::{Extensions, HeaderMap, Method, Request, Response};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kube::client::Body;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use body::{BodyError, is_plain, read_whole};
 pub(super) use lines::Lines;
 pub use traffic::{Traffic, TrafficCount};
 
@@ -29,9 +30,13 @@ use crate::engine::model::time::Timestamp;
 
 /// The most bytes that are read of a refusal's body.
 const REFUSAL_LIMIT: usize = 64 * 1024;
+/// The most bytes that are read of any other answer, unless its [`Call`] says otherwise; compressed or not.
+const ANSWER_LIMIT: usize = 16 * 1024 * 1024;
 /// The precision of the measured server clock; smaller changes are not reported.
 const SKEW_GRAIN_MILLIS: i64 = 1_500;
 
+/// In place of no limit at all, which timers do not have.
+const UNLIMITED: Duration = Duration::from_secs(24 * 3600);
 /// How long a connection may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(20);
 /// The distance of the server is the shortest round trip of this many answers.
@@ -52,8 +57,20 @@ pub(super) struct Http {
     distance: Arc<AnswerTimes>,
     /// A connection for writes is being made although nothing is to be written yet.
     warming: Arc<AtomicBool>,
+    /// How long the answer to a read may take, where the operator said so.
+    read_timeout: Option<Duration>,
     /// Cleared for the whole session when the server turns out not to know streaming lists.
     streaming_lists: Arc<AtomicBool>,
+    lists: ListTransfer,
+}
+
+/// How lists come over the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ListTransfer {
+    /// As streams, where the server knows them: one object is held at a time, by the server and by us.
+    Streamed,
+    /// In pages that the server compresses: a tenth of the bytes. API servers compress lists, and never watches or streamed lists.
+    Compressed,
 }
 
 /// A request that is answered at once.
@@ -66,12 +83,14 @@ pub(super) struct Call<'a> {
     pub(super) timeout: Duration,
     /// It must not leave after this.
     pub(super) leave_by: Option<Timestamp>,
+    /// How many bytes the answer may have, compressed or not.
+    pub(super) limit: usize,
 }
 
 impl<'a> Call<'a> {
     pub(super) fn get(path: &'a str, timeout: Duration) -> Self {
         let (content_type, body) = ("application/json", Vec::new());
-        Self { method: Method::GET, path, content_type, body, timeout, leave_by: None }
+        Self { method: Method::GET, path, content_type, body, timeout, leave_by: None, limit: ANSWER_LIMIT }
     }
 }
 
@@ -84,8 +103,22 @@ impl Http {
             skew: Arc::new(watch::Sender::new(None)),
             distance: Arc::default(),
             warming: Arc::default(),
+            read_timeout: None,
             streaming_lists: Arc::new(AtomicBool::new(true)),
+            lists: ListTransfer::Streamed,
         }
+    }
+
+    /// The same with a limit for the answers to reads; zero: as long as they take.
+    #[must_use]
+    pub(super) fn with_read_timeout(self, limit: Option<Duration>) -> Self {
+        let read_timeout = limit.map(|limit| if limit.is_zero() { UNLIMITED } else { limit });
+        Self { read_timeout, ..self }
+    }
+
+    /// The same with lists that come like this.
+    pub(super) fn with_lists(self, lists: ListTransfer) -> Self {
+        Self { lists, ..self }
     }
 
     pub(super) fn clock(&self) -> Clock {
@@ -106,8 +139,9 @@ impl Http {
         self.distance.shown.subscribe()
     }
 
-    pub(super) fn knows_streaming_lists(&self) -> bool {
-        self.streaming_lists.load(Ordering::Relaxed)
+    /// Whether lists are to be asked for as streams.
+    pub(super) fn streams_lists(&self) -> bool {
+        self.lists == ListTransfer::Streamed && self.streaming_lists.load(Ordering::Relaxed)
     }
 
     pub(super) fn gave_up_streaming_lists(&self) {
@@ -116,7 +150,14 @@ impl Http {
 
     /// Makes one request and reads its whole answer. Without credentials it is not sent. After a 401, which means that nothing was
     /// done, it is sent once more with new credentials, if there are any and `leave_by` has not passed.
-    pub(super) async fn call(&self, call: Call<'_>) -> Result<Bytes, Failure> {
+    pub(super) async fn call(&self, mut call: Call<'_>) -> Result<Bytes, Failure> {
+        if call.method == Method::GET {
+            call.timeout = self.read_timeout.unwrap_or(call.timeout);
+        }
+        self.call_anew(call).await.map_err(|failure| self.transport.without_secrets(failure))
+    }
+
+    async fn call_anew(&self, call: Call<'_>) -> Result<Bytes, Failure> {
         let (client, issued) = self.transport.ready(call.timeout).await?;
         let refused = match self.call_with((&client, &issued), &call).await {
             Err(refused @ Failure::Refused { code: 401, .. }) => refused,
@@ -132,13 +173,20 @@ impl Http {
         let departure = Departure::new(self.clock, call.leave_by);
         let asked_at = self.clock.now();
         let answer = async {
-            let response = self.send(by, call, Some(&departure)).await?;
+            let encoding = if self.lists == ListTransfer::Compressed { "gzip" } else { "identity" };
+            let response = self.send(by, call, encoding, Some(&departure)).await?;
             let left_at = departure.left_at().unwrap_or(asked_at);
             self.measure_skew(response.headers(), left_at.millis());
             self.distance.measured(self.clock.now().since(left_at));
-            let response = self.accepted(response).await?;
-            let body = response.into_body().collect().await.map_err(|error| Failure::broken(&error))?;
-            Ok(body.to_bytes())
+            let (head, body) = self.accepted(response).await?.into_parts();
+            read_whole(&head.headers, body, call.limit, &self.traffic).await.map_err(|error| match error {
+                BodyError::TooLong => {
+                    let path = call.path.split('?').next().unwrap_or_default();
+                    Failure::TooLong { what: format!("the answer to {} {path}", call.method), limit: call.limit }
+                }
+                BodyError::Broken(why) => Failure::Broken(why),
+                BodyError::Encoding(why) => Failure::Malformed(why),
+            })
         };
         let answer = in_time(answer, &departure, call.timeout, call.leave_by.map(|at| at.since(asked_at))).await;
         if departure.is_tracked() && departure.left_at().is_none() {
@@ -159,7 +207,8 @@ impl Http {
         tokio::spawn(async move {
             let call = Call::get("/version", CONNECT_WITHIN);
             if let Ok((client, issued)) = http.transport.ready(CONNECT_WITHIN).await {
-                let _ = tokio::time::timeout(CONNECT_WITHIN, http.send((&client, &issued), &call, None)).await;
+                let _ =
+                    tokio::time::timeout(CONNECT_WITHIN, http.send((&client, &issued), &call, "identity", None)).await;
             }
             http.warming.store(false, Ordering::Release);
         });
@@ -167,6 +216,11 @@ impl Http {
 
     /// Opens a stream of lines; `timeout` is for the answer to begin. With credentials as for [`Http::call`].
     pub(super) async fn lines(&self, path: &str, timeout: Duration) -> Result<Lines, Failure> {
+        let timeout = self.read_timeout.unwrap_or(timeout);
+        self.lines_anew(path, timeout).await.map_err(|failure| self.transport.without_secrets(failure))
+    }
+
+    async fn lines_anew(&self, path: &str, timeout: Duration) -> Result<Lines, Failure> {
         self.traffic.watch_opened();
         let call = Call::get(path, timeout);
         let (client, issued) = self.transport.ready(timeout).await?;
@@ -183,12 +237,19 @@ impl Http {
     async fn stream(&self, by: (&kube::Client, &Issued), call: &Call<'_>) -> Result<Lines, Failure> {
         let answer = async {
             let asked_at = self.clock.now();
-            let response = self.send(by, call, None).await?;
+            let response = self.send(by, call, "identity", None).await?;
             self.measure_skew(response.headers(), asked_at.millis());
             self.accepted(response).await
         };
         match tokio::time::timeout(call.timeout, answer).await {
-            Ok(response) => Ok(Lines::new(response?.into_body(), self.traffic.clone())),
+            Ok(response) => {
+                let response = response?;
+                if !is_plain(response.headers()) {
+                    let why = format!("the watch of {} comes compressed, which was not asked for", call.path);
+                    return Err(Failure::Malformed(why));
+                }
+                Ok(Lines::new(response.into_body(), call.path, self.traffic.clone()))
+            }
             Err(_) => Err(Failure::Timeout(call.timeout)),
         }
     }
@@ -197,13 +258,14 @@ impl Http {
         &self,
         (client, issued): (&kube::Client, &Issued),
         call: &Call<'_>,
+        encoding: &'static str,
         departure: Option<&Departure>,
     ) -> Result<Response<Body>, Failure> {
         let mut request = Request::builder()
             .method(call.method.clone())
             .uri(call.path)
             .header(ACCEPT, "application/json")
-            .header(ACCEPT_ENCODING, "identity");
+            .header(ACCEPT_ENCODING, encoding);
         if !call.body.is_empty() {
             request = request.header(CONTENT_TYPE, call.content_type);
         }
@@ -231,9 +293,10 @@ impl Http {
         if status.as_u16() == 429 {
             self.traffic.throttled();
         }
-        let body = match Limited::new(response.into_body(), REFUSAL_LIMIT).collect().await {
-            Ok(body) => body.to_bytes(),
-            Err(error) if error.is::<LengthLimitError>() => Bytes::new(),
+        let (head, body) = response.into_parts();
+        let body = match read_whole(&head.headers, body, REFUSAL_LIMIT, &self.traffic).await {
+            Ok(body) => body,
+            Err(BodyError::TooLong) => Bytes::new(),
             Err(error) => Bytes::from(format!("(the rest of the answer is missing: {error})")),
         };
         Err(StatusBody::read(&body).into_failure(status.as_u16(), asked))

@@ -14,6 +14,9 @@ mod node;
 mod pod;
 mod revision;
 
+#[cfg(test)]
+mod hostile;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
@@ -31,6 +34,7 @@ pub(super) use node::{NodeWire, Wanted};
 pub(super) use pod::PodWire;
 pub(super) use revision::revision_fact;
 
+use super::clip::{clip, clip_name};
 use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 
@@ -68,6 +72,45 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
+/// A number of the wire, brought into the range of `T`: below it the smallest `T`, above it the largest; a fraction is cut
+/// off. What is no number at all cannot be read.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub(super) struct Clamped<T>(pub(super) T);
+
+macro_rules! clamped {
+    ($($number:ty),*) => {$(
+        impl<'de> Deserialize<'de> for Clamped<$number> {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let number = deserializer.deserialize_any(AnyNumber)?;
+                let out_of_range = if number < 0 { <$number>::MIN } else { <$number>::MAX };
+                Ok(Self(<$number>::try_from(number).unwrap_or(out_of_range)))
+            }
+        }
+    )*};
+}
+
+clamped!(i32, u32, u64);
+
+/// Reads whatever number there is.
+struct AnyNumber;
+
+impl Visitor<'_> for AnyNumber {
+    type Value = i128;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number")
+    }
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<i128, E> {
+        Ok(number.into())
+    }
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<i128, E> {
+        Ok(number.into())
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "this cast stays within the range of its type")]
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<i128, E> {
+        Ok(number as i128)
+    }
+}
+
 /// The metadata of an object that comes in numbers.
 #[derive(Deserialize, Default, Debug)]
 #[serde(default, rename_all = "camelCase")]
@@ -95,9 +138,9 @@ pub(super) fn text<'a>(text: &'a Option<Text<'_>>) -> &'a str {
     text.as_deref().unwrap_or_default()
 }
 
-/// `text` as a string of its own, if it says anything.
-pub(super) fn own(text: &Option<Text<'_>>) -> Option<Str> {
-    text.as_deref().filter(|text| !text.is_empty()).map(Str::from)
+/// What somebody wrote for people, if anything, in at most `limit` bytes.
+pub(super) fn words(text: &Option<Text<'_>>, limit: usize) -> Option<Str> {
+    text.as_deref().map(|text| clip(text, limit)).filter(|text| !text.is_empty()).map(Str::from)
 }
 
 /// The instant that `text` writes, if it is one.
@@ -108,6 +151,16 @@ pub(super) fn instant(text: &Option<Text<'_>>) -> Option<Timestamp> {
 /// The part of `object` at `pointer`, taken out of it; `null` when there is none.
 fn take(object: &mut Value, pointer: &str) -> Value {
     object.pointer_mut(pointer).map(Value::take).unwrap_or_default()
+}
+
+/// What somebody wrote for people into `value`, if anything, in at most `limit` bytes.
+fn words_of(value: &Value, limit: usize) -> Option<Str> {
+    value.as_str().map(|text| clip(text, limit)).filter(|text| !text.is_empty()).map(Str::from)
+}
+
+/// The name of a process or of an object in `value`, if there is one.
+fn name_of(value: &Value) -> Option<Str> {
+    value.as_str().filter(|name| !name.is_empty()).map(|name| Str::from(clip_name(name)))
 }
 
 /// A JSON string of `value`, if it says anything.
@@ -152,6 +205,17 @@ impl Interner {
         new
     }
 
+    /// As [`Interner::intern`], of what somebody wrote for people: in at most `limit` bytes.
+    pub(super) fn words(&mut self, text: &str, limit: usize) -> Str {
+        self.intern(&clip(text, limit))
+    }
+
+    /// As [`Interner::words`], if there is anything.
+    pub(super) fn optional_words(&mut self, text: &Option<Text<'_>>, limit: usize) -> Option<Str> {
+        let words = clip(text.as_deref()?, limit);
+        (!words.is_empty()).then(|| self.intern(&words))
+    }
+
     /// As [`Interner::intern`], if there is anything.
     pub(super) fn option(&mut self, text: &Option<Text<'_>>) -> Option<Str> {
         let text = text.as_deref().filter(|text| !text.is_empty())?;
@@ -169,7 +233,15 @@ mod tests {
         assert!(matches!(meta.name, Some(Text(Cow::Borrowed("a")))));
         assert_eq!(text(&meta.uid), "b\n");
         assert_eq!(meta.namespace, None);
-        assert_eq!(own(&meta.namespace), None);
+    }
+
+    #[test]
+    fn a_number_out_of_range_is_brought_into_it() {
+        let count = |text: &str| serde_json::from_str::<Clamped<u32>>(text).map(|Clamped(number)| number).ok();
+        assert_eq!(["7", "-1", "4294967296", "2.9", "-1e99"].map(count), [7, 0, u32::MAX, 2, 0].map(Some));
+        assert_eq!(["\"7\"", "true", "{}"].map(count), [None; 3], "no number");
+        assert_eq!(serde_json::from_str::<Clamped<u64>>("99999999999999999999").unwrap(), Clamped(u64::MAX));
+        assert_eq!(serde_json::from_str::<Clamped<i32>>("-3000000000").unwrap(), Clamped(i32::MIN));
     }
 
     #[test]

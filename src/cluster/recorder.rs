@@ -209,14 +209,7 @@ impl RecorderTask {
         let mut tries = 0;
         loop {
             tries += 1;
-            let call = Call {
-                method: Method::POST,
-                path: &path,
-                content_type: "application/json",
-                body: body.clone(),
-                timeout: TIMEOUT,
-                leave_by: None,
-            };
+            let call = Call { method: Method::POST, body: body.clone(), ..Call::get(&path, TIMEOUT) };
             let failure = match self.scope.http.call(call).await {
                 Ok(_) => return Ok(()),
                 Err(failure) => failure,

@@ -85,14 +85,7 @@ async fn ask(http: &Http, attributes: Value) -> Permission {
         "kind": "SelfSubjectAccessReview",
         "spec": {"resourceAttributes": attributes},
     });
-    let call = Call {
-        method: Method::POST,
-        path: REVIEWS,
-        content_type: "application/json",
-        body: review.to_string().into_bytes(),
-        timeout: TIMEOUT,
-        leave_by: None,
-    };
+    let call = Call { method: Method::POST, body: review.to_string().into_bytes(), ..Call::get(REVIEWS, TIMEOUT) };
     let answer = http.call(call).await.and_then(|body| {
         serde_json::from_slice::<ReviewJson>(&body).map_err(|error| Failure::Malformed(error.to_string()))
     });

@@ -18,6 +18,8 @@ pub(super) enum Says {
     Lines(Vec<Value>),
     /// Lines of a watch, which stays open.
     LinesAndMore(Vec<Value>),
+    /// An answer whose first line never ends, for as long as it is read.
+    Endless,
     /// Nothing: the connection is closed.
     HangsUp,
 }
@@ -85,6 +87,14 @@ async fn serve(listener: TcpListener, script: Vec<Says>, asked: Arc<Mutex<Vec<Sc
             Says::LinesAndMore(lines) => {
                 stream.write_all((head(200, chunked) + &chunk(&lines)).as_bytes()).await.unwrap();
                 open.push(stream);
+                continue;
+            }
+            Says::Endless => {
+                let chunk = format!("100000\r\n{}\r\n", "x".repeat(0x10_0000));
+                let mut writing = stream.write_all(head(200, chunked).as_bytes()).await;
+                while writing.is_ok() {
+                    writing = stream.write_all(chunk.as_bytes()).await;
+                }
                 continue;
             }
             Says::HangsUp => continue,

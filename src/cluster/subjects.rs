@@ -5,3 +5,6 @@ mod one;
 
 pub(super) use many::{ClusterEvents, Nodes, Pods, WatchedWarmPods};
 pub(super) use one::{LeaseSubject, Revisions, TheDaemonSet};
+
+#[cfg(test)]
+mod tests;

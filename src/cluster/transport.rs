@@ -5,12 +5,12 @@
 
 mod credentials;
 pub(super) mod proxy;
+mod streams;
 
 use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, SystemTime};
 
-use futures::TryFutureExt;
 use http::{Request, Uri};
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
@@ -28,6 +28,7 @@ use credentials::Certificate;
 pub(super) use credentials::Issued;
 pub(super) use credentials::{Credential, Hidden};
 use proxy::Proxy;
+use streams::StreamClient;
 
 /// After this long without traffic the kernel sends a keep-alive probe.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(8);
@@ -49,6 +50,8 @@ struct TransportShared {
     config: kube::Config,
     proxy: Option<Proxy>,
     credential: Credential,
+    /// What must not be in any error.
+    hidden: Hidden,
     current: RwLock<Current>,
 }
 
@@ -70,11 +73,12 @@ impl Transport {
         proxy: Option<Proxy>,
         credential: Credential,
         first: &Issued,
+        hidden: Hidden,
     ) -> Result<Self, kube::Error> {
         let certificate = first.certificate.clone();
         let client = client(config.clone(), certificate.as_deref(), proxy.as_ref())?;
         let current = Current { client, certificate, files: changed_at(&config), looked_at: std::time::Instant::now() };
-        Ok(Self(Arc::new(TransportShared { config, proxy, credential, current: RwLock::new(current) })))
+        Ok(Self(Arc::new(TransportShared { config, proxy, credential, hidden, current: RwLock::new(current) })))
     }
 
     /// Connections for `config` without a proxy and with the credentials that it names and that never change.
@@ -83,7 +87,12 @@ impl Transport {
     /// As [`Transport::new`].
     #[cfg(test)]
     pub(super) fn plain(config: kube::Config) -> Result<Self, kube::Error> {
-        Self::new(config, None, Credential::Fixed(None), &Issued::nothing())
+        Self::new(config, None, Credential::Fixed(None), &Issued::nothing(), Hidden::default())
+    }
+
+    /// The failure without the secrets that are known: servers, proxies and plugins repeat what they are given.
+    pub(super) fn without_secrets(&self, failure: Failure) -> Failure {
+        failure.map_texts(|text| self.0.hidden.removed_from(&text))
     }
 
     /// What a request is sent with, and over which connections. Waits `patience` at most for credentials.
@@ -131,7 +140,7 @@ fn changed_at(config: &kube::Config) -> Vec<Option<SystemTime>> {
     paths.map(|path| std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok()).collect()
 }
 
-/// A client for `config`, which adds no credentials by itself, except for those of a legacy `auth-provider`.
+/// A client for `config`, which adds no credentials by itself.
 fn client(
     mut config: kube::Config,
     certificate: Option<&Certificate>,
@@ -194,12 +203,8 @@ where
 {
     let tls = config.rustls_client_config()?;
     let name = config.tls_server_name.as_deref();
-    let streams: legacy::Client<_, Tracked> = legacy::Client::builder(TokioExecutor::new()).build(with_tls(
-        tls.clone(),
-        connector.clone(),
-        name,
-        HttpVersion::Http1,
-    )?);
+    let connections = |version| with_tls(tls.clone(), connector.clone(), name, version);
+    let streams = StreamClient::new(connections(HttpVersion::Http1)?, connections(HttpVersion::Http2Only)?);
     let calls: legacy::Client<_, Tracked> = legacy::Client::builder(TokioExecutor::new())
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
@@ -207,10 +212,16 @@ where
         // A connection that broke silently would otherwise lose one write after another.
         .http2_keep_alive_interval(KEEPALIVE_EVERY)
         .http2_keep_alive_timeout(KEEPALIVE_EVERY * 2)
-        .build(with_tls(tls, connector, name, HttpVersion::Http2)?);
+        .build(connections(HttpVersion::Http2)?);
     let http = tower::service_fn(move |request: Request<Body>| {
-        let client = if is_stream(request.uri()) { &streams } else { &calls };
-        client.request(tracked(request)).map_err(BoxError::from)
+        let (streams, calls) = (streams.clone(), calls.clone());
+        async move {
+            if is_stream(request.uri()) {
+                streams.request(request).await
+            } else {
+                calls.request(tracked(request)).await.map_err(BoxError::from)
+            }
+        }
     });
     let builder = ClientBuilder::new(http, config.default_namespace.clone()).with_layer(&config.extra_headers_layer()?);
     Ok(match config.auth_layer()? {
@@ -226,6 +237,8 @@ enum HttpVersion {
     Http1,
     /// Any number at once, where the server knows it; else one at a time.
     Http2,
+    /// Any number at once: nothing else is offered.
+    Http2Only,
 }
 
 fn with_tls<C>(
@@ -239,10 +252,10 @@ fn with_tls<C>(
         let name = ServerName::try_from(name.to_owned()).map_err(|error| kube::Error::Service(error.into()))?;
         builder = builder.with_server_name_resolver(FixedServerNameResolver::new(name));
     }
-    let builder = builder.enable_http1();
     Ok(match version {
-        HttpVersion::Http1 => builder.wrap_connector(connector),
-        HttpVersion::Http2 => builder.enable_http2().wrap_connector(connector),
+        HttpVersion::Http1 => builder.enable_http1().wrap_connector(connector),
+        HttpVersion::Http2 => builder.enable_http1().enable_http2().wrap_connector(connector),
+        HttpVersion::Http2Only => builder.enable_http2().wrap_connector(connector),
     })
 }
 
@@ -266,7 +279,7 @@ mod tests {
     use super::*;
     use crate::cluster::clock::Clock;
     use crate::cluster::http::Http;
-    use crate::cluster::watch::{Source, Subject, watch};
+    use crate::cluster::watch::{NotUnderstood, Source, Subject, watch};
     use crate::engine::model::event::WatchHealth;
 
     /// Tells nothing but how it is.
@@ -280,7 +293,7 @@ mod tests {
             wire["metadata"]["resourceVersion"].as_str().unwrap_or_default()
         }
 
-        fn applied(&mut self, _wire: Value) -> Result<Option<WatchHealth>, String> {
+        fn applied(&mut self, _wire: Value) -> Result<Option<WatchHealth>, NotUnderstood> {
             Ok(None)
         }
 

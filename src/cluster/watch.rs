@@ -9,13 +9,14 @@
 //! ```
 //!
 //! A streaming list (a watch that begins with all there is) spares the server the whole list in memory, and us too: one
-//! object is held at a time. What is told to the listener is the contract of [`crate::engine::model::event::Event`]: a listing
+//! object is held at a time. Over a network pages are asked for instead, because API servers compress pages and no streams. What is told to the listener is the contract of [`crate::engine::model::event::Event`]: a listing
 //! is announced, complete, and names everything there is; then changes follow. A watch that breaks is taken up where it
 //! was, so that nothing is listed again unless the server has forgotten what came since.
 
 mod parse;
 #[cfg(test)]
 mod tests;
+mod unreadable;
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -23,7 +24,10 @@ use std::time::Duration;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
-use parse::WatchLine;
+pub(super) use unreadable::OnUnreadable;
+
+use parse::{UnreadableObject, WatchLine};
+use unreadable::UnreadableObjects;
 
 use super::backoff::{Backoff, LONGEST};
 use super::failure::Failure;
@@ -33,7 +37,11 @@ use crate::engine::model::event::WatchHealth;
 use crate::engine::model::time::Timestamp;
 
 /// How many objects a page has.
-const PAGE: &str = "500";
+const PAGE: usize = 500;
+/// A page that is too long is asked for again with so many times fewer objects, down to one.
+const PAGE_SHRINKS_BY: usize = 5;
+/// How many bytes a list in one piece may have: 5,000 nodes, the most that Kubernetes supports, of 50 KiB each.
+const WHOLE_LIMIT: usize = 256 * 1024 * 1024;
 /// How long a page may take.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a watch may take to be answered.
@@ -63,11 +71,16 @@ pub(super) trait Subject: Send + 'static {
     type Wire<'a>: Deserialize<'a> + Send;
     /// What the listener hears.
     type Out: Send + 'static;
+    /// What becomes of the watch when one of the objects cannot be read.
+    const ON_UNREADABLE: OnUnreadable = OnUnreadable::Down;
 
     /// The object's `resourceVersion`.
     fn version<'a>(wire: &'a Self::Wire<'_>) -> &'a str;
     /// The object is as it is now. `None`: nothing that the listener does not know already.
-    fn applied(&mut self, wire: Self::Wire<'_>) -> Result<Option<Self::Out>, String>;
+    ///
+    /// # Errors
+    /// What is in the object is not understood; then nothing of it was taken in.
+    fn applied(&mut self, wire: Self::Wire<'_>) -> Result<Option<Self::Out>, NotUnderstood>;
     /// The object is gone; this is how it last was.
     fn deleted(&mut self, wire: Self::Wire<'_>) -> Option<Self::Out>;
     /// A full listing begins.
@@ -76,10 +89,23 @@ pub(super) trait Subject: Send + 'static {
     fn listed(&mut self, version: Option<u64>) -> Vec<Self::Out>;
     /// How the watch is doing.
     fn health(&mut self, health: WatchHealth) -> Option<Self::Out>;
+    /// An object could not be read and was skipped; only under [`OnUnreadable::Skip`].
+    fn skipped(&mut self, _why: Str) -> Option<Self::Out> {
+        None
+    }
     /// The watch was heard and there was nothing to report; it has reached this resource version, where that is a number.
     fn heard(&mut self, _version: Option<u64>) -> Option<Self::Out> {
         None
     }
+}
+
+/// An object whose parts can be read, but not what they mean together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct NotUnderstood {
+    /// `namespace/name`, or the name alone.
+    pub(super) key: String,
+    /// What is not understood.
+    pub(super) why: String,
 }
 
 /// Which collection, and which of its objects.
@@ -136,11 +162,28 @@ enum Listing {
 
 /// Watches `source` for as long as somebody listens.
 pub(super) async fn watch<S: Subject>(http: Http, source: Source, subject: S, out: mpsc::Sender<S::Out>) {
-    let listing = if http.knows_streaming_lists() { Listing::Streamed } else { Listing::Paged };
+    let listing = if http.streams_lists() { Listing::Streamed } else { Listing::Paged };
     let health = WatchHealth::Loading;
     let (backoff, never) = (Backoff::new(), None);
     let (heard_at, reported_at) = (never, never);
-    Watch { http, source, subject, out, listing, version: None, health, heard_at, reported_at, backoff }.run().await;
+    let (unreadable, page) = (UnreadableObjects::default(), PAGE);
+    let (version, incomplete) = (None, None);
+    let watch = Watch {
+        http,
+        source,
+        subject,
+        out,
+        listing,
+        page,
+        version,
+        incomplete,
+        unreadable,
+        health,
+        heard_at,
+        reported_at,
+        backoff,
+    };
+    watch.run().await;
 }
 
 struct Watch<S: Subject> {
@@ -149,8 +192,14 @@ struct Watch<S: Subject> {
     subject: S,
     out: mpsc::Sender<S::Out>,
     listing: Listing,
+    /// How many objects are asked for at once.
+    page: usize,
     /// The resource version up to which everything is known; `None` before the first listing is complete.
     version: Option<String>,
+    /// The listing has come to its end but is not complete, because an object in it cannot be read; what was told since is known
+    /// up to this version.
+    incomplete: Option<String>,
+    unreadable: UnreadableObjects,
     health: WatchHealth,
     /// When the server last said anything.
     heard_at: Option<Timestamp>,
@@ -254,9 +303,10 @@ impl<S: Subject> Watch<S> {
         };
         self.begin().await?;
         let Err(end) = self.read(lines, LIST_SILENCE).await;
+        let listed = self.version.is_some() || self.incomplete.is_some();
         Err(match end {
-            WatchEnd::Failed(Failure::Timeout(_)) if self.version.is_none() => WatchEnd::NotStreamed,
-            end if self.version.is_some() => end.or_closed(),
+            WatchEnd::Failed(Failure::Timeout(_)) if !listed => WatchEnd::NotStreamed,
+            end if listed => end.or_closed(),
             end => end,
         })
     }
@@ -284,7 +334,7 @@ impl<S: Subject> Watch<S> {
             }
         };
         self.heard_at = Some(self.http.clock().now());
-        self.tell_health(WatchHealth::Live).await?;
+        self.tell_open().await?;
         self.tell_heard().await?;
         self.read(lines, SILENCE).await.map_err(WatchEnd::or_closed)
     }
@@ -294,15 +344,22 @@ impl<S: Subject> Watch<S> {
         let mut more = String::new();
         loop {
             let first = more.is_empty();
-            let path =
-                if first { self.path(&[("limit", PAGE)]) } else { self.path(&[("limit", PAGE), ("continue", &more)]) };
-            let body = self.http.call(Call::get(&path, PAGE_TIMEOUT)).await?;
+            let limit = self.page.to_string();
+            let limit = ("limit", &*limit);
+            let path = if first { self.path(&[limit]) } else { self.path(&[limit, ("continue", &more)]) };
+            let body = match self.http.call(Call::get(&path, PAGE_TIMEOUT)).await {
+                Err(Failure::TooLong { .. }) if self.page > 1 => {
+                    self.page = (self.page / PAGE_SHRINKS_BY).max(1);
+                    continue;
+                }
+                body => body?,
+            };
             if first {
                 self.begin().await?;
             }
             let page = self.page(&body).await?;
             if page.next.is_empty() {
-                self.complete(page.version.clone()).await?;
+                self.listed(page.version.clone()).await?;
                 return self.follow(&page.version).await;
             }
             more = page.next;
@@ -312,18 +369,32 @@ impl<S: Subject> Watch<S> {
     /// A list in one piece, then a watch.
     async fn whole(&mut self) -> Result<Infallible, WatchEnd> {
         let path = self.path(&[("resourceVersion", "0")]);
-        let body = self.http.call(Call::get(&path, PAGE_TIMEOUT)).await?;
+        let body = match self.http.call(Call { limit: WHOLE_LIMIT, ..Call::get(&path, PAGE_TIMEOUT) }).await {
+            Err(failure @ Failure::TooLong { .. }) => {
+                self.listing = Listing::Paged;
+                return Err(failure.into());
+            }
+            body => body?,
+        };
         self.begin().await?;
         let page = self.page(&body).await?;
-        self.complete(page.version.clone()).await?;
+        self.listed(page.version.clone()).await?;
         self.follow(&page.version).await
     }
 
     async fn page(&mut self, body: &[u8]) -> Result<parse::PageEnd, WatchEnd> {
         let page = parse::page::<S::Wire<'_>>(body)?;
         for wire in page.items {
-            let news = self.subject.applied(wire).map_err(Failure::Malformed)?;
+            let news = match self.subject.applied(wire) {
+                Ok(news) => news,
+                Err(NotUnderstood { key, why }) => self.cannot_read(key, why)?,
+            };
             if let Some(news) = news {
+                tell(&self.out, news).await?;
+            }
+        }
+        for UnreadableObject { key, why, .. } in page.unreadable {
+            if let Some(news) = self.cannot_read(key, why)? {
                 tell(&self.out, news).await?;
             }
         }
@@ -342,29 +413,52 @@ impl<S: Subject> Watch<S> {
             let now = self.http.clock().now();
             self.heard_at = Some(now);
             let (version, news) = match parse::line::<S::Wire<'_>>(line)? {
-                WatchLine::Applied(wire) => {
-                    let version = S::version(&wire).to_owned();
-                    (version, self.subject.applied(wire).map_err(Failure::Malformed)?)
+                WatchLine::Bookmark { version, ends_listing: true } if self.version.is_none() => {
+                    silence = SILENCE;
+                    self.listed(version).await?;
+                    continue;
                 }
-                WatchLine::Deleted(wire) => (S::version(&wire).to_owned(), self.subject.deleted(wire)),
-                WatchLine::Bookmark { version, ends_listing } => {
-                    if ends_listing && self.version.is_none() {
-                        silence = SILENCE;
-                        self.complete(version).await?;
-                        continue;
-                    }
-                    (version, None)
-                }
+                WatchLine::Bookmark { version, .. } => (version, None),
                 WatchLine::Refused(failure) => return Err(failure.into()),
                 WatchLine::Unknown => continue,
+                WatchLine::Applied(wire) => {
+                    let version = S::version(&wire).to_owned();
+                    let news = match self.subject.applied(wire) {
+                        Ok(news) => {
+                            self.unreadable.read_at_last(line);
+                            news
+                        }
+                        Err(NotUnderstood { key, why }) => self.cannot_read(key, why)?,
+                    };
+                    (version, news)
+                }
+                WatchLine::Deleted(wire) => {
+                    self.unreadable.read_at_last(line);
+                    (S::version(&wire).to_owned(), self.subject.deleted(wire))
+                }
+                WatchLine::Unreadable(object) => (object.version, self.cannot_read(object.key, object.why)?),
+                // To know which object is gone its identity is enough.
+                WatchLine::UnreadableDeleted(object) => match serde_json::from_str::<S::Wire<'_>>(&object.identity) {
+                    Ok(wire) if !object.key.is_empty() => {
+                        self.unreadable.remove(&object.key);
+                        (S::version(&wire).to_owned(), self.subject.deleted(wire))
+                    }
+                    _ => (object.version, self.cannot_read(object.key, object.why)?),
+                },
             };
-            if let Some(known) = &mut self.version {
-                known.clone_from(&version);
+            for known in [&mut self.version, &mut self.incomplete].into_iter().flatten() {
+                if !version.is_empty() {
+                    known.clone_from(&version);
+                }
             }
+            let is_news = news.is_some();
             if let Some(news) = news {
                 self.reported_at = Some(now);
                 tell(&self.out, news).await?;
-            } else if self.version.is_some()
+            }
+            self.tell_whether_readable().await?;
+            if !is_news
+                && self.version.is_some()
                 && self.reported_at.is_none_or(|reported_at| now.since(reported_at) >= HEARD_EVERY)
             {
                 self.tell_heard().await?;
@@ -382,11 +476,59 @@ impl<S: Subject> Watch<S> {
         }
     }
 
+    /// An object cannot be read: what the listener hears of that at once.
+    fn cannot_read(&mut self, key: String, why: String) -> Result<Option<S::Out>, WatchEnd> {
+        match S::ON_UNREADABLE {
+            OnUnreadable::Skip => {
+                let what = if key.is_empty() { "an object without a name" } else { &key };
+                Ok(self.subject.skipped(format!("{what} cannot be read: {why}").into()))
+            }
+            OnUnreadable::Down => self.unreadable.add(key, why).map(|()| None).map_err(WatchEnd::from),
+        }
+    }
+
+    /// Tells of the first object that cannot be read, and of the last one that could not and now can.
+    async fn tell_whether_readable(&mut self) -> Result<(), WatchEnd> {
+        if self.unreadable.is_empty() {
+            if let Some(version) = self.incomplete.take() {
+                return self.complete(version).await;
+            }
+            // Before the listing is complete the watch counts as loading.
+            return if self.version.is_some() { self.tell_health(WatchHealth::Live).await } else { Ok(()) };
+        }
+        match (&self.version, &self.incomplete, &self.health) {
+            (None, None, _) | (_, _, WatchHealth::Down { .. }) => Ok(()),
+            _ => self.tell_open().await,
+        }
+    }
+
+    /// The watch is open: it is live, unless an object cannot be read.
+    async fn tell_open(&mut self) -> Result<(), WatchEnd> {
+        let health = match self.unreadable.words() {
+            Some(why) => self.down(why, self.http.clock().now()),
+            None => WatchHealth::Live,
+        };
+        self.tell_health(health).await
+    }
+
     async fn begin(&mut self) -> Result<(), WatchEnd> {
+        self.incomplete = None;
+        self.unreadable.clear();
         match self.subject.listing() {
             Some(news) => tell(&self.out, news).await,
             None => Ok(()),
         }
+    }
+
+    /// The listing has come to its end. It is not complete while an object of it cannot be read: what it does not name counts as
+    /// gone.
+    async fn listed(&mut self, version: String) -> Result<(), WatchEnd> {
+        if self.unreadable.is_empty() {
+            return self.complete(version).await;
+        }
+        self.incomplete = Some(version);
+        self.heard_at = Some(self.http.clock().now());
+        self.tell_open().await
     }
 
     async fn complete(&mut self, version: String) -> Result<(), WatchEnd> {

@@ -356,7 +356,7 @@ impl Writer {
             &managed
         };
         let body = body.to_string().into_bytes();
-        self.http.call(Call { method, path, content_type, body, timeout: WRITE_TIMEOUT, leave_by }).await
+        self.http.call(Call { method, content_type, body, leave_by, ..Call::get(path, WRITE_TIMEOUT) }).await
     }
 }
 

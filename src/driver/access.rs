@@ -1,11 +1,13 @@
 //! Which cluster is meant, as whom, and why it could not be opened.
 //!
-//! Set by `--context`, `--kubeconfig`, `-n` and `--as`. Opening reads configuration only: whether the server
+//! Set by `--context`, `--kubeconfig`, `-n`, `--as` and what goes with it, `--request-timeout` and `--insecure-skip-tls-verify`. Opening reads configuration only: whether the server
 //! answers is told by the health of the watches, so that a console can draw its first frame before the network.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::audit::AuditLog;
+pub use crate::cluster::Reach;
 
 /// Which cluster is meant, and as whom; what is left out comes from the kubeconfig.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -16,10 +18,27 @@ pub struct Access {
     pub context: Option<String>,
     /// The namespace that is meant when none is named; otherwise the context's.
     pub namespace: Option<String>,
-    /// A user to impersonate.
-    pub impersonate: Option<String>,
+    /// Whom to impersonate.
+    pub impersonate: Impersonate,
+    /// How long the answer to a read may take; `None` leaves that to each read, zero is without limit.
+    pub request_timeout: Option<Duration>,
+    /// Whether the server's certificate is not checked.
+    pub insecure: bool,
     /// Where the audit log is written.
     pub audit: AuditLog,
+    /// Over which kind of way the API server is reached; otherwise its address tells.
+    pub reach: Reach,
+}
+
+/// Whom to impersonate; nobody without a user.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Impersonate {
+    /// The user.
+    pub user: Option<String>,
+    /// Its uid.
+    pub uid: Option<String>,
+    /// Its groups.
+    pub groups: Vec<String>,
 }
 
 /// Why a cluster could not be opened.

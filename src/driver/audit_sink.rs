@@ -29,7 +29,7 @@ impl AuditSink {
         Self { subject: Some(subject), log, events: Some(events), complaints }
     }
 
-    /// Writes the event where its visibility says. RevertTrigger at once.
+    /// Writes the event where its visibility says. Returns at once.
     pub(super) fn tell(&self, rollout_event: &RolloutEvent) {
         let Some(subject) = &self.subject else { return };
         if let Some(log) = &self.log {

@@ -114,11 +114,32 @@ pub trait Session: Send + Sync + 'static {
     fn context(&self) -> &str;
     /// The namespace that is meant when none is named.
     fn default_namespace(&self) -> &str;
-    /// Opens the rollout of one DaemonSet: watches it, drives it when told to. RevertTrigger at once; the snapshots tell how
+    /// What of the connection an operator has to know of whatever they do.
+    fn identity_in_use(&self) -> IdentityInUse {
+        IdentityInUse::default()
+    }
+    /// Opens the rollout of one DaemonSet: watches it, drives it when told to. Returns at once; the snapshots tell how
     /// far loading has come. A [`Role::OneShot`] carries out commands that need no driver and never replaces a pod.
     fn open(&self, namespace: &str, name: &str, role: Role) -> Rollout;
     /// Watches all DaemonSets that we may see, in one namespace or in all.
     fn fleet(&self, namespace: Option<&str>) -> watch::Receiver<Arc<Fleet>>;
+}
+
+/// As whom requests are made, where that is somebody else, and whether it is known to whom.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct IdentityInUse {
+    /// Who is impersonated, in words: `jane, group sre`.
+    pub impersonates: Option<String>,
+    /// The server's certificate is not checked: anybody between us and it can read and change everything.
+    pub insecure: bool,
+}
+
+impl IdentityInUse {
+    /// What is in force, for people: `as jane, group sre`, `TLS NOT VERIFIED`. Empty where nothing is unusual.
+    pub fn warnings(&self) -> Vec<String> {
+        let tls = self.insecure.then(|| "TLS NOT VERIFIED".to_owned());
+        self.impersonates.iter().map(|who| format!("as {who}")).chain(tls).collect()
+    }
 }
 
 /// All DaemonSets that we may see.

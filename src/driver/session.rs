@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
 
-use super::access::{Access, AccessError};
+use super::access::{Access, AccessError, Impersonate};
 use super::audit_sink::AuditSink;
-use super::handle::{Fleet, Rollout, Session};
+use super::handle::{Fleet, IdentityInUse, Rollout, Session};
 use super::identity::Identity;
 use super::{fleet, run};
 use crate::audit::{AuditedCluster, EntrySubject, Log, Origin, Place, Secrets};
@@ -33,8 +33,20 @@ impl ClusterSession {
     /// # Errors
     /// See [`AccessError`].
     pub async fn open(access: &Access) -> Result<Self, AccessError> {
-        let Access { kubeconfig, context, namespace, impersonate, audit } = access.clone();
-        let target = ClusterTarget { kubeconfig, context, namespace, as_user: impersonate, as_groups: Vec::new() };
+        let Access { kubeconfig, context, namespace, impersonate, request_timeout, insecure, audit, reach } =
+            access.clone();
+        let Impersonate { user: as_user, uid: as_uid, groups: as_groups } = impersonate;
+        let target = ClusterTarget {
+            kubeconfig,
+            context,
+            namespace,
+            as_user,
+            as_groups,
+            as_uid,
+            request_timeout,
+            insecure,
+            reach,
+        };
         let cluster = Cluster::connect(&target).await?;
         let runtime = tokio::runtime::Handle::current();
         let origin = Arc::new(origin_on(&cluster));
@@ -79,6 +91,11 @@ impl Session for ClusterSession {
 
     fn default_namespace(&self) -> &str {
         self.cluster.default_namespace()
+    }
+
+    fn identity_in_use(&self) -> IdentityInUse {
+        let credentials = self.cluster.credentials();
+        IdentityInUse { impersonates: credentials.impersonates.clone(), insecure: credentials.insecure }
     }
 
     fn open(&self, namespace: &str, name: &str, role: Role) -> Rollout {

@@ -79,6 +79,7 @@ impl Engine {
             | Event::Listed(..)
             | Event::Watch(..)
             | Event::Heard(..)
+            | Event::Skipped(..)
             | Event::Rights(_)
             | Event::Skew(_) => self.view.observe(event, now),
         }
@@ -106,6 +107,7 @@ impl Engine {
             | Event::Listed(..)
             | Event::Watch(..)
             | Event::Heard(..)
+            | Event::Skipped(..)
             | Event::Rights(_)
             | Event::Skew(_)
             | Event::RoundTrip(_) => self.view.observe(event, now),

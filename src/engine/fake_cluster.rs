@@ -3,6 +3,8 @@
 
 mod console;
 pub(crate) mod far;
+#[cfg(feature = "console")]
+mod hostile;
 mod warm_pods;
 mod warm_sets;
 
@@ -12,6 +14,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 pub(crate) use self::console::FakeConsole;
+#[cfg(feature = "console")]
+pub(crate) use self::hostile::{PLACES, hostile_snapshots};
 use self::warm_sets::FakeSet;
 use super::model::Str;
 use super::model::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome};

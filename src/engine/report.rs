@@ -216,7 +216,7 @@ impl Engine {
         });
         let selected = self.assessment.rows().filter(|row| row.in_fleet && row.selected).count();
         PlanView {
-            steps: intent.steps.clone(),
+            steps: intent.steps.to_vec(),
             step,
             partition: Some(intent.partition),
             keep: limits.keep,

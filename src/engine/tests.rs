@@ -7,6 +7,7 @@ mod images_on_nodes;
 mod moved_tag;
 mod order;
 mod pace;
+mod plan;
 mod prewarm;
 mod prewarm_previews;
 mod prewarm_statefulset;

@@ -216,7 +216,7 @@ impl View {
                 self.touched.all |= self.skew_millis != Some(millis);
                 self.skew_millis = Some(millis);
             }
-            Event::Lease(_) | Event::LeaseGone(_) | Event::Heard(..) => {}
+            Event::Lease(_) | Event::LeaseGone(_) | Event::Heard(..) | Event::Skipped(..) => {}
         }
     }
 

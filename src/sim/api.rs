@@ -14,6 +14,7 @@
 
 mod access;
 mod codec;
+mod compress;
 mod defaults;
 mod discovery;
 mod faults;

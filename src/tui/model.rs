@@ -42,6 +42,8 @@ pub(crate) type Uptime = Duration;
 #[derive(Debug)]
 pub(crate) struct Model {
     pub(crate) context: Str,
+    /// What of the connection has to stay in sight: `as jane`, `TLS NOT VERIFIED`.
+    pub(crate) warnings: Vec<String>,
     pub(crate) default_namespace: Str,
     pub(crate) size: Size,
     pub(crate) now: Uptime,

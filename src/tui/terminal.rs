@@ -232,10 +232,10 @@ impl Tty {
         self.writer.clone()
     }
 
-    /// Its size in cells; what is not known is 80x24.
+    /// Its size in cells, at most [`WIDEST`] by [`HIGHEST`]; what is not known is 80x24.
     pub(crate) fn size(&self) -> Size {
         match rustix::termios::tcgetwinsize(io::stdout()) {
-            Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Size::new(size.ws_col, size.ws_row),
+            Ok(size) if size.ws_col > 0 && size.ws_row > 0 => clamped(Size::new(size.ws_col, size.ws_row)),
             _ => Size::new(80, 24),
         }
     }
@@ -284,6 +284,17 @@ impl Tty {
 /// Such a shell gives each job a process group of its own, never its own session's.
 pub(crate) fn under_job_control() -> bool {
     rustix::process::getsid(None).is_ok_and(|session| session != rustix::process::getpgrp())
+}
+
+/// The most columns and rows that are drawn: more than any screen has. A terminal may claim 65,535 of each, for which a frame would
+/// take 200 GB; of such a one the upper left part is used.
+pub(crate) const WIDEST: u16 = 1_000;
+/// See [`WIDEST`].
+pub(crate) const HIGHEST: u16 = 500;
+
+/// `size`, at most [`WIDEST`] by [`HIGHEST`].
+pub(crate) fn clamped(size: Size) -> Size {
+    Size::new(size.width.min(WIDEST), size.height.min(HIGHEST))
 }
 
 /// The whole terminal as a rectangle.

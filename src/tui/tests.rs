@@ -7,6 +7,8 @@ mod distance;
 mod events;
 mod fixtures;
 mod help;
+mod hostile;
+mod identity;
 mod keys;
 mod prewarm;
 mod release;

@@ -71,7 +71,11 @@ impl Timeline {
     /// Finds the selected one again after others came.
     pub(crate) fn follow(&mut self, height: usize) {
         let mut list = std::mem::take(&mut self.list);
-        let position = |moment: &Moment| (0..self.len()).find(|row| self.moment(*row) == *moment);
+        // The time tells most of them apart; their words are made only for those of the same time.
+        let is_it = |row: &usize, (at, words): &Moment| {
+            self.row(*row).is_some_and(|event| event.at == *at && event.to_string() == *words)
+        };
+        let position = |moment: &Moment| (0..self.len()).find(|row| is_it(row, moment));
         list.follow(self.len(), height, position, |row| self.moment(row));
         self.list = list;
     }

@@ -20,6 +20,7 @@ use super::model::{Model, Overlay, ShownSnapshot, Uptime, WriteAccess};
 use super::preview::{ask, ask_again};
 use super::prompt;
 use super::status::StatusSeverity;
+use super::terminal::clamped;
 use super::view;
 use crate::driver::CommandError;
 use crate::engine::model::command::Refusal;
@@ -35,7 +36,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
         Msg::Key(key) => on_key(model, key),
         Msg::Paste(text) => on_paste(model, &text),
         Msg::Resize(size) => {
-            model.size = size;
+            model.size = clamped(size);
             Vec::new()
         }
         Msg::Snapshot(target, snapshot) => {

@@ -40,7 +40,7 @@ use ratatui::widgets::Widget as _;
 use super::model::{GRID_MILLIS, Model, Overlay, Page, ShownSnapshot, Uptime};
 use super::terminal;
 use super::theme::{Glyph, Glyphs, ThemeRole};
-use super::words::{fit, width};
+use super::words::{CELL_BYTES, fit, width};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 
 /// What a drawing yields beside its cells.
@@ -65,6 +65,7 @@ pub(crate) fn draw(model: &Model) -> (Buffer, Drawn) {
         }
         _ => page(&ctx, area, &mut buffer),
     };
+    limit_cells(&mut buffer);
     if model.glyphs == Glyphs::Ascii {
         to_ascii(&mut buffer);
     }
@@ -326,6 +327,14 @@ fn flow(words: Vec<Vec<Span<'static>>>, gap: &str, indent: &str, cells: usize) -
         }
     }
     lines
+}
+
+/// Replaces graphemes that are longer than a cell is given: hundreds of marks on one letter would flood the terminal and be drawn
+/// over the lines around it.
+fn limit_cells(buffer: &mut Buffer) {
+    for cell in buffer.content.iter_mut().filter(|cell| cell.symbol().len() > CELL_BYTES) {
+        cell.set_symbol("\u{fffd}");
+    }
 }
 
 /// Replaces signs beyond ASCII.

@@ -1,91 +1,152 @@
 //! Fitting words into cells, and guessing what was meant.
+//!
+//! Texts come from clusters and may be of any length: everything here reads a text once, from its beginning, and stops as soon
+//! as the cells are full. Widths are those of graphemes, because a grapheme is what a cell takes.
 
 use std::borrow::Cow;
 
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
+/// The most bytes that one cell is given. Graphemes of natural languages, and emoji, have fewer; one that has more is made to
+/// flood a terminal, and marks without a width of their own would never fill a line.
+pub(crate) const CELL_BYTES: usize = 32;
+
 /// How many cells `text` takes.
 pub(crate) fn width(text: &str) -> usize {
-    text.width()
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        read(text.len());
+        return text.len();
+    }
+    graphemes(text).map(|(_, _, cells)| cells).sum()
 }
 
-/// `text` in at most `cells`, with `…` for what was cut off its end.
+/// Whether `text` takes more than `cells`. Reads no more of it than that.
+pub(crate) fn is_wider(text: &str, cells: usize) -> bool {
+    head(text, cells, cells * CELL_BYTES).len() < text.len()
+}
+
+/// `text` in at most `cells`, with `…` for what was cut off its end. Reads no more of it than that.
 pub(crate) fn fit(text: &str, cells: usize) -> Cow<'_, str> {
-    if width(text) <= cells {
+    let kept = head(text, cells, cells * CELL_BYTES);
+    if kept.len() == text.len() {
         return Cow::Borrowed(text);
     }
     if cells == 0 {
         return Cow::Borrowed("");
     }
-    let mut kept = head(text, cells - 1).to_owned();
-    kept.push('…');
-    Cow::Owned(kept)
+    Cow::Owned(format!("{}…", head(kept, cells - 1, kept.len())))
 }
 
 /// `text` in at most `cells`, with `…` for what was cut out of its middle: names differ at their ends.
 pub(crate) fn fit_middle(text: &str, cells: usize) -> Cow<'_, str> {
-    if width(text) <= cells {
-        return Cow::Borrowed(text);
-    }
-    if cells < 5 {
+    if cells < 5 || !is_wider(text, cells) {
         return fit(text, cells);
     }
     let tail_cells = (cells - 1) / 2;
-    let mut tail = text;
-    while width(tail) > tail_cells {
-        let first = tail.graphemes(true).next().map_or(1, str::len);
-        tail = &tail[first..];
-    }
-    Cow::Owned(format!("{}…{tail}", head(text, cells - 1 - tail_cells)))
-}
-
-/// As much of the beginning of `text` as fits into `cells`.
-fn head(text: &str, cells: usize) -> &str {
-    let mut used = 0;
-    let mut end = 0;
-    for grapheme in text.graphemes(true) {
-        used += width(grapheme);
-        if used > cells {
+    let head = head(text, cells - 1 - tail_cells, (cells - 1 - tail_cells) * CELL_BYTES);
+    // From where on the rest fits: the end is found by going forward, because a step back may have to look at all that is before it.
+    let mut left = width(text);
+    let mut bytes = text.len();
+    let mut tail = text.len();
+    for (at, grapheme, cells) in graphemes(text) {
+        if left <= tail_cells && bytes <= tail_cells * CELL_BYTES {
+            tail = at;
             break;
         }
-        end += grapheme.len();
+        left -= cells;
+        bytes -= grapheme.len();
     }
-    &text[..end]
+    Cow::Owned(format!("{head}…{}", &text[tail..]))
 }
 
-/// `text` in lines of at most `cells`, broken at blanks where that is possible.
-pub(crate) fn wrap(text: &str, cells: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    if cells == 0 {
-        return lines;
+/// As much of the beginning of `text` as fits into `cells` and `bytes`.
+fn head(text: &str, cells: usize, bytes: usize) -> &str {
+    let mut used = 0;
+    for (at, grapheme, wide) in graphemes(text) {
+        used += wide;
+        if used > cells || at + grapheme.len() > bytes {
+            return &text[..at];
+        }
     }
-    for paragraph in text.lines() {
-        let mut line = String::new();
-        for word in paragraph.split(' ') {
-            let mut word = word;
-            if !line.is_empty() && width(&line) + 1 + width(word) <= cells {
-                line.push(' ');
+    text
+}
+
+/// The graphemes of `text`, each with where it begins and how many cells it takes.
+fn graphemes(text: &str) -> impl Iterator<Item = (usize, &str, usize)> {
+    text.grapheme_indices(true).map(|(at, grapheme)| {
+        read(1);
+        (at, grapheme, grapheme.width())
+    })
+}
+
+/// `text` in lines of at most `cells`, broken at blanks where that is possible. Each line is made when it is asked for: who shows
+/// a few takes a few, and the rest of the text is not read.
+pub(crate) fn wrap(text: &str, cells: usize) -> Wrap<'_> {
+    Wrap { cells, paragraphs: text.lines(), words: None, rest: None, begun: false }
+}
+
+/// The lines of [`wrap`].
+#[derive(Clone, Debug)]
+pub(crate) struct Wrap<'a> {
+    cells: usize,
+    paragraphs: std::str::Lines<'a>,
+    /// What is left of the paragraph.
+    words: Option<std::str::Split<'a, char>>,
+    /// What is left of a word, or a word that the last line had no room for.
+    rest: Option<&'a str>,
+    /// The paragraph has given a line.
+    begun: bool,
+}
+
+impl Iterator for Wrap<'_> {
+    type Item = String;
+
+    fn next(&mut self) -> Option<String> {
+        if self.cells == 0 {
+            return None;
+        }
+        let bytes = self.cells * CELL_BYTES;
+        let (mut line, mut used) = (String::new(), 0);
+        loop {
+            let Some(word) = self.rest.take().or_else(|| self.words.as_mut()?.next()) else {
+                // A paragraph has one line at least.
+                if self.words.take().is_some() && !(line.is_empty() && self.begun) {
+                    return Some(line);
+                }
+                self.words = Some(self.paragraphs.next()?.split(' '));
+                self.begun = false;
+                continue;
+            };
+            let gap = usize::from(!line.is_empty());
+            let free = self.cells.checked_sub(used + gap).zip(bytes.checked_sub(line.len() + gap));
+            let fitting = free.map(|(cells, bytes)| head(word, cells, bytes));
+            if fitting == Some(word) {
+                used += gap + width(word);
+                line.extend((gap > 0).then_some(' '));
                 line.push_str(word);
                 continue;
             }
+            self.begun = true;
             if !line.is_empty() {
-                lines.push(std::mem::take(&mut line));
+                self.rest = Some(word);
+                return Some(line);
             }
-            while width(word) > cells {
-                let kept = head(word, cells);
-                if kept.is_empty() {
-                    return lines;
-                }
-                lines.push(kept.to_owned());
-                word = &word[kept.len()..];
-            }
-            line.push_str(word);
+            let fitting = fitting.filter(|fitting| !fitting.is_empty());
+            // What no line has room for is one sign.
+            let taken = fitting.or_else(|| word.graphemes(true).next()).map_or(word.len(), str::len);
+            self.rest = Some(&word[taken..]).filter(|rest| !rest.is_empty());
+            return Some(fitting.map_or_else(|| char::REPLACEMENT_CHARACTER.to_string(), str::to_owned));
         }
-        lines.push(line);
     }
-    lines
 }
+
+/// Notes how much text was read, so that tests can say that it was no more than there is.
+#[cfg(not(test))]
+fn read(_graphemes: usize) {}
+
+#[cfg(test)]
+pub(crate) use self::tests::{amount_read, read};
 
 /// The one among `known` that is most similar to `typed`, if one is similar enough.
 pub(crate) fn meant<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -111,7 +172,24 @@ pub(crate) fn common_domain<'a>(names: impl IntoIterator<Item = &'a str>) -> Str
 mod tests {
     use proptest::prelude::*;
 
+    use std::cell::Cell;
+
     use super::*;
+
+    thread_local! {
+        static READ: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(crate) fn read(graphemes: usize) {
+        READ.set(READ.get() + graphemes);
+    }
+
+    /// How many graphemes were read on this thread while `work` was done.
+    pub(crate) fn amount_read<T>(work: impl FnOnce() -> T) -> (T, usize) {
+        let before = READ.get();
+        let done = work();
+        (done, READ.get() - before)
+    }
 
     #[test]
     fn cuts_ends_and_middles() {
@@ -119,8 +197,59 @@ mod tests {
         assert_eq!(fit("pods", 6), "pods");
         assert_eq!(fit_middle("ip-10-0-12-34", 9), "ip-1…2-34");
         assert_eq!(fit("界界界", 4), "界…");
-        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrap("abcdefgh", 3), ["abc", "def", "gh"]);
+        let lines = |text: &'static str, cells| wrap(text, cells).collect::<Vec<_>>();
+        assert_eq!(lines("one two three", 7), ["one two", "three"]);
+        assert_eq!(lines("abcdefgh", 3), ["abc", "def", "gh"]);
+        assert_eq!(lines("abcdefgh ij k", 3), ["abc", "def", "gh", "ij", "k"]);
+        assert_eq!(lines("a\n\n b  c", 9), ["a", "", "b  c"], "a paragraph has one line at least");
+        assert_eq!(lines("界a", 1), ["\u{fffd}", "a"], "no line has room for it");
+        assert_eq!(lines("a", 0), [""; 0]);
+    }
+
+    /// Texts that a byte or a cell is not enough for, each longer than any screen.
+    fn floods() -> Vec<String> {
+        let many = |text: &str| text.repeat(300_000 / text.len());
+        let stacked = |base: &str| format!("{base}{}", many("\u{301}"));
+        vec![
+            many("x"),
+            many("wort "),
+            many(" "),
+            many("\n"),
+            many("界"),
+            many("\u{200d}"),
+            many("\u{200b} "),
+            many("👩\u{200d}"),
+            many("🇦"),
+            many("\u{1100}"),
+            many("\u{600}"),
+            stacked("a"),
+            stacked("a ").repeat(2),
+            format!("{} end", many("e\u{301}")),
+        ]
+    }
+
+    /// Every text is read once or a few times, not once for each of its characters; and who shows few lines reads few.
+    #[test]
+    fn the_work_grows_with_the_text_and_not_faster() {
+        for text in floods() {
+            let begins: String = text.chars().take(8).collect();
+            for cells in [1, 5, 80] {
+                let ((), work) = amount_read(|| {
+                    assert!(width(&fit(&text, cells)) <= cells, "{begins:?}");
+                    assert!(fit(&text, cells).len() <= cells * CELL_BYTES + '…'.len_utf8(), "{begins:?}");
+                });
+                assert!(work <= 8 * cells * CELL_BYTES, "{begins:?} at {cells}: {work} read to fit its beginning");
+                let ((), work) = amount_read(|| assert!(width(&fit_middle(&text, cells)) <= cells, "{begins:?}"));
+                assert!(work <= 4 * text.len(), "{begins:?} at {cells}: {work} read to fit both ends");
+                let (_, work) = amount_read(|| wrap(&text, cells).take(3).count());
+                assert!(work <= 12 * cells * CELL_BYTES, "{begins:?} at {cells}: {work} read for three lines");
+                let (lines, work) = amount_read(|| wrap(&text, cells).collect::<Vec<_>>());
+                assert!(work <= 6 * text.len(), "{begins:?} at {cells}: {work} read for all lines");
+                for line in lines {
+                    assert!(width(&line) <= cells && line.len() <= cells * CELL_BYTES, "{begins:?} at {cells}");
+                }
+            }
+        }
     }
 
     #[test]
@@ -136,7 +265,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_is_wider_than_asked(text in ".{0,30}", cells in 0_usize..20) {
-            prop_assert!(width(&fit(&text, cells)) <= cells.max(width("")));
+            prop_assert!(width(&fit(&text, cells)) <= cells);
             prop_assert!(width(&fit_middle(&text, cells)) <= cells);
             for line in wrap(&text, cells) {
                 prop_assert!(width(&line) <= cells);

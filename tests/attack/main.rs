@@ -3,7 +3,7 @@
 //! every rule of the engine matters (`mutations.rs`).
 //!
 //! This is a test binary of its own because it needs the pure half of the library only, and is built in release for
-//! many rollouts: `ROLLDECK_RUNS=20000 cargo test --release --no-default-features --test attack`.
+//! many rollouts: `ROLLDECK_RUNS=20000 cargo test --profile attack --no-default-features --test attack`.
 //!
 //! | variable | |
 //! |---|---|

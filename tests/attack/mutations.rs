@@ -122,7 +122,15 @@ fn copy(from: &Path, to: &Path) {
 /// Runs the attack there; returns after how many rollouts it found which violation.
 fn attack(tree: &Path) -> Option<String> {
     let done = Command::new(env!("CARGO"))
-        .args(["test", "--release", "--no-default-features", "--test", "attack", "promises::the_promises_hold"])
+        .args([
+            "test",
+            "--profile",
+            "attack",
+            "--no-default-features",
+            "--test",
+            "attack",
+            "promises::the_promises_hold",
+        ])
         .args(["--", "--nocapture"])
         .current_dir(tree)
         .env("CARGO_TARGET_DIR", tree.join("target"))

@@ -27,7 +27,8 @@
 //!          model                       values
 //! ```
 //!
-//! Beside it stands `process`: streams and signals, for the front ends; it knows no other room but `engine::model`.
+//! Beside it stand `process`: streams and signals, for the front ends; it knows no other room but `engine::model`; and `scrub`: texts
+//! without secrets, for `audit` and `cluster`.
 //!
 //! It reads the source itself: `use` trees, paths written out in the middle of an expression, `super` chains. What is
 //! only a comment or a string does not count.
@@ -36,6 +37,7 @@
 
 mod circles;
 mod documents;
+mod licences;
 mod names;
 mod source;
 mod terminal;
@@ -51,9 +53,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tui", &["driver", "audit", SHOWN, "process"]),
     ("cli", &["driver", "audit", "sim::attack", "sim::compare", SHOWN, "process"]),
     ("process", &["engine::model"]),
-    ("audit", &["engine::model"]),
+    ("audit", &["engine::model", "scrub"]),
+    ("scrub", &[]),
     ("driver", &["audit", "cluster", "engine", SHOWN, "engine::rules", "sim::world", "sim::api"]),
-    ("cluster", &["engine::model", "engine::rules"]),
+    ("cluster", &["engine::model", "engine::rules", "scrub"]),
     ("engine", &[ENGINE]),
     ("engine::commands", &[MACHINE, PARTS]),
     ("engine::act", &[MACHINE, PARTS]),
@@ -107,7 +110,6 @@ const GUARDED: &[(&str, &[&str])] = &[
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("axum", &["sim::api"]),
-    ("anyhow", &["main"]),
 ];
 
 /// Modules of `std` that a pure room has no use for.

@@ -6,6 +6,7 @@ mod audit;
 mod cascade;
 mod clocks;
 mod command_line;
+mod compressed;
 mod console;
 mod differential;
 mod distance;

@@ -5,7 +5,7 @@
 //! | `scenarios`, `founding`, `compare` | the engine, in virtual time | the simulated cluster |
 //! | `sim_api` | HTTP clients and kubectl | the simulated cluster's API |
 //! | `driver_sim` | driver and cluster adapter | the simulated cluster's API |
-//! | `cli`, `demo`, `files`, `hostile`, `prewarm`, `stuck_output` | the program itself | the simulated cluster's API, served by another process |
+//! | `cli`, `demo`, `files`, `floods`, `hostile`, `prewarm`, `stuck_output` | the program itself | the simulated cluster's API, served by another process |
 //! | `control_plane` | the program itself, and its driver | etcd, kube-apiserver and Kubernetes' controllers |
 //!
 //! Tests run beside each other, more of them than the machine has cores (`RUST_TEST_THREADS` in `.cargo/config.toml`),
@@ -25,6 +25,8 @@ mod demo;
 mod driver_sim;
 #[cfg(test)]
 mod files;
+#[cfg(test)]
+mod floods;
 #[cfg(test)]
 mod founding;
 #[cfg(test)]

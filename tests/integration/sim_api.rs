@@ -1,5 +1,6 @@
 //! The simulated cluster's API as its clients see it: over HTTP, and through kubectl where there is one.
 
+mod compressed;
 mod faults;
 mod kubectl;
 mod read;

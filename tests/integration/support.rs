@@ -5,11 +5,13 @@ pub(crate) mod figures;
 pub(crate) mod hollow;
 pub(crate) mod ledger;
 pub(crate) mod line;
+pub(crate) mod missing;
 pub(crate) mod modelled;
 pub(crate) mod practice;
 pub(crate) mod program;
 #[cfg(target_os = "linux")]
 pub(crate) mod pty;
+pub(crate) mod reading;
 #[cfg(target_os = "linux")]
 pub(crate) mod refusing;
 pub(crate) mod simulated_fixture;

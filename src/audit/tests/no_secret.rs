@@ -1,4 +1,4 @@
-//! SecretKinds are put wherever an input can carry them; none is in the log or in an Event, whatever servers echo.
+//! Secrets are put wherever an input can carry them; none is in the log or in an Event, whatever servers echo.
 
 use std::sync::Arc;
 

@@ -43,6 +43,20 @@ pub(crate) enum OneShot {
 }
 
 impl OneShot {
+    pub(crate) fn how_mut(&mut self) -> &mut How {
+        match self {
+            Self::Adopt(args) => &mut args.how,
+            Self::SetImage(args) => &mut args.how,
+            Self::Step(args) => &mut args.how,
+            Self::Select(args) => &mut args.how,
+            Self::Tune(args) => &mut args.how,
+            Self::Pause(args) => &mut args.how,
+            Self::Resume(args) => &mut args.how,
+            Self::Undo(args) => &mut args.how,
+            Self::Release(args) => &mut args.how,
+        }
+    }
+
     /// On which DaemonSet, how, and what is asked of the engine.
     pub(crate) fn into_parts(self) -> (DaemonSetName, How, Command) {
         match self {

@@ -19,6 +19,15 @@ pub(super) struct Watch<'a> {
     since: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skipped: Option<SkippedJson<'a>>,
+}
+
+/// What could not be read and is therefore not shown: how many times that happened, and the first of it.
+#[derive(Serialize)]
+struct SkippedJson<'a> {
+    count: u32,
+    first: &'a str,
 }
 
 impl<'a> Watch<'a> {
@@ -29,6 +38,25 @@ impl<'a> Watch<'a> {
             WatchHealth::Forbidden { why } => (None, Some(&**why)),
         };
         let state = kinds::watch_health(&view.health);
-        Self { watched: view.watched.to_string(), state, heard_at: view.heard_at, since, why }
+        let skipped = view.skipped.as_ref().map(|skipped| SkippedJson { count: skipped.count, first: &skipped.first });
+        Self { watched: view.watched.to_string(), state, heard_at: view.heard_at, since, why, skipped }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::model::event::{SkippedObjects, Watched};
+
+    #[test]
+    fn what_could_not_be_read_is_said_with_its_number() {
+        let skipped = SkippedObjects { count: 3, first: "edge/a cannot be read".into() };
+        let view =
+            WatchView { watched: Watched::Events, health: WatchHealth::Live, heard_at: None, skipped: Some(skipped) };
+        let json = serde_json::to_value(Watch::new(&view)).unwrap();
+        assert_eq!(json["skipped"], serde_json::json!({"count": 3, "first": "edge/a cannot be read"}));
+        assert_eq!((&json["watched"], &json["state"]), (&"events".into(), &"live".into()));
+        let json = serde_json::to_value(Watch::new(&WatchView { skipped: None, ..view })).unwrap();
+        assert!(json.get("skipped").is_none());
     }
 }

@@ -511,7 +511,7 @@ pub(super) fn node_moves(name: &str, state: NodeState) -> Snapshot {
 /// All watches, in this health.
 fn watches(health: &WatchHealth) -> Vec<WatchView> {
     let heard_at = (*health == WatchHealth::Live).then(|| at(580));
-    Watched::ALL.map(|watched| WatchView { watched, health: health.clone(), heard_at }).to_vec()
+    Watched::ALL.map(|watched| WatchView { watched, health: health.clone(), heard_at, skipped: None }).to_vec()
 }
 
 /// Nothing is known yet.

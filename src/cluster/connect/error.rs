@@ -144,8 +144,11 @@ impl ConnectError {
             Self::InCluster { .. } => {
                 vec!["check automountServiceAccountToken of the pod, or pass --kubeconfig".to_owned()]
             }
-            Self::Proxy { .. } => {
+            Self::Proxy { why, .. } if why.starts_with("proxy-url") => {
                 vec!["remove `proxy-url` from its cluster where the API server can be reached directly".to_owned()]
+            }
+            Self::Proxy { .. } => {
+                vec!["correct or unset that variable, or name the API server's host in NO_PROXY".to_owned()]
             }
             Self::Credentials { context, .. } => {
                 let flag = context_flag(context);

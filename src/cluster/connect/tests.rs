@@ -148,7 +148,7 @@ async fn credentials_that_are_refused_are_obtained_anew_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn credentials_are_renewed_before_they_expire() {
+async fn short_lived_credentials_are_used_until_late_in_their_life() {
     let dir = tempfile::tempdir().unwrap();
     let server = VersionServer::start(&["token-number-1", "token-number-2", "token-number-3"]).await;
     let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(30);
@@ -156,7 +156,8 @@ async fn credentials_are_renewed_before_they_expire() {
     let target = write_kubeconfig(dir.path(), &server.address, "", &exec(&plugin(dir.path(), &script)));
     let cluster = Cluster::connect(&target).await.unwrap();
     assert_eq!(cluster.probe().await, Ok("v1.36.3".to_owned()));
-    assert_eq!(server.asked(), ["Bearer token-number-2"], "one that expires within a minute is not used");
+    assert_eq!(server.asked(), ["Bearer token-number-1"], "30 s are used for 24 s, and not for none");
+    assert_eq!(runs(dir.path()), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -164,7 +165,11 @@ async fn a_failing_plugin_is_named_and_nothing_of_it_leaks() {
     for (script, says) in [
         (
             "echo '{\"token\":\"s3cr3t-of-stdout\"}'; echo 'expired: correct-horse' >&2; exit 3",
-            "failed (exit status: 3): expired: […]",
+            "failed (exit status: 3): expired: ***",
+        ),
+        (
+            "echo 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln is over' >&2; exit 1",
+            "failed (exit status: 1): *** is over",
         ),
         ("echo s3cr3t-of-stdout", "did not print an ExecCredential"),
         ("echo '{}'", "without a status"),
@@ -184,12 +189,86 @@ async fn a_failing_plugin_is_named_and_nothing_of_it_leaks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_that_may_not_ask_says_where_to_log_in_and_cannot_read_the_terminal() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = VersionServer::start(&[]).await;
+    // Its process group is not ours: the kernel stops it when it reads our terminal.
+    let script = "[ \"$(ps -o pgid= -p $$ | tr -d ' ')\" = $$ ] && echo 'apart' >&2; exit 1";
+    let target = write_kubeconfig(dir.path(), &server.address, "", &exec(&plugin(dir.path(), script)));
+    let said = Cluster::connect(&target).await.unwrap_err().to_string();
+    assert!(said.contains("apart; log in again outside of rolldeck: `kubectl --context factory version`"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_that_is_refused_with_401_is_opened_once_more_with_new_credentials() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = VersionServer::start(&["token-number-1"]).await;
+    let target = write_kubeconfig(dir.path(), &server.address, "", &exec(&plugin(dir.path(), &prints(""))));
+    let cluster = Cluster::connect(&target).await.unwrap();
+    *server.accepts.lock().unwrap() = vec!["Bearer token-number-2".into()];
+    let lines = cluster.http.lines("/watch?watch=true", Duration::from_secs(5)).await;
+    assert!(lines.is_ok(), "{:?}", lines.err());
+    assert_eq!(server.asked(), ["Bearer token-number-1", "Bearer token-number-2"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_server_repeats_of_the_credentials_is_not_told() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let sent = head(&mut stream).await;
+            let body = serde_json::json!({"kind": "Status", "message": format!("bad request: {sent}"), "code": 400});
+            let body = body.to_string();
+            let answer = format!("HTTP/1.1 400 Bad Request\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    });
+    let dir = tempfile::tempdir().unwrap();
+    let target = write_kubeconfig(dir.path(), &address, "", "{token: s3cr3t-t0ken}");
+    let error = Cluster::connect(&target).await.unwrap().probe().await.unwrap_err();
+    assert!(error.to_string().contains("Bearer ***") && !format!("{error:?}").contains("s3cr3t"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_and_password_in_the_servers_address_are_not_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let target = write_kubeconfig(dir.path(), &format!("joe:hunter2-pass@{free}"), "", "{token: t0}");
+    let cluster = Cluster::connect(&target).await.unwrap();
+    assert_eq!(cluster.server(), format!("http://{free}"));
+    let error = cluster.probe().await.unwrap_err();
+    assert!(!format!("{error} {error:?}").contains("hunter2"), "{error:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_takes_as_long_as_the_operator_allows() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    // Takes connections and never answers.
+    tokio::spawn(async move {
+        let mut open = Vec::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            open.push(stream);
+        }
+    });
+    let dir = tempfile::tempdir().unwrap();
+    let target = ClusterTarget {
+        request_timeout: Some(Duration::from_millis(300)),
+        ..write_kubeconfig(dir.path(), &address, "", "{token: t0}")
+    };
+    let cluster = Cluster::connect(&target).await.unwrap();
+    let failure = cluster.http.call(Call::get("/version", PROBE_TIMEOUT)).await.unwrap_err();
+    assert_eq!(failure, Failure::Timeout(Duration::from_millis(300)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_refresh_that_fails_or_hangs_is_not_sent_and_never_a_lost_answer() {
     use crate::engine::model::effect::EffectErrorKind;
     for later in ["exit 1", "sleep 30"] {
         let dir = tempfile::tempdir().unwrap();
         let server = VersionServer::start(&["token-number-1"]).await;
-        let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(61);
+        let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(1);
         let script = format!(
             "[ -e {0}/later ] && {later}\n{1}",
             dir.path().display(),

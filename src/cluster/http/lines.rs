@@ -12,6 +12,8 @@ use crate::cluster::failure::Failure;
 
 /// What is kept of the buffer after a long line.
 const KEPT: usize = 256 * 1024;
+/// The longest line, in bytes. API servers store objects of up to 1.5 MiB: only something else writes longer lines.
+const LONGEST_LINE: usize = 16 * 1024 * 1024;
 
 /// The lines of a streamed answer.
 pub(crate) struct Lines {
@@ -22,14 +24,20 @@ pub(crate) struct Lines {
     /// Up to here it has no line end after `taken`.
     searched: usize,
     traffic: Arc<Traffic>,
+    /// Of what, for errors: the path without its query.
+    path: String,
 }
 
 impl Lines {
-    pub(super) fn new(body: Body, traffic: Arc<Traffic>) -> Self {
-        Self { body: body.into_data_stream(), buffer: Vec::new(), taken: 0, searched: 0, traffic }
+    pub(super) fn new(body: Body, path: &str, traffic: Arc<Traffic>) -> Self {
+        let path = path.split('?').next().unwrap_or_default().to_owned();
+        Self { body: body.into_data_stream(), buffer: Vec::new(), taken: 0, searched: 0, traffic, path }
     }
 
-    /// The next line; `None` when the server closed the stream. Fails when nothing at all comes for `silence`.
+    /// The next line; `None` when the server closed the stream.
+    ///
+    /// # Errors
+    /// When nothing at all comes for `silence`, the connection breaks, or the line is longer than 16 MiB.
     pub(crate) async fn next(&mut self, silence: Duration) -> Result<Option<&[u8]>, Failure> {
         let line = loop {
             if let Some(end) = memchr::memchr(b'\n', &self.buffer[self.searched..]) {
@@ -39,6 +47,10 @@ impl Lines {
                 break line;
             }
             self.searched = self.buffer.len();
+            if self.searched - self.taken > LONGEST_LINE {
+                let what = format!("a line of the watch of {}", self.path);
+                return Err(Failure::TooLong { what, limit: LONGEST_LINE });
+            }
             match tokio::time::timeout(silence, self.body.next()).await {
                 Ok(Some(Ok(chunk))) => {
                     self.traffic.received(chunk.len());
@@ -70,11 +82,21 @@ mod tests {
     #[tokio::test]
     async fn gives_whole_lines_however_they_arrive() {
         let body = Body::from(b"{\"a\":1}\n{\"b\":2}\n\nrest".to_vec());
-        let mut lines = Lines::new(body, Arc::default());
+        let mut lines = Lines::new(body, "/x?watch=true", Arc::default());
         let mut got = Vec::new();
         while let Some(line) = lines.next(Duration::from_secs(1)).await.unwrap() {
             got.push(String::from_utf8_lossy(line).into_owned());
         }
         assert_eq!(got, ["{\"a\":1}", "{\"b\":2}", ""], "an unfinished last line is not a line");
+    }
+
+    #[tokio::test]
+    async fn a_line_that_is_too_long_is_told_with_its_path() {
+        let body = Body::from(vec![b'x'; LONGEST_LINE + 1]);
+        let mut lines = Lines::new(body, "/api/v1/pods?watch=true", Arc::default());
+        let error = lines.next(Duration::from_secs(5)).await.unwrap_err();
+        let Failure::TooLong { what, limit } = &error else { panic!("{error:?}") };
+        assert_eq!((&**what, *limit), ("a line of the watch of /api/v1/pods", 16 << 20));
+        assert!(error.to_string().contains("/api/v1/pods is longer than 16 MiB"), "{error}");
     }
 }

@@ -13,6 +13,7 @@ pub struct Traffic {
     throttled: AtomicU64,
     failed: AtomicU64,
     streamed: AtomicU64,
+    answered: AtomicU64,
 }
 
 /// The counts of one instant.
@@ -30,6 +31,8 @@ pub struct TrafficCount {
     pub failed: u64,
     /// Bytes received through watches.
     pub streamed: u64,
+    /// Bytes of all other answers as they came over the wire: compressed, where they were. Without headers and TLS.
+    pub answered: u64,
 }
 
 impl Traffic {
@@ -43,6 +46,7 @@ impl Traffic {
             throttled: read(&self.throttled),
             failed: read(&self.failed),
             streamed: read(&self.streamed),
+            answered: read(&self.answered),
         }
     }
 
@@ -65,5 +69,9 @@ impl Traffic {
 
     pub(super) fn received(&self, bytes: usize) {
         self.streamed.fetch_add(u64::try_from(bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    pub(super) fn answered(&self, bytes: usize) {
+        self.answered.fetch_add(u64::try_from(bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 }

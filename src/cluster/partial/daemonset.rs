@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::{Text, count_of, str_of, take, text};
+use super::{Clamped, Text, count_of, name_of, str_of, take, text};
 use crate::engine::model::Str;
 use crate::engine::model::facts::{
     ControllerRef, DaemonSetCounters, DaemonSetFact, FieldOwners, FieldWriter, Fields, StrategyKind, UpdateStrategy,
@@ -121,7 +121,7 @@ fn applied(metadata: &Value) -> Option<Fields> {
 /// The owner that controls it.
 fn controller(metadata: &Value) -> Option<ControllerRef> {
     let owner = metadata["ownerReferences"].as_array()?.iter().find(|owner| owner["controller"] == true)?;
-    let text = |field: &str| str_of(&owner[field]).unwrap_or_default();
+    let text = |field: &str| name_of(&owner[field]).unwrap_or_default();
     Some(ControllerRef { api_version: text("apiVersion"), kind: text("kind"), name: text("name") })
 }
 
@@ -186,12 +186,12 @@ struct RollingUpdate {
 #[serde(default, rename_all = "camelCase")]
 struct Status {
     observed_generation: i64,
-    desired_number_scheduled: u32,
-    current_number_scheduled: u32,
-    number_ready: u32,
-    updated_number_scheduled: u32,
-    number_available: u32,
-    number_misscheduled: u32,
+    desired_number_scheduled: Clamped<u32>,
+    current_number_scheduled: Clamped<u32>,
+    number_ready: Clamped<u32>,
+    updated_number_scheduled: Clamped<u32>,
+    number_available: Clamped<u32>,
+    number_misscheduled: Clamped<u32>,
 }
 
 /// One DaemonSet of a fleet.
@@ -233,12 +233,12 @@ impl FleetWire<'_> {
             adopted: annotations.is_some_and(|annotations| annotations.original_strategy.is_some()),
             observed: status.observed_generation >= self.metadata.generation,
             counters: DaemonSetCounters {
-                desired: status.desired_number_scheduled,
-                current: status.current_number_scheduled,
-                ready: status.number_ready,
-                updated: status.updated_number_scheduled,
-                available: status.number_available,
-                misscheduled: status.number_misscheduled,
+                desired: status.desired_number_scheduled.0,
+                current: status.current_number_scheduled.0,
+                ready: status.number_ready.0,
+                updated: status.updated_number_scheduled.0,
+                available: status.number_available.0,
+                misscheduled: status.number_misscheduled.0,
             },
         }
     }

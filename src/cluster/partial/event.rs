@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use super::{Interner, MetaWire, Text, instant, text};
+use super::{Clamped, Interner, MetaWire, Text, instant, text};
+use crate::cluster::clip::{MESSAGE, NAME, clip, clip_name};
 use crate::engine::model::facts::Severity;
 use crate::engine::model::facts::{ClusterEvent, ReportedBy};
 use crate::engine::model::time::Timestamp;
@@ -30,7 +31,7 @@ pub(crate) struct EventWire<'a> {
     reason: Option<Text<'a>>,
     #[serde(borrow)]
     message: Option<Text<'a>>,
-    count: Option<u32>,
+    count: Option<Clamped<u32>>,
     #[serde(borrow)]
     first_timestamp: Option<Text<'a>>,
     #[serde(borrow)]
@@ -65,7 +66,7 @@ struct Source<'a> {
 #[derive(Deserialize, Default, Debug)]
 #[serde(default, rename_all = "camelCase")]
 struct Series<'a> {
-    count: Option<u32>,
+    count: Option<Clamped<u32>>,
     #[serde(borrow)]
     last_observed_time: Option<Text<'a>>,
 }
@@ -76,12 +77,12 @@ impl EventWire<'_> {
         ClusterEvent {
             version: self.metadata.version().parse().ok(),
             object: interner.intern(text(&self.involved_object.uid)),
-            node: self.node().map(|node| interner.intern(node)),
+            node: self.node().map(|node| interner.intern(&clip_name(node))),
             container: container(text(&self.involved_object.field_path)).map(|name| interner.intern(name)),
-            reason: interner.intern(text(&self.reason)),
-            message: text(&self.message).into(),
+            reason: interner.words(text(&self.reason), NAME),
+            message: clip(text(&self.message), MESSAGE).into(),
             at: self.at(),
-            count: self.count.or(series.and_then(|series| series.count)).unwrap_or(1).max(1),
+            count: self.count.or(series.and_then(|series| series.count)).map_or(1, |Clamped(count)| count.max(1)),
             reported_by: self.reported_by(),
         }
     }
@@ -99,8 +100,8 @@ impl EventWire<'_> {
         let ours = self.source.as_ref().is_some_and(|source| text(&source.component) == SOURCE);
         ours.then(|| {
             Box::new(ReportedBy {
-                event: text(&self.metadata.name).into(),
-                identity: text(&self.reporting_instance).into(),
+                event: clip_name(text(&self.metadata.name)).into(),
+                identity: clip_name(text(&self.reporting_instance)).into(),
                 severity: if text(&self.kind) == "Warning" { Severity::Warning } else { Severity::Normal },
             })
         })

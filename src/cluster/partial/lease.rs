@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{count_of, instant_of, str_of};
+use super::{count_of, instant_of, name_of, str_of};
+use crate::cluster::clip::{MESSAGE, clip};
 use crate::engine::model::effect::LeaseWrite;
 use crate::engine::model::facts::LeaseFact;
 use crate::engine::model::pace::{PACE, pace_text, parse_pace};
@@ -18,13 +19,13 @@ pub(crate) fn lease_fact(object: &Value) -> LeaseFact {
     LeaseFact {
         uid: str_of(&metadata["uid"]).unwrap_or_default(),
         resource_version: str_of(&metadata["resourceVersion"]).unwrap_or_default(),
-        holder: str_of(&spec["holderIdentity"]),
+        holder: name_of(&spec["holderIdentity"]),
         duration_secs: count_of(&spec["leaseDurationSeconds"]),
         acquired_at: instant_of(&spec["acquireTime"]),
         renewed_at: instant_of(&spec["renewTime"]),
         transitions: count_of(&spec["leaseTransitions"]),
-        record: record.map(Record::parse).transpose().map_err(Into::into),
-        prewarm: prewarm.map(Prewarm::parse).transpose().map_err(Into::into),
+        record: record.map(Record::parse).transpose().map_err(|why| clip(&why, MESSAGE).into()),
+        prewarm: prewarm.map(Prewarm::parse).transpose().map_err(|why| clip(&why, MESSAGE).into()),
         pace: parse_pace(metadata["annotations"][PACE].as_str()),
     }
 }
@@ -60,7 +61,10 @@ pub(crate) fn lease_object(mut object: Value, write: &LeaseWrite) -> Result<Valu
         Value::Object(spec) => spec,
         _ => Map::new(),
     };
-    spec.insert("holderIdentity".into(), write.holder.as_deref().unwrap_or_default().into());
+    // Who holds it keeps it under the very name that they gave, though we know that name only as far as it can be shown.
+    let held = spec.get("holderIdentity").filter(|held| name_of(held) == write.holder).cloned();
+    let holder = held.unwrap_or_else(|| write.holder.as_deref().unwrap_or_default().into());
+    spec.insert("holderIdentity".into(), holder);
     // The API server refuses a duration of zero.
     spec.insert("leaseDurationSeconds".into(), write.duration_secs.max(1).into());
     spec.insert("leaseTransitions".into(), write.transitions.into());
@@ -162,6 +166,21 @@ mod tests {
         set(&mut orphaned, "second");
         assert_eq!(uids(&orphaned), ["second"]);
         assert_eq!(orphaned["metadata"]["ownerReferences"][0]["apiVersion"], "apps/v1");
+    }
+
+    /// What is shown of a holder is bounded; what is written is what they wrote.
+    #[test]
+    fn a_holder_keeps_the_name_that_they_gave() {
+        let held = |holder: &str| json!({"metadata": {}, "spec": {"holderIdentity": holder}});
+        let (one, two) = ("x".repeat(100_000) + "1", "x".repeat(100_000) + "2");
+        for name in ["eve@host/1", &one, "eve\u{202e}@host"] {
+            let fact = lease_fact(&held(name));
+            let kept = LeaseWrite { holder: fact.holder.clone(), ..write() };
+            assert_eq!(lease_object(held(name), &kept).unwrap()["spec"]["holderIdentity"], name);
+            let taken = lease_object(held(name), &write()).unwrap();
+            assert_eq!(taken["spec"]["holderIdentity"], "ada@host/1");
+        }
+        assert_ne!(lease_fact(&held(&one)).holder, lease_fact(&held(&two)).holder, "another holder is another one");
     }
 
     #[test]

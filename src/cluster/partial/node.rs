@@ -9,7 +9,8 @@ use std::fmt;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::{Interner, Text, instant, text};
+use super::{Clamped, Interner, Text, instant, text};
+use crate::cluster::clip::NAME;
 use crate::engine::model::Str;
 use crate::engine::model::facts::{ConditionStatus, ListedImage, NodeDetails, NodeFact, REPORTED_IMAGES, Taint};
 use crate::engine::model::image::{normalized, repository_of};
@@ -205,7 +206,7 @@ struct Condition<'a> {
 struct Image<'a> {
     #[serde(borrow)]
     names: Option<Vec<Text<'a>>>,
-    size_bytes: Option<u64>,
+    size_bytes: Option<Clamped<u64>>,
 }
 
 /// The conditions that make a kubelet refuse or evict pods.
@@ -244,7 +245,7 @@ impl NodeWire<'_> {
             ready_since: ready.and_then(|ready| instant(&ready.last_transition_time)),
             ready_reason: ready
                 .filter(|_| state != ConditionStatus::True)
-                .and_then(|ready| interner.option(&ready.reason)),
+                .and_then(|ready| interner.optional_words(&ready.reason, NAME)),
             pressure: pressure.map(|pressure| interner.intern(pressure)),
             images: status.images(wanted, interner),
             lists_all_images: status.images.as_ref().is_some_and(|images| (1..REPORTED_IMAGES).contains(&images.len())),
@@ -273,8 +274,8 @@ impl NodeWire<'_> {
 impl NodeInfo<'_> {
     fn details(&self, interner: &mut Interner) -> NodeDetails {
         NodeDetails {
-            architecture: interner.option(&self.architecture),
-            kubelet_version: interner.option(&self.kubelet_version),
+            architecture: interner.optional_words(&self.architecture, NAME),
+            kubelet_version: interner.optional_words(&self.kubelet_version, NAME),
         }
     }
 }
@@ -285,7 +286,7 @@ impl Status<'_> {
     }
 
     fn images(&self, wanted: &Wanted, interner: &mut Interner) -> Vec<ListedImage> {
-        let bytes = |image: &Image<'_>| image.size_bytes.unwrap_or_default();
+        let bytes = |image: &Image<'_>| image.size_bytes.unwrap_or_default().0;
         let listed = self.images.iter().flatten();
         let named = listed.flat_map(|image| image.names.iter().flatten().map(move |name| (name, bytes(image))));
         let mut kept: Vec<ListedImage> = named

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::{Interner, Text, instant, own, text};
+use super::{Clamped, Interner, Text, instant, text, words};
+use crate::cluster::clip::{MESSAGE, NAME};
 use crate::engine::model::Str;
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase, WarmPodFact};
 use crate::engine::model::template::ContainerRole;
@@ -35,7 +36,7 @@ pub(crate) struct PodMeta<'a> {
     creation_timestamp: Option<Text<'a>>,
     #[serde(borrow)]
     deletion_timestamp: Option<Text<'a>>,
-    deletion_grace_period_seconds: Option<u32>,
+    deletion_grace_period_seconds: Option<Clamped<u32>>,
     #[serde(borrow)]
     finalizers: Option<Vec<Text<'a>>>,
     #[serde(borrow)]
@@ -161,7 +162,7 @@ struct ContainerStatus<'a> {
     state: Option<State<'a>>,
     #[serde(borrow)]
     last_state: Option<State<'a>>,
-    restart_count: Option<u32>,
+    restart_count: Option<Clamped<u32>>,
     ready: Option<bool>,
 }
 
@@ -197,7 +198,7 @@ struct Running<'a> {
 struct Terminated<'a> {
     #[serde(borrow)]
     reason: Option<Text<'a>>,
-    exit_code: i32,
+    exit_code: Clamped<i32>,
     #[serde(borrow)]
     message: Option<Text<'a>>,
 }
@@ -216,10 +217,11 @@ impl PodWire<'_> {
         let status = self.status.as_ref().unwrap_or(&none);
         let ready = status.condition("Ready");
         let unscheduled = status.condition("PodScheduled").filter(|scheduled| text(&scheduled.status) == "False");
-        let (reason, message) = match (own(&status.reason), unscheduled) {
-            (None, Some(unscheduled)) => (interner.option(&unscheduled.reason), own(&unscheduled.message)),
-            (reason, _) => (reason, own(&status.message)),
+        let (reason, message) = match unscheduled.filter(|_| text(&status.reason).is_empty()) {
+            Some(unscheduled) => (&unscheduled.reason, &unscheduled.message),
+            None => (&status.reason, &status.message),
         };
+        let (reason, message) = (interner.optional_words(reason, NAME), words(message, MESSAGE));
         let mut owners = meta.owner_references.iter().flatten();
         let owner = owners.find(|owner| owner.controller == Some(true)).and_then(|owner| interner.option(&owner.uid));
         PodFact {
@@ -236,9 +238,11 @@ impl PodWire<'_> {
                 .and_then(|labels| labels.template_generation.as_ref()?.parse().ok()),
             created_at: instant(&meta.creation_timestamp).unwrap_or_default(),
             deletion_at: instant(&meta.deletion_timestamp),
-            deletion_grace_secs: meta.deletion_grace_period_seconds,
+            deletion_grace_secs: meta.deletion_grace_period_seconds.map(|Clamped(secs)| secs),
             finalizers: match (&meta.deletion_timestamp, &meta.finalizers) {
-                (Some(_), Some(finalizers)) => finalizers.iter().map(|finalizer| interner.intern(finalizer)).collect(),
+                (Some(_), Some(finalizers)) => {
+                    finalizers.iter().map(|finalizer| interner.words(finalizer, NAME)).collect()
+                }
                 _ => Arc::default(),
             },
             phase: status.phase(),
@@ -307,9 +311,9 @@ impl ContainerStatus<'_> {
             role,
             image_present: !text(&self.image_id).is_empty(),
             state: self.state.as_ref().map_or_else(waiting, |state| state.fact(interner)),
-            last_end: last.and_then(|last| interner.option(&last.reason)),
-            last_exit: last.map(|last| last.exit_code),
-            restarts: self.restart_count.unwrap_or(0),
+            last_end: last.and_then(|last| interner.optional_words(&last.reason, NAME)),
+            last_exit: last.map(|last| last.exit_code.0),
+            restarts: self.restart_count.unwrap_or_default().0,
             ready: self.ready.unwrap_or(false),
         }
     }
@@ -320,13 +324,13 @@ impl State<'_> {
         match self {
             Self { running: Some(running), .. } => ContainerState::Running { since: instant(&running.started_at) },
             Self { terminated: Some(ended), .. } => ContainerState::Terminated {
-                reason: interner.intern(text(&ended.reason)),
-                exit_code: ended.exit_code,
-                message: own(&ended.message),
+                reason: interner.words(text(&ended.reason), NAME),
+                exit_code: ended.exit_code.0,
+                message: words(&ended.message, MESSAGE),
             },
             Self { waiting: Some(waiting), .. } => ContainerState::Waiting {
-                reason: interner.intern(text(&waiting.reason)),
-                message: own(&waiting.message),
+                reason: interner.words(text(&waiting.reason), NAME),
+                message: words(&waiting.message, MESSAGE),
             },
             _ => waiting(),
         }

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{controller_of, instant_of, str_of, take};
+use super::{controller_of, instant_of, str_of, take, words_of};
+use crate::cluster::clip;
 use crate::engine::model::Str;
 use crate::engine::model::facts::RevisionFact;
 use crate::engine::model::template::Template;
@@ -22,7 +23,7 @@ pub(crate) fn revision_fact(mut object: Value) -> RevisionFact {
         number: object["revision"].as_i64().unwrap_or(0),
         owner: controller_of(metadata),
         created_at: instant_of(&metadata["creationTimestamp"]).unwrap_or_default(),
-        change_cause: str_of(&metadata["annotations"][CHANGE_CAUSE]),
+        change_cause: words_of(&metadata["annotations"][CHANGE_CAUSE], clip::CHANGE_CAUSE),
         template: Template::from_json(template),
     }
 }

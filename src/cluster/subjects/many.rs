@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::super::partial::{EventWire, Interner, NodeWire, PodWire, Wanted, text};
-use super::super::watch::Subject;
+use super::super::watch::{NotUnderstood, OnUnreadable, Subject};
 use crate::engine::model::Str;
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::facts::NodeFact;
@@ -30,7 +30,7 @@ impl Subject for Pods {
         text(&wire.metadata.resource_version)
     }
 
-    fn applied(&mut self, wire: PodWire<'_>) -> Result<Option<Event>, String> {
+    fn applied(&mut self, wire: PodWire<'_>) -> Result<Option<Event>, NotUnderstood> {
         Ok(Some(Event::Pod(Box::new(wire.fact(&mut self.interner)))))
     }
 
@@ -70,7 +70,7 @@ impl Subject for WatchedWarmPods {
         text(&wire.metadata.resource_version)
     }
 
-    fn applied(&mut self, wire: PodWire<'_>) -> Result<Option<Event>, String> {
+    fn applied(&mut self, wire: PodWire<'_>) -> Result<Option<Event>, NotUnderstood> {
         Ok(wire.warm_fact(&mut self.interner).map(|fact| Event::WarmPod(Box::new(fact))))
     }
 
@@ -149,7 +149,7 @@ impl Subject for Nodes {
         text(&wire.metadata.resource_version)
     }
 
-    fn applied(&mut self, wire: NodeWire<'_>) -> Result<Option<Event>, String> {
+    fn applied(&mut self, wire: NodeWire<'_>) -> Result<Option<Event>, NotUnderstood> {
         let wanted = Arc::clone(&self.wanted.borrow());
         let mut fact = wire.fact(&wanted, &mut self.interner);
         let heartbeat_at = wire.heartbeat_at();
@@ -235,12 +235,14 @@ impl ClusterEvents {
 impl Subject for ClusterEvents {
     type Wire<'a> = EventWire<'a>;
     type Out = Event;
+    // An event only tells more; what it does not say is told by the pod itself.
+    const ON_UNREADABLE: OnUnreadable = OnUnreadable::Skip;
 
     fn version<'a>(wire: &'a EventWire<'_>) -> &'a str {
         wire.metadata.version()
     }
 
-    fn applied(&mut self, wire: EventWire<'_>) -> Result<Option<Event>, String> {
+    fn applied(&mut self, wire: EventWire<'_>) -> Result<Option<Event>, NotUnderstood> {
         let ours = match &self.about {
             EventsAbout::PodsOf { prefixes } => {
                 let name = text(&wire.involved_object.name);
@@ -262,6 +264,10 @@ impl Subject for ClusterEvents {
 
     fn listed(&mut self, version: Option<u64>) -> Vec<Event> {
         self.unless_of_daemonset(Event::Listed(Watched::Events, version)).into_iter().collect()
+    }
+
+    fn skipped(&mut self, why: Str) -> Option<Event> {
+        Some(Event::Skipped(Watched::Events, why))
     }
 
     fn health(&mut self, health: WatchHealth) -> Option<Event> {

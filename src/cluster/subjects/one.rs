@@ -6,13 +6,17 @@ use serde_json::Value;
 
 use super::super::last_observed::LastObserved;
 use super::super::partial::{lease_fact, revision_fact};
-use super::super::watch::Subject;
+use super::super::watch::{NotUnderstood, Subject};
 use super::super::workload::SharedWorkload;
 use crate::engine::model::Str;
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 
 fn version(object: &Value) -> &str {
-    object["metadata"]["resourceVersion"].as_str().unwrap_or_default()
+    text(&object["metadata"]["resourceVersion"])
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }
 
 /// Whether anything was named since the listing began.
@@ -43,9 +47,10 @@ impl Subject for TheDaemonSet {
         version(wire)
     }
 
-    fn applied(&mut self, wire: Value) -> Result<Option<Event>, String> {
+    fn applied(&mut self, wire: Value) -> Result<Option<Event>, NotUnderstood> {
+        let key = format!("{}/{}", text(&wire["metadata"]["namespace"]), text(&wire["metadata"]["name"]));
+        let fact = self.workload.fact(wire).map_err(|why| NotUnderstood { key, why })?;
         self.named = SeenSinceList::Something;
-        let fact = self.workload.fact(wire)?;
         self.shared.daemonset_is(&fact);
         Ok(Some(Event::DaemonSet(Box::new(fact))))
     }
@@ -95,7 +100,7 @@ impl Subject for Revisions {
         version(wire)
     }
 
-    fn applied(&mut self, wire: Value) -> Result<Option<Event>, String> {
+    fn applied(&mut self, wire: Value) -> Result<Option<Event>, NotUnderstood> {
         let fact = revision_fact(wire);
         self.shared.want(&fact.template);
         Ok(Some(Event::Revision(Box::new(fact))))
@@ -142,7 +147,7 @@ impl Subject for LeaseSubject {
         version(wire)
     }
 
-    fn applied(&mut self, wire: Value) -> Result<Option<Event>, String> {
+    fn applied(&mut self, wire: Value) -> Result<Option<Event>, NotUnderstood> {
         self.named = SeenSinceList::Something;
         let fact = lease_fact(&wire);
         self.shared.lease_is(Some(wire));

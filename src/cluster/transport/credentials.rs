@@ -4,7 +4,7 @@
 //!   token, user and password ────────────────▶ a header that never changes
 //!   tokenFile ──── read again every minute ──▶ a header
 //!   exec plugin ── run once per expiry ──────▶ a header, or a client certificate
-//!   auth-provider (legacy) ──────────────────▶ kube's own layer
+//!   auth-provider `oidc` (legacy) ───────────▶ its id-token, as long as it is good: it is not renewed here
 //! ```
 //!
 //! A plugin is run by one task, however many requests wait for its result, and that task goes on if they give up. Only the first
@@ -17,20 +17,23 @@ use std::time::Duration;
 
 use http::HeaderValue;
 use jiff::Timestamp;
-use kube::config::{AuthInfo, ExecAuthCluster, ExecConfig, ExecInteractiveMode};
+use kube::config::{AuthInfo, AuthProviderConfig, ExecAuthCluster, ExecConfig, ExecInteractiveMode};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::cluster::failure::Failure;
+use crate::engine::model::shell::shell_flag;
+use crate::scrub::{scrub, without_known};
 
 /// A plugin that takes longer is stopped. A login in a browser, which the first run may ask for, takes minutes.
 const PLUGIN_TIMEOUT: Duration = Duration::from_secs(30);
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
 /// After a failure the plugin is not run again for this long; requests meanwhile get the same failure.
 const FAILED_FOR: Duration = Duration::from_secs(5);
-/// Credentials are renewed this long before they expire.
+/// Credentials are renewed this long before they expire, or after four fifths of their life where that is shorter: otherwise the plugin
+/// would run for each request.
 const MARGIN: jiff::SignedDuration = jiff::SignedDuration::from_secs(60);
 /// A token file is read again after so long, as client-go does.
 const FILE_GOOD_FOR: Duration = Duration::from_secs(60);
@@ -50,6 +53,11 @@ impl Hidden {
         }
     }
 
+    /// The text without them.
+    pub(in crate::cluster) fn removed_from(&self, text: &str) -> String {
+        without_known(text, self.all()).into_owned()
+    }
+
     /// All of them so far.
     pub(in crate::cluster) fn all(&self) -> Vec<String> {
         self.0.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
@@ -65,14 +73,15 @@ pub(in crate::cluster) struct Issued {
     pub(in crate::cluster) certificate: Option<Arc<Certificate>>,
     /// Counts what was issued: credentials that were refused are not obtained anew twice.
     generation: u64,
-    expires_at: Option<Timestamp>,
+    /// From when on others are obtained.
+    renewed_from: Option<Timestamp>,
 }
 
 #[cfg(test)]
 impl Issued {
     /// Nothing: a request goes out without credentials of its own.
     pub(in crate::cluster) fn nothing() -> Self {
-        Self { header: None, certificate: None, generation: 0, expires_at: None }
+        Self { header: None, certificate: None, generation: 0, renewed_from: None }
     }
 }
 
@@ -104,8 +113,8 @@ impl Credential {
     /// Takes the credentials out of `auth`, so that kube's own client does not obtain them a second time.
     ///
     /// # Errors
-    /// When a token cannot stand in a header, or a token file cannot be read.
-    pub(in crate::cluster) fn take(auth: &mut AuthInfo, hidden: &Hidden) -> Result<Self, String> {
+    /// When a token cannot stand in a header, a token file cannot be read, or a legacy `auth-provider` has nothing that is good.
+    pub(in crate::cluster) fn take(auth: &mut AuthInfo, hidden: &Hidden, context: &str) -> Result<Self, String> {
         // Secrets are `secrecy::SecretString`s; without that crate only serialization gives their values.
         let fields = serde_json::to_value(&*auth).unwrap_or_default();
         let text = |name: &str| fields[name].as_str().map(str::to_owned);
@@ -116,19 +125,28 @@ impl Credential {
             (auth.username, auth.password) = (None, None);
             return Ok(Self::Fixed(Some(header("Basic", &value)?)));
         }
-        if let Some(token) = text("token") {
-            auth.token = None;
-            return Ok(Self::Fixed(Some(bearer(&token)?)));
-        }
+        let token = text("token");
+        auth.token = None;
         if let Some(path) = auth.token_file.take() {
             let mut file = TokenFile { path: path.into(), token: None, hidden: hidden.clone() };
-            file.read()?;
+            // As in client-go, the file comes before `token`, which is for the time when the file cannot be read.
+            match (file.read(), &token) {
+                (Ok(_), _) => {}
+                (Err(_), Some(token)) => file.token = Some((bearer(token)?, Instant::now())),
+                (Err(why), None) => return Err(why),
+            }
             return Ok(Self::File(Arc::new(Mutex::new(file))));
         }
-        if let Some(exec) = auth.exec.take() {
-            return Ok(Self::Plugin(Arc::new(Plugin::new(exec, hidden.clone()))));
+        if let Some(token) = token {
+            return Ok(Self::Fixed(Some(bearer(&token)?)));
         }
-        Ok(Self::Fixed(None))
+        if let Some(exec) = auth.exec.take() {
+            return Ok(Self::Plugin(Arc::new(Plugin::new(exec, hidden.clone(), context))));
+        }
+        match auth.auth_provider.take() {
+            Some(provider) => legacy(&provider, hidden).map(|header| Self::Fixed(Some(header))),
+            None => Ok(Self::Fixed(None)),
+        }
     }
 
     /// What to send a request with now. Waits `patience` at most for a plugin, which goes on running after that.
@@ -138,7 +156,7 @@ impl Credential {
     pub(in crate::cluster) async fn issued(&self, patience: Duration) -> Result<Issued, Failure> {
         match self {
             Self::Fixed(header) => {
-                Ok(Issued { header: header.clone(), certificate: None, generation: 0, expires_at: None })
+                Ok(Issued { header: header.clone(), certificate: None, generation: 0, renewed_from: None })
             }
             Self::File(file) => file.lock().await.issued().map_err(Failure::Credentials),
             Self::Plugin(plugin) => plugin.clone().issued(Asks::Nothing, None, patience).await,
@@ -177,6 +195,12 @@ impl Credential {
     }
 }
 
+/// From when on credentials are renewed that were issued at `issued` and expire at `expires`.
+fn renewal(issued: Timestamp, expires: Timestamp) -> Timestamp {
+    let life = expires.duration_since(issued);
+    expires - MARGIN.min(life / 5).max(jiff::SignedDuration::ZERO)
+}
+
 fn header(scheme: &str, value: &str) -> Result<HeaderValue, String> {
     let mut header = HeaderValue::try_from(format!("{scheme} {value}"))
         .map_err(|_invalid| "the token has characters that a header cannot carry".to_owned())?;
@@ -186,6 +210,38 @@ fn header(scheme: &str, value: &str) -> Result<HeaderValue, String> {
 
 fn bearer(token: &str) -> Result<HeaderValue, String> {
     header("Bearer", token.trim())
+}
+
+/// What a legacy `auth-provider` has: the id-token of `oidc`, which nobody renews here. kubectl knows no other since 1.26.
+fn legacy(provider: &AuthProviderConfig, hidden: &Hidden) -> Result<HeaderValue, String> {
+    provider.config.values().filter(|value| value.len() >= SECRET_FROM).for_each(|value| hidden.add(value.clone()));
+    let name = &provider.name;
+    if name != "oidc" {
+        return Err(format!(
+            "the auth-provider `{name}` was removed from kubectl in 1.26, and rolldeck does not run it either: set up the credential plugin \
+             (`exec`) of your provider"
+        ));
+    }
+    let token = provider.config.get("id-token").filter(|token| !token.trim().is_empty());
+    let token = token.ok_or("the auth-provider `oidc` has no `id-token`: log in again")?;
+    if expiry_of(token).is_some_and(|at| at <= Timestamp::now()) {
+        return Err("the `id-token` of the auth-provider `oidc` has expired, and rolldeck does not renew it: log in again, or set up a \
+                    credential plugin (`exec`) for it"
+            .into());
+    }
+    bearer(token)
+}
+
+/// `exp` of a JSON Web Token.
+fn expiry_of(token: &str) -> Option<Timestamp> {
+    use base64::Engine as _;
+    #[derive(Deserialize)]
+    struct Claims {
+        exp: i64,
+    }
+    let claims = token.split('.').nth(1)?;
+    let claims = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(claims.trim_end_matches('=')).ok()?;
+    Timestamp::from_second(serde_json::from_slice::<Claims>(&claims).ok()?.exp).ok()
 }
 
 /// A token in a file.
@@ -226,7 +282,7 @@ impl TokenFile {
                 (None, Err(why)) => return Err(why),
             },
         };
-        Ok(Issued { header: Some(header), certificate: None, generation: 0, expires_at: None })
+        Ok(Issued { header: Some(header), certificate: None, generation: 0, renewed_from: None })
     }
 }
 
@@ -241,6 +297,8 @@ enum Asks {
 pub(in crate::cluster) struct Plugin {
     exec: ExecConfig,
     hidden: Hidden,
+    /// The context whose credentials they are.
+    context: String,
     state: Mutex<TokenState>,
 }
 
@@ -268,12 +326,12 @@ struct ExecStatus {
 }
 
 impl Plugin {
-    fn new(exec: ExecConfig, hidden: Hidden) -> Self {
+    fn new(exec: ExecConfig, hidden: Hidden, context: &str) -> Self {
         let environment = exec.env.iter().flatten().filter_map(|pair| pair.get("value"));
         for given in environment.chain(exec.args.iter().flatten()).filter(|text| text.len() >= SECRET_FROM) {
             hidden.add(given.clone());
         }
-        Self { exec, hidden, state: Mutex::default() }
+        Self { exec, hidden, context: context.to_owned(), state: Mutex::default() }
     }
 
     /// What the plugin is called on this machine, without the directories before it.
@@ -296,8 +354,8 @@ impl Plugin {
     async fn obtain(&self, asks: Asks, refused: Option<u64>) -> Result<Issued, String> {
         let mut state = self.state.lock().await;
         let usable = |issued: &&Issued| {
-            let expired = issued.expires_at.is_some_and(|at| at <= Timestamp::now() + MARGIN);
-            !expired && refused.is_none_or(|refused| issued.generation > refused)
+            let due = issued.renewed_from.is_some_and(|at| at <= Timestamp::now());
+            !due && refused.is_none_or(|refused| issued.generation > refused)
         };
         if let Some(issued) = state.issued.as_ref().filter(usable) {
             return Ok(issued.clone());
@@ -321,7 +379,7 @@ impl Plugin {
     }
 
     fn read(&self, status: ExecStatus, generation: u64) -> Result<Issued, String> {
-        let ExecStatus { expiration_timestamp: expires_at, token, client_certificate_data, client_key_data } = status;
+        let ExecStatus { expiration_timestamp, token, client_certificate_data, client_key_data } = status;
         let secrets = token.iter().chain(&client_key_data);
         secrets.for_each(|secret| self.hidden.add(secret.trim()));
         let certificate = match (client_certificate_data, client_key_data) {
@@ -333,7 +391,8 @@ impl Plugin {
         if header.is_none() && certificate.is_none() {
             return Err("gave neither a token nor a client certificate".into());
         }
-        Ok(Issued { header, certificate, generation, expires_at })
+        let renewed_from = expiration_timestamp.map(|at| renewal(Timestamp::now(), at));
+        Ok(Issued { header, certificate, generation, renewed_from })
     }
 
     /// Runs the plugin once.
@@ -344,7 +403,7 @@ impl Plugin {
         let mode = exec.interactive_mode.as_ref();
         let interactive = asks == Asks::Operator && mode != Some(&ExecInteractiveMode::Never);
         if mode == Some(&ExecInteractiveMode::Always) && !interactive {
-            return Err("has to ask you something, which it cannot here: log in again outside of rolldeck".into());
+            return Err(format!("has to ask you something, which it cannot here: {}", self.login()));
         }
         let mut process = tokio::process::Command::new(command);
         process.args(exec.args.iter().flatten()).env("KUBERNETES_EXEC_INFO", self.exec_info(interactive));
@@ -353,7 +412,8 @@ impl Plugin {
         if interactive {
             process.stdin(Stdio::inherit()).stderr(Stdio::inherit());
         } else {
-            process.stdin(Stdio::null()).stderr(Stdio::piped());
+            // In a group of its own it cannot read the terminal either, which is the console's: the kernel stops it if it tries.
+            process.stdin(Stdio::null()).stderr(Stdio::piped()).process_group(0);
         }
         let child = process.spawn().map_err(|error| match (&exec.install_hint, error.kind()) {
             (Some(hint), std::io::ErrorKind::NotFound) => {
@@ -369,7 +429,8 @@ impl Plugin {
             let said = String::from_utf8_lossy(&output.stderr);
             let said = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
             let said = said.map(|line| format!(": {}", self.without_secrets(line))).unwrap_or_default();
-            return Err(format!("failed ({}){said}", output.status));
+            let login = if interactive { String::new() } else { format!("; {}", self.login()) };
+            return Err(format!("failed ({}){said}{login}", output.status));
         }
         // The output holds the token, so no part of it is put into the error.
         let credential: ExecCredential = serde_json::from_slice(&output.stdout).map_err(|error| {
@@ -379,12 +440,16 @@ impl Plugin {
     }
 
     fn without_secrets(&self, line: &str) -> String {
-        let clipped: String = line.chars().filter(|c| !c.is_control()).take(300).collect();
-        self.hidden
-            .all()
-            .iter()
-            .filter(|secret| secret.len() >= SECRET_FROM)
-            .fold(clipped, |said, secret| said.replace(secret.as_str(), "[…]"))
+        // First the secrets: a clipped one would not be found.
+        scrub(&self.hidden.removed_from(line)).chars().filter(|c| !c.is_control()).take(300).collect()
+    }
+
+    /// What to do where it has to ask the operator something.
+    fn login(&self) -> String {
+        match shell_flag("--context", &self.context) {
+            Some(context) => format!("log in again outside of rolldeck: `kubectl {context} version`"),
+            None => "log in again outside of rolldeck".to_owned(),
+        }
     }
 
     fn exec_info(&self, interactive: bool) -> String {
@@ -417,4 +482,55 @@ fn cluster_info(cluster: &ExecAuthCluster) -> serde_json::Value {
         .filter_map(|(name, value)| Some((name.to_owned(), value?)))
         .collect::<serde_json::Map<_, _>>()
         .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_renewed_a_minute_before_their_end_or_late_in_a_short_life() {
+        let at = |secs: i64| Timestamp::from_second(1_800_000_000 + secs).unwrap();
+        for (life, renewed) in [(3_600, 3_540), (300, 240), (100, 80), (30, 24), (0, 0), (-10, -10)] {
+            assert_eq!(renewal(at(0), at(life)), at(renewed), "{life} s");
+        }
+    }
+
+    fn provider(name: &str, token: Option<&str>) -> AuthProviderConfig {
+        let mut config: std::collections::HashMap<String, String> =
+            [("refresh-token".to_owned(), "r3fr3sh-t0ken".to_owned())].into();
+        config.extend(token.map(|token| ("id-token".to_owned(), token.to_owned())));
+        AuthProviderConfig { name: name.into(), config, other: Default::default() }
+    }
+
+    /// A token that says when it expires.
+    fn jwt(exp: i64) -> String {
+        use base64::Engine as _;
+        let encode = |text: String| base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(text);
+        format!(
+            "{}.{}.c2lnbmF0dXJl",
+            encode(json!({"alg": "RS256"}).to_string()),
+            encode(json!({"exp": exp}).to_string())
+        )
+    }
+
+    #[test]
+    fn a_legacy_provider_gives_an_id_token_that_is_good_or_says_what_to_do() {
+        let hidden = Hidden::default();
+        let now = Timestamp::now().as_second();
+        let good = jwt(now + 600);
+        assert_eq!(
+            legacy(&provider("oidc", Some(&good)), &hidden).unwrap().to_str().unwrap(),
+            format!("Bearer {good}")
+        );
+        for (provider, says) in [
+            (provider("oidc", Some(&jwt(now - 1))), "has expired"),
+            (provider("oidc", None), "has no `id-token`: log in again"),
+            (provider("gcp", Some(&good)), "`gcp` was removed from kubectl in 1.26"),
+        ] {
+            let why = legacy(&provider, &hidden).unwrap_err();
+            assert!(why.contains(says) && !why.contains("t0ken"), "{why}");
+        }
+        assert_eq!(hidden.removed_from(&format!("got {good} and r3fr3sh-t0ken")), "got *** and ***");
+    }
 }

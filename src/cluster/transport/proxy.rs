@@ -73,13 +73,40 @@ pub(in crate::cluster) fn proxy_for(
         return read("proxy-url", url).map(Some);
     }
     let Some((name, url)) = environment.for_server(server) else { return Ok(None) };
-    let host = server.host().unwrap_or_default();
-    let excluded = || {
-        let matcher = Matcher::builder().all(url.to_owned()).no(environment.none.clone().unwrap_or_default()).build();
-        matcher.intercept(server).is_none()
-    };
-    let read = read(name, url)?;
-    Ok((!is_this_machine(host) && !excluded()).then_some(read))
+    if is_this_machine(server.host().unwrap_or_default()) || is_excluded(server, environment) {
+        return Ok(None);
+    }
+    read(name, url).map(Some)
+}
+
+/// Whether `NO_PROXY` names the server. The matcher knows names, addresses and networks; what Go has beyond that is put into its terms:
+/// an entry with a port counts for that port only, and `*.example` is `.example`. Unlike in Go, `.example` counts for `example` too.
+fn is_excluded(server: &Uri, environment: &ProxyEnvironment) -> bool {
+    let port = server.port_u16().unwrap_or(if server.scheme_str() == Some("http") { 80 } else { 443 });
+    let entries = environment.none.iter().flat_map(|list| list.split(',')).map(str::trim);
+    let entries = entries.filter_map(|entry| match split_port(entry) {
+        (_, Some(theirs)) if theirs != port => None,
+        (host, _) => Some(host.strip_prefix('*').filter(|rest| rest.starts_with('.')).unwrap_or(host)),
+    });
+    let list = entries.collect::<Vec<_>>().join(",");
+    // Any proxy does: the question is only whether one would be used.
+    Matcher::builder().all("http://proxy").no(list).build().intercept(server).is_none()
+}
+
+/// An entry of `NO_PROXY`, without the brackets of an IPv6 address, and the port that it names.
+fn split_port(entry: &str) -> (&str, Option<u16>) {
+    if let Some(rest) = entry.strip_prefix('[') {
+        let Some((host, after)) = rest.split_once(']') else { return (entry, None) };
+        return (host, after.strip_prefix(':').and_then(|port| port.parse().ok()));
+    }
+    match entry.split_once(':') {
+        // More than one colon: an IPv6 address.
+        Some((host, port)) if !host.is_empty() && !port.contains(':') => match port.parse() {
+            Ok(port) => (host, Some(port)),
+            Err(_) => (entry, None),
+        },
+        _ => (entry, None),
+    }
 }
 
 /// Whether a host is this machine, by its name or its address.
@@ -154,6 +181,44 @@ mod tests {
         assert_eq!(through("http://127.0.0.1:8080", Some("socks5://jump.example:1080")), some("jump.example"));
         let none = proxy_for(&"https://api.example".parse().unwrap(), None, &ProxyEnvironment::default());
         assert!(matches!(none, Ok(None)));
+    }
+
+    #[test]
+    fn an_entry_of_no_proxy_may_have_a_port_or_a_star() {
+        let listed = |none: &str, server: &str| {
+            let environment = ProxyEnvironment { none: Some(none.into()), ..environment() };
+            proxy_for(&server.parse().unwrap(), None, &environment).unwrap().is_none()
+        };
+        for (none, server, direct) in [
+            ("api.example:6443", "https://api.example:6443", true),
+            ("api.example:443", "https://api.example", true),
+            ("api.example:443", "https://api.example:6443", false),
+            ("*.example", "https://api.example", true),
+            ("example", "https://api.example", true),
+            ("[2001:db8::7]:6443", "https://[2001:db8::7]:6443", true),
+            ("[2001:db8::7]:6443", "https://[2001:db8::7]:443", false),
+            ("2001:db8::/32", "https://[2001:db8::7]:6443", true),
+            ("10.0.0.7:6443", "https://10.0.0.7:6443", true),
+            ("*", "https://api.example", true),
+            ("", "https://api.example", false),
+        ] {
+            assert_eq!(listed(none, server), direct, "NO_PROXY={none} {server}");
+        }
+    }
+
+    #[test]
+    fn a_proxy_that_is_not_used_need_not_be_one() {
+        let environment = ProxyEnvironment {
+            http: Some("ftp://nonsense".into()),
+            https: Some("not a url".into()),
+            none: Some("api.exact.example".into()),
+        };
+        let found = |server: &str| proxy_for(&server.parse().unwrap(), None, &environment);
+        for server in ["http://127.0.0.1:8080", "https://localhost:6443", "https://api.exact.example"] {
+            assert!(matches!(found(server), Ok(None)), "{server}");
+        }
+        let why = found("https://api.example").unwrap_err();
+        assert_eq!(why, "HTTPS_PROXY is not a URL");
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! The lines of a watch and the pages of a list, read in place.
+//!
+//! An object that cannot be read does not make the line or the page unreadable: its identity and version are read at least.
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::super::failure::Failure;
@@ -13,6 +16,10 @@ pub(super) enum WatchLine<T> {
     Applied(T),
     /// The object is gone; this is how it last was.
     Deleted(T),
+    /// As `Applied`, but what is in the object cannot be read.
+    Unreadable(UnreadableObject),
+    /// As `Deleted`, but what is in the object cannot be read.
+    UnreadableDeleted(UnreadableObject),
     /// Everything up to this version was told.
     Bookmark {
         /// Up to which.
@@ -24,6 +31,52 @@ pub(super) enum WatchLine<T> {
     Refused(Failure),
     /// Something of a future version.
     Unknown,
+}
+
+/// What can be said of an object that cannot be read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct UnreadableObject {
+    /// `namespace/name`, or the name alone; empty where it has none.
+    pub(super) key: String,
+    /// Its resource version; empty where it has none.
+    pub(super) version: String,
+    /// Its identity and nothing else, as JSON of the object.
+    pub(super) identity: String,
+    /// What could not be read, where.
+    pub(super) why: String,
+}
+
+impl UnreadableObject {
+    /// Of an object, with the reason why it cannot be read.
+    pub(super) fn new(object: &RawValue, why: &str) -> Self {
+        let metadata = serde_json::from_str::<MetadataOnly>(object.get()).unwrap_or_default().metadata;
+        let text = |field: &str| metadata[field].as_str().unwrap_or_default();
+        let (namespace, name, version) = (text("namespace"), text("name"), text("resourceVersion"));
+        let key = if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") };
+        let identity = serde_json::json!({"metadata": {
+            "namespace": namespace, "name": name, "uid": text("uid"), "resourceVersion": version,
+        }});
+        Self { key: clipped(&key), version: version.to_owned(), identity: identity.to_string(), why: clipped(why) }
+    }
+}
+
+/// Names have up to 253 bytes, and an error may quote a value of any length.
+fn clipped(text: &str) -> String {
+    text.chars().take(512).collect()
+}
+
+#[derive(Deserialize, Default)]
+struct MetadataOnly {
+    metadata: Value,
+}
+
+/// The object of a line.
+///
+/// # Errors
+/// When the line has none.
+pub(super) fn object_of(line: &[u8]) -> Result<&RawValue, Failure> {
+    let whole: Result<Whole<&RawValue>, _> = serde_json::from_slice(line);
+    whole.map(|whole| whole.object).map_err(|error| unreadable("a line of a watch", &error))
 }
 
 /// A line, read at once when its type comes first, as servers write it.
@@ -64,36 +117,43 @@ struct MarkAnnotations {
 /// Reads a line of a watch.
 ///
 /// # Errors
-/// When it is not one; the words name what could not be read.
+/// When it is not one, or it is not known which object it is about; the words name what could not be read.
 pub(super) fn line<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<WatchLine<T>, Failure> {
-    let whole = || serde_json::from_slice::<Whole<T>>(line).map(|whole| whole.object);
-    if line.starts_with(br#"{"type":"MODIFIED","#) || line.starts_with(br#"{"type":"ADDED","#) {
-        return whole().map(WatchLine::Applied).map_err(|error| unreadable("an object of a watch", &error));
+    if (line.starts_with(br#"{"type":"MODIFIED","#) || line.starts_with(br#"{"type":"ADDED","#))
+        && let Ok(Whole { object }) = serde_json::from_slice::<Whole<T>>(line)
+    {
+        return Ok(WatchLine::Applied(object));
     }
     if line.iter().all(u8::is_ascii_whitespace) {
         return Ok(WatchLine::Unknown);
     }
-    let envelope: Envelope<'a> =
+    let Envelope { kind, object } =
         serde_json::from_slice(line).map_err(|error| unreadable("a line of a watch", &error))?;
-    let object = || serde_json::from_str::<T>(envelope.object.get());
-    let read = match &*envelope.kind {
-        "ADDED" | "MODIFIED" => object().map(WatchLine::Applied),
-        "DELETED" => object().map(WatchLine::Deleted),
-        "BOOKMARK" => serde_json::from_str::<Mark>(envelope.object.get()).map(|mark| WatchLine::Bookmark {
-            version: mark.metadata.resource_version,
-            ends_listing: mark.metadata.annotations.and_then(|annotations| annotations.ends_listing).is_some(),
-        }),
-        "ERROR" => serde_json::from_str::<StatusBody>(envelope.object.get())
-            .map(|refusal| WatchLine::Refused(refusal.into_failure(0, None))),
-        _ => Ok(WatchLine::Unknown),
-    };
-    read.map_err(|error| unreadable("an object of a watch", &error))
+    let read = || serde_json::from_str::<T>(object.get());
+    let unread = |error: serde_json::Error| UnreadableObject::new(object, &error.to_string());
+    Ok(match &*kind {
+        "ADDED" | "MODIFIED" => read().map_or_else(|error| WatchLine::Unreadable(unread(error)), WatchLine::Applied),
+        "DELETED" => read().map_or_else(|error| WatchLine::UnreadableDeleted(unread(error)), WatchLine::Deleted),
+        "BOOKMARK" => {
+            let Mark { metadata } = known(object, "a bookmark of a watch")?;
+            let ends_listing = metadata.annotations.and_then(|annotations| annotations.ends_listing).is_some();
+            WatchLine::Bookmark { version: metadata.resource_version, ends_listing }
+        }
+        "ERROR" => WatchLine::Refused(known::<StatusBody>(object, "an error in a watch")?.into_failure(0, None)),
+        _ => WatchLine::Unknown,
+    })
+}
+
+fn known<'a, T: Deserialize<'a>>(object: &'a RawValue, what: &str) -> Result<T, Failure> {
+    serde_json::from_str(object.get()).map_err(|error| unreadable(what, &error))
 }
 
 /// A page of a list.
 #[derive(Debug)]
 pub(super) struct ListPage<T> {
     pub(super) items: Vec<T>,
+    /// Those that cannot be read.
+    pub(super) unreadable: Vec<UnreadableObject>,
     pub(super) end: PageEnd,
 }
 
@@ -125,9 +185,24 @@ struct ListMetaJson {
 /// # Errors
 /// When it is not one.
 pub(super) fn page<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<ListPage<T>, Failure> {
-    let list: ListJson<T> = serde_json::from_slice(body).map_err(|error| unreadable("a list", &error))?;
-    let end = PageEnd { version: list.metadata.resource_version, next: list.metadata.r#continue };
-    Ok(ListPage { items: list.items.unwrap_or_default(), end })
+    if let Ok(ListJson { metadata, items }) = serde_json::from_slice::<ListJson<T>>(body) {
+        return Ok(ListPage { items: items.unwrap_or_default(), unreadable: Vec::new(), end: metadata.end() });
+    }
+    let list: ListJson<&'a RawValue> = serde_json::from_slice(body).map_err(|error| unreadable("a list", &error))?;
+    let mut page = ListPage { items: Vec::new(), unreadable: Vec::new(), end: list.metadata.end() };
+    for object in list.items.unwrap_or_default() {
+        match serde_json::from_str(object.get()) {
+            Ok(item) => page.items.push(item),
+            Err(error) => page.unreadable.push(UnreadableObject::new(object, &error.to_string())),
+        }
+    }
+    Ok(page)
+}
+
+impl ListMetaJson {
+    fn end(self) -> PageEnd {
+        PageEnd { version: self.resource_version, next: self.r#continue }
+    }
 }
 
 fn unreadable(what: &str, error: &serde_json::Error) -> Failure {
@@ -136,9 +211,11 @@ fn unreadable(what: &str, error: &serde_json::Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::cluster::clip::MESSAGE;
+    use crate::cluster::partial::PodWire;
 
     fn read(text: &str) -> Result<WatchLine<Value>, Failure> {
         line(text.as_bytes())
@@ -154,6 +231,43 @@ mod tests {
         assert!(matches!(read(r#"{"type":"TELEPORTED","object":{}}"#), Ok(WatchLine::Unknown)));
         assert!(matches!(read(" "), Ok(WatchLine::Unknown)));
         assert!(read(r#"{"type":"ADDED""#).is_err());
+    }
+
+    /// An object with a number in it, and nothing else that is read.
+    #[derive(Deserialize, Debug)]
+    struct Numbered {
+        number: u8,
+    }
+
+    const BAD: &str = r#"{"metadata":{"namespace":"edge","name":"a","uid":"u","resourceVersion":"7"},"number":"five"}"#;
+
+    #[test]
+    fn an_object_that_cannot_be_read_is_named_and_spoils_nothing_else() {
+        for kind in ["ADDED", "MODIFIED"] {
+            let text = format!(r#"{{"type":"{kind}","object":{BAD}}}"#);
+            let Ok(WatchLine::Unreadable(object)) = line::<Numbered>(text.as_bytes()) else { panic!("{kind}") };
+            assert_eq!((&*object.key, &*object.version), ("edge/a", "7"));
+            assert!(object.why.contains("five"), "{}", object.why);
+        }
+        let text = format!(r#"{{"type":"DELETED","object":{BAD}}}"#);
+        let Ok(WatchLine::UnreadableDeleted(object)) = line::<Numbered>(text.as_bytes()) else { panic!() };
+        let identity: Value = serde_json::from_str(&object.identity).unwrap();
+        assert_eq!(identity["metadata"]["uid"], "u");
+        let without = line::<Numbered>(br#"{"type":"ADDED","object":{"metadata":[],"number":"five"}}"#);
+        assert!(matches!(&without, Ok(WatchLine::Unreadable(object)) if object.key.is_empty()), "{without:?}");
+
+        let list = format!(r#"{{"metadata":{{"resourceVersion":"9"}},"items":[{{"number":1}},{BAD},{{"number":2}}]}}"#);
+        let page = page::<Numbered>(list.as_bytes()).unwrap();
+        assert_eq!(page.items.iter().map(|item| item.number).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!((&*page.unreadable[0].key, &*page.end.version), ("edge/a", "9"));
+    }
+
+    #[test]
+    fn an_error_that_quotes_a_megabyte_is_clipped() {
+        let long = "x".repeat(1 << 20);
+        let text = format!(r#"{{"type":"ADDED","object":{{"metadata":{{"name":"{long}"}},"number":"{long}"}}}}"#);
+        let Ok(WatchLine::Unreadable(object)) = line::<Numbered>(text.as_bytes()) else { panic!() };
+        assert!(object.why.len() <= 512 && object.key.len() <= 512);
     }
 
     #[test]
@@ -172,6 +286,20 @@ mod tests {
             "message":"too old resource version: 5 (900)","reason":"Expired","code":410}}"#;
         let Ok(WatchLine::Refused(failure)) = read(gone) else { panic!() };
         assert!(failure.is_expired());
+    }
+
+    /// A failure is shown and logged, and what it says is up to the server.
+    #[test]
+    fn the_words_of_a_failure_are_bounded() {
+        let long = "\u{1b}[31mx".repeat(200_000);
+        let error = json!({"type": "ERROR", "object": {"message": &long, "reason": &long, "code": 500}}).to_string();
+        let Ok(WatchLine::Refused(refused)) = read(&error) else { panic!() };
+        let unreadable = json!({"type": "ADDED", "object": {"metadata": &long}}).to_string();
+        let Err(unreadable) = line::<PodWire<'_>>(unreadable.as_bytes()) else { panic!() };
+        assert!(unreadable.to_string().contains("cannot be read"));
+        for said in [refused.to_string(), unreadable.to_string()] {
+            assert!(said.len() <= MESSAGE + 100 && !said.contains('\u{1b}'), "{}", said.len());
+        }
     }
 
     #[test]

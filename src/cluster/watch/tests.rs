@@ -14,7 +14,7 @@ impl Subject for Plain {
         wire["metadata"]["resourceVersion"].as_str().unwrap_or_default()
     }
 
-    fn applied(&mut self, wire: Value) -> Result<Option<String>, String> {
+    fn applied(&mut self, wire: Value) -> Result<Option<String>, NotUnderstood> {
         Ok(Some(format!("{}@{}", name(&wire), Self::version(&wire))))
     }
 
@@ -110,7 +110,7 @@ async fn reads_pages_where_streaming_lists_are_not_known() {
     assert_eq!(events, ["listing", "a@1", "b@1", "listed", "live", "b@10"]);
     let pages = ["GET /x?labelSelector=a%3Db&limit=500", "GET /x?labelSelector=a%3Db&limit=500&continue=more%2F2"];
     assert_eq!(server.lines(), [STREAM, pages[0], pages[1], &follow("9")]);
-    assert!(!server.http.knows_streaming_lists(), "the other watches of the session need not find out again");
+    assert!(!server.http.streams_lists(), "the other watches of the session need not find out again");
 }
 
 #[tokio::test]
@@ -165,11 +165,11 @@ async fn says_what_is_forbidden() {
     let (events, server) = run(script, last).await;
     assert_eq!(events, [last]);
     assert_eq!(server.lines(), [STREAM, "GET /x?labelSelector=a%3Db&limit=500"], "the list is asked too");
-    assert!(server.http.knows_streaming_lists());
+    assert!(server.http.streams_lists());
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_told_not_skipped() {
+async fn a_line_that_is_none_ends_the_watch_and_is_told() {
     let script = vec![Says::Lines(vec![json!({"type": "ADDED"})])];
     let server = ScriptedServer::new(script).await;
     let (out, mut shown) = mpsc::channel(1);
@@ -179,6 +179,71 @@ async fn what_cannot_be_read_is_told_not_skipped() {
     assert!(shown.recv().await.is_some_and(|said| said.starts_with("down: a line of a watch cannot be read")));
     drop(shown);
     task.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_line_without_end_is_given_up_at_its_limit_and_the_watch_goes_on() {
+    let script = vec![
+        Says::Lines(vec![line("ADDED", "a", "1"), end_of_list("5")]),
+        Says::Endless,
+        Says::LinesAndMore(vec![line("MODIFIED", "a", "6")]),
+    ];
+    let (events, server) = run(script, "a@6").await;
+    assert_eq!(events[..4], ["listing", "a@1", "listed", "live"]);
+    let down = "down: a line of the watch of /x is longer than 16 MiB";
+    assert!(events[4].starts_with(down), "{events:?}");
+    assert_eq!(events[5..], ["live", "a@6"]);
+    let streamed = server.http.traffic().count().streamed;
+    assert!((16 << 20..18 << 20).contains(&streamed), "no more of it is read: {streamed} bytes");
+}
+
+/// A page of this many megabytes beside its objects.
+fn long_page(megabytes: usize, next: &str, names: &[&str]) -> Value {
+    let mut items: Vec<Value> = names.iter().map(|name| object(name, "1")).collect();
+    items[0]["filler"] = "x".repeat(megabytes << 20).into();
+    json!({"metadata": {"resourceVersion": "9", "continue": next}, "items": items})
+}
+
+#[tokio::test]
+async fn a_page_that_is_too_long_is_asked_for_in_smaller_ones() {
+    let script = vec![
+        Says::Json(400, status(400, "BadRequest", "unknown parameter")),
+        Says::Json(200, long_page(1, "x", &["a"])),
+        Says::Json(200, long_page(17, "", &["b", "c"])),
+        Says::Json(200, long_page(10, "y", &["b"])),
+        Says::Json(200, long_page(1, "", &["c"])),
+        Says::LinesAndMore(vec![line("ADDED", "d", "10")]),
+    ];
+    let (events, server) = run(script, "d@10").await;
+    assert_eq!(events, ["listing", "a@1", "b@1", "c@1", "listed", "live", "d@10"], "nothing twice, nothing lost");
+    let page = |query: &str| format!("GET /x?labelSelector=a%3Db&limit={query}");
+    let pages = ["500", "500&continue=x", "100&continue=x", "100&continue=y"].map(page);
+    assert_eq!(server.lines()[1..5], pages);
+}
+
+#[tokio::test]
+async fn an_object_that_is_too_long_by_itself_is_an_error_with_path_and_limit() {
+    let mut script = vec![Says::Json(400, status(400, "BadRequest", "unknown parameter"))];
+    script.extend((0..5).map(|_| Says::Endless));
+    let last = "down: the answer to GET /x is longer than 16 MiB, and no more of it is read; is it the API server that answers?";
+    let (events, server) = run(script, last).await;
+    assert_eq!(events, [last]);
+    let limits = [500, 100, 20, 4, 1].map(|limit| format!("GET /x?labelSelector=a%3Db&limit={limit}"));
+    assert_eq!(server.lines()[1..], limits);
+}
+
+#[tokio::test]
+async fn a_list_in_one_piece_may_be_longer_than_a_page() {
+    let page = json!({"metadata": {"resourceVersion": "9", "continue": "x"}, "items": [object("a", "1")]});
+    let script = vec![
+        Says::Json(400, status(400, "BadRequest", "unknown parameter")),
+        Says::Json(200, page),
+        Says::Json(410, status(410, "Expired", "the continue token is too old")),
+        Says::Json(200, long_page(20, "", &["a", "b"])),
+        Says::LinesAndMore(vec![line("ADDED", "c", "13")]),
+    ];
+    let (events, _server) = run(script, "c@13").await;
+    assert_eq!(events, ["listing", "a@1", "listing", "a@1", "b@1", "listed", "live", "c@13"]);
 }
 
 /// Tells nothing but that it hears.
@@ -192,7 +257,7 @@ impl Subject for Ears {
         Plain::version(wire)
     }
 
-    fn applied(&mut self, wire: Value) -> Result<Option<&'static str>, String> {
+    fn applied(&mut self, wire: Value) -> Result<Option<&'static str>, NotUnderstood> {
         // A node's heartbeat, which means nothing, or not.
         Ok((name(&wire) != "beat").then_some("news"))
     }

@@ -173,7 +173,7 @@ impl Engine {
         }
     }
 
-    /// Handles a patch that the API server refused: commands that wait for it fail. RevertTrigger whether it is given up for good.
+    /// Handles a patch that the API server refused: commands that wait for it fail. Returns whether it is given up for good.
     fn give_up_patch(&mut self, patching: Patching, error: &EffectError, now: Timestamp) -> bool {
         if patching.kind == PatchPurpose::ForgetChange {
             // The annotation that stays does no harm: the release removes it.

@@ -25,8 +25,9 @@ use crate::engine::model::effect::{Done, Effect, EffectError, EffectErrorKind, E
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::prewarm::{Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState};
-use crate::engine::model::record::{By, Direction, OURSELVES};
+use crate::engine::model::record::{By, Direction, Intent, OURSELVES};
 use crate::engine::model::rollout_event::EventOutcome;
+use crate::engine::model::settings::PrewarmAhead;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::warm_pod::{WarmPodOwner, warm_pod, warm_pod_name};
 use crate::engine::view::{WarmPod, WarmState};
@@ -44,9 +45,10 @@ impl Engine {
             return;
         }
         let Some(asked) = self.recorded_prewarm().map(Cow::into_owned) else {
-            self.bring_required_images(now);
+            self.bring_images_by_itself(now);
             return;
         };
+        self.follow_the_settings(&asked, now);
         if self.recorded_intent().is_some_and(|intent| intent.releasing.is_some()) {
             self.cancel_with_the_release(now);
         }
@@ -75,9 +77,10 @@ impl Engine {
         self.edit(None, Edit::Prewarm(PrewarmEdit::Cancel(by)));
     }
 
-    /// Begins to pre-warm the nodes that may be updated, where the rollout requires that their images are there first.
-    fn bring_required_images(&mut self, now: Timestamp) {
-        let Some(intent) = self.recorded_intent().filter(|intent| intent.gates.require_image) else { return };
+    /// Begins to pre-warm where the settings say so: ahead of the rollout, or because it requires that images are there first.
+    fn bring_images_by_itself(&mut self, now: Timestamp) {
+        let Some(intent) = self.recorded_intent() else { return };
+        let Some(nodes) = nodes_by_settings(&intent) else { return };
         let nothing_left = self.plan.line.is_empty();
         if intent.direction() != Direction::Forward || !self.is_ready_to_update(&intent) || nothing_left {
             return;
@@ -86,7 +89,7 @@ impl Engine {
         let prewarm = Prewarm {
             daemonset_uid: daemonset.uid.clone(),
             source: PrewarmSource::Template,
-            nodes: PrewarmNodes::NextStep,
+            nodes,
             limits: PrewarmLimits::default(),
             method: PrewarmMethod::Pods,
             stateful_sets: false,
@@ -98,6 +101,23 @@ impl Engine {
             write_ids: Vec::new(),
         };
         self.edit(None, Edit::Prewarm(PrewarmEdit::Start(Box::new(prewarm))));
+    }
+
+    /// What rolldeck pre-warms by itself follows the settings when they change. What an operator asked for stays.
+    fn follow_the_settings(&mut self, asked: &Prewarm, now: Timestamp) {
+        let Some(intent) = self.recorded_intent().filter(|intent| intent.direction() == Direction::Forward) else {
+            return;
+        };
+        if &*asked.by.by != OURSELVES || asked.cancelled.is_some() || !self.edits.is_empty() {
+            return;
+        }
+        match nodes_by_settings(&intent) {
+            Some(nodes) if nodes == asked.nodes => {}
+            Some(nodes) => {
+                self.edit(None, Edit::Prewarm(PrewarmEdit::Start(Box::new(Prewarm { nodes, ..asked.clone() }))));
+            }
+            None => self.cancel_by_ourselves(now),
+        }
     }
 
     /// Makes and deletes pods for pre-warming, as far as they may be now.
@@ -289,4 +309,14 @@ impl Engine {
 /// Where a pod is, for the log. A pod that a StatefulSet left behind may have no node yet.
 fn place_of(warm: &WarmPod) -> Option<Str> {
     warm.fact.pod.node.clone().or_else(|| warm.fact.set.is_some().then(|| "no node".into()))
+}
+
+/// The nodes that the settings of a rollout have pre-warmed; `None`: none.
+fn nodes_by_settings(intent: &Intent) -> Option<PrewarmNodes> {
+    match (intent.prewarm, intent.gates.require_image) {
+        (PrewarmAhead::All, _) => Some(PrewarmNodes::All),
+        (PrewarmAhead::Step, _) => Some(PrewarmNodes::StepAhead),
+        (PrewarmAhead::Off, true) => Some(PrewarmNodes::NextStep),
+        (PrewarmAhead::Off, false) => None,
+    }
 }

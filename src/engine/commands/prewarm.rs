@@ -144,7 +144,7 @@ impl Engine {
             let why = "a StatefulSet knows no sites: --max-pulling-per-site needs --method pods";
             return Err(Refusal::Invalid(why.into()));
         }
-        let meant = self.assessment.rows().filter(|row| self.is_meant(row, nodes)).count();
+        let meant = self.meant(nodes).count();
         if meant > PREWARM_SET_NODES {
             let why = format!(
                 "{meant} nodes are more than the pods of StatefulSets can name, {PREWARM_SET_NODES}: fewer with a selector, \
@@ -158,7 +158,7 @@ impl Engine {
     fn check_prewarm_nodes(&self, nodes: &PrewarmNodes) -> Result<(), Refusal> {
         let fleet = || self.assessment.rows().filter(|row| row.in_fleet).map(|row| &self.view.nodes[row.node]);
         match nodes {
-            PrewarmNodes::All | PrewarmNodes::NextStep => Ok(()),
+            PrewarmNodes::All | PrewarmNodes::NextStep | PrewarmNodes::StepAhead => Ok(()),
             PrewarmNodes::Node(name) if fleet().any(|entry| entry.name == *name) => Ok(()),
             PrewarmNodes::Node(name) => Err(Refusal::Invalid(format!("no node {name} that runs this DaemonSet"))),
             PrewarmNodes::Selector(selector) => {
@@ -181,6 +181,7 @@ impl Engine {
                     PrewarmNodes::All => "on every node of the fleet that has not got them".to_owned(),
                     PrewarmNodes::Selector(selector) => format!("on nodes with {selector}"),
                     PrewarmNodes::NextStep => "on the nodes that the partition lets go".to_owned(),
+                    PrewarmNodes::StepAhead => "on the nodes that the partition and the next step let go".to_owned(),
                     PrewarmNodes::Node(name) => format!("on {name}"),
                 };
                 if self.recorded_prewarm().is_some_and(|known| known.source != *source || known.nodes != *nodes) {
@@ -214,8 +215,7 @@ impl Engine {
 
     /// How many StatefulSets there will be, and what they do not do.
     fn sets_in_words(&self, nodes: &PrewarmNodes, limits: &PrewarmLimits) -> Vec<String> {
-        let takes =
-            self.assessment.rows().filter(|row| self.is_meant(row, nodes) && row.should_run && !row.is_down).count();
+        let takes = self.meant(nodes).filter(|row| row.should_run && !row.is_down).count();
         let most = limits.max_pulling.at().map_or(1, |limit| limit.of(self.assessment.desired, Rounding::Up).max(1));
         let sets = usize::try_from(most).unwrap_or(usize::MAX).min(takes);
         let begin = if sets == 1 {

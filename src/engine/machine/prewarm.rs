@@ -6,6 +6,7 @@ mod slots;
 mod view;
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use self::slots::Slots;
 use super::Engine;
@@ -20,6 +21,7 @@ use crate::engine::model::node::NodeIx;
 use crate::engine::model::prewarm::{
     Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait, Unobtainable,
 };
+use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::{By, OURSELVES};
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
@@ -181,8 +183,7 @@ impl Engine {
 
     /// What every node's state is, and which come next.
     fn note_states(&self, job: &mut PrewarmJob, template: &Template, images: &[Str]) {
-        let wanted: Vec<NodeIx> =
-            self.assessment.rows().filter(|row| self.is_meant(row, &job.request.nodes)).map(|it| it.node).collect();
+        let wanted: Vec<NodeIx> = self.meant(&job.request.nodes).map(|row| row.node).collect();
         let images: Vec<String> = images.iter().map(|image| normalized(image)).collect();
         let mut line = Vec::new();
         for node in wanted {
@@ -244,20 +245,35 @@ impl Engine {
         (nodes >= REFUSED_ON && !self.view.warm.iter().any(got)).then_some(Unobtainable { nodes, cause })
     }
 
-    /// Whether pre-warming on these nodes is about this one.
-    pub(crate) fn is_meant(&self, row: &Row, nodes: &PrewarmNodes) -> bool {
-        let entry = &self.view.nodes[row.node];
-        row.in_fleet
-            && match nodes {
-                PrewarmNodes::All => true,
-                PrewarmNodes::Node(name) => entry.name == *name,
-                PrewarmNodes::Selector(selector) => {
-                    entry.fact.as_ref().is_some_and(|fact| selector.matches(&fact.labels))
+    /// The nodes that pre-warming on `nodes` is about.
+    pub(crate) fn meant<'a>(&'a self, nodes: &'a PrewarmNodes) -> impl Iterator<Item = &'a Row> {
+        let ahead = if *nodes == PrewarmNodes::StepAhead { self.next_steps_nodes() } else { HashSet::new() };
+        self.assessment.rows().filter(move |row| {
+            let entry = &self.view.nodes[row.node];
+            let let_go = || !matches!(self.plan.hold(row.node), Some(Hold::Partition { .. } | Hold::Selector));
+            row.in_fleet
+                && match nodes {
+                    PrewarmNodes::All => true,
+                    PrewarmNodes::Node(name) => entry.name == *name,
+                    PrewarmNodes::Selector(selector) => {
+                        entry.fact.as_ref().is_some_and(|fact| selector.matches(&fact.labels))
+                    }
+                    PrewarmNodes::NextStep => let_go(),
+                    PrewarmNodes::StepAhead => let_go() || ahead.contains(&row.node),
                 }
-                PrewarmNodes::NextStep => {
-                    !matches!(self.plan.hold(row.node), Some(Hold::Partition { .. } | Hold::Selector))
-                }
-            }
+        })
+    }
+
+    /// The nodes that the next step of the plan lets be updated besides those that may be already: the first in line. What halts or
+    /// pauses the rollout changes nothing about them, so that their pods stay.
+    fn next_steps_nodes(&self) -> HashSet<NodeIx> {
+        let Some(intent) = self.recorded_intent() else { return HashSet::new() };
+        let fleet = self.assessment.fleet;
+        let allowed = Limits::of(&self.view, &intent, &self.assessment).allowed;
+        let totals = intent.steps.iter().map(|step| step.of(fleet, Rounding::Up).min(fleet));
+        let more = totals.filter(|total| *total > allowed).min().map_or(0, |total| total - allowed);
+        let kept = |node: &&NodeIx| matches!(self.plan.hold(**node), Some(Hold::Partition { .. }));
+        self.plan.line.iter().filter(kept).take(more as usize).copied().collect()
     }
 
     /// What stops pre-warming as a whole.

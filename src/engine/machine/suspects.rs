@@ -149,7 +149,7 @@ impl Engine {
         });
     }
 
-    /// Brings the record of suspects up to what is seen. RevertTrigger the nodes with it.
+    /// Brings the record of suspects up to what is seen. Returns the nodes with it.
     fn keep_suspects(&mut self, mut nodes: Vec<NodeHealth>, now: Timestamp) -> Vec<NodeHealth> {
         let compared_since = self.progress.compared_since.map_or(Timestamp::default(), |at| self.view.our_time(at));
         let others: Vec<(Str, Timestamp)> = nodes

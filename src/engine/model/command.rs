@@ -147,6 +147,7 @@ impl fmt::Display for PrewarmCommand {
                     PrewarmNodes::All => Ok(()),
                     PrewarmNodes::Selector(selector) => write!(f, " on nodes with {selector}"),
                     PrewarmNodes::NextStep => f.write_str(" on the nodes of the step"),
+                    PrewarmNodes::StepAhead => f.write_str(" on the nodes of the step and the next"),
                     PrewarmNodes::Node(name) => write!(f, " on {name}"),
                 }?;
                 match method {

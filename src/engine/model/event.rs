@@ -52,6 +52,9 @@ pub enum Event {
     /// A watch was heard and had nothing to report: a bookmark, or changes that no rule reads. With the resource version that
     /// it has reached, where that is a number.
     Heard(Watched, Option<u64>),
+    /// An object of this kind could not be read and was skipped, with its name and the reason. Only of kinds that are not needed:
+    /// where one of the others cannot be read its watch is down.
+    Skipped(Watched, Str),
     /// What we may do, as the API server answered.
     Rights(Vec<(Right, Permission)>),
     /// The API server's clock minus ours, measured from a response, in milliseconds.
@@ -71,7 +74,9 @@ impl Event {
             Self::WarmPod(_) | Self::WarmPodGone(..) => Some(Watched::WarmPods),
             Self::Cluster(_) => Some(Watched::Events),
             Self::Lease(_) | Self::LeaseGone(_) => Some(Watched::Lease),
-            Self::Listing(watched) | Self::Listed(watched, _) | Self::Heard(watched, _) => Some(*watched),
+            Self::Listing(watched) | Self::Listed(watched, _) | Self::Heard(watched, _) | Self::Skipped(watched, _) => {
+                Some(*watched)
+            }
             // `Live` comes from the watch itself. Any other health is reported by the adapter: the watch was not heard.
             Self::Watch(watched, WatchHealth::Live) => Some(*watched),
             Self::Watch(..) | Self::Rights(_) | Self::Skew(_) | Self::RoundTrip(_) => None,
@@ -178,6 +183,15 @@ pub enum WatchHealth {
         /// What it said.
         why: Str,
     },
+}
+
+/// The objects of a watched kind that could not be read and were skipped since it was listed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SkippedObjects {
+    /// How many times that happened, at least once.
+    pub count: u32,
+    /// The first of them, and why it could not be read.
+    pub first: Str,
 }
 
 with_all! {

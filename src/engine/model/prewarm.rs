@@ -126,6 +126,8 @@ pub enum PrewarmNodes {
     Selector(Selector),
     /// On those that the rollout's present partition and selector let be updated, as they are at each time.
     NextStep,
+    /// On those, and on the first of those in line that the next step of the plan lets be updated besides.
+    StepAhead,
     /// On this one.
     Node(Str),
 }

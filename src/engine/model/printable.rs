@@ -30,6 +30,7 @@ pub fn is_printable(c: char) -> bool {
             | '\u{2060}'..='\u{206f}' // word joiner, invisible operators, isolates
             | '\u{feff}' // byte order mark
             | '\u{fff0}'..='\u{fffb}' // interlinear annotations
+            | '\u{1bca0}'..='\u{1bca3}' // shorthand controls
             | '\u{1d173}'..='\u{1d17a}' // musical controls
             | '\u{e0000}'..='\u{e0fff}' // tags, and variation selectors without a use in names
         )

@@ -17,7 +17,7 @@ use super::Str;
 use super::image::ImageRef;
 use super::labels::Selector;
 use super::quantity::IntOrPercent;
-use super::settings::{Finish, NodeOrder, Policies, Settings, Tuning};
+use super::settings::{Finish, NodeOrder, Policies, PrewarmAhead, Settings, Steps, Tuning};
 use super::time::Timestamp;
 
 use super::settings::{Budgets, Gates, OnDrift};
@@ -165,7 +165,7 @@ pub struct Intent {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub back_to: Option<Str>,
     /// The steps of the plan: how many nodes are updated in total after each.
-    pub steps: Vec<IntOrPercent>,
+    pub steps: Steps,
     /// How many pods stay at the old revision. 100 % at first: nothing moves until the first step.
     pub partition: IntOrPercent,
     /// Which nodes may be updated; all when absent.
@@ -193,6 +193,9 @@ pub struct Intent {
     /// In which order nodes of several sites go.
     #[serde(default, skip_serializing_if = "NodeOrder::is_default")]
     pub order: NodeOrder,
+    /// Which nodes get the images before they may be updated, without being asked for.
+    #[serde(default, skip_serializing_if = "PrewarmAhead::is_default")]
+    pub prewarm: PrewarmAhead,
 }
 
 impl Default for Intent {
@@ -203,12 +206,7 @@ impl Default for Intent {
             outcome: None,
             target: None,
             back_to: None,
-            steps: vec![
-                IntOrPercent::Int(1),
-                IntOrPercent::Percent(10),
-                IntOrPercent::Percent(50),
-                IntOrPercent::Percent(100),
-            ],
+            steps: Steps::default(),
             partition: IntOrPercent::Percent(100),
             selector: None,
             paused: None,
@@ -220,6 +218,7 @@ impl Default for Intent {
             acknowledged_halt: 0,
             on_drift: OnDrift::default(),
             order: NodeOrder::default(),
+            prewarm: PrewarmAhead::default(),
         }
     }
 }
@@ -227,8 +226,9 @@ impl Default for Intent {
 impl Intent {
     /// What is set.
     pub fn settings(&self) -> Settings {
-        let Self { budgets, gates, on_drift, order, finish, .. } = self;
-        let policies = Policies { on_drift: *on_drift, order: *order, finish: *finish };
+        let Self { budgets, gates, steps, prewarm, on_drift, order, finish, .. } = self;
+        let policies =
+            Policies { steps: steps.clone(), prewarm: *prewarm, on_drift: *on_drift, order: *order, finish: *finish };
         Settings { budgets: budgets.clone(), gates: *gates, policies }
     }
 
@@ -236,7 +236,8 @@ impl Intent {
     pub(crate) fn tune(&mut self, tuning: &Tuning) {
         let mut settings = self.settings();
         tuning.apply_to(&mut settings);
-        let Settings { budgets, gates, policies: Policies { on_drift, order, finish } } = settings;
+        let Settings { budgets, gates, policies: Policies { steps, prewarm, on_drift, order, finish } } = settings;
+        (self.steps, self.prewarm) = (steps, prewarm);
         (self.budgets, self.gates) = (budgets, gates);
         (self.on_drift, self.order, self.finish) = (on_drift, order, finish);
     }

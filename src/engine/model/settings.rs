@@ -15,6 +15,7 @@
 
 #[macro_use]
 mod declare;
+mod steps;
 mod tuning;
 pub mod value;
 
@@ -25,7 +26,8 @@ use super::danger::Danger;
 use super::quantity::{IntOrPercent, Rounding};
 use super::site::SiteLabel;
 
-pub use self::value::{Finish, Limit, NodeOrder, OnDrift, OnFailure, Pace, Secs};
+pub use self::steps::Steps;
+pub use self::value::{Finish, Limit, NodeOrder, OnDrift, OnFailure, Pace, PrewarmAhead, Secs};
 
 /// The settings of a rollout.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -184,8 +186,29 @@ settings! {
     }
 
     /// What a rollout does by itself.
-    #[derive(Copy)]
     pub struct Policies in policies {
+        /// The plan: how many nodes are updated in total after each step; counts, and percentages of all
+        ///
+        /// Each is more than the one before; the last is `100%`. The partition stays as it is when the plan changes.
+        #[serde(default, skip_serializing_if = "Steps::is_default")]
+        Steps => steps: Steps = Steps::default(), About {
+            flag: "steps",
+            meaning: Meaning::Always("nodes updated in total after each step"),
+            refuse_zero: None,
+            danger: Danger::Bounded,
+        };
+
+        /// Which nodes get the new images before they may be updated: none, those of the next step too, or all
+        ///
+        /// Within the pull limits, by one pod per node. With `off` only what `require_image` asks for is pre-warmed.
+        #[serde(default, skip_serializing_if = "PrewarmAhead::is_default")]
+        Prewarm => prewarm: PrewarmAhead = PrewarmAhead::Off, About {
+            flag: "prewarm",
+            meaning: Meaning::Choices(&["nothing is pre-warmed ahead", "one step ahead", "all nodes at once"]),
+            refuse_zero: None,
+            danger: Danger::Bounded,
+        };
+
         /// What a strategy that somebody sets back does: pause and say who it was, or set OnDelete again at once
         OnDrift => on_drift: OnDrift = OnDrift::Report, About {
             flag: "on-drift",

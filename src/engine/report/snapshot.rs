@@ -17,7 +17,7 @@ use crate::engine::model::clocks::NodeClocks;
 use crate::engine::model::comparison::Comparison;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::RolloutEstimate;
-use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
+use crate::engine::model::event::{Permission, Right, SkippedObjects, WatchHealth, Watched};
 use crate::engine::model::facts::{DaemonSetCounters, NodeDetails, StrategyKind};
 use crate::engine::model::gitops_owner::GitOpsOwner;
 use crate::engine::model::hold::Hold;
@@ -141,6 +141,8 @@ pub struct WatchView {
     pub health: WatchHealth,
     /// When its watch was last heard, by our clock: a change, a bookmark, or that it was opened.
     pub heard_at: Option<Timestamp>,
+    /// What it brought that could not be read and is therefore not shown.
+    pub skipped: Option<SkippedObjects>,
 }
 
 /// What the rollout does now.
@@ -428,7 +430,7 @@ impl WatchView {
             (Some(ours), Some(theirs)) => ours.since(theirs).max(theirs.since(ours)) < HEARD_GRAIN,
             (ours, theirs) => ours == theirs,
         };
-        near && self.watched == other.watched && self.health == other.health
+        near && self.watched == other.watched && self.health == other.health && self.skipped == other.skipped
     }
 }
 

@@ -11,6 +11,7 @@ impl Engine {
             watched,
             health: self.health(watched),
             heard_at: self.view.watches.heard_at(watched),
+            skipped: self.view.watches.skipped(watched).cloned(),
         };
         Watched::ALL.map(view).into()
     }

@@ -15,13 +15,15 @@ use std::time::Duration;
 use super::snapshot::{ImageChange, Phase, PlanView, RevisionView, Snapshot, WatchView};
 use crate::engine::model::budget::{BudgetView, Replacer};
 use crate::engine::model::driver::DriverView;
-use crate::engine::model::event::WatchHealth;
+use crate::engine::model::event::{SkippedObjects, WatchHealth};
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::image::version_of;
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::person_of;
 use crate::engine::model::record::Direction;
-use crate::engine::model::settings::{Finish, Gates, NodeOrder, OnDrift, OnFailure, Policies, Secs, Settings};
+use crate::engine::model::settings::{
+    Finish, Gates, NodeOrder, OnDrift, OnFailure, Policies, PrewarmAhead, Secs, Settings,
+};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::model::wait::Wait;
 
@@ -271,7 +273,7 @@ pub struct Gating<'a>(&'a Snapshot);
 impl fmt::Display for Gating<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Every setting is told here or shown elsewhere: the budgets have a line of their own.
-        let Settings { budgets: _, gates, policies } = self.0.settings;
+        let Settings { budgets: _, gates, policies } = &self.0.settings;
         let Gates {
             failure_threshold,
             progress_deadline_secs,
@@ -280,8 +282,9 @@ impl fmt::Display for Gating<'_> {
             suspect_grace_secs,
             require_image,
             on_failure,
-        } = gates;
-        let Policies { on_drift, order, finish } = policies;
+        } = *gates;
+        // The steps are on a line of their own.
+        let Policies { steps: _, prewarm, on_drift, order, finish } = *policies;
         let then = match on_failure {
             OnFailure::Halt => "halts",
             OnFailure::RollBack => "rolls back",
@@ -291,6 +294,11 @@ impl fmt::Display for Gating<'_> {
         if require_image {
             f.write_str("; images are brought to a node first")?;
         }
+        f.write_str(match prewarm {
+            PrewarmAhead::Off => "",
+            PrewarmAhead::Step => "; images are brought one step ahead",
+            PrewarmAhead::All => "; images are brought to all nodes at once",
+        })?;
         if soak_secs > Secs(0) {
             write!(f, "; soaks {soak_secs}")?;
         }
@@ -334,6 +342,16 @@ impl fmt::Display for FreshnessWords<'_> {
             said = true;
         }
         if said { Ok(()) } else { f.write_str("live") }
+    }
+}
+
+impl fmt::Display for SkippedObjects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { count, first } = self;
+        match count {
+            0 | 1 => write!(f, "1 skipped: {first}"),
+            count => write!(f, "{count} skipped; the first: {first}"),
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use self::versions::Versions;
 use crate::engine::model::Str;
-use crate::engine::model::event::{Event, WatchHealth, Watched};
+use crate::engine::model::event::{Event, SkippedObjects, WatchHealth, Watched};
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::version::is_older;
 
@@ -68,6 +68,8 @@ struct WatchState {
     pub(crate) seen_since_list: bool,
     /// The newest version that it has shown.
     pub(crate) shown: Option<Str>,
+    /// What could not be read and was skipped since its list began.
+    pub(crate) skipped: Option<SkippedObjects>,
     /// Versions that writes of ours were answered with and that it has not shown, and when, oldest first.
     pub(crate) pending_writes: VecDeque<(Str, Timestamp)>,
 }
@@ -108,7 +110,15 @@ impl WatchStates {
             Event::Heard(..) => state.sends_bookmarks = true,
             Event::Lease(fact) => state.show(&fact.resource_version),
             Event::DaemonSet(fact) => state.show(&fact.resource_version),
-            Event::Listing(_) => state.seen_since_list = false,
+            Event::Listing(_) => {
+                state.seen_since_list = false;
+                state.skipped = None;
+            }
+            Event::Skipped(_, why) => {
+                let none = SkippedObjects { count: 0, first: why.clone() };
+                let skipped = state.skipped.get_or_insert(none);
+                skipped.count = skipped.count.saturating_add(1);
+            }
             // A list shows everything that was written before it.
             Event::Listed(_, Some(version)) => state.catch_up(&version.to_string().into()),
             // The object is gone: no write to it can be shown any more.
@@ -153,6 +163,11 @@ impl WatchStates {
     /// When a watch was last heard.
     pub(crate) fn heard_at(&self, watched: Watched) -> Option<Timestamp> {
         self.state(watched).heard_at
+    }
+
+    /// What a watch brought that could not be read and was skipped.
+    pub(crate) fn skipped(&self, watched: Watched) -> Option<&SkippedObjects> {
+        self.state(watched).skipped.as_ref()
     }
 
     /// Whether a watch was heard after `at`. Also true for a watch that sends no bookmarks: its silence means nothing.

@@ -16,7 +16,7 @@ use super::faults::ApiFailure;
 use super::request::{ApiRequest, ObjectPath, Query, RequestTarget, target};
 use super::shared::Shared;
 use super::status::{Answer, ApiRefusal};
-use super::{openapi, read, review, write};
+use super::{compress, openapi, read, review, write};
 
 /// The largest body that is read, as in Kubernetes.
 const LARGEST_BODY: usize = 3 * 1024 * 1024;
@@ -49,6 +49,7 @@ async fn answer(shared: &Arc<Shared>, request: http::Request<Body>) -> Answer {
     let request = ApiRequest {
         query: Query::of(&head.uri)?,
         accept: accepted(&head.headers),
+        accepts_gzip: compress::is_accepted(&head.headers),
         content_type: text(header::CONTENT_TYPE).to_owned(),
         agent,
         method: head.method,
@@ -122,7 +123,13 @@ async fn objects(shared: &Arc<Shared>, caller: &Caller, path: &ObjectPath, reque
         Some(ApiFailure::Delay(span)) => tokio::time::sleep(span).await,
         Some(ApiFailure::LostAnswer) | None => {}
     }
-    let answer = dispatch(shared, verb, path, request);
+    let mut answer = dispatch(shared, verb, path, request);
+    if verb == "list"
+        && request.accepts_gzip
+        && let Ok(response) = answer
+    {
+        answer = Ok(compress::compressed(response).await);
+    }
     if failure == Some(ApiFailure::LostAnswer) { Ok(broken_connection()) } else { answer }
 }
 

@@ -22,6 +22,7 @@ pub(super) struct ApiRequest {
     pub(super) method: Method,
     pub(super) query: Query,
     pub(super) accept: String,
+    pub(super) accepts_gzip: bool,
     pub(super) content_type: String,
     /// Who wrote it, unless the query says: the first word of the user agent.
     pub(super) agent: String,

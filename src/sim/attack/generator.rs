@@ -63,6 +63,7 @@ impl Case {
             (0..3).map(|_| if generator.one_in(4) { generator.rng.i64(-120_000..120_000) } else { 0 }).collect();
         generator.vary_max_restarts(&mut acts);
         generator.prewarming(seed, &mut acts);
+        generator.vary_plan(&mut acts);
         Self {
             found: String::new(),
             seed,

@@ -339,7 +339,7 @@ impl Observer {
         }
     }
 
-    /// RevertTrigger whether the change concerns the rollout.
+    /// Returns whether the change concerns the rollout.
     fn apply_change(&mut self, kind: Kind, change: &StoreChange, world: &World, deletions: &[Deletion]) -> bool {
         let object = &change.object;
         let gone = change.kind == ChangeKind::Deleted;

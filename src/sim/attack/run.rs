@@ -1,5 +1,6 @@
 //! Plays a case to its end, and says what came of it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::api_client::Deletion;
@@ -14,6 +15,7 @@ use super::one_shot::OneShotRun;
 use super::surge::surge_stands_still;
 use super::trace::trace_of;
 use crate::engine::model::Str;
+use crate::engine::model::cause::CauseKind;
 use crate::engine::model::command::{Command, CommandId, Refusal, Takeover};
 use crate::engine::model::config::RateLimit;
 use crate::engine::model::config::Role;
@@ -50,6 +52,8 @@ pub struct Report {
     pub deletions: u64,
     /// What went wrong in the world, for consoles, and in their networks, by kind.
     pub faults: Faults,
+    /// Which causes of trouble a console showed on some node.
+    pub causes: BTreeSet<CauseKind>,
     /// The most nodes that rolldeck had taken down at once.
     pub worst_down: usize,
     /// How long it took, in the world's time.
@@ -88,6 +92,7 @@ pub fn run_case(case: &Case, trace: TraceMode) -> Report {
         violations: run.observer.violations().to_vec(),
         deletions: run.observer.deletions(),
         faults: run.faults,
+        causes: run.causes,
         worst_down: run.observer.worst_down(),
         took: run.world.now().since(run.began_at),
         digest: run.world.digest(),
@@ -116,6 +121,7 @@ struct Run<'a> {
     network: NetworkProfile,
     opened: u64,
     faults: Faults,
+    causes: BTreeSet<CauseKind>,
     trace_mode: TraceMode,
     trace: Vec<String>,
     reported: u64,
@@ -156,6 +162,7 @@ impl<'a> Run<'a> {
             network: case.network,
             opened: 0,
             faults: case.certain_faults(),
+            causes: BTreeSet::new(),
             trace_mode,
             trace: Vec::new(),
             reported: 0,
@@ -452,6 +459,7 @@ impl<'a> Run<'a> {
             if snapshot.phase == Phase::Loading {
                 continue;
             }
+            self.causes.extend(snapshot.nodes.iter().filter_map(|node| Some(node.cause.as_ref()?.kind)));
             self.observer.check_reasons(console.identity(), &snapshot, now);
             self.observer.check_waits(console.identity(), &snapshot, &self.world, now);
             self.observer.check_next(console.identity(), &snapshot, now);

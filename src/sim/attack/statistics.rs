@@ -1,10 +1,12 @@
 //! What came of many runs, put together.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
 use super::faults::Faults;
 use super::run::Report;
+use crate::engine::model::cause::CauseKind;
 
 /// What came of many runs.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -15,6 +17,8 @@ pub struct Statistics {
     pub deletions: u64,
     /// What went wrong in them, by kind.
     pub faults: Faults,
+    /// In how many of them a console showed a cause of trouble on some node.
+    pub causes: BTreeMap<CauseKind, u64>,
     /// The most nodes that a rollout had taken down at once.
     pub worst_down: usize,
     /// How long they took, in their worlds' time.
@@ -29,6 +33,9 @@ impl Statistics {
         self.runs += 1;
         self.deletions += report.deletions;
         self.faults.add(&report.faults);
+        for cause in &report.causes {
+            *self.causes.entry(*cause).or_default() += 1;
+        }
         self.worst_down = self.worst_down.max(report.worst_down);
         self.took += report.took;
         if !report.violations.is_empty() {
@@ -52,6 +59,8 @@ impl fmt::Display for Statistics {
         for (kind, count) in self.faults.by_kind() {
             writeln!(f, "{count:>12}  {kind}")?;
         }
+        let causes: Vec<String> = self.causes.iter().map(|(kind, runs)| format!("{kind} in {runs}")).collect();
+        writeln!(f, "causes shown: {}", causes.join(", "))?;
         for (seed, what) in &self.broken {
             writeln!(f, "seed {seed} broke a promise; `rolldeck simulate --seed {seed} --shrink --trace` shows how")?;
             for violation in what.iter().take(3) {

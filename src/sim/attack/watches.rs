@@ -168,7 +168,7 @@ impl Watches {
         true
     }
 
-    /// Sends what is new. RevertTrigger whether one resumed that was broken or whose server was behind: until its events have arrived, the
+    /// Sends what is new. Returns whether one resumed that was broken or whose server was behind: until its events have arrived, the
     /// process is out of date.
     pub(super) fn follow(&mut self, context: &mut StreamContext<'_>) -> bool {
         let (now, revision) = (context.world.now(), context.world.store().revision());

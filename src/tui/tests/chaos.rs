@@ -13,6 +13,7 @@ use crate::engine::model::danger::Danger;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::key::Key;
 use crate::tui::message::Msg;
+use crate::tui::terminal::{HIGHEST, WIDEST};
 use crate::tui::theme::Glyphs;
 use crossterm::event::{KeyCode, KeyModifiers};
 
@@ -134,6 +135,23 @@ proptest! {
                 prop_assert!(frame.content().iter().all(|cell| cell.symbol().is_ascii()));
             }
             prop_assert!(drawn.wake.is_none_or(|wake| wake > console.model.now), "time that has passed wakes nobody");
+        }
+    }
+}
+
+/// A terminal may be told any size (`stty`, a pseudo-terminal of a script), and none may end the program.
+#[test]
+fn no_size_is_too_small_or_too_large() {
+    let mut console = TestConsole::on(snapshot(9), 80, 24);
+    let sizes =
+        [(0, 0), (0, 24), (80, 0), (1, 1), (1, u16::MAX), (u16::MAX, 1), (WIDEST, HIGHEST), (u16::MAX, u16::MAX)];
+    for (width, height) in sizes {
+        console.tell(Msg::Resize(Size::new(width, height)));
+        let area = console.frame().area;
+        assert_eq!((area.width, area.height), (width.min(WIDEST), height.min(HIGHEST)));
+        for keys in ["?", "<esc>T", "<enter>", "<esc>T<down><enter>", "<esc>P", "<esc>"] {
+            console.type_keys(keys);
+            console.frame();
         }
     }
 }

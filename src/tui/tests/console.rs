@@ -31,6 +31,7 @@ impl TestConsole {
         assert_eq!(complaints, Vec::<String>::new());
         let model = Model {
             context: "prod-eu".into(),
+            warnings: Vec::new(),
             default_namespace: "default".into(),
             size: Size::new(width, height),
             now: Uptime::ZERO,

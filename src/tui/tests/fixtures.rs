@@ -16,7 +16,7 @@ use crate::engine::model::command::Preview;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::{RolloutEstimate, TimeRange};
-use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
+use crate::engine::model::event::{Permission, Right, SkippedObjects, WatchHealth, Watched};
 use crate::engine::model::facts::{DaemonSetCounters, NodeDetails, StrategyKind};
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::gitops_owner::Application;
@@ -160,7 +160,9 @@ pub(super) fn loading() -> Snapshot {
         gitops_owners: [].into(),
         counters: DaemonSetCounters::default(),
         driver: DriverView::Unknown,
-        watches: Watched::ALL.map(|watched| WatchView { watched, health: WatchHealth::Loading, heard_at: None }).into(),
+        watches: Watched::ALL
+            .map(|watched| WatchView { watched, health: WatchHealth::Loading, heard_at: None, skipped: None })
+            .into(),
         rights: Vec::new(),
         phase: Phase::Loading,
         direction: Direction::Forward,
@@ -219,7 +221,7 @@ pub(super) fn idle() -> Snapshot {
         },
         driver: DriverView::Nobody,
         watches: Watched::ALL
-            .map(|watched| WatchView { watched, health: WatchHealth::Live, heard_at: Some(ago(20)) })
+            .map(|watched| WatchView { watched, health: WatchHealth::Live, heard_at: Some(ago(20)), skipped: None })
             .into(),
         rights: all_rights(),
         phase: Phase::Idle,
@@ -427,6 +429,19 @@ pub(super) fn forbidden() -> Snapshot {
         }
     }
     snapshot.rights = vec![(Right::PatchDaemonSet, Permission::Denied), (Right::DeletePods, Permission::Denied)];
+    snapshot
+}
+
+/// Some Events could not be read.
+pub(super) fn skipped() -> Snapshot {
+    let mut snapshot = running();
+    for view in &mut snapshot.watches {
+        if view.watched == Watched::Events {
+            let first = "edge/agent-x7k2p.18 cannot be read: invalid type: string \"three\", expected a number at line 1 \
+                         column 214";
+            view.skipped = Some(SkippedObjects { count: 3, first: first.into() });
+        }
+    }
     snapshot
 }
 

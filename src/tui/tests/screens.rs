@@ -61,6 +61,7 @@ fn stale_watches_and_wrong_clocks_are_shown() {
     at_all_sizes("lagging", |width, height| TestConsole::on(fixtures::lagging(), width, height));
     at_all_sizes("clocks", |width, height| TestConsole::on(fixtures::clocks(), width, height));
     assert_snapshot!("watches", TestConsole::on(fixtures::running(), 80, 24).typed("w").screen());
+    assert_snapshot!("watches_skipped", TestConsole::on(fixtures::skipped(), 80, 24).typed("w").screen());
     assert_snapshot!("watches_40x12", TestConsole::on(fixtures::lagging(), 40, 12).typed("w").screen());
     assert_snapshot!("watches_stale", TestConsole::on(fixtures::lagging(), 120, 40).typed(":watches<enter>").screen());
     assert_snapshot!("watches_forbidden", TestConsole::on(fixtures::forbidden(), 80, 24).typed("w").screen());

@@ -72,7 +72,7 @@ struct Body<'a> {
 impl Body<'_> {
     fn say(&mut self, text: &str, role: ThemeRole) {
         let lines = wrap(text, self.cells);
-        self.lines.extend(lines.into_iter().map(|line| Line::from(self.ctx.span(line, role))));
+        self.lines.extend(lines.map(|line| Line::from(self.ctx.span(line, role))));
     }
 
     fn gap(&mut self) {
@@ -103,7 +103,7 @@ impl Body<'_> {
     }
 }
 
-/// Draws the dialog over everything. RevertTrigger where text is being typed.
+/// Draws the dialog over everything. Returns where text is being typed.
 pub(super) fn draw(ctx: &RenderContext<'_>, screen: Rect, dialog: &Dialog, buffer: &mut Buffer) -> Option<Position> {
     let box_width = screen.width.saturating_sub(if screen.width >= 80 { 4 } else { 0 }).min(100);
     let cells = usize::from(box_width.saturating_sub(4));
@@ -288,7 +288,7 @@ fn fill_canary(body: &mut Body<'_>, form: &Canary, snapshot: &Snapshot, focused:
     if !completions.is_empty() {
         let text = format!("tab: {}", completions.join("  "));
         let lines = wrap(&text, body.cells);
-        body.lines.extend(lines.into_iter().take(3).map(|line| Line::from(ctx.span(line, ThemeRole::Muted))));
+        body.lines.extend(lines.take(3).map(|line| Line::from(ctx.span(line, ThemeRole::Muted))));
     }
     body.gap();
     match form.matching(snapshot) {

@@ -34,7 +34,12 @@ pub(super) fn header(ctx: &RenderContext<'_>, cells: u16) -> Vec<Line<'static>> 
     };
     let access = header::access(ctx);
     let brand = if cells >= 80 { "  rolldeck " } else { " " };
-    let right_cells = width(&access.content) + width(brand);
+    let warnings: Vec<Span<'static>> = header::warnings(ctx, cells)
+        .into_iter()
+        .flat_map(|span| [span, ctx.span(format!(" {dot} "), ThemeRole::Muted)])
+        .collect();
+    let warned: usize = warnings.iter().map(|span| width(&span.content)).sum();
+    let right_cells = width(&access.content) + width(brand) + warned;
     let tail = format!(" {dot} {}", health.0);
     let room = cells.saturating_sub(right_cells + width(&tail) + 4);
     let scope = match &page.namespace {
@@ -45,15 +50,16 @@ pub(super) fn header(ctx: &RenderContext<'_>, cells: u16) -> Vec<Line<'static>> 
     let full = format!("{}   {scope} {dot} {number}", ctx.model.context);
     let left = if width(&full) <= room { full } else { fit_middle(&ctx.model.context, room).into_owned() };
     let gap = cells.saturating_sub(1 + width(&left) + width(&tail) + right_cells);
-    let mut lines = vec![Line::from(vec![
+    let mut spans = vec![
         Span::raw(" "),
         ctx.span(left, ThemeRole::Title),
         ctx.span(format!(" {dot} "), ThemeRole::Muted),
         ctx.span(health.0, health.1),
         Span::raw(" ".repeat(gap)),
-        access,
-        ctx.span(brand, ThemeRole::Brand),
-    ])];
+    ];
+    spans.extend(warnings);
+    spans.extend([access, ctx.span(brand, ThemeRole::Brand)]);
+    let mut lines = vec![Line::from(spans)];
     match &page.fleet.health {
         WatchHealth::Forbidden { why } => {
             let text = format!(" DaemonSets: n/a (forbidden): {why}");

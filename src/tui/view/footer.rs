@@ -17,9 +17,9 @@ use crate::tui::palette::suggestions;
 use crate::tui::prompt::Prompt;
 use crate::tui::status::StatusSeverity;
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{fit, width, wrap};
+use crate::tui::words::{fit, is_wider, width, wrap};
 
-/// Draws both lines, or what is typed on them. RevertTrigger where text is being typed.
+/// Draws both lines, or what is typed on them. Returns where text is being typed.
 pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Buffer) -> Option<Position> {
     match &ctx.model.overlay {
         Overlay::Palette(prompt) => {
@@ -97,11 +97,15 @@ fn draw_status(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     };
     put(buffer, area.x, area.y, ctx.glyph(glyph), 1, ctx.style(role));
     let cells = usize::from(area.width.saturating_sub(2));
-    let lines = wrap(&status.text, cells);
-    for (nth, (line, y)) in lines.iter().zip(area.y..area.bottom()).enumerate() {
+    let mut lines = wrap(&status.text, cells);
+    for y in area.y..area.bottom() {
+        let Some(mut line) = lines.next() else { break };
         // What does not fit is cut with `…`; the help shows it in full.
-        let cut = nth + 1 == usize::from(area.height) && lines.len() > usize::from(area.height);
-        let line = if cut { fit(&format!("{line} {}", lines[nth + 1]), cells).into_owned() } else { line.clone() };
+        if y + 1 == area.bottom()
+            && let Some(more) = lines.next()
+        {
+            line = fit(&format!("{line} {more}"), cells).into_owned();
+        }
         put(buffer, area.x + 2, y, &line, cells, ctx.style(role));
     }
 }
@@ -109,7 +113,8 @@ fn draw_status(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
 /// How many lines the last message takes: one, or two when it is long and there is room.
 pub(super) fn status_height(ctx: &RenderContext<'_>, shape: Shape, cells: u16) -> u16 {
     let covered = matches!(ctx.model.overlay, Overlay::Palette(_) | Overlay::Filter(_));
-    let long = ctx.model.status.as_ref().is_some_and(|status| width(&status.text) + 2 > usize::from(cells));
+    let long =
+        ctx.model.status.as_ref().is_some_and(|status| is_wider(&status.text, usize::from(cells).saturating_sub(2)));
     if long && !covered && shape > Shape::Folded { 2 } else { 1 }
 }
 
@@ -200,6 +205,6 @@ fn label(ctx: &RenderContext<'_>, action: &Action) -> &'static str {
 /// The whole message, for the help, if the status line cannot show it in full.
 pub(super) fn status_in_full(ctx: &RenderContext<'_>, cells: usize) -> Option<String> {
     let status = ctx.model.status.as_ref()?;
-    (width(&status.text) + 2 > 2 * cells.max(1) || ctx.model.size.width < 80)
+    (is_wider(&status.text, (2 * cells.max(1)).saturating_sub(2)) || ctx.model.size.width < 80)
         .then(|| fit(&status.text, 2000).into_owned())
 }

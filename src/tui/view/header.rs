@@ -25,8 +25,8 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use self::attention::{alarms, blocker, clocks, gitops_owner, group, trouble, unseen};
-pub(super) use self::identity::access;
 use self::identity::identity;
+pub(super) use self::identity::{access, warnings};
 use self::rollout::{budget, change, doing, progress};
 use super::{RenderContext, Shape};
 use crate::engine::model::presence::Presence;

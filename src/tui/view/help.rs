@@ -38,7 +38,7 @@ fn lines(ctx: &RenderContext<'_>, cells: usize, screen: usize) -> Vec<Line<'stat
     let mut lines = Vec::new();
     if let Some(status) = footer::status_in_full(ctx, screen) {
         lines.push(Line::from(ctx.span("Last message", ThemeRole::Title)));
-        lines.extend(wrap(&status, cells).into_iter().map(|line| Line::from(ctx.span(line, ThemeRole::Text))));
+        lines.extend(wrap(&status, cells).map(|line| Line::from(ctx.span(line, ThemeRole::Text))));
         lines.push(Line::default());
     }
     for (group, title) in Group::ALL {
@@ -114,14 +114,15 @@ fn entry(ctx: &RenderContext<'_>, action: &Action, cells: usize) -> Vec<Line<'st
         ActionId::Sort => format!("{}: {}", action.help, Sort::all().map(Sort::name).collect::<Vec<_>>().join(", ")),
         _ => action.help.to_owned(),
     };
-    let mut words = wrap(&help, cells.saturating_sub(indent)).into_iter();
+    let mut words = wrap(&help, cells.saturating_sub(indent));
     head.push(ctx.span(words.next().unwrap_or_default(), role));
     let mut lines = vec![Line::from(head)];
     lines.extend(words.map(|more| Line::from(ctx.span(format!("{:indent$}{more}", ""), role))));
     // That the console is read-only is in the title of the group.
     if let Some(why) = missing.filter(|why| !why.starts_with("read-only")) {
-        let why = wrap(&format!("not now: {why}"), cells.saturating_sub(16));
-        lines.extend(why.into_iter().map(|line| Line::from(ctx.span(format!("{:16}{line}", ""), ThemeRole::Warn))));
+        let why = format!("not now: {why}");
+        let why = wrap(&why, cells.saturating_sub(16));
+        lines.extend(why.map(|line| Line::from(ctx.span(format!("{:16}{line}", ""), ThemeRole::Warn))));
     }
     lines
 }

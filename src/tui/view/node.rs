@@ -53,7 +53,11 @@ pub(super) fn draw_side(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer
     let Some(page) = ctx.model.rollout() else { return };
     match (page.selected(), page.shown()) {
         (Some(node), Some(shown)) => {
-            put_lines(buffer, inside, &lines(ctx, page, shown, node, usize::from(inside.width)));
+            put_lines(
+                buffer,
+                inside,
+                &lines(ctx, page, shown, node, (usize::from(inside.width), usize::from(inside.height))),
+            );
         }
         _ => {
             put(
@@ -73,7 +77,13 @@ pub(super) fn draw_over(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer:
     let Some(page) = ctx.model.rollout() else { return };
     let (Some(node), Some(shown)) = (page.selected(), page.shown()) else { return };
     let width = area.width.saturating_sub(if area.width >= 80 { 4 } else { 0 }).min(100);
-    let lines = lines(ctx, page, shown, node, usize::from(width.saturating_sub(4)));
+    let lines = lines(
+        ctx,
+        page,
+        shown,
+        node,
+        (usize::from(width.saturating_sub(4)), top.saturating_add(usize::from(area.height))),
+    );
     // As little of the header as possible is covered, its first line (who drives, how fresh, armed) never.
     let bottom = area.height.saturating_sub(if area.height >= 20 { 2 } else { 0 });
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(bottom.saturating_sub(1));
@@ -83,12 +93,13 @@ pub(super) fn draw_over(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer:
     put_lines(buffer, inside, &lines[top..]);
 }
 
+/// At most so many lines of at most so many cells.
 fn lines(
     ctx: &RenderContext<'_>,
     page: &RolloutPage,
     shown: &ShownSnapshot,
     node: &NodeView,
-    cells: usize,
+    (cells, most): (usize, usize),
 ) -> Vec<Line<'static>> {
     // Every field is named: one that is added is shown here, or left out on purpose.
     let NodeView {
@@ -131,7 +142,9 @@ fn lines(
         Line::default(),
     ];
     let mut say = |name: &str, text: &str, role: ThemeRole| {
-        for (nth, line) in wrap(text, cells.saturating_sub(NAMES + 1)).into_iter().enumerate() {
+        for (nth, line) in
+            wrap(text, cells.saturating_sub(NAMES + 1)).take(most.saturating_sub(lines.len())).enumerate()
+        {
             let name = if nth == 0 { name } else { "" };
             lines.push(Line::from(vec![
                 ctx.span(format!("{:NAMES$} ", fit(name, NAMES)), ThemeRole::Muted),

@@ -150,6 +150,7 @@ fn about(ctx: &RenderContext<'_>, shown: &ShownSnapshot, view: &PrewarmView, cel
         PrewarmNodes::All => "all nodes".to_owned(),
         PrewarmNodes::Selector(selector) => format!("nodes with {selector}"),
         PrewarmNodes::NextStep => "the nodes of the step".to_owned(),
+        PrewarmNodes::StepAhead => "the nodes of the step and the next".to_owned(),
         PrewarmNodes::Node(name) => name.to_string(),
     };
     let by = format!(", asked by {} {} ago", person_of(&asked.by.by), ctx.age(shown, asked.by.at));

@@ -144,7 +144,7 @@ pub(super) fn sentence(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer)
         text.push(' ');
         text.push_str(&status.text);
     }
-    for (line, y) in wrap(&text, usize::from(area.width)).iter().zip(area.y..area.bottom()) {
-        put(buffer, area.x, y, line, usize::from(area.width), Style::default());
+    for (line, y) in wrap(&text, usize::from(area.width)).zip(area.y..area.bottom()) {
+        put(buffer, area.x, y, &line, usize::from(area.width), Style::default());
     }
 }

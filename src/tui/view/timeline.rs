@@ -68,7 +68,11 @@ pub(super) fn draw(
             put(buffer, side.x, y, ctx.glyph(Glyph::Side), 1, ctx.style(ThemeRole::Frame));
         }
         let inside = Rect { x: side.x + 2, width: side.width.saturating_sub(3), ..side };
-        put_lines(buffer, inside, &lines(ctx, shown, rollout_event, usize::from(inside.width)));
+        put_lines(
+            buffer,
+            inside,
+            &lines(ctx, shown, rollout_event, (usize::from(inside.width), usize::from(inside.height))),
+        );
     }
 }
 
@@ -82,7 +86,12 @@ pub(super) fn draw_over(
 ) {
     let (Some(shown), Some(rollout_event)) = (&page.live, timeline.selected()) else { return };
     let width = area.width.saturating_sub(if area.width >= 80 { 4 } else { 0 }).min(100);
-    let lines = lines(ctx, shown, rollout_event, usize::from(width.saturating_sub(4)));
+    let lines = lines(
+        ctx,
+        shown,
+        rollout_event,
+        (usize::from(width.saturating_sub(4)), top.saturating_add(usize::from(area.height))),
+    );
     let bottom = area.height.saturating_sub(if area.height >= 20 { 2 } else { 0 });
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(bottom.saturating_sub(1));
     let over = Rect { x: area.width.saturating_sub(width) / 2, y: bottom - height, width, height };
@@ -185,22 +194,25 @@ fn time(rollout_event: &RolloutEvent) -> String {
     rollout_event.at.to_rfc3339().chars().skip(11).take(TIME).collect()
 }
 
+/// At most so many lines of at most so many cells.
 fn lines(
     ctx: &RenderContext<'_>,
     shown: &ShownSnapshot,
     rollout_event: &RolloutEvent,
-    cells: usize,
+    (cells, most): (usize, usize),
 ) -> Vec<Line<'static>> {
     let (glyph, role) = sign(rollout_event);
     let mut lines: Vec<Line<'static>> = Vec::new();
-    let text = wrap(&rollout_event.to_string(), cells.saturating_sub(2));
-    for (nth, line) in text.into_iter().enumerate() {
+    let text = rollout_event.to_string();
+    for (nth, line) in wrap(&text, cells.saturating_sub(2)).take(most).enumerate() {
         let sign = if nth == 0 { ctx.glyph(glyph) } else { " " };
         lines.push(Line::from(ctx.span(format!("{sign} {line}"), role)));
     }
     lines.push(Line::default());
     let mut say = |name: &str, text: &str| {
-        for (nth, line) in wrap(text, cells.saturating_sub(NAMES + 1)).into_iter().enumerate() {
+        for (nth, line) in
+            wrap(text, cells.saturating_sub(NAMES + 1)).take(most.saturating_sub(lines.len())).enumerate()
+        {
             let name = if nth == 0 { name } else { "" };
             lines.push(Line::from(vec![
                 ctx.span(format!("{name:NAMES$} "), ThemeRole::Muted),
@@ -213,7 +225,10 @@ fn lines(
     if let Some(claimed) = rollout_event.reported_by() {
         say("From", &format!("an Event that claims to be of {claimed}; whoever may create Events can write one"));
     }
-    if let RolloutEventKind::Halted { nodes, .. } = &rollout_event.kind {
+    // A halt of the whole rollout, such as one by time, names no node.
+    if let RolloutEventKind::Halted { nodes, .. } = &rollout_event.kind
+        && !nodes.is_empty()
+    {
         say("Where", &nodes.join(" "));
     }
     say("Event", rollout_event.reason());

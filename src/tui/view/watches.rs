@@ -25,7 +25,7 @@ use crate::tui::words::{fit, wrap};
 pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer: &mut Buffer) {
     let Some(shown) = ctx.model.rollout().and_then(|page| page.live.as_ref()) else { return };
     let width = area.width.min(80);
-    let lines = lines(ctx, shown, usize::from(width.saturating_sub(4)));
+    let lines = lines(ctx, shown, (usize::from(width.saturating_sub(4)), top.saturating_add(usize::from(area.height))));
     // The first line (who drives, how fresh, armed) is never covered.
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(area.height.saturating_sub(1));
     let over = Rect { x: area.width.saturating_sub(width) / 2, y: area.bottom() - height, width, height };
@@ -34,11 +34,12 @@ pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer: &mut
     put_lines(buffer, inside, &lines[top..]);
 }
 
-fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Vec<Line<'static>> {
+/// Of what each watch says no more than so many lines of at most so many cells.
+fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, (cells, most): (usize, usize)) -> Vec<Line<'static>> {
     let snapshot = &*shown.snapshot;
     let mut lines = vec![Line::from(ctx.span(row(" ", "WATCH", "STATE", "HEARD"), ThemeRole::Title))];
     for view in &snapshot.watches {
-        let WatchView { watched, health, heard_at } = view;
+        let WatchView { watched, health, heard_at, skipped } = view;
         let ago = if cells < 40 { "" } else { " ago" };
         let heard = heard_at.map_or_else(|| "never".to_owned(), |at| format!("{}{ago}", ctx.age(shown, at)));
         let (sign, state, role) = match health {
@@ -50,15 +51,20 @@ fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Vec<Li
         };
         lines.push(Line::from(ctx.span(fit(&row(sign, &watched.to_string(), state, &heard), cells), role)));
         let why = match health {
-            WatchHealth::Down { why, .. } | WatchHealth::Lagging { why, .. } | WatchHealth::Forbidden { why } => why,
-            WatchHealth::Live | WatchHealth::Loading => continue,
+            WatchHealth::Down { why, .. } | WatchHealth::Lagging { why, .. } | WatchHealth::Forbidden { why } => {
+                Some(why.to_string())
+            }
+            WatchHealth::Live | WatchHealth::Loading => None,
         };
-        let why = wrap(why, cells.saturating_sub(4));
-        lines.extend(why.into_iter().map(|line| Line::from(ctx.span(format!("    {line}"), ThemeRole::Text))));
+        let skipped = skipped.as_ref().map(ToString::to_string);
+        for sentence in why.into_iter().chain(skipped) {
+            let wrapped = wrap(&sentence, cells.saturating_sub(4)).take(most.saturating_sub(lines.len()));
+            lines.extend(wrapped.map(|line| Line::from(ctx.span(format!("    {line}"), ThemeRole::Text))));
+        }
     }
     lines.push(Line::default());
     for sentence in remarks(snapshot) {
-        lines.extend(wrap(&sentence, cells).into_iter().map(|line| Line::from(ctx.span(line, ThemeRole::Text))));
+        lines.extend(wrap(&sentence, cells).map(|line| Line::from(ctx.span(line, ThemeRole::Text))));
     }
     lines
 }

@@ -102,7 +102,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// RevertTrigger when all pods run.
+    /// Returns when all pods run.
     fn new(plane: &'a ControlPlane, driver: Driver) -> Self {
         let scenario = driver.scenario();
         let options = HollowOptions { speed: SPEED, workloads: Workloads::Create, ..HollowOptions::default() };

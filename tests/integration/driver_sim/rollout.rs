@@ -78,6 +78,10 @@ impl Cluster {
         Self { server, least, kubeconfig, _witness: witness }
     }
 
+    pub(super) fn kubeconfig(&self) -> &std::path::Path {
+        self.kubeconfig.path()
+    }
+
     pub(super) async fn session(&self) -> ClusterSession {
         let access = Access { kubeconfig: Some(self.kubeconfig.path().to_owned()), ..Access::default() };
         ClusterSession::open(&access).await.unwrap()
@@ -104,7 +108,7 @@ pub(super) async fn until(rollout: &Rollout, what: &str, is: impl FnMut(&Arc<Sna
     found.expect("the driver runs").clone()
 }
 
-fn loaded(snapshot: &Snapshot) -> bool {
+pub(super) fn loaded(snapshot: &Snapshot) -> bool {
     snapshot.daemonset == Presence::Present
         && snapshot.counts.available as usize == NODES
         && snapshot.watches.iter().all(|watch| watch.health == WatchHealth::Live)

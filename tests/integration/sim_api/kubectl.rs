@@ -12,6 +12,8 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 
+use crate::support::missing::skip;
+
 /// Where kubectl is: `KUBECTL`, what the control plane's build left, envtest's directory, the path.
 fn kubectl() -> Option<PathBuf> {
     let named = std::env::var_os("KUBECTL").map(PathBuf::from);
@@ -21,7 +23,7 @@ fn kubectl() -> Option<PathBuf> {
     let on_path = std::env::split_paths(&path).map(|directory| directory.join("kubectl"));
     let found = named.into_iter().chain([built]).chain(assets).chain(on_path).find(|candidate| candidate.is_file());
     if found.is_none() {
-        println!("skipped: no kubectl found; set KUBECTL, or run tests/control-plane/build");
+        skip(&"there is no kubectl; set KUBECTL, or run tests/control-plane/build");
     }
     found
 }

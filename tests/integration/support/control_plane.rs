@@ -29,6 +29,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::support::hollow::ApiEndpoint;
+use crate::support::missing::skip;
 use rustix::process::{Pid, Signal, kill_process};
 
 use client::Client;
@@ -133,7 +134,7 @@ impl ControlPlane {
     pub(crate) fn start_with(options: &Options) -> Result<Self, Unavailable> {
         Self::try_start(options).map_err(|error| match error {
             StartError::Unavailable(unavailable) => {
-                unavailable.report();
+                skip(&unavailable);
                 unavailable
             }
             StartError::Failed(why) => panic!("{why}"),
@@ -272,7 +273,7 @@ impl ControlPlane {
     /// A new user who may do what `grants` say, and what every authenticated user may (discovery, asking what one may do).
     ///
     /// `name` is one of [`user::NAMES`]; the third alice that is asked for is called `alice-3`, so that tests do not meet.
-    /// RevertTrigger once the API server honours the grants.
+    /// Returns once the API server honours the grants.
     pub(crate) fn user(&self, name: &str, grants: &[Grant]) -> User {
         let user = {
             let mut users = self.users.lock().unwrap();
@@ -336,18 +337,6 @@ impl Drop for ControlPlane {
 impl fmt::Debug for ControlPlane {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ControlPlane").field("url", &self.url()).field("directory", &self.directory()).finish()
-    }
-}
-
-impl Unavailable {
-    /// Says so past the test harness's capture, or fails the test where a control plane is required.
-    fn report(&self) {
-        if std::env::var_os("ROLLDECK_CONTROL_PLANE").is_some_and(|value| value == "require") {
-            panic!("{self}");
-        }
-        use std::io::Write;
-        let test = std::thread::current().name().unwrap_or("a test").to_owned();
-        let _ = writeln!(std::io::stderr(), "skipped {test}: {self}");
     }
 }
 

@@ -165,7 +165,7 @@ impl StageShared {
 impl Hollow {
     /// Registers the scenario's nodes and runs their kubelets. Its faults wait for [`Hollow::play`].
     ///
-    /// RevertTrigger at once. A server that is not there yet is waited for.
+    /// Returns at once. A server that is not there yet is waited for.
     ///
     /// # Errors
     /// When there is no client or no thread to be had.

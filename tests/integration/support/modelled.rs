@@ -20,7 +20,7 @@ pub(crate) fn ledger_of(world: &World, scenario: &Scenario) -> Ledger {
     ledger
 }
 
-/// Enters all changes since `version`, and calls `look` after each. RevertTrigger the version reached.
+/// Enters all changes since `version`, and calls `look` after each. Returns the version reached.
 pub(crate) fn follow(world: &World, version: u64, ledger: &mut Ledger, mut look: impl FnMut(&Ledger)) -> u64 {
     for change in world.store().changes_since(Kind::Pod, version).expect("no change is dropped so soon") {
         match change.kind {

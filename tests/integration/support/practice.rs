@@ -54,6 +54,23 @@ impl Practice {
         );
     }
 
+    /// Somebody writes an Event about the DaemonSet, as another rolldeck would, with these words and under this name. Without
+    /// `eventTime` the API server bounds neither.
+    pub(crate) fn write_event(&self, nth: u32, identity: &str, message: &str) {
+        let daemonset = self.request("GET /apis/apps/v1/namespaces/edge/daemonsets/agent", "", "");
+        let (_, daemonset) = daemonset.split_once("\"uid\":\"").unwrap();
+        let uid = daemonset.split('"').next().unwrap();
+        let event = serde_json::json!({
+            "metadata": {"name": format!("agent.flood-{nth}"), "namespace": "edge"},
+            "involvedObject": {"kind": "DaemonSet", "namespace": "edge", "name": "agent", "uid": uid, "apiVersion": "apps/v1"},
+            "source": {"component": "rolldeck"}, "reportingInstance": identity, "reason": "RolloutPaused", "type": "Normal",
+            "message": message, "firstTimestamp": "2026-11-20T08:00:00Z", "lastTimestamp": "2026-11-20T08:00:00Z", "count": 1,
+        });
+        let event = event.to_string();
+        let headers = format!("Content-Type: application/json\r\nContent-Length: {}\r\n", event.len());
+        self.request("POST /api/v1/namespaces/edge/events", &headers, &event);
+    }
+
     /// The names of the pods that were made for pre-warming.
     pub(crate) fn warm_pods(&self) -> Vec<String> {
         let answer = self.request("GET /api/v1/namespaces/edge/pods?labelSelector=rolldeck.io/prewarm", "", "");
@@ -80,7 +97,7 @@ impl Practice {
         write!(stream, "{what} HTTP/1.1\r\nHost: {server}\r\n{headers}Connection: close\r\n\r\n{body}").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
-        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        assert!(answer.starts_with("HTTP/1.1 200") || answer.starts_with("HTTP/1.1 201"), "{answer}");
         answer
     }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::missing::skip;
 use super::program::Operator;
 
 /// Notes the program's process id in the file that it is called by; says how the program ended, and keeps what it said
@@ -29,8 +30,7 @@ impl Terminal {
     pub(crate) fn open(operator: &Operator, line: &[&str], (columns, rows): (u16, u16)) -> Option<Self> {
         static COUNT: AtomicUsize = AtomicUsize::new(1);
         if Command::new("tmux").arg("-V").output().is_err() {
-            let test = std::thread::current().name().unwrap_or("a test").to_owned();
-            eprintln!("skipped {test}: there is no tmux; install it to test the console in a terminal");
+            skip(&"there is no tmux; install it to test the console in a terminal");
             return None;
         }
         let number = COUNT.fetch_add(1, Ordering::Relaxed);

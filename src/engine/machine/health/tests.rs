@@ -57,6 +57,25 @@ fn listed(console: &mut FakeConsole, fake: &FakeCluster, version: impl Fn(Watche
 }
 
 #[test]
+fn what_could_not_be_read_is_counted_until_its_kind_is_listed_again() {
+    let mut fake = FakeCluster::rolling(4, 1);
+    let mut console = driving(&mut fake);
+    let skipped = |console: &mut FakeConsole, fake: &FakeCluster| {
+        let snapshot = console.snapshot(fake);
+        let events = snapshot.watches.iter().find(|view| view.watched == Watched::Events).unwrap();
+        assert_eq!(events.health, WatchHealth::Live);
+        events.skipped.as_ref().map(ToString::to_string)
+    };
+    assert_eq!(skipped(&mut console, &fake), None);
+    console.engine.observe(Event::Skipped(Watched::Events, "edge/one cannot be read: why".into()), fake.now);
+    assert_eq!(skipped(&mut console, &fake).as_deref(), Some("1 skipped: edge/one cannot be read: why"));
+    console.engine.observe(Event::Skipped(Watched::Events, "edge/two cannot be read: why".into()), fake.now);
+    assert_eq!(skipped(&mut console, &fake).as_deref(), Some("2 skipped; the first: edge/one cannot be read: why"));
+    console.engine.observe(Event::Listing(Watched::Events), fake.now);
+    assert_eq!(skipped(&mut console, &fake), None, "a list names everything again");
+}
+
+#[test]
 fn a_watch_whose_bookmarks_do_not_advance_stands_still() {
     for (watched, minutes) in [(Watched::Nodes, 11), (Watched::Pods, 22), (Watched::Revisions, 22)] {
         let mut fake = FakeCluster::rolling(4, 1);

@@ -306,6 +306,17 @@ choices! {
         Spread = "spread",
     }
 
+    /// Which nodes get the images of the new revision before they may be updated, without being asked for.
+    pub enum PrewarmAhead {
+        /// None, unless their images are required.
+        #[default]
+        Off = "off",
+        /// Those that may be updated, and those of the step that comes next.
+        Step = "step",
+        /// All.
+        All = "all",
+    }
+
     /// What happens when every node is at the target.
     pub enum Finish {
         /// Restore the original update strategy.

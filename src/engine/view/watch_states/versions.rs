@@ -77,6 +77,7 @@ impl Versions {
             | Event::Cluster(_)
             | Event::Listing(_)
             | Event::Watch(..)
+            | Event::Skipped(..)
             | Event::Rights(_)
             | Event::Skew(_)
             | Event::RoundTrip(_) => None,

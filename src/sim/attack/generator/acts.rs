@@ -292,6 +292,9 @@ impl Generator {
             max_restarts: Some(Gates::default().max_restarts),
             // Not drawn: no promise depends on them.
             order: None,
+            // Varied last (`gates.rs`).
+            steps: None,
+            prewarm: None,
             finish: None,
         }
     }

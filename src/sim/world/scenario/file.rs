@@ -23,6 +23,11 @@ use super::{
 
 use faults::{FaultEntry, add_faults};
 
+/// The most nodes of a scenario: twenty times what Kubernetes supports in a cluster, and what a workstation still simulates.
+const MOST_NODES: usize = 100_000;
+/// The highest number that the first node of a group may have.
+const HIGHEST_NUMBER: usize = 999_999_999;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct File {
@@ -149,9 +154,12 @@ impl From<StrategyEntry> for StrategyKind {
 
 pub(super) fn parse(text: &str) -> Result<Scenario, String> {
     let file: File = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+    // Lines are counted only when one is named.
     let at = |offset: usize| {
-        let line = text[..offset.min(text.len())].matches('\n').count() + 1;
-        move |why: String| format!("line {line}: {why}")
+        move |why: String| {
+            let line = text[..offset.min(text.len())].matches('\n').count() + 1;
+            format!("line {line}: {why}")
+        }
     };
     let mut scenario = Scenario { about: file.about, ..Scenario::new(&file.name) };
     if let Some(start) = file.start {
@@ -165,9 +173,10 @@ pub(super) fn parse(text: &str) -> Result<Scenario, String> {
     if let Some(grace) = file.controllers.node_grace {
         scenario.node_grace = duration(grace.get_ref()).map_err(at(grace.span().start))?;
     }
+    let mut taken = TakenNames::default();
     for entry in file.sites {
         let line = at(entry.span().start);
-        add_site(&mut scenario, entry.into_inner()).map_err(line)?;
+        add_site(&mut scenario, &mut taken, entry.into_inner()).map_err(line)?;
     }
     for entry in file.images {
         let line = at(entry.span().start);
@@ -191,16 +200,36 @@ pub(super) fn parse(text: &str) -> Result<Scenario, String> {
     Ok(scenario)
 }
 
-fn add_site(scenario: &mut Scenario, entry: SiteEntry) -> Result<(), String> {
-    if scenario.sites.iter().any(|site| site.name == entry.name) {
+/// The names of all sites and nodes so far.
+#[derive(Default)]
+struct TakenNames {
+    sites: BTreeSet<Str>,
+    nodes: BTreeSet<Str>,
+}
+
+/// Adds a site and its nodes.
+fn add_site(scenario: &mut Scenario, taken: &mut TakenNames, entry: SiteEntry) -> Result<(), String> {
+    if !taken.sites.insert(entry.name.clone()) {
         return Err(format!("there is already a site `{}`", entry.name));
     }
     let floor_per_pull = entry.floor_per_pull.as_deref().map_or(Ok(DEFAULT_FLOOR), rate)?;
-    let mut names: BTreeSet<Str> = scenario.nodes.iter().map(|node| node.name.clone()).collect();
     for group in entry.nodes {
+        // Before any of them is made: a count may be beyond what a machine holds.
+        if group.count > MOST_NODES - scenario.nodes.len() {
+            return Err(format!(
+                "site `{}`: `count = {}` of `{}` makes more than {MOST_NODES} nodes in all; write a smaller `count`",
+                entry.name, group.count, group.prefix
+            ));
+        }
+        if group.first > HIGHEST_NUMBER {
+            return Err(format!(
+                "site `{}`: `first = {}` of `{}` is more than {HIGHEST_NUMBER}; write a smaller `first`",
+                entry.name, group.first, group.prefix
+            ));
+        }
         let taints = group.taints.iter().map(|text| taint(text)).collect::<Result<Vec<_>, _>>()?;
         for name in numbered(&group.prefix, group.first, group.count) {
-            if !names.insert(name.clone()) {
+            if !taken.nodes.insert(name.clone()) {
                 return Err(format!("site `{}`: there is already a node `{name}`", entry.name));
             }
             scenario.nodes.push(NodeSpec {

@@ -89,6 +89,52 @@ fn a_rollout_is_of_a_daemonset_and_to_images_that_there_are() {
     }
 }
 
+/// A number that is too large is refused before a node is made of it.
+#[test]
+fn a_scenario_has_so_many_nodes_and_no_more() {
+    let counts = |first: &str, second: &str| {
+        let more =
+            format!("[[sites]]\nname = \"yard\"\nlink = \"20Mbit/s\"\nnodes = [{{ prefix = \"y-\", {second} }}]\n");
+        Scenario::parse("big.toml", &(HEAD.replace("count = 3", first) + &more))
+    };
+    assert_eq!(counts("count = 99_990", "count = 10").unwrap().nodes.len(), 100_000);
+    assert_eq!(counts("first = 999_999_999, count = 2", "count = 1").unwrap().nodes.len(), 3);
+    for (first, second, hints) in [
+        (
+            "count = 100_000_000_000",
+            "count = 1",
+            vec!["line 3: site `hall`: `count = 100000000000` of `ipc-`", "100000 nodes"],
+        ),
+        ("count = 9_223_372_036_854_775_807", "count = 1", vec!["line 3: ", "write a smaller `count`"]),
+        ("count = 99_991", "count = 10", vec!["line 7: site `yard`: `count = 10` of `y-`", "100000 nodes"]),
+        (
+            "first = 9_223_372_036_854_775_807, count = 3",
+            "count = 1",
+            vec!["line 3: site `hall`: `first = 92233", "999999999"],
+        ),
+    ] {
+        let why = counts(first, second).unwrap_err().to_string();
+        assert!(why.starts_with("scenario big.toml: "), "{why}");
+        for hint in hints {
+            assert!(why.contains(hint), "`{hint}` is not in: {why}");
+        }
+    }
+}
+
+#[test]
+fn a_node_is_in_one_site_only() {
+    let site = |nth: usize| {
+        let nodes = format!("nodes = [{{ prefix = \"s{nth}-\", count = 1 }}]");
+        format!("[[sites]]\nname = \"s{nth}\"\nlink = \"20Mbit/s\"\n{nodes}\n")
+    };
+    let twice = |name: &str| format!("{}{}", site(1), site(2).replace("prefix = \"s2-", name));
+    let text: String = (0..200).map(site).collect();
+    assert_eq!(Scenario::parse("test", &format!("name = \"test\"\n{text}")).unwrap().nodes.len(), 200);
+    let why =
+        Scenario::parse("test", &format!("name = \"test\"\n{}", twice("prefix = \"s1-"))).unwrap_err().to_string();
+    assert!(why.contains("line 6: site `s2`: there is already a node `s1-01`"), "{why}");
+}
+
 #[test]
 fn what_is_wrong_is_named_with_its_line() {
     let fault = |rest: &str| format!("{HEAD}\n[[faults]]\nat = \"90s\"\n{rest}");

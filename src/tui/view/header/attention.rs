@@ -112,11 +112,11 @@ pub(super) fn gitops_owner(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: 
 pub(super) fn alarms(ctx: &RenderContext<'_>, shape: Shape, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for alarm in snapshot.alarms.iter().take(3) {
-        let text = wrap(&format!("{} {alarm}", ctx.glyph(Glyph::Alarm)), cells.saturating_sub(2));
+        let text = format!("{} {alarm}", ctx.glyph(Glyph::Alarm));
         let hint = hint(alarm);
         // With room for two lines, the second has the keys.
         let words = if shape == Shape::Folded && hint.is_some() { 1 } else { 2 };
-        for line in text.iter().take(words) {
+        for line in wrap(&text, cells.saturating_sub(2)).take(words) {
             lines.push(Line::from(ctx.span(format!(" {line} "), ThemeRole::Alarm)));
         }
         lines.extend(hint.map(|hint| Line::from(ctx.span(fit(&hint, cells).into_owned(), ThemeRole::Text))));
@@ -241,6 +241,6 @@ pub(super) fn unseen(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize)
 pub(super) fn clocks(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
     let clocks = snapshot.clocks();
     let words = if clocks.is_empty() { String::new() } else { clocks.to_string() };
-    let lines = wrap(&words, cells.saturating_sub(2)).into_iter().filter(|line| !line.is_empty()).take(2);
+    let lines = wrap(&words, cells.saturating_sub(2)).filter(|line| !line.is_empty()).take(2);
     lines.map(|line| Line::from(ctx.span(format!(" {line}"), ThemeRole::Warn))).collect()
 }

@@ -30,6 +30,10 @@ pub(super) fn identity(
     let narrow = cells < 80;
     let mut right: Vec<Span<'static>> = Vec::new();
     let dot = || Span::styled(format!(" {} ", ctx.glyph(Glyph::Dot)), ctx.style(ThemeRole::Muted));
+    for span in warnings(ctx, cells) {
+        right.push(span);
+        right.push(dot());
+    }
     if let Some(shown) = shown {
         if shown.snapshot.daemonset == Presence::Present {
             right.push(who(ctx, shown, cells));
@@ -64,6 +68,12 @@ pub(super) fn identity(
     let mut spans = vec![Span::raw(" "), ctx.span(left, ThemeRole::Title), Span::raw(" ".repeat(gap))];
     spans.append(&mut right);
     Line::from(spans)
+}
+
+/// As whom requests are made, where that is somebody else, and that TLS is not verified.
+pub(in crate::tui::view) fn warnings(ctx: &RenderContext<'_>, cells: usize) -> Vec<Span<'static>> {
+    let room = if cells < 100 { 12 } else { 40 };
+    ctx.model.warnings.iter().map(|text| ctx.span(fit_middle(text, room).into_owned(), ThemeRole::Warn)).collect()
 }
 
 fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Span<'static> {

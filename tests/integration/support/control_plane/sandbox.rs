@@ -11,6 +11,7 @@ use rolldeck::sim::world::scenario::Scenario;
 use serde_json::{Value, json};
 
 use super::{ControlPlane, Options, StartError};
+use crate::support::missing::skip;
 
 /// The label that says whose a node is.
 const SANDBOX: &str = "test.rolldeck.io/sandbox";
@@ -28,7 +29,7 @@ pub(crate) fn sandbox(name: &str) -> Option<Sandbox> {
     match SHARED.get_or_init(|| ControlPlane::try_start(&Options::default())) {
         Ok(plane) => Some(Sandbox::new(plane, format!("{name}-{}", COUNT.fetch_add(1, Ordering::Relaxed)))),
         Err(StartError::Unavailable(unavailable)) => {
-            unavailable.report();
+            skip(unavailable);
             None
         }
         Err(StartError::Failed(why)) => panic!("{why}"),

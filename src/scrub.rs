@@ -50,16 +50,22 @@ impl Secrets {
 
     /// `text` without secrets.
     pub(crate) fn scrub<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let mut known = self.0();
-        known.retain(|secret| secret.trim().len() >= SHORTEST && text.contains(secret.trim()));
-        if known.is_empty() {
-            return scrub(text);
+        match without_known(text, self.0()) {
+            Cow::Borrowed(text) => scrub(text),
+            Cow::Owned(text) => Cow::Owned(scrub(&text).into_owned()),
         }
-        // One may be part of another, so the longest goes first.
-        known.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        let without = known.iter().fold(text.to_owned(), |text, secret| text.replace(secret.trim(), GONE));
-        Cow::Owned(scrub(&without).into_owned())
     }
+}
+
+/// `text` without these values. Those of less than five bytes stay: they would also match parts of ordinary words.
+pub(crate) fn without_known(text: &str, mut known: Vec<String>) -> Cow<'_, str> {
+    known.retain(|secret| secret.trim().len() >= SHORTEST && text.contains(secret.trim()));
+    if known.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    // One may be part of another, so the longest goes first.
+    known.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+    Cow::Owned(known.iter().fold(text.to_owned(), |text, secret| text.replace(secret.trim(), GONE)))
 }
 
 /// `text` without what looks like a secret.

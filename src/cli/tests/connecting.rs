@@ -1,0 +1,44 @@
+//! `--timeout` covers all of a command, connecting included; how a connection is unusual is said.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::{access, connect_within};
+use super::script::{Script, rollout};
+use crate::cli::args::Cli;
+use crate::driver::{AccessError, Impersonate, Session};
+use clap::Parser;
+
+async fn connecting(takes: Duration) -> Result<Arc<dyn Session>, AccessError> {
+    tokio::time::sleep(takes).await;
+    Ok(Arc::new(Script::of(rollout())))
+}
+
+#[tokio::test(start_paused = true)]
+async fn connecting_counts_toward_the_timeout() {
+    let mut timeout = Duration::from_secs(30);
+    let session = connect_within(Some(&mut timeout), connecting(Duration::from_secs(12))).await;
+    assert!(session.is_ok());
+    assert_eq!(timeout.as_secs(), 18);
+
+    let late = connect_within(Some(&mut timeout), connecting(Duration::from_secs(300))).await;
+    let error = late.err().unwrap();
+    assert_eq!(error.code(), 3);
+    assert!(error.to_string().contains("no credentials for the cluster within"), "{error}");
+
+    assert!(connect_within(None, connecting(Duration::from_secs(300))).await.is_ok());
+}
+
+#[test]
+fn whom_to_impersonate_and_how_to_connect_is_passed_on() {
+    let line = "rolldeck status --as jane --as-group sre --as-group ops --as-uid 7 --request-timeout 90s \
+                --insecure-skip-tls-verify";
+    let cli = Cli::try_parse_from(line.split(' ').filter(|word| !word.is_empty())).unwrap();
+    let access = access(&cli.global);
+    let jane =
+        Impersonate { user: Some("jane".into()), uid: Some("7".into()), groups: vec!["sre".into(), "ops".into()] };
+    assert_eq!(access.impersonate, jane);
+    assert_eq!((access.request_timeout, access.insecure), (Some(Duration::from_secs(90)), true));
+    let refused = Cli::try_parse_from(["rolldeck", "status", "--as-group", "sre"]).unwrap_err().to_string();
+    assert!(refused.contains("--as <USER>"), "{refused}");
+}

@@ -1,0 +1,238 @@
+//! Whatever stands in the strings of an object, it is read without a panic, and what people are shown of it is bounded.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::cluster::clip::tests::{hostile, is_bounded};
+use crate::cluster::clip::{CHANGE_CAUSE, MESSAGE, NAME};
+use crate::engine::model::facts::{
+    ClusterEvent, ContainerFact, ContainerState, ControllerRef, DaemonSetFact, LeaseFact, NodeDetails, NodeFact,
+    PodFact, ReportedBy, RevisionFact,
+};
+
+/// A text for people, and the most bytes that it may have.
+type Shown = (Str, usize);
+
+fn shown(texts: impl IntoIterator<Item = Str>, limit: usize) -> impl Iterator<Item = Shown> {
+    texts.into_iter().map(move |text| (text, limit))
+}
+
+/// Of each fact every field is named: who adds one says here whether people are shown it. What identifies, is compared or is
+/// written back is whole.
+fn of_event(fact: ClusterEvent) -> Vec<Shown> {
+    let ClusterEvent { version: _, object: _, node, container: _, reason, message, at: _, count: _, reported_by } =
+        fact;
+    let ours = reported_by.map(|ours| *ours).map(|ReportedBy { event, identity, severity: _ }| [event, identity]);
+    let names = node.into_iter().chain([reason]).chain(ours.into_iter().flatten());
+    shown(names, NAME).chain(shown([message], MESSAGE)).collect()
+}
+
+fn of_pod(fact: PodFact) -> Vec<Shown> {
+    let PodFact {
+        uid: _,
+        name: _,
+        resource_version: _,
+        node: _,
+        bound: _,
+        owner: _,
+        revision: _,
+        template_generation: _,
+        created_at: _,
+        deletion_at: _,
+        deletion_grace_secs: _,
+        finalizers,
+        phase: _,
+        ready: _,
+        ready_since: _,
+        reason,
+        message,
+        containers,
+    } = fact;
+    let mut texts: Vec<Shown> = shown(finalizers.iter().cloned().chain(reason), NAME).collect();
+    texts.extend(shown(message, MESSAGE));
+    for container in containers {
+        let ContainerFact { name: _, role: _, image_present: _, state, last_end, last_exit: _, restarts: _, ready: _ } =
+            container;
+        texts.extend(shown(last_end, NAME));
+        match state {
+            ContainerState::Waiting { reason, message }
+            | ContainerState::Terminated { reason, exit_code: _, message } => {
+                texts.extend(shown([reason], NAME).chain(shown(message, MESSAGE)));
+            }
+            ContainerState::Running { since: _ } => {}
+        }
+    }
+    texts
+}
+
+fn of_node(fact: NodeFact) -> Vec<Shown> {
+    let NodeFact {
+        name: _,
+        version: _,
+        labels: _,
+        taints: _,
+        unschedulable: _,
+        ready: _,
+        ready_since: _,
+        ready_reason,
+        pressure: _,
+        images: _,
+        lists_all_images: _,
+        clock_skew_millis: _,
+        details: NodeDetails { architecture, kubelet_version },
+    } = fact;
+    shown([ready_reason, architecture, kubelet_version].into_iter().flatten(), NAME).collect()
+}
+
+fn of_lease(fact: LeaseFact) -> Vec<Shown> {
+    let LeaseFact {
+        uid: _,
+        resource_version: _,
+        holder,
+        duration_secs: _,
+        acquired_at: _,
+        renewed_at: _,
+        transitions: _,
+        record,
+        prewarm,
+        pace: _,
+    } = fact;
+    shown(holder, NAME).chain(shown(record.err().into_iter().chain(prewarm.err()), MESSAGE)).collect()
+}
+
+fn of_revision(fact: RevisionFact) -> Vec<Shown> {
+    let RevisionFact { name: _, hash: _, number: _, owner: _, created_at: _, change_cause, template: _ } = fact;
+    shown(change_cause, CHANGE_CAUSE).collect()
+}
+
+fn of_daemonset(fact: DaemonSetFact) -> Vec<Shown> {
+    let DaemonSetFact {
+        namespace: _,
+        name: _,
+        uid: _,
+        resource_version: _,
+        generation: _,
+        observed_generation: _,
+        annotations: _,
+        labels: _,
+        selector: _,
+        strategy: _,
+        min_ready_secs: _,
+        template: _,
+        counters: _,
+        owners: _,
+        controller,
+        deleting: _,
+    } = fact;
+    let names = controller.map(|ControllerRef { api_version, kind, name }| [api_version, kind, name]);
+    shown(names.into_iter().flatten(), NAME).collect()
+}
+
+/// Reads an object of every kind, each string of it as `text` is or as it was.
+fn read_all(text: &str, keeps: impl Fn(&str) -> bool) -> Vec<Shown> {
+    let infested = |object: &Value| {
+        let mut object = object.clone();
+        infest(&mut object, "", text, &keeps);
+        object.to_string()
+    };
+    let mut interner = Interner::default();
+    let mut texts = Vec::new();
+    for event in [event("rolldeck"), event("kubelet")] {
+        let event = infested(&event);
+        texts.extend(of_event(serde_json::from_str::<EventWire<'_>>(&event).unwrap().fact(&mut interner)));
+    }
+    for pod in [
+        &pod(),
+        &fixture(include_str!("fixtures/pod-running.json")),
+        &fixture(include_str!("fixtures/pod-pending.json")),
+    ] {
+        let pod = infested(pod);
+        let wire = serde_json::from_str::<PodWire<'_>>(&pod).unwrap();
+        texts.extend(of_pod(wire.fact(&mut interner)));
+        texts.extend(wire.warm_fact(&mut interner).map(|warm| of_pod(warm.pod)).into_iter().flatten());
+    }
+    let node = infested(&fixture(include_str!("fixtures/node.json")));
+    let mut wanted = Wanted::default();
+    wanted.add([&Str::from(text)]);
+    texts.extend(of_node(serde_json::from_str::<NodeWire<'_>>(&node).unwrap().fact(&wanted, &mut interner)));
+    let daemonset = infested(&fixture(include_str!("fixtures/daemonset.json")));
+    // A quantity that is none is an error, whose words are bounded as those of every failure are.
+    let _ = serde_json::from_str::<FleetWire<'_>>(&daemonset).map(|wire| wire.partial());
+    let daemonset: Value = serde_json::from_str(&daemonset).unwrap();
+    texts.extend(daemonset_fact(daemonset).map(of_daemonset).into_iter().flatten());
+    texts.extend(of_lease(lease_fact(&serde_json::from_str(&infested(&lease())).unwrap())));
+    texts.extend(of_revision(revision_fact(serde_json::from_str(&infested(&revision())).unwrap())));
+    texts
+}
+
+fn fixture(json: &str) -> Value {
+    serde_json::from_str(json).unwrap()
+}
+
+/// Every string becomes `text`, unless `keeps` says of its field that it stays.
+fn infest(value: &mut Value, field: &str, text: &str, keeps: &impl Fn(&str) -> bool) {
+    match value {
+        Value::String(old) if !keeps(field) => text.clone_into(old),
+        Value::Array(items) => items.iter_mut().for_each(|item| infest(item, field, text, keeps)),
+        Value::Object(fields) => fields.iter_mut().for_each(|(field, value)| infest(value, field, text, keeps)),
+        _ => {}
+    }
+}
+
+fn event(component: &str) -> Value {
+    json!({"metadata": {"name": "agent.1", "resourceVersion": "7", "creationTimestamp": "2026-11-20T08:00:00Z"},
+        "type": "Warning", "involvedObject": {"name": "agent-1", "uid": "u", "fieldPath": "spec.containers{agent}"},
+        "source": {"component": component}, "reportingInstance": "eve@host/1", "reason": "RolloutHalted",
+        "message": "halted", "count": 1})
+}
+
+fn pod() -> Value {
+    let container = |state: Value| json!({"name": "agent", "imageID": "x", "state": state, "lastState": state});
+    let statuses = [
+        container(json!({"waiting": {"reason": "ErrImagePull", "message": "not found"}})),
+        container(json!({"terminated": {"reason": "Error", "exitCode": 1, "message": "panic"}})),
+    ];
+    json!({"metadata": {"name": "p", "uid": "u", "resourceVersion": "7", "deletionTimestamp": "2026-11-20T08:00:00Z",
+            "finalizers": ["example.com/hold"],
+            "labels": {"rolldeck.io/prewarm": "u", "rolldeck.io/prewarm-images": "x", "rolldeck.io/prewarm-set": "s"}},
+        "status": {"phase": "Failed", "reason": "Evicted", "message": "DiskPressure", "containerStatuses": statuses}})
+}
+
+fn lease() -> Value {
+    json!({"metadata": {"uid": "u", "resourceVersion": "7",
+            "annotations": {"rolldeck.io/rollout": "{", "rolldeck.io/prewarm": "{", "rolldeck.io/pace": "{"}},
+        "spec": {"holderIdentity": "eve@host/1", "renewTime": "2026-11-20T08:00:00.000000Z"}})
+}
+
+fn revision() -> Value {
+    json!({"metadata": {"name": "agent-1", "annotations": {"kubernetes.io/change-cause": "kubectl set image"}},
+        "revision": 3, "data": {"spec": {"template": {"spec": {"containers": [{"name": "agent", "image": "agent:v1"}]}}}}})
+}
+
+/// Fields without which an object is another one: what it is about, and in which state.
+fn keeps_its_state(field: &str) -> bool {
+    matches!(field, "component" | "type" | "status" | "phase" | "deletionTimestamp" | "operator")
+}
+
+#[test]
+fn floods_are_cut_where_they_come_in() {
+    for flood in ["x".repeat(50_000), "word ".repeat(10_000), "e\u{301}".repeat(20_000), "\u{301}".repeat(25_000)] {
+        let texts = read_all(&flood, keeps_its_state);
+        assert!(texts.len() > 20, "{texts:?}");
+        for (text, limit) in texts {
+            assert!(is_bounded(&text, limit), "{} bytes, at most {limit}", text.len());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_string_may_be_anything(text in hostile(), keeps in any::<bool>()) {
+        for (text, limit) in read_all(&text, |field| keeps && keeps_its_state(field)) {
+            prop_assert!(is_bounded(&text, limit), "{text:?}, at most {limit}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The real API server compresses the pages of a list, and no streamed list; the adapter reads the same of both.
+
+use rolldeck::cluster::Reach;
+use serde_json::json;
+
+use crate::support::control_plane::{daemon_set, sandbox};
+use crate::support::reading::read_all;
+
+const NODES: usize = 60;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_that_is_asked_for_compressed_comes_compressed_and_is_read_correctly() {
+    let Some(sandbox) = sandbox("compressed") else { return };
+    // As large as nodes are, in what the adapter does not read.
+    let merge =
+        json!({"metadata": {"annotations": {"test.rolldeck.io/filler": "what it takes to be large ".repeat(300)}}});
+    for node in sandbox.nodes(NODES) {
+        sandbox.admin().request(reqwest::Method::PATCH, &format!("/api/v1/nodes/{node}"), Some(&merge)).ok();
+    }
+    sandbox.create_daemon_set(daemon_set("agent", "registry.test/agent:1"));
+    let kubeconfig = sandbox.admin().kubeconfig();
+    let ours = |objects: &std::collections::BTreeMap<String, String>| {
+        let prefix = format!("node {}-", sandbox.namespace());
+        let ours = objects.iter().filter(|(name, _)| name.starts_with(&prefix));
+        ours.map(|(name, told)| (name.clone(), told.clone())).collect::<Vec<_>>()
+    };
+
+    let streamed = read_all(&kubeconfig, Reach::Loopback, sandbox.namespace(), "agent").await;
+    let paged = read_all(&kubeconfig, Reach::Network, sandbox.namespace(), "agent").await;
+    println!("streamed {:?}, paged {:?}", streamed.traffic, paged.traffic);
+    assert_eq!(ours(&streamed.objects).len(), NODES);
+    assert_eq!(ours(&paged.objects), ours(&streamed.objects));
+    // The annotations alone are this long.
+    let filler = NODES as u64 * 7_500;
+    assert!(streamed.traffic.streamed > filler, "{:?}", streamed.traffic);
+    assert!(paged.traffic.answered + paged.traffic.streamed < filler / 3, "{:?}", paged.traffic);
+}
