@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 /// A rule: what it recognises, for tests and readers, and how.
-pub(super) struct Rule {
+pub(super) struct SecretRule {
     #[cfg_attr(not(test), expect(dead_code, reason = "for readers and tests"))]
     pub(super) name: &'static str,
     pattern: &'static str,
@@ -37,12 +37,12 @@ macro_rules! value {
     };
 }
 
-const fn rule(name: &'static str, pattern: &'static str) -> Rule {
-    Rule { name, pattern, is_secret: |_, _| true }
+const fn rule(name: &'static str, pattern: &'static str) -> SecretRule {
+    SecretRule { name, pattern, is_secret: |_, _| true }
 }
 
 /// All rules, in the order in which they are applied.
-pub(super) const RULES: &[Rule] = &[
+pub(super) const RULES: &[SecretRule] = &[
     // By what stands before.
     rule("private key", r"(?s)(-----BEGIN [^\n-]*KEY[^\n-]*-----.*?(?:-----END [^\n-]*-----|\z))"),
     rule(
@@ -54,12 +54,12 @@ pub(super) const RULES: &[Rule] = &[
         "user and password before a host",
         r#"(?:^|[\s"'`=,(<\[{])([^\s"'`=,(<\[{:/@]+:[^\s"'`/][^\s"'`]*?)@(?:[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+|[A-Za-z0-9_-]+:\d{1,5}\b|[A-Za-z0-9_.-]+(?::\d+)?/)"#,
     ),
-    Rule {
+    SecretRule {
         name: "bearer token",
         pattern: r#"(?i)\bbearer\s+["'`\\]*([^\s,;&"'`)}\]\\]+)"#,
         is_secret: |_, secret| !secret.to_ascii_lowercase().starts_with("token"),
     },
-    Rule {
+    SecretRule {
         name: "basic credentials",
         pattern: r"\b[Bb]asic\s+([A-Za-z0-9+/]{4,}={0,2})",
         is_secret: |_, secret| secret.ends_with('=') || has_inner_capital(secret),
@@ -69,7 +69,7 @@ pub(super) const RULES: &[Rule] = &[
         r#"(?i)(?:[?&;]|\\u0026|&amp;)(?:key|sig|signature|code|auth|sas|session|pass|pwd|password|secret|token|[a-z0-9_.-]*(?:token|secret|passw|api[_-]?key|signature|credential))=([^&\s"'`<>)\\]+)"#,
     ),
     rule("signature of shared access", r"(?i)\bsig=([A-Za-z0-9%+/=_-]{16,})"),
-    Rule {
+    SecretRule {
         name: "flag of a command line",
         pattern: concat!(
             r"(?i)--[a-z0-9-]*(?:password|passwd|passphrase|pass|token|secret|api-?key|access-?key|private-?key|credentials?|auth)(?:-[a-z0-9]+)*",
@@ -78,7 +78,7 @@ pub(super) const RULES: &[Rule] = &[
         ),
         is_secret: |whole, secret| !names_a_file(whole) && !secret.starts_with("--"),
     },
-    Rule {
+    SecretRule {
         name: "value after a telling name",
         pattern: concat!(
             r"(?i)(?:token|secret|passw|passphrase|pwd|credential|authorization|api[_.-]?key|access[_.-]?key|private[_.-]?key|account[_.-]?key|bearer)[a-z0-9_.-]*",
@@ -104,7 +104,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("Docker or Hugging Face token", r"\b(dckr_pat_[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{20,})"),
     rule("Vault token", r"\b(hv[sbr]\.[A-Za-z0-9_-]{16,})"),
     // Digests, uids and names are longer, but have no capitals.
-    Rule {
+    SecretRule {
         name: "long run of mixed letters and digits",
         pattern: r"([A-Za-z0-9+_-]{40,}={0,2})",
         is_secret: |_, secret| is_mixed(secret),

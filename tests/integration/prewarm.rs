@@ -117,7 +117,7 @@ fn an_image_that_is_not_there_has_its_own_exit_code() {
     assert_eq!(output.status.code(), Some(4), "{}", text(&output));
     assert!(text(&output).contains("failed: image not found"), "{}", text(&output));
     assert!(text(&output).contains("0 of 3 present, 3 failed"), "{}", text(&output));
-    let again = "--image agent=registry.example/agent:missing -l canary=true -n edge ds/agent` tries again";
+    let again = "--image agent=registry.example/agent:missing -l canary=true --context rolldeck-demo -n edge ds/agent` tries again";
     assert!(text(&output).contains(again), "{}", text(&output));
 }
 

@@ -163,6 +163,7 @@ fn the_timeline_is_shown_at_all_sizes() {
     at_all_sizes("timeline", |width, height| TestConsole::on(events::with_events(), width, height).typed("T"));
     for (name, keys) in [
         ("timeline_in_full", "Tjj<enter>"),
+        ("timeline_reported", "Tjjjj<enter>"),
         ("timeline_filtered", "T/ops !step<enter>"),
         ("timeline_filter_too_narrow", "T/nobody<enter>"),
     ] {

@@ -284,7 +284,8 @@ fn a_second_console_reads_what_the_first_one_did() {
         timeline.iter().any(|line| line["reason"] == "RolloutPaused").then_some(timeline)
     });
     let paused = status.iter().find(|line| line["reason"] == "RolloutPaused").unwrap();
-    assert!(paused["by"].as_str().unwrap().starts_with("tester@"), "{paused}");
+    assert!(paused["reportedBy"].as_str().unwrap().starts_with("tester@"), "an Event says so, nobody else: {paused}");
+    assert!(paused["by"].is_null(), "{paused}");
     assert!(paused["text"].as_str().unwrap().contains("paused: no update starts: the link is down"), "{paused}");
     let times: Vec<&str> = status.iter().map(|line| line["time"].as_str().unwrap()).collect();
     assert!(times.is_sorted(), "{times:?}");

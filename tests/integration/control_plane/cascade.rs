@@ -85,8 +85,8 @@ fn says_why_where_and_what_next(said: &str) {
     for words in [
         "image not found on ",
         "failed on rolldeck-",
-        "`rolldeck undo -n rolldeck ds/agent` rolls back",
-        "`rolldeck resume -n rolldeck ds/agent` goes on past it",
+        "`rolldeck undo --context test -n rolldeck ds/agent` rolls back",
+        "`rolldeck resume --context test -n rolldeck ds/agent` goes on past it",
     ] {
         assert!(halted.iter().any(|line| line.contains(words)), "`{words}` is not in what it said last:\n{said}");
     }
