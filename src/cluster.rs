@@ -54,7 +54,7 @@ mod workload;
 mod write;
 
 pub use clock::Clock;
-pub use connect::{Cluster, ClusterTarget, ConnectError, Credentials, Reach};
+pub use connect::{Cluster, ClusterTarget, ConnectError, Credentials, IN_CLUSTER, Reach};
 pub use feed::{Attachment, Feed};
 pub use fleet::{FleetEvent, FleetWatches};
 pub use http::{Traffic, TrafficCount};

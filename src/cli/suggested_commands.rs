@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::driver::IN_CLUSTER;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::prewarm::{Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use crate::engine::model::shell::{shell_flag, shell_word};
@@ -47,9 +48,12 @@ impl<'a> CommandTarget<'a> {
     /// The whole command, quoted for a shell. `words` are its name and its flags, quoted already. `None` where the context, the
     /// namespace or the name cannot be quoted safely.
     pub(crate) fn command(&self, words: &str) -> Option<String> {
-        let context = shell_flag("--context", self.context)?;
+        let context = match self.context {
+            IN_CLUSTER => String::new(),
+            context => shell_flag("--context", context)? + " ",
+        };
         let namespace = shell_flag("-n", self.namespace)?;
-        Some(format!("rolldeck {words} {context} {namespace} {}", shell_word(&format!("ds/{}", self.name))?))
+        Some(format!("rolldeck {words} {context}{namespace} {}", shell_word(&format!("ds/{}", self.name))?))
     }
 
     /// The command within a sentence: whole where that is safe, otherwise without what it is about.

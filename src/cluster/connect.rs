@@ -27,6 +27,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a first answer may take.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// What the context is called in a pod, where there is no kubeconfig: it is no context that a command can name.
+pub const IN_CLUSTER: &str = "in-cluster";
+
 /// Which cluster, and as whom.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ClusterTarget {
@@ -233,7 +236,7 @@ impl Cluster {
         }
     }
 
-    /// The kubeconfig context's name; `in-cluster` in a pod.
+    /// The kubeconfig context's name; [`IN_CLUSTER`] in a pod.
     pub fn context(&self) -> &str {
         &self.context
     }
@@ -291,7 +294,7 @@ async fn load(target: &ClusterTarget) -> Result<Loaded, ConnectError> {
     let present: Vec<&PathBuf> = files.iter().filter(|path| target.kubeconfig.is_some() || path.exists()).collect();
     if present.is_empty() {
         return match kube::Config::incluster() {
-            Ok(config) => Ok(Loaded { config, context: "in-cluster".to_owned(), user: None, proxy: None }),
+            Ok(config) => Ok(Loaded { config, context: IN_CLUSTER.to_owned(), user: None, proxy: None }),
             Err(_) if std::env::var_os("KUBERNETES_SERVICE_HOST").is_none() => {
                 Err(ConnectError::NoKubeconfig { tried: files })
             }

@@ -142,3 +142,11 @@ async fn where_a_name_cannot_be_quoted_no_command_names_it() {
     assert!(text.contains("no command, as a name in it has characters"), "{text}");
     assert!(text.contains("`rolldeck undo` rolls back"), "{text}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn in_a_pod_there_is_no_context_to_name() {
+    let text = printed(crate::driver::IN_CLUSTER, |snapshot| snapshot).await;
+    let offered = commands(&text);
+    assert!(!offered.is_empty() && offered.iter().all(|command| !command.contains("--context")), "{offered:#?}");
+    assert!(!text.contains("no command, as a name"), "{text}");
+}

@@ -200,17 +200,29 @@ impl Engine {
             PrewarmCommand::Pause => vec!["No more pods are made. What is being pulled goes on.".into()],
             PrewarmCommand::Resume => vec!["Pods are made again, in the order of the rollout.".into()],
             PrewarmCommand::Retry if self.warms_by_sets() => {
-                vec!["Pods whose pull failed are deleted; their StatefulSet makes them anew, on any of its nodes.".into()]
+                vec![
+                    "Pods whose pull failed are deleted; their StatefulSet makes them anew, on any of its nodes."
+                        .into(),
+                ]
             }
-            PrewarmCommand::Cancel if self.warms_by_sets() => vec![
-                "Its StatefulSets are deleted, and their pods. Images that were pulled stay until their kubelet collects them."
-                    .into(),
-            ],
+            PrewarmCommand::Cancel => self.cancellation_in_words(),
             PrewarmCommand::Retry => vec!["Pods whose pull failed are deleted and made anew.".into()],
-            PrewarmCommand::Cancel => {
-                vec!["Its pods are deleted. Images that were pulled stay until their kubelet collects them.".into()]
+        }
+    }
+
+    fn cancellation_in_words(&self) -> Vec<String> {
+        let what =
+            if self.warms_by_sets() { "Its StatefulSets are deleted, and their pods" } else { "Its pods are deleted" };
+        let mut lines = vec![format!("{what}. Images that were pulled stay until their kubelet collects them.")];
+        if let Some(intent) = self.recorded_intent() {
+            if !intent.prewarm.is_default() {
+                lines.push(format!("The rollout's setting `prewarm {}` becomes `off`.", intent.prewarm));
+            }
+            if intent.gates.require_image {
+                lines.push("It begins again on nodes that may be updated: the rollout requires their images.".into());
             }
         }
+        lines
     }
 
     /// How many StatefulSets there will be, and what they do not do.

@@ -12,8 +12,8 @@ use crate::engine::model::labels::Selector;
 use crate::engine::model::prewarm::Prewarm;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::size::clipped;
-use crate::engine::model::record::{By, Change, ChangeOutcome, Direction, Intent, Paused, RequestedChange};
-use crate::engine::model::settings::Tuning;
+use crate::engine::model::record::{By, Change, ChangeOutcome, Direction, Intent, OURSELVES, Paused, RequestedChange};
+use crate::engine::model::settings::{PrewarmAhead, Tuning};
 
 /// One edit of the intent.
 #[derive(Clone, PartialEq, Debug)]
@@ -112,6 +112,12 @@ impl Edit {
         match self {
             Self::End => drop(intent.take_if(|intent| intent.releasing.is_some())),
             Self::Begin => drop(intent.get_or_insert_default()),
+            // Who cancels does not want it to begin again by itself.
+            Self::Prewarm(PrewarmEdit::Cancel(by)) if &*by.by != OURSELVES => {
+                if let Some(intent) = intent.as_mut().filter(|intent| !intent.prewarm.is_default()) {
+                    intent.to_mut().prewarm = PrewarmAhead::Off;
+                }
+            }
             Self::Prewarm(_) => {}
             edit => edit.apply_to(intent.get_or_insert_default().to_mut()),
         }

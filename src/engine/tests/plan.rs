@@ -1,7 +1,7 @@
 //! The steps of the plan are set by operators, and a plan can have images brought ahead of them.
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-use crate::engine::model::command::{Command, Step};
+use crate::engine::model::command::{Command, PrewarmCommand, Step};
 use crate::engine::model::settings::value::Value;
 use crate::engine::model::settings::{PrewarmAhead, Steps, Tuning};
 
@@ -95,4 +95,18 @@ fn a_halt_or_a_pause_keeps_the_pods_that_were_brought_ahead() {
     console.ask(&mut fake, Command::Pause { why: None }).unwrap();
     console.run_for(&mut fake, 60);
     assert_eq!(fake.warm_nodes(), ["n1"]);
+}
+
+#[test]
+fn who_cancels_what_was_brought_ahead_ends_it_for_good() {
+    let (mut fake, mut console) = rollout("1,5,100%", PrewarmAhead::All);
+    assert!(!fake.warm_nodes().is_empty());
+    let cancel = Command::Prewarm(PrewarmCommand::Cancel);
+    let preview = console.engine.preview(&cancel, fake.now).unwrap();
+    assert!(preview.effects.iter().any(|line| line.contains("`prewarm all` becomes `off`")), "{:?}", preview.effects);
+    console.ask(&mut fake, cancel).unwrap();
+    console.run_for(&mut fake, 60);
+    assert!(fake.warm_nodes().is_empty(), "{:?}", fake.warm_nodes());
+    let snapshot = console.snapshot(&fake);
+    assert_eq!((snapshot.settings.policies.prewarm, snapshot.prewarm.is_none()), (PrewarmAhead::Off, true));
 }
