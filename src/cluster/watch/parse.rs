@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::super::clip::clip;
 use super::super::failure::Failure;
 use super::super::http::StatusBody;
 
@@ -62,7 +63,7 @@ impl UnreadableObject {
 
 /// Names have up to 253 bytes, and an error may quote a value of any length.
 fn clipped(text: &str) -> String {
-    text.chars().take(512).collect()
+    clip(text, 512).into_owned()
 }
 
 #[derive(Deserialize, Default)]
@@ -295,9 +296,10 @@ mod tests {
         let error = json!({"type": "ERROR", "object": {"message": &long, "reason": &long, "code": 500}}).to_string();
         let Ok(WatchLine::Refused(refused)) = read(&error) else { panic!() };
         let unreadable = json!({"type": "ADDED", "object": {"metadata": &long}}).to_string();
-        let Err(unreadable) = line::<PodWire<'_>>(unreadable.as_bytes()) else { panic!() };
-        assert!(unreadable.to_string().contains("cannot be read"));
-        for said in [refused.to_string(), unreadable.to_string()] {
+        let Ok(WatchLine::Unreadable(unreadable)) = line::<PodWire<'_>>(unreadable.as_bytes()) else { panic!() };
+        let named = json!({"type": "ADDED", "object": {"metadata": {"name": &long}, "spec": 7}}).to_string();
+        let Ok(WatchLine::Unreadable(named)) = line::<PodWire<'_>>(named.as_bytes()) else { panic!() };
+        for said in [refused.to_string(), unreadable.why, named.key] {
             assert!(said.len() <= MESSAGE + 100 && !said.contains('\u{1b}'), "{}", said.len());
         }
     }

@@ -9,6 +9,7 @@ use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::command::Preview;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::estimate::{EstimateBlocker, RolloutEstimate};
+use crate::engine::model::facts::NodeDetails;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{ImageState, NodeState};
@@ -290,4 +291,17 @@ fn small_and_plain_terminals() {
     ascii.model.glyphs = Glyphs::Ascii;
     assert!(ascii.screen().is_ascii());
     assert_snapshot!("ascii_80x24", ascii.screen());
+}
+
+#[test]
+fn a_nodes_page_says_what_machine_it_is() {
+    let mut snapshot = fixtures::running();
+    let details = NodeDetails { architecture: Some("arm64".into()), kubelet_version: Some("v1.36.1".into()) };
+    let nodes = snapshot.nodes.iter().map(|node| NodeView { details: details.clone(), ..node.clone() });
+    snapshot.nodes = nodes.collect();
+    let screen = TestConsole::on(snapshot, 80, 24).typed("j<enter>").screen();
+    let line = screen.lines().find(|line| line.contains("Machine")).unwrap_or_default();
+    assert!(line.contains("arm64, kubelet v1.36.1"), "{screen}");
+    let unknown = TestConsole::on(fixtures::running(), 80, 24).typed("j<enter>").screen();
+    assert!(!unknown.contains("Machine"), "{unknown}");
 }
