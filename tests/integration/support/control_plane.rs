@@ -279,6 +279,7 @@ impl ControlPlane {
             let mut users = self.users.lock().unwrap();
             let count = users.entry(name.to_owned()).or_default();
             *count += 1;
+            assert!(*count <= user::PER_NAME, "more than {} are called {name}", user::PER_NAME);
             let name = format!("{name}-{count}");
             User::new(&name, self.files.token(&name), self.admin.client(), &self.files, &self.programs)
         };

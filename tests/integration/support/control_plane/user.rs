@@ -18,7 +18,7 @@ use super::programs::Programs;
 pub(super) const NAMES: [&str; 6] = ["alice", "bob", "carol", "dave", "observer", "restricted"];
 
 /// How many of each name a control plane has.
-pub(super) const PER_NAME: usize = 64;
+pub(super) const PER_NAME: usize = 256;
 
 /// Something a user may do: verbs on resources, everywhere or in one namespace.
 #[derive(Clone, PartialEq, Debug)]
