@@ -21,7 +21,7 @@ use tokio::sync::mpsc;
 
 use super::support::Api;
 
-/// One of these faults strikes one of twenty nodes, forty times.
+/// What goes wrong for a node, or for all of them by a new image; drawn by dice.
 fn misfortune(node: Str, dice: &mut fastrand::Rng) -> Fault {
     let faults: [fn(Str) -> FleetFault; 9] = [
         FleetFault::PowerOff,
