@@ -13,7 +13,7 @@ mod entry;
 mod file;
 mod log;
 mod origin;
-mod private;
+pub(crate) mod private;
 mod read;
 
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use self::entry::{EntrySubject, EventText};
 pub(crate) use self::log::Log;
 pub(crate) use self::origin::{AuditedCluster, Origin, Place};
-pub use self::read::{LogError, LogFilter, LogLine, read};
+pub use self::read::{LogError, LogFilter, LogLine, LogRead, read};
 pub(crate) use crate::scrub::Secrets;
 
 /// Where the audit log is kept.

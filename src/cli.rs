@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! args ──▶ run ─┬─▶ Console                         main opens it
-//!               ├─▶ status, history     look        (Role::OneShot, no command)
+//!               ├─▶ status              status      (Role::OneShot, no command)
+//!               ├─▶ history, diff       revisions   (the same)
 //!               ├─▶ adopt … release     one_shot    (Role::OneShot: preview, confirm, command, advice)
 //!               ├─▶ drive               drive       (Role::Driver: until the rollout ends)
 //!               ├─▶ prewarm             prewarm     (Role::Driver: until every node has the images)
@@ -16,6 +17,7 @@ mod args;
 mod audit;
 mod change_feed;
 mod demo;
+mod diagnose;
 mod drive;
 mod error;
 mod foreground;
@@ -24,6 +26,7 @@ mod load;
 mod one_shot;
 mod output;
 mod prewarm;
+mod revisions;
 mod simulate;
 mod status;
 mod suggested_commands;
@@ -155,8 +158,10 @@ pub async fn run(invocation: Invocation) -> Result<CallerTask, CliError> {
     let output = Output::stdout(global.output, charset)?;
     let streams = output.streams();
     let connect = async |access| Ok(Arc::new(ClusterSession::open(&access).await?) as Arc<dyn Session>);
+    let is_diff = invocation.0.is_diff();
     let end = run_to(invocation, connect, output).await;
-    end_of(end, &streams).await
+    let end = end_of(end, &streams).await;
+    end.map_err(|error| if is_diff { error.of_comparing() } else { error })
 }
 
 /// Waits until all output is written. A signal ends the wait if the command listens to signals; otherwise it ends the process.
@@ -183,7 +188,16 @@ async fn end_of(end: Result<CallerTask, CliError>, streams: &Streams) -> Result<
     }
 }
 
-async fn run_to<C>(Invocation(cli): Invocation, connect: C, mut output: Output) -> Result<CallerTask, CliError>
+async fn run_to<C>(invocation: Invocation, connect: C, output: Output) -> Result<CallerTask, CliError>
+where
+    C: AsyncFn(Access) -> Result<Arc<dyn Session>, AccessError>,
+{
+    let is_diff = invocation.0.is_diff();
+    let end = run_command(invocation, connect, output).await;
+    end.map_err(|error| if is_diff { error.of_comparing() } else { error })
+}
+
+async fn run_command<C>(Invocation(cli): Invocation, connect: C, mut output: Output) -> Result<CallerTask, CliError>
 where
     C: AsyncFn(Access) -> Result<Arc<dyn Session>, AccessError>,
 {
@@ -284,7 +298,9 @@ async fn carry_out(
             Some(DaemonSetName(name)) => status::rollout(session, namespace, name, &args, output).await,
             None => status::fleet(session, global.namespace.as_deref(), args.timeout, output).await,
         },
-        OnCluster::History(args) => status::history(session, namespace, &args, output).await,
+        OnCluster::Diagnose(args) => diagnose::run(session, namespace, &args, output).await,
+        OnCluster::History(args) => revisions::history(session, namespace, &args, output).await,
+        OnCluster::Diff(args) => revisions::diff(session, namespace, &args, output).await,
         OnCluster::Drive(args) => drive::run(session, namespace, &args, output).await,
         OnCluster::Prewarm(args) => prewarm::run(session, namespace, &args, output).await,
         OnCluster::OneShot(one_shot) => {

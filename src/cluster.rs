@@ -16,12 +16,13 @@
 //! ```text
 //!   connect                                      kubeconfig, Cluster
 //!   feed · fleet                                 which watches run, for one DaemonSet or for all
+//!   inspect · log                                what is read while somebody looks at a node
 //!   write · subjects · recorder · rights         effects, watched kinds, Events, access reviews
 //!   watch · last_seen · native                   one watch; what was seen last; one kind of DaemonSet
 //!   http                                         one request
 //!   transport                                    connections, credentials, proxies
 //!   failure · departure · partial · workload · backoff · clock
-//!   clip                                         bounds texts for people
+//!   clip · kubectl_place                         bounds texts for people; commands to paste
 //! ```
 //!
 //! Events on the DaemonSet are written by [`Recorder`]; nothing waits for them.
@@ -38,7 +39,10 @@ mod failure;
 mod feed;
 mod fleet;
 mod http;
+mod inspect;
+mod kubectl_place;
 mod last_observed;
+mod log;
 mod native;
 mod partial;
 mod recorder;
@@ -55,9 +59,11 @@ mod write;
 
 pub use clock::Clock;
 pub use connect::{Cluster, ClusterTarget, ConnectError, Credentials, IN_CLUSTER, Reach};
+pub use failure::{ProxyFailure, ProxyTrouble};
 pub use feed::{Attachment, Feed};
 pub use fleet::{FleetEvent, FleetWatches};
 pub use http::{Traffic, TrafficCount};
+pub use kubectl_place::KubectlPlace;
 pub use partial::PartialDaemonSet;
 pub use recorder::{EventNote, Recorder};
 pub use write::{Executed, Writer};

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Beside it, for main and the front ends: `process`, output that never blocks whoever drives, and signals; for `audit` and `cluster`:
-//! `scrub`, texts without secrets.
+//! `scrub`, texts without secrets; for both front ends: `template_text`, templates as YAML and the lines in which they differ.
 //!
 //! Arrows point down only. Without the `console` feature only [`engine`] and the pure rooms of [`sim`] exist.
 
@@ -32,5 +32,7 @@ pub mod driver;
 mod process;
 #[cfg(feature = "console")]
 mod scrub;
+#[cfg(feature = "console")]
+mod template_text;
 #[cfg(feature = "console")]
 pub mod tui;

@@ -1,6 +1,8 @@
-//! Opens files of the audit log: regular files, never through a link, and for writing only those that belong to this account alone.
+//! Opens files that are nobody else's business, the audit log and kubeconfigs: regular files, never through a link, and for writing only
+//! those that belong to this account alone.
 //!
-//! In a directory that others may write to, a link would lead a line elsewhere, and a file of somebody else would show it to them.
+//! In a directory that others may write to, a link would lead what is written elsewhere, and a file of somebody else would show it to
+//! them.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -13,6 +15,8 @@ use crate::engine::model::shell::shell_word;
 
 /// The rights of everybody but the owner.
 const OTHERS: u32 = 0o077;
+/// Of these, those to write.
+const WRITING_OTHERS: u32 = 0o022;
 
 /// Why a file is not used, and what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +29,13 @@ pub(super) enum UnfitFile {
     OfAnother(u32),
     #[error("others may read or write it (mode {mode:04o}){remedy}")]
     Shared { mode: u32, remedy: String },
+}
+
+impl UnfitFile {
+    /// Whether somebody else may have written to it.
+    pub(super) fn is_writable(&self) -> bool {
+        !matches!(self, Self::Shared { mode, .. } if mode & WRITING_OTHERS == 0)
+    }
 }
 
 impl From<UnfitFile> for io::Error {
@@ -44,6 +55,14 @@ pub(super) fn to_append(path: &Path) -> io::Result<File> {
     let file = open(OpenOptions::new().append(true).create(true).mode(0o600), path)?;
     check_owner(path, &file.metadata()?)?;
     Ok(file)
+}
+
+/// Makes a new file.
+///
+/// # Errors
+/// When there is something of that name already, a link included, or the system refuses.
+pub(crate) fn to_create(path: &Path) -> io::Result<File> {
+    open(OpenOptions::new().write(true).create_new(true).mode(0o600), path)
 }
 
 /// Opens a file to read; `None` where there is none.

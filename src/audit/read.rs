@@ -46,6 +46,11 @@ impl LogLine {
         &self.written
     }
 
+    /// The whole line, as its fields.
+    pub fn fields(&self) -> &Value {
+        &self.fields
+    }
+
     /// When it happened.
     pub fn at(&self) -> Option<Timestamp> {
         self.text("time").and_then(|time| Timestamp::parse(time).ok())
@@ -73,29 +78,42 @@ impl LogLine {
     }
 }
 
-/// The lines that pass, oldest first, from the file and the one before it. A file that is not there is empty.
+/// What was read of the log.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct LogRead {
+    /// The lines that pass, oldest first.
+    pub lines: Vec<LogLine>,
+    /// Why lines may be missing or made up: a sentence for each file that does not belong to this account alone, with what to do.
+    pub doubts: Vec<String>,
+}
+
+/// The lines that pass, from the file and the one before it. A file that is not there is empty.
 ///
 /// # Errors
 /// See [`LogError`].
-pub fn read(path: &Path, filter: &LogFilter) -> Result<Vec<LogLine>, LogError> {
-    let mut lines = Vec::new();
+pub fn read(path: &Path, filter: &LogFilter) -> Result<LogRead, LogError> {
+    let mut read = LogRead::default();
     for file in [file::before(path), path.to_owned()] {
-        read_one(&file, filter, &mut lines).map_err(|source| LogError { path: file, source })?;
+        read_one(&file, filter, &mut read).map_err(|source| LogError { path: file, source })?;
     }
     // Several processes write to the file, so the lines are not quite in order.
-    lines.sort_by_key(LogLine::at);
-    Ok(lines)
+    read.lines.sort_by_key(LogLine::at);
+    Ok(read)
 }
 
-fn read_one(path: &Path, filter: &LogFilter, lines: &mut Vec<LogLine>) -> io::Result<()> {
+fn read_one(path: &Path, filter: &LogFilter, read: &mut LogRead) -> io::Result<()> {
     let Some(file) = private::to_read(path)? else { return Ok(()) };
+    if let Err(unfit) = private::check_owner(path, &file.metadata()?) {
+        let doubt = if unfit.is_writable() { "incomplete or made up" } else { "incomplete, as it is not written" };
+        read.doubts.push(format!("what is in the audit log {} may be {doubt}: {unfit}", path.display()));
+    }
     for line in BufReader::new(file).split(b'\n') {
         let Ok(written) = String::from_utf8(line?) else { continue };
         // A line that a full disk cut short is not JSON.
         let Ok(fields) = serde_json::from_str(&written) else { continue };
         let line = LogLine { fields, written };
         if line.passes(filter) {
-            lines.push(line);
+            read.lines.push(line);
         }
     }
     Ok(())

@@ -2,6 +2,7 @@
 
 mod one_shot;
 mod prewarm;
+mod revisions;
 mod tuning;
 mod values;
 
@@ -12,6 +13,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::one_shot::{How, OneShot};
 pub(crate) use self::prewarm::PrewarmArgs;
+use self::revisions::DIFF_HELP;
+pub(crate) use self::revisions::{DiffArgs, HistoryArgs};
 pub(crate) use self::tuning::TuningFlags;
 pub(crate) use self::values::{ContainerImage, DaemonSetName, LogTo, by_container};
 use self::values::{duration, speed};
@@ -27,10 +30,11 @@ Exit codes:
   2    the command line makes no sense
   3    not complete yet: running, held, paused, or out of time
   4    halted, paused by rolldeck itself, or failed
-  5    the DaemonSet is not there
+  5    the DaemonSet, or a revision that was named, is not there
   6    refused, also by the cluster (a policy, a permission), or declined; nothing was changed
   7    somebody else drives
-  130  interrupted (143: terminated); the lease was given back";
+  130  interrupted (143: terminated); the lease was given back
+For `diff`: 0 the same, 1 different, 2 or more as above, 2 also where it went wrong";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -120,6 +124,8 @@ pub(crate) enum OutputFormat {
     Text,
     /// One JSON object, or one per line from commands that keep printing
     Json,
+    /// The same as YAML, or one document after the other
+    Yaml,
 }
 
 #[derive(Subcommand, Clone, Debug)]
@@ -156,8 +162,20 @@ pub(crate) enum OnCluster {
         after_help = "Exit codes: 0 complete, 3 not complete yet, 4 halted, paused by rolldeck itself, or failed, 5 not found"
     )]
     Status(StatusArgs),
-    /// List a DaemonSet's revisions, newest first
+    /// Say what is wrong, cause by cause: on which nodes, since when, what the cluster says, what to do
+    ///
+    /// Every node that is not where it should be has one cause, and nodes with the same cause are one finding. It only reads.
+    #[command(after_help = "Exit codes: 0 nothing is wrong, 4 something is wrong, 5 not found")]
+    Diagnose(DiagnoseArgs),
+    /// List a DaemonSet's revisions, newest first; or print one in full
     History(HistoryArgs),
+    /// Show what differs between two revisions of a DaemonSet
+    ///
+    /// First every field of the template that differs, then the lines that do, of the template as YAML.
+    /// Without revisions it shows what this rollout changes: from the revision that most nodes not at the target run, to
+    /// the target. Where every node is at the target: from the revision before. With one, from that one to the target.
+    #[command(after_help = DIFF_HELP)]
+    Diff(DiffArgs),
     #[command(flatten)]
     OneShot(OneShot),
     /// Drive the rollout without a console, until it ends, halts or is interrupted
@@ -197,7 +215,9 @@ impl OnCluster {
     pub(crate) fn timeout(&mut self) -> Option<&mut Duration> {
         match self {
             Self::Status(args) => args.timeout.as_mut(),
+            Self::Diagnose(args) => Some(&mut args.timeout),
             Self::History(args) => Some(&mut args.timeout),
+            Self::Diff(args) => Some(&mut args.timeout),
             Self::OneShot(one_shot) => Some(&mut one_shot.how_mut().timeout),
             Self::Drive(args) => args.timeout.as_mut(),
             Self::Prewarm(args) => args.timeout.as_mut(),
@@ -206,6 +226,11 @@ impl OnCluster {
 }
 
 impl Cli {
+    /// Whether it is `diff`, of which exit code 1 says that there are differences.
+    pub(crate) fn is_diff(&self) -> bool {
+        matches!(self.command, Some(CliCommand::OnCluster(OnCluster::Diff(_))))
+    }
+
     /// Whether it is a `tune` that names nothing to change.
     pub(crate) fn tunes_nothing(&self) -> bool {
         let Some(CliCommand::OnCluster(OnCluster::OneShot(OneShot::Tune(args)))) = &self.command else {
@@ -235,7 +260,7 @@ pub(crate) struct StatusArgs {
 }
 
 #[derive(Args, Clone, Debug)]
-pub(crate) struct HistoryArgs {
+pub(crate) struct DiagnoseArgs {
     /// The DaemonSet: `ds/NAME`, or just NAME
     #[arg(value_name = "ds/NAME")]
     pub(crate) name: DaemonSetName,

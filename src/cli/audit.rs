@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::args::{DaemonSetName, Global, LogArgs, LogTo, OutputFormat};
 use super::error::{CliError, Exit};
 use super::output::{Output, Streams};
-use crate::audit::{self, AuditLog, LogFilter, LogLine};
+use crate::audit::{self, AuditLog, LogFilter, LogLine, LogRead};
 use crate::driver::{Clock, Rollout};
 use crate::engine::model::event::{Permission, Right};
 use crate::engine::model::{Str, person_of};
@@ -36,11 +36,15 @@ pub(crate) fn run(args: &LogArgs, global: &Global, output: &mut Output) -> Resul
         since: args.since.map(|since| Clock::start().now() - since),
         all: args.all,
     };
-    let lines = audit::read(path, &filter).map_err(|error| CliError::failed(error.to_string()))?;
+    let LogRead { lines, doubts } = audit::read(path, &filter).map_err(|error| CliError::failed(error.to_string()))?;
+    for doubt in doubts {
+        output.streams().complain(&format!("Warning: {doubt}"));
+    }
     let first = args.tail.map_or(0, |tail| lines.len().saturating_sub(tail));
     for line in lines.iter().skip(first) {
         match output.format() {
             OutputFormat::Json => output.write(Printable::json_again(line.written()))?,
+            OutputFormat::Yaml => output.value(line.fields())?,
             OutputFormat::Text => output.line(in_words(line))?,
         }
     }
@@ -121,6 +125,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("audit.jsonl");
         std::fs::write(&path, LOG).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
         let global = Global { audit_log: Some(LogTo(AuditLog::File(path))), ..global };
         let kept = Kept::default();
         run(args, &global, &mut kept.output(format, Charset::Unicode)).unwrap();
@@ -147,6 +152,16 @@ mod tests {
         assert_eq!(count(LogArgs { since: Some(Duration::from_secs(1)), ..LogArgs::default() }, global()), 0);
         let elsewhere = Global { context: Some("test".into()), ..global() };
         assert_eq!(count(LogArgs::default(), elsewhere), 0);
+    }
+
+    #[test]
+    fn as_yaml_it_is_a_document_for_each_line() {
+        let yaml = printed(&LogArgs::default(), Global::default(), OutputFormat::Yaml);
+        let documents: Vec<serde_json::Value> =
+            yaml.split("---\n").map(|document| serde_saphyr::from_str(document).unwrap()).collect();
+        let json = printed(&LogArgs::default(), Global::default(), OutputFormat::Json);
+        let lines: Vec<serde_json::Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(documents, lines);
     }
 
     #[test]

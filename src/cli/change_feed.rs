@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use super::json::{NodeJson, PrewarmJson, TypeMeta};
 use super::one_shot::halt_advice;
+use super::suggested_commands::CommandPlace;
 use crate::engine::model::Str;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
@@ -138,18 +139,18 @@ impl FeedEntry {
 /// Tells the changes of one rollout.
 pub(crate) struct ChangeFeed {
     /// The kubeconfig context, for the commands that it offers.
-    context: String,
+    place: CommandPlace,
     last: Option<Arc<Snapshot>>,
 }
 
 impl ChangeFeed {
-    pub(crate) fn new(context: &str) -> Self {
-        Self { context: context.to_owned(), last: None }
+    pub(crate) fn new(place: &CommandPlace) -> Self {
+        Self { place: place.clone(), last: None }
     }
 
     /// What changed since it was asked last; at first, how things stand.
     pub(crate) fn tell(&mut self, snapshot: &Arc<Snapshot>) -> Vec<FeedEntry> {
-        let mut telling = Telling { context: &self.context, snapshot, changes: Vec::new() };
+        let mut telling = Telling { place: &self.place, snapshot, changes: Vec::new() };
         match self.last.replace(snapshot.clone()) {
             None => telling.opening(),
             Some(last) => telling.since(&last),
@@ -159,7 +160,7 @@ impl ChangeFeed {
 }
 
 struct Telling<'a> {
-    context: &'a str,
+    place: &'a CommandPlace,
     snapshot: &'a Snapshot,
     changes: Vec<FeedEntry>,
 }
@@ -243,7 +244,7 @@ impl Telling<'_> {
         let counts = snapshot.counts;
         let text = format!("{}, {} of {} updated", snapshot.doing(), counts.updated, counts.nodes);
         self.say(Topic::Phase, text);
-        if let Some(halt_advice) = halt_advice(self.context, snapshot) {
+        if let Some(halt_advice) = halt_advice(self.place, snapshot) {
             self.say(Topic::Advice, halt_advice);
         }
     }

@@ -20,6 +20,7 @@ use super::foreground::{self, Foreground, Task, TaskArgs};
 use super::one_shot::Consent;
 use super::output::Output;
 use super::status::{deleted, out_of_time, standing};
+use super::suggested_commands::CommandPlace;
 use crate::driver::{Rollout, Session};
 use crate::engine::model::command::{Command, Step, Takeover};
 use crate::engine::model::config::Role;
@@ -78,11 +79,11 @@ impl Task for Drive<'_> {
         self.drive(foreground, &rollout).await
     }
 
-    fn out_of_time(&self, _context: &str, snapshot: &Snapshot, timeout: Duration) -> CliError {
+    fn out_of_time(&self, _place: &CommandPlace, snapshot: &Snapshot, timeout: Duration) -> CliError {
         out_of_time(snapshot, timeout)
     }
 
-    fn left(&self, _context: &str, _snapshot: &Snapshot) -> Vec<String> {
+    fn left(&self, _place: &CommandPlace, _snapshot: &Snapshot) -> Vec<String> {
         Vec::new()
     }
 }

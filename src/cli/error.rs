@@ -29,6 +29,8 @@ pub struct CliError {
 pub(crate) enum CliErrorKind {
     /// Configuration, network, permission, the cluster's refusal.
     Failed,
+    /// The same, where 1 says that there are differences.
+    FailedComparing,
     /// The command line makes no sense.
     Usage,
     /// It was not over in time.
@@ -48,6 +50,8 @@ pub(crate) enum CliErrorKind {
 pub enum Exit {
     /// Done; complete.
     Done,
+    /// Compared, and different.
+    Different,
     /// Not complete yet.
     Incomplete,
     /// Halted, paused by rolldeck itself, or failed.
@@ -65,6 +69,7 @@ impl Exit {
     pub fn code(self) -> u8 {
         match self {
             Self::Done => 0,
+            Self::Different => 1,
             Self::Incomplete => 3,
             Self::Halted => 4,
             Self::DrivenByOther => 7,
@@ -110,11 +115,19 @@ impl CliError {
         self
     }
 
+    /// The same error of a command whose exit code 1 says that there are differences.
+    pub(crate) fn of_comparing(mut self) -> Self {
+        if self.kind == CliErrorKind::Failed {
+            self.kind = CliErrorKind::FailedComparing;
+        }
+        self
+    }
+
     /// The exit code, as documented in `--help`.
     pub fn code(&self) -> u8 {
         match self.kind {
             CliErrorKind::Failed => 1,
-            CliErrorKind::Usage => 2,
+            CliErrorKind::Usage | CliErrorKind::FailedComparing => 2,
             CliErrorKind::TimedOut => Exit::Incomplete.code(),
             CliErrorKind::NotFound => 5,
             CliErrorKind::Refused => 6,

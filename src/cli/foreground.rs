@@ -21,6 +21,7 @@ use super::load::{self, LoadPlace};
 use super::one_shot::{self, Consent};
 use super::output::{Output, Streams};
 use super::status::tell;
+use super::suggested_commands::CommandPlace;
 use crate::driver::{Rollout, Session};
 use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::config::Role;
@@ -40,10 +41,10 @@ pub(crate) trait Task {
     async fn whole(&mut self, foreground: &mut Foreground<'_>) -> Result<Exit, CliError>;
 
     /// What is said where there was not enough time.
-    fn out_of_time(&self, context: &str, snapshot: &Snapshot, timeout: Duration) -> CliError;
+    fn out_of_time(&self, place: &CommandPlace, snapshot: &Snapshot, timeout: Duration) -> CliError;
 
     /// What is said after it was interrupted: what is left, and what can be done about that.
-    fn left(&self, context: &str, snapshot: &Snapshot) -> Vec<String>;
+    fn left(&self, place: &CommandPlace, snapshot: &Snapshot) -> Vec<String>;
 }
 
 /// On which DaemonSet, and how.
@@ -64,14 +65,15 @@ pub(crate) async fn run(
     output: &mut Output,
 ) -> Result<Exit, CliError> {
     let mut interrupted = Interrupts::listen()?;
-    let streams = output.streams();
+    let (streams, place) = (output.streams(), CommandPlace::of(session));
     let mut foreground = Foreground {
         session,
         args,
         output,
         streams: streams.clone(),
         open: None,
-        feed: ChangeFeed::new(session.context()),
+        feed: ChangeFeed::new(&place),
+        place: place.clone(),
         warnings: Warnings::default(),
     };
     let end = tokio::select! {
@@ -81,7 +83,7 @@ pub(crate) async fn run(
         error = streams.failed() => TaskEnd::Itself(Err(error.into())),
         end = task.whole(&mut foreground) => TaskEnd::Itself(end),
         timeout = patience(args.timeout) => TaskEnd::Itself(Err(match &foreground.open {
-            Some(rollout) => task.out_of_time(session.context(), &rollout.snapshot(), timeout),
+            Some(rollout) => task.out_of_time(&place, &rollout.snapshot(), timeout),
             None => CliError::new(CliErrorKind::TimedOut, format!("not over after {} s", timeout.as_secs())),
         })),
     };
@@ -101,7 +103,7 @@ pub(crate) async fn run(
             said?;
             if let Some(last) = last.unwrap_or(before) {
                 let left = |text| FeedEntry { at: last.at, topic: Topic::Advice, text };
-                task.left(session.context(), &last).into_iter().try_for_each(|text| foreground.print(&left(text)))?;
+                task.left(&place, &last).into_iter().try_for_each(|text| foreground.print(&left(text)))?;
             }
             Ok(exit)
         }
@@ -147,6 +149,7 @@ pub(crate) struct Foreground<'a> {
     streams: Streams,
     /// The open rollout; however the task ends, it stops driving.
     open: Option<Rollout>,
+    place: CommandPlace,
     feed: ChangeFeed,
     warnings: Warnings,
 }
@@ -157,7 +160,7 @@ impl Foreground<'_> {
         let TaskArgs { namespace, name, timeout, .. } = self.args;
         let rollout = self.session.open(namespace, name, role);
         self.open = Some(rollout.clone());
-        let place = LoadPlace { context: self.session.context(), namespace: Some(namespace) };
+        let place = LoadPlace { commands: &self.place, namespace: Some(namespace) };
         let snapshot = load::rollout(&rollout, place, timeout.unwrap_or(LOAD_WITHIN)).await?;
         Ok((rollout, snapshot))
     }
@@ -231,13 +234,13 @@ impl Foreground<'_> {
     pub(crate) async fn dry_run(&mut self, rollout: &Rollout, command: Command) -> Result<Exit, CliError> {
         let preview = rollout.preview(command).await?;
         self.show(&preview)?;
-        one_shot::report(self.session.context(), &rollout.snapshot(), &preview, None, self.output)
+        one_shot::report(&self.place, &rollout.snapshot(), &preview, None, self.output)
     }
 
     fn show(&mut self, preview: &Preview) -> Result<(), CliError> {
         match self.output.format() {
             OutputFormat::Text => Ok(one_shot::show(preview, self.output)?),
-            OutputFormat::Json => Ok(()),
+            OutputFormat::Json | OutputFormat::Yaml => Ok(()),
         }
     }
 
@@ -267,9 +270,9 @@ impl Foreground<'_> {
         self.streams.room().await;
     }
 
-    /// The kubeconfig context, for commands that are offered.
-    pub(crate) fn context(&self) -> &str {
-        self.session.context()
+    /// Which cluster commands that are offered are for.
+    pub(crate) fn place(&self) -> &CommandPlace {
+        &self.place
     }
 
     /// Tells what changed.
@@ -287,7 +290,7 @@ impl Foreground<'_> {
     fn print(&mut self, change: &FeedEntry) -> Result<(), CliError> {
         match self.output.format() {
             OutputFormat::Text => self.output.line(change.line())?,
-            OutputFormat::Json => self.output.json(&change.json())?,
+            OutputFormat::Json | OutputFormat::Yaml => self.output.value(&change.json())?,
         }
         Ok(())
     }

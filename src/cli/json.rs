@@ -1,15 +1,17 @@
-//! What `-o json` answers. Field names and meanings are stable: fields may be added, none is renamed or removed.
+//! What `-o json` and `-o yaml` answer. Field names and meanings are stable: fields may be added, none is renamed or removed.
 //!
 //! Words (`state`, `phase`, `hold`, `cause`, `text`) are those that the console shows. Instants are RFC 3339 in UTC.
 //!
 //! ```text
 //! status ds/x    RolloutStatus         drive, prewarm, status --watch    one Change a line
 //! status         Fleet                 history                           RevisionHistory
-//! set-image …    CommandResult
+//! set-image …    CommandResult         history --revision                Revision
+//!                                      diff                              RevisionDiff
 //! ```
 
 mod alarm;
 mod command;
+mod diagnosis;
 mod driver;
 mod fleet;
 mod kinds;
@@ -23,10 +25,11 @@ mod watch;
 use serde::Serialize;
 
 pub(crate) use self::command::{CommandResult, PreviewLines};
+pub(crate) use self::diagnosis::DiagnosisJson;
 pub(crate) use self::fleet::FleetList;
 pub(crate) use self::node::NodeJson;
 pub(crate) use self::prewarm::PrewarmJson;
-pub(crate) use self::revision::RevisionHistory;
+pub(crate) use self::revision::{RevisionDiff, RevisionHistory, WholeRevision};
 pub(crate) use self::status::{NodeListing, StatusJson};
 
 /// The version of these shapes.

@@ -7,7 +7,9 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::error::{CliError, CliErrorKind};
-use crate::driver::{Fleet, Rollout};
+use super::suggested_commands::CommandPlace;
+use crate::driver::{Fleet, Rollout, Session};
+use crate::engine::model::config::Role;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::shell::shell_flag;
@@ -19,10 +21,23 @@ const UNREACHABLE_AFTER: Duration = Duration::from_secs(3);
 /// Where the view is asked from, for the words of an error.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LoadPlace<'a> {
-    /// The kubeconfig context.
-    pub(crate) context: &'a str,
+    /// Which cluster, and as whom.
+    pub(crate) commands: &'a CommandPlace,
     /// The namespace, if one is meant.
     pub(crate) namespace: Option<&'a str>,
+}
+
+/// Opens a rollout to look at it once, and waits at most `patience` until its view is complete.
+pub(crate) async fn one_look(
+    session: &dyn Session,
+    namespace: &str,
+    name: &str,
+    patience: Duration,
+) -> Result<(Rollout, Arc<Snapshot>), CliError> {
+    let opened = session.open(namespace, name, Role::OneShot);
+    let commands = CommandPlace::of(session);
+    let snapshot = rollout(&opened, LoadPlace { commands: &commands, namespace: Some(namespace) }, patience).await?;
+    Ok((opened, snapshot))
 }
 
 /// Waits at most `patience` until the rollout's view is complete.
@@ -40,7 +55,7 @@ pub(crate) async fn rollout(
         let snapshot = snapshots.borrow_and_update().clone();
         match state_of(&snapshot) {
             LoadView::Complete => return Ok(snapshot),
-            LoadView::Absent => return Err(absent(&snapshot)),
+            LoadView::Absent => return Err(absent(&snapshot, place)),
             LoadView::Forbidden(why) => return Err(forbidden(&snapshot, &why)),
             LoadView::Down(why) => silent.heard(Some(why)),
             LoadView::Loading => silent.heard(None),
@@ -142,16 +157,16 @@ fn state_of(snapshot: &Snapshot) -> LoadView {
     }
 }
 
-fn absent(snapshot: &Snapshot) -> CliError {
+fn absent(snapshot: &Snapshot, place: LoadPlace<'_>) -> CliError {
     let Snapshot { namespace, name, .. } = snapshot;
     CliError::new(CliErrorKind::NotFound, format!("there is no DaemonSet `{name}` in namespace `{namespace}`"))
-        .hinted(format!("{} lists those that are; `-n` names another namespace", status_of(namespace)))
+        .hinted(format!("{} lists those that are; `-n` names another namespace", status_of(place.commands, namespace)))
 }
 
-/// The command that lists a namespace; without it where its name cannot be quoted safely.
-fn status_of(namespace: &str) -> String {
-    let flag = shell_flag("-n", namespace).map(|flag| format!(" {flag}")).unwrap_or_default();
-    format!("`rolldeck status{flag}`")
+/// The command that lists a namespace; without its flags where one cannot be quoted safely.
+fn status_of(place: &CommandPlace, namespace: &str) -> String {
+    let flags = place.flags().zip(shell_flag("-n", namespace)).map(|(flags, namespace)| format!("{flags} {namespace}"));
+    format!("`{}`", format!("rolldeck status {}", flags.unwrap_or_default().trim()).trim())
 }
 
 fn forbidden(snapshot: &Snapshot, why: &str) -> CliError {
@@ -161,9 +176,13 @@ fn forbidden(snapshot: &Snapshot, why: &str) -> CliError {
 }
 
 fn unreachable(place: LoadPlace<'_>, why: &str) -> CliError {
-    let error = CliError::failed(format!("cannot read from the cluster of context `{}`: {why}", place.context));
+    let error =
+        CliError::failed(format!("cannot read from the cluster of context `{}`: {why}", place.commands.context));
     if why.contains("401") || why.to_ascii_lowercase().contains("unauthorized") {
         error.hinted("the credentials are not accepted, or have expired: log in again")
+    } else if why.contains("cannot connect: the proxy") || why.contains("credential plugin") {
+        // What to try is said with it.
+        error
     } else {
         error.hinted("is the API server up, and is this the right context? `--context` picks another")
     }

@@ -13,7 +13,7 @@ use super::error::{CliError, CliErrorKind, Exit};
 use super::json::{self, PreviewLines, TypeMeta};
 use super::load::{self, LoadPlace};
 use super::output::Output;
-use super::suggested_commands::{CommandTarget, command_of, prewarm_named};
+use super::suggested_commands::{CommandPlace, CommandTarget, command_of, prewarm_named};
 use crate::driver::{Rollout, Session};
 use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::config::Role;
@@ -66,14 +66,15 @@ async fn carry_out(
     how: &How,
     output: &mut Output,
 ) -> Result<Exit, CliError> {
-    let place = LoadPlace { context: session.context(), namespace: Some(namespace) };
+    let commands = CommandPlace::of(session);
+    let place = LoadPlace { commands: &commands, namespace: Some(namespace) };
     let before = load::rollout(rollout, place, how.timeout).await?;
     let preview = rollout.preview(command.clone()).await?;
     if output.format() == OutputFormat::Text {
         show(&preview, output)?;
     }
     if how.dry_run {
-        return report(place.context, &before, &preview, None, output);
+        return report(&commands, &before, &preview, None, output);
     }
     accept_failures(&command, &before, how.yes)?;
     confirm(&preview, &before, Consent::from_flag(how.yes)).await?;
@@ -83,7 +84,7 @@ async fn carry_out(
             return Err(out_of_time(&rollout.snapshot(), &preview, how.timeout));
         }
     };
-    report(place.context, &rollout.snapshot(), &preview, Some(&settled), output)
+    report(&commands, &rollout.snapshot(), &preview, Some(&settled), output)
 }
 
 /// The error for a command that is not settled in time. If it is recorded, the driver will carry it out; if not, it may be lost.
@@ -107,6 +108,9 @@ fn out_of_time(snapshot: &Snapshot, preview: &Preview, timeout: Duration) -> Cli
 /// Prints what a command would do.
 pub(crate) fn show(preview: &Preview, output: &mut Output) -> io::Result<()> {
     output.line(&preview.title)?;
+    for change in &*preview.changes {
+        output.line(format!("  {change}"))?;
+    }
     for effect in &preview.effects {
         output.line(format!("  {effect}"))?;
     }
@@ -127,15 +131,15 @@ pub(crate) fn show(preview: &Preview, output: &mut Output) -> io::Result<()> {
 
 /// Prints what a command would do, or came to: `settled`.
 pub(crate) fn report(
-    context: &str,
+    place: &CommandPlace,
     snapshot: &Snapshot,
     preview: &Preview,
     settled: Option<&str>,
     output: &mut Output,
 ) -> Result<Exit, CliError> {
-    let next = if settled.is_some() { advice(context, snapshot) } else { Vec::new() };
+    let next = if settled.is_some() { advice(place, snapshot) } else { Vec::new() };
     match output.format() {
-        OutputFormat::Json => output.json(&json::CommandResult {
+        OutputFormat::Json | OutputFormat::Yaml => output.value(&json::CommandResult {
             meta: TypeMeta::new("CommandResult"),
             namespace: &snapshot.namespace,
             name: &snapshot.name,
@@ -155,8 +159,8 @@ pub(crate) fn report(
 }
 
 /// What the operator would do next, as things stand.
-fn advice(context: &str, snapshot: &Snapshot) -> Vec<String> {
-    let target = CommandTarget::new(context, snapshot);
+fn advice(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
+    let target = CommandTarget::new(place, snapshot);
     let mut lines = Vec::new();
     match &snapshot.phase {
         Phase::Held | Phase::Paused(_) => {
@@ -167,7 +171,7 @@ fn advice(context: &str, snapshot: &Snapshot) -> Vec<String> {
                 lines.push(format!("{waits}{}.", remedy.unwrap_or_default()));
             }
         }
-        _ => lines.extend(halt_advice(context, snapshot)),
+        _ => lines.extend(halt_advice(place, snapshot)),
     }
     let under_way = matches!(snapshot.phase, Phase::Preparing | Phase::Held | Phase::Running | Phase::Releasing);
     match &snapshot.driver {
@@ -195,11 +199,11 @@ fn advice(context: &str, snapshot: &Snapshot) -> Vec<String> {
 }
 
 /// Where a halted rollout failed, and what can be done about it; nothing where none is halted.
-pub(crate) fn halt_advice(context: &str, snapshot: &Snapshot) -> Option<String> {
+pub(crate) fn halt_advice(place: &CommandPlace, snapshot: &Snapshot) -> Option<String> {
     let halt = snapshot.halt.as_ref().filter(|_| snapshot.phase == Phase::Halted)?;
     let failed = halt.nodes.iter().take(FIRST_NODES).map(|node| &**node).collect::<Vec<_>>().join(" ");
     let more = if halt.nodes.len() > FIRST_NODES { " …" } else { "" };
-    let target = CommandTarget::new(context, snapshot);
+    let target = CommandTarget::new(place, snapshot);
     let (undo, resume) = (target.named("undo"), target.named("resume"));
     let failed = if failed.is_empty() { String::new() } else { format!("failed on {failed}{more}: ") };
     Some(format!("{failed}{undo} rolls back, {resume} goes on past it"))

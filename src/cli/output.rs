@@ -3,7 +3,7 @@
 //! Each stream has a writer thread, so nothing waits for it. A command that keeps printing waits for [`Output::room`] in between.
 
 use std::borrow::Cow;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::time::Instant;
 
 use serde::Serialize;
@@ -12,7 +12,8 @@ use unicode_width::UnicodeWidthStr;
 use super::args::OutputFormat;
 use crate::engine::model::printable::{REPLACEMENT, printable};
 use crate::process::output::{StreamWriter, say_on_stderr};
-use crate::process::printable::Printable;
+use crate::process::printable::{LineColour, Printable};
+use crate::template_text::yaml;
 
 /// Where answers go.
 pub(crate) struct Output {
@@ -20,6 +21,9 @@ pub(crate) struct Output {
     streams: Streams,
     format: OutputFormat,
     charset: Charset,
+    colours: bool,
+    /// A document of YAML was written.
+    begun: bool,
 }
 
 /// What takes answers.
@@ -119,11 +123,11 @@ impl Output {
         let answers = StreamWriter::stdout()?;
         let complaints = StreamWriter::stderr()?;
         let streams = Streams { answers: Some(answers.clone()), complaints: Some(complaints) };
-        Ok(Self { streams, ..Self::to(Box::new(answers), format, charset) })
+        Ok(Self { streams, colours: wants_colours(), ..Self::to(Box::new(answers), format, charset) })
     }
 
     pub(crate) fn to(to: Box<dyn Answers>, format: OutputFormat, charset: Charset) -> Self {
-        Self { to, streams: Streams::default(), format, charset }
+        Self { to, streams: Streams::default(), format, charset, colours: false, begun: false }
     }
 
     /// The streams behind it.
@@ -140,9 +144,21 @@ impl Output {
         self.write(Printable::line(&in_charset(line.as_ref(), self.charset)))
     }
 
-    /// Writes one JSON object: on one line, so that a stream of them is JSON lines.
-    pub(crate) fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
-        self.write(Printable::json(value)?)
+    /// Writes one value: as JSON on one line, so that a stream of them is JSON lines, or as a document of YAML.
+    pub(crate) fn value(&mut self, value: &impl Serialize) -> io::Result<()> {
+        if self.format != OutputFormat::Yaml {
+            return self.write(Printable::json(value)?);
+        }
+        if std::mem::replace(&mut self.begun, true) {
+            self.write(Printable::line("---"))?;
+        }
+        self.write(Printable::lines(&yaml(&serde_json::to_value(value)?)))
+    }
+
+    /// Writes one line of text, in colour where the reader's terminal has colours and they are wanted.
+    pub(crate) fn coloured(&mut self, colour: LineColour, line: impl AsRef<str>) -> io::Result<()> {
+        let line = in_charset(line.as_ref(), self.charset);
+        self.write(if self.colours { Printable::coloured(colour, &line) } else { Printable::line(&line) })
     }
 
     /// Writes what is printable already.
@@ -168,6 +184,13 @@ impl Output {
         }
         Ok(())
     }
+}
+
+/// Whether standard output is a terminal with colours, and `NO_COLOR` is not set.
+fn wants_colours() -> bool {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let dumb = set("TERM").is_none_or(|term| term == "dumb");
+    io::stdout().is_terminal() && set("NO_COLOR").is_none() && !dumb
 }
 
 /// `line` with the characters that the reader's terminal has. Those that rolldeck itself uses are transliterated, all others are
@@ -246,13 +269,37 @@ pub(crate) mod tests {
             let mut output = kept.output(format, charset);
             output.line(HOSTILE).unwrap();
             output.table(&[vec![HOSTILE.to_owned(), HOSTILE.to_owned()]]).unwrap();
-            output.json(&serde_json::json!({"why": HOSTILE})).unwrap();
+            output.value(&serde_json::json!({"why": HOSTILE})).unwrap();
             let text = kept.text();
             assert_eq!(text.lines().count(), 3, "{text:?}");
             assert!(text.chars().all(|c| c == '\n' || is_printable(c)), "{text:?}");
             let value: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
             assert_eq!(value["why"], HOSTILE, "JSON keeps the value");
         }
+    }
+
+    #[test]
+    fn yaml_is_a_document_for_each_value_and_none_steers_the_terminal() {
+        let kept = Kept::default();
+        let mut output = kept.output(OutputFormat::Yaml, Charset::Unicode);
+        output.value(&serde_json::json!({"why": HOSTILE})).unwrap();
+        output.value(&serde_json::json!({"list": [1, {"a": "yes"}]})).unwrap();
+        let text = kept.text();
+        assert!(text.chars().all(|c| c == '\n' || is_printable(c)), "{text:?}");
+        let (first, second) = text.split_once("---\n").unwrap();
+        assert_eq!(second, "list:\n- 1\n- a: \"yes\"\n");
+        let value: serde_json::Value = serde_saphyr::from_str(first).unwrap();
+        assert_eq!(value["why"], HOSTILE, "YAML keeps the value");
+    }
+
+    #[test]
+    fn colours_are_only_where_they_are_wanted() {
+        let kept = Kept::default();
+        let mut output = kept.output(OutputFormat::Text, Charset::Unicode);
+        output.coloured(LineColour::Red, "-old").unwrap();
+        output.colours = true;
+        output.coloured(LineColour::Green, "+new").unwrap();
+        assert_eq!(kept.text(), "-old\n\u{1b}[32m+new\u{1b}[m\n");
     }
 
     #[test]

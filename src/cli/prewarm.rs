@@ -22,7 +22,7 @@ use super::foreground::{self, Foreground, Task, TaskArgs};
 use super::one_shot::{self, Consent};
 use super::output::Output;
 use super::status::{deleted, some_of};
-use super::suggested_commands::{CommandTarget, prewarm_named};
+use super::suggested_commands::{CommandPlace, CommandTarget, prewarm_named};
 use crate::driver::{CommandError, Rollout, Session};
 use crate::engine::model::command::{Command, PrewarmCommand, Refusal, Takeover};
 use crate::engine::model::config::Role;
@@ -78,15 +78,15 @@ impl Task for PrewarmTask<'_> {
         follow(foreground, &rollout, &command).await
     }
 
-    fn out_of_time(&self, context: &str, snapshot: &Snapshot, timeout: Duration) -> CliError {
+    fn out_of_time(&self, place: &CommandPlace, snapshot: &Snapshot, timeout: Duration) -> CliError {
         let stands = snapshot.prewarm.as_ref().map(|prewarm| format!(": {prewarm}")).unwrap_or_default();
         let error = CliError::new(CliErrorKind::TimedOut, format!("not over after {} s{stands}", timeout.as_secs()));
-        self.left(context, snapshot).into_iter().fold(error, CliError::hinted)
+        self.left(place, snapshot).into_iter().fold(error, CliError::hinted)
     }
 
-    fn left(&self, context: &str, snapshot: &Snapshot) -> Vec<String> {
+    fn left(&self, place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
         let Some(prewarm) = &snapshot.prewarm else { return Vec::new() };
-        let target = CommandTarget::new(context, snapshot);
+        let target = CommandTarget::new(place, snapshot);
         let cancel = target.named("prewarm --cancel");
         if prewarm.request.cancelled.is_some() {
             return vec![format!("its pods are still being deleted: whoever drives next does it, or {cancel}")];
@@ -155,7 +155,7 @@ async fn follow(foreground: &mut Foreground<'_>, rollout: &Rollout, asked: &Prew
             }
             PrewarmEnd::GoesOn => {}
             PrewarmEnd::Over(end) => {
-                if let (Ok(Exit::Halted), Some(failures)) = (&end, failures(foreground.context(), &snapshot)) {
+                if let (Ok(Exit::Halted), Some(failures)) = (&end, failures(foreground.place(), &snapshot)) {
                     foreground.say(Topic::Advice, failures)?;
                 }
                 return end;
@@ -201,14 +201,14 @@ async fn take_the_lease(foreground: &mut Foreground<'_>, rollout: &Rollout) -> R
 }
 
 /// Where images did not arrive, and how they are pulled again.
-fn failures(context: &str, snapshot: &Snapshot) -> Option<String> {
+fn failures(place: &CommandPlace, snapshot: &Snapshot) -> Option<String> {
     let prewarm = snapshot.prewarm.as_ref()?;
     let failed = |node: &&NodeView| matches!(node.prewarm, Some(PrewarmState::Failed { .. }));
     let failed: Vec<&NodeView> = snapshot.nodes.iter().filter(failed).collect();
     if failed.is_empty() {
         return None;
     }
-    let again = prewarm_named(CommandTarget::new(context, snapshot), &prewarm.request, &snapshot.revisions);
+    let again = prewarm_named(CommandTarget::new(place, snapshot), &prewarm.request, &snapshot.revisions);
     Some(format!("failed on {}: {again} tries again", some_of(&failed)))
 }
 

@@ -64,7 +64,7 @@ pub(crate) async fn run(args: SimulateArgs, output: &mut Output) -> Result<Exit,
     let seconds = began.elapsed().as_secs_f64();
     let exit = if statistics.broken.is_empty() { Exit::Done } else { Exit::Halted };
     match output.format() {
-        OutputFormat::Json => output.json(&answer(seed, seconds, statistics))?,
+        OutputFormat::Json | OutputFormat::Yaml => output.value(&answer(seed, seconds, statistics))?,
         OutputFormat::Text => print(seed, seconds, &statistics, output)?,
     }
     Ok(exit)
@@ -106,8 +106,8 @@ async fn one(args: &SimulateArgs, seed: u64, output: &mut Output) -> Result<Exit
     let report = blocking(move || run_case(&case, TraceMode::Kept)).await?;
     let violations: Vec<String> = report.violations.iter().map(ToString::to_string).collect();
     match output.format() {
-        OutputFormat::Json => {
-            output.json(&CaseReport { kind: "SimulatedCase", trace: &report.trace, violations: &violations })?;
+        OutputFormat::Json | OutputFormat::Yaml => {
+            output.value(&CaseReport { kind: "SimulatedCase", trace: &report.trace, violations: &violations })?;
         }
         OutputFormat::Text => {
             let lines = report.trace.iter().filter(|_| args.trace);

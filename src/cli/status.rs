@@ -1,4 +1,4 @@
-//! `status` and `history`: how things stand, in the console's words.
+//! `status`: how things stand, in the console's words.
 //!
 //! ```text
 //! edge/agent on prod-eu: running, 38 of 120 updated
@@ -12,27 +12,25 @@
 //!   next     rolldeck undo --context prod-eu -n edge ds/agent   (roll back: …)
 //! ```
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::args::{HistoryArgs, OutputFormat, StatusArgs};
+use super::args::{OutputFormat, StatusArgs};
 use super::audit::unwritten;
 use super::change_feed::ChangeFeed;
 use super::error::{CliError, CliErrorKind, Exit};
 use super::json::{self, NodeListing};
 use super::load::{self, LoadPlace};
 use super::output::Output;
-use super::suggested_commands::{CommandTarget, suggested_commands};
+use super::suggested_commands::{CommandPlace, CommandTarget, suggested_commands};
 use crate::driver::{Fleet, FleetRow, Rollout, Session};
-use crate::engine::model::Str;
 use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::facts::NodeDetails;
 use crate::engine::model::image::version_of;
-use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::pace::PacedSite;
 use crate::engine::model::person_of;
@@ -45,7 +43,7 @@ use crate::engine::model::template::ImageUse;
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::report::snapshot::pull_words::PullRate;
 use crate::engine::report::snapshot::words::Why;
-use crate::engine::report::snapshot::{NodeView, Phase, RevisionView, Snapshot};
+use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 
 /// How long a look may take when nothing else is said.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -65,12 +63,13 @@ pub(crate) async fn rollout(
     output: &mut Output,
 ) -> Result<Exit, CliError> {
     let rollout = session.open(namespace, name, Role::OneShot);
-    let place = LoadPlace { context: session.context(), namespace: Some(namespace) };
+    let commands = CommandPlace::of(session);
+    let place = LoadPlace { commands: &commands, namespace: Some(namespace) };
     let snapshot = load::rollout(&rollout, place, args.timeout.unwrap_or(PATIENCE)).await?;
     if args.watch {
         return match args.timeout {
-            None => follow(place.context, &rollout, output).await,
-            Some(patience) => match tokio::time::timeout(patience, follow(place.context, &rollout, output)).await {
+            None => follow(&commands, &rollout, output).await,
+            Some(patience) => match tokio::time::timeout(patience, follow(&commands, &rollout, output)).await {
                 Ok(end) => end,
                 Err(_late) => Err(out_of_time(&rollout.snapshot(), patience)),
             },
@@ -79,9 +78,11 @@ pub(crate) async fn rollout(
     let snapshot = with_all_watches(&rollout, snapshot).await;
     let nodes = if args.nodes || args.images { NodeListing::Listed } else { NodeListing::Counted };
     match output.format() {
-        OutputFormat::Json => output.json(&json::StatusJson::new(session.context(), &snapshot, nodes))?,
+        OutputFormat::Json | OutputFormat::Yaml => {
+            output.value(&json::StatusJson::new(&commands, &snapshot, nodes))?;
+        }
         OutputFormat::Text => {
-            summary(session.context(), &snapshot).iter().try_for_each(|line| output.line(line))?;
+            summary(&commands, &snapshot).iter().try_for_each(|line| output.line(line))?;
             if let Some(prewarm) = snapshot.prewarm.as_ref().filter(|prewarm| prewarm.sites.len() > 1) {
                 output.line("")?;
                 output.table(&site_table(prewarm))?;
@@ -102,7 +103,7 @@ pub(crate) async fn rollout(
 }
 
 /// The snapshot once all watches are loaded, also those that are not needed; the present one if that takes too long.
-async fn with_all_watches(rollout: &Rollout, snapshot: Arc<Snapshot>) -> Arc<Snapshot> {
+pub(crate) async fn with_all_watches(rollout: &Rollout, snapshot: Arc<Snapshot>) -> Arc<Snapshot> {
     let loaded = |snapshot: &Arc<Snapshot>| snapshot.watches.iter().all(|watch| watch.health != WatchHealth::Loading);
     let mut snapshots = rollout.snapshots.clone();
     match tokio::time::timeout(OPTIONAL_WITHIN, snapshots.wait_for(loaded)).await {
@@ -118,9 +119,9 @@ pub(crate) fn out_of_time(snapshot: &Snapshot, patience: Duration) -> CliError {
 }
 
 /// Follows a rollout until it is over: complete, halted, or the DaemonSet gone.
-async fn follow(context: &str, rollout: &Rollout, output: &mut Output) -> Result<Exit, CliError> {
+async fn follow(place: &CommandPlace, rollout: &Rollout, output: &mut Output) -> Result<Exit, CliError> {
     let mut snapshots = rollout.snapshots.clone();
-    let mut feed = ChangeFeed::new(context);
+    let mut feed = ChangeFeed::new(place);
     let streams = output.streams();
     loop {
         // Changes that happen while the output is slow are printed as one.
@@ -147,7 +148,7 @@ pub(crate) fn tell(
     for change in feed.tell(snapshot) {
         match output.format() {
             OutputFormat::Text => output.line(change.line())?,
-            OutputFormat::Json => output.json(&change.json())?,
+            OutputFormat::Json | OutputFormat::Yaml => output.value(&change.json())?,
         }
     }
     Ok(())
@@ -180,15 +181,16 @@ pub(crate) fn standing(snapshot: &Snapshot) -> Exit {
     }
 }
 
-fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
+fn summary(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
     let Snapshot { namespace, name, budget, .. } = snapshot;
-    let mut lines = vec![format!("{namespace}/{name} on {context}: {}, {}", snapshot.doing(), snapshot.progress())];
+    let mut lines =
+        vec![format!("{namespace}/{name} on {}: {}, {}", place.context, snapshot.doing(), snapshot.progress())];
     let mut say = |label: &str, text: String| lines.push(format!("  {label:<8} {text}"));
     for alarm in &snapshot.alarms {
         say("ALARM", alarm.to_string());
     }
     say("change", format!("{}, {}", snapshot.change(), snapshot.numbers()));
-    say("driver", driver_line(context, snapshot));
+    say("driver", driver_line(place, snapshot));
     say("budget", format!("{budget}, pulling {} of {}", budget.pulling, budget.max_pulling));
     match &snapshot.estimate {
         RolloutEstimate::None => {}
@@ -262,17 +264,17 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
     for line in trouble(snapshot).into_iter().chain(misscheduled(snapshot)) {
         say(line.0, line.1);
     }
-    for way in suggested_commands(context, snapshot) {
+    for way in suggested_commands(place, snapshot) {
         say("next", way.line());
     }
     lines
 }
 
-fn driver_line(context: &str, snapshot: &Snapshot) -> String {
+fn driver_line(place: &CommandPlace, snapshot: &Snapshot) -> String {
     let driving = snapshot.driving();
     match (&snapshot.driver, &snapshot.phase) {
         (DriverView::Nobody | DriverView::Lost { .. }, Phase::Running | Phase::Held | Phase::Preparing) => {
-            format!("{driving}; {} would", CommandTarget::new(context, snapshot).named("drive"))
+            format!("{driving}; {} would", CommandTarget::new(place, snapshot).named("drive"))
         }
         _ => driving.to_string(),
     }
@@ -450,7 +452,7 @@ fn image_cells(node: &NodeView, at: Timestamp) -> [String; IMAGE_HEAD.len()] {
     ]
 }
 
-fn age(since: Option<Timestamp>, at: Timestamp) -> String {
+pub(crate) fn age(since: Option<Timestamp>, at: Timestamp) -> String {
     since.map_or_else(|| "?".to_owned(), |since| ShortDuration(at.since(since)).to_string())
 }
 
@@ -462,10 +464,11 @@ pub(crate) async fn fleet(
     output: &mut Output,
 ) -> Result<Exit, CliError> {
     let mut watched = session.fleet(namespace);
-    let place = LoadPlace { context: session.context(), namespace };
+    let commands = CommandPlace::of(session);
+    let place = LoadPlace { commands: &commands, namespace };
     let fleet = load::fleet(&mut watched, place, patience.unwrap_or(PATIENCE)).await?;
     match output.format() {
-        OutputFormat::Json => output.json(&json::FleetList::new(session.context(), &fleet))?,
+        OutputFormat::Json | OutputFormat::Yaml => output.value(&json::FleetList::new(session.context(), &fleet))?,
         OutputFormat::Text if fleet.rows.is_empty() => output.line(match namespace {
             Some(namespace) => format!("no DaemonSets in namespace {namespace}"),
             None => "no DaemonSets".to_owned(),
@@ -492,47 +495,4 @@ fn fleet_table(fleet: &Fleet) -> Vec<Vec<String>> {
         ]
     }));
     rows
-}
-
-/// Lists the revisions of one DaemonSet.
-pub(crate) async fn history(
-    session: &dyn Session,
-    namespace: &str,
-    args: &HistoryArgs,
-    output: &mut Output,
-) -> Result<Exit, CliError> {
-    let rollout = session.open(namespace, &args.name.0, Role::OneShot);
-    let place = LoadPlace { context: session.context(), namespace: Some(namespace) };
-    let snapshot = load::rollout(&rollout, place, args.timeout).await?;
-    // Events and pods for pre-warming tell of images, too.
-    let snapshot = with_all_watches(&rollout, snapshot).await;
-    let on_nodes: HashMap<Str, ImagesOnNodes> = rollout.images_on_nodes().await?.into_iter().collect();
-    match output.format() {
-        OutputFormat::Json => output.json(&json::RevisionHistory::new(&snapshot, &on_nodes))?,
-        OutputFormat::Text => output.table(&history_table(&snapshot, &on_nodes))?,
-    }
-    Ok(Exit::Done)
-}
-
-fn history_table(snapshot: &Snapshot, on_nodes: &HashMap<Str, ImagesOnNodes>) -> Vec<Vec<String>> {
-    let head = ["REVISION", "PODS", "AGE", "IMAGES", "ON NODES", "CHANGE-CAUSE"];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
-    let target = snapshot.to.as_ref().map(|revision| &revision.hash);
-    rows.extend(snapshot.revisions.iter().map(|revision| {
-        let RevisionView { hash, number, images, created_at, change_cause, pods } = revision;
-        let current = if Some(hash) == target { " (current)" } else { "" };
-        vec![
-            number.map_or_else(|| format!("? {hash}"), |number| format!("{number}{current}")),
-            pods.to_string(),
-            age(*created_at, snapshot.at),
-            images_in_words(images),
-            on_nodes.get(hash).map_or_else(|| "?".to_owned(), ImagesOnNodes::short),
-            change_cause.as_deref().unwrap_or("").to_owned(),
-        ]
-    }));
-    rows
-}
-
-fn images_in_words(images: &[(Str, Str)]) -> String {
-    images.iter().map(|(container, image)| format!("{container}={image}")).collect::<Vec<_>>().join(" ")
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::driver::IN_CLUSTER;
+use crate::driver::Session;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::prewarm::{Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use crate::engine::model::shell::{shell_flag, shell_word};
@@ -32,28 +32,46 @@ impl SuggestedCommand {
 /// What is said instead of a command.
 const NOT_OFFERED: &str = "no command, as a name in it has characters that a shell may take for something else";
 
-/// The DaemonSet that commands are about. They name the cluster, so they mean the same in another shell.
+/// Which cluster commands are for, and as whom: as this one was called, so that they mean the same in another shell.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct CommandPlace {
+    /// The kubeconfig context.
+    pub(crate) context: String,
+    /// The flags that lead to it, quoted; `None` where one cannot be quoted safely.
+    flags: Option<String>,
+}
+
+impl CommandPlace {
+    pub(crate) fn of(session: &dyn Session) -> Self {
+        Self { context: session.context().to_owned(), flags: session.cluster_flags() }
+    }
+
+    /// `--kubeconfig /etc/edge --as jane --context prod`; `None` where one of them cannot be quoted safely.
+    pub(crate) fn flags(&self) -> Option<String> {
+        self.flags.clone()
+    }
+}
+
+/// The DaemonSet that commands are about.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CommandTarget<'a> {
-    pub(crate) context: &'a str,
-    pub(crate) namespace: &'a str,
-    pub(crate) name: &'a str,
+    place: &'a CommandPlace,
+    namespace: &'a str,
+    name: &'a str,
 }
 
 impl<'a> CommandTarget<'a> {
-    pub(crate) fn new(context: &'a str, snapshot: &'a Snapshot) -> Self {
-        Self { context, namespace: &snapshot.namespace, name: &snapshot.name }
+    pub(crate) fn new(place: &'a CommandPlace, snapshot: &'a Snapshot) -> Self {
+        Self { place, namespace: &snapshot.namespace, name: &snapshot.name }
     }
 
-    /// The whole command, quoted for a shell. `words` are its name and its flags, quoted already. `None` where the context, the
-    /// namespace or the name cannot be quoted safely.
+    /// The whole command, quoted for a shell. `words` are its name and its flags, quoted already. `None` where something that it has to
+    /// name cannot be quoted safely.
     pub(crate) fn command(&self, words: &str) -> Option<String> {
-        let context = match self.context {
-            IN_CLUSTER => String::new(),
-            context => shell_flag("--context", context)? + " ",
-        };
+        let flags = Some(self.place.flags()?).filter(|flags| !flags.is_empty());
+        let flags = flags.map(|flags| flags + " ").unwrap_or_default();
         let namespace = shell_flag("-n", self.namespace)?;
-        Some(format!("rolldeck {words} {context}{namespace} {}", shell_word(&format!("ds/{}", self.name))?))
+        Some(format!("rolldeck {words} {flags}{namespace} {}", shell_word(&format!("ds/{}", self.name))?))
     }
 
     /// The command within a sentence: whole where that is safe, otherwise without what it is about.
@@ -96,23 +114,23 @@ pub(crate) fn command_of(remedy: Remedy) -> Option<String> {
 }
 
 /// What an operator can do about what stands in the way; empty when nothing does. Each command is offered once.
-pub(crate) fn suggested_commands(context: &str, snapshot: &Snapshot) -> Vec<SuggestedCommand> {
+pub(crate) fn suggested_commands(place: &CommandPlace, snapshot: &Snapshot) -> Vec<SuggestedCommand> {
     let mut suggested: Vec<SuggestedCommand> = Vec::new();
     // That nobody drives, and the command for it, is said beside the driver.
     for remedy in snapshot.remedies().into_iter().filter(|remedy| *remedy != Remedy::Drive) {
         let (kind, Some(command)) = spelled(remedy) else { continue };
-        let command = CommandTarget::new(context, snapshot).command(&command);
+        let command = CommandTarget::new(place, snapshot).command(&command);
         let known = |known: &SuggestedCommand| known.command == command && (command.is_some() || known.remedy == kind);
         if !suggested.iter().any(known) {
             suggested.push(SuggestedCommand { remedy: kind, command, text: remedy.to_string() });
         }
     }
-    suggested.extend(prewarming(context, snapshot));
+    suggested.extend(prewarming(place, snapshot));
     suggested
 }
 
 /// What can be done about pre-warming that stands still, or that failed somewhere.
-fn prewarming(context: &str, snapshot: &Snapshot) -> Option<SuggestedCommand> {
+fn prewarming(place: &CommandPlace, snapshot: &Snapshot) -> Option<SuggestedCommand> {
     let prewarm = snapshot.prewarm.as_ref().filter(|prewarm| prewarm.request.cancelled.is_none())?;
     let nobody = matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. });
     let missing = prewarm.counts.present < prewarm.counts.nodes;
@@ -134,7 +152,7 @@ fn prewarming(context: &str, snapshot: &Snapshot) -> Option<SuggestedCommand> {
     } else {
         return None;
     };
-    let command = command.and_then(|command| CommandTarget::new(context, snapshot).command(&command));
+    let command = command.and_then(|command| CommandTarget::new(place, snapshot).command(&command));
     Some(SuggestedCommand { remedy, command, text: text.to_owned() })
 }
 

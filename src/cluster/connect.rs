@@ -8,19 +8,25 @@ use std::time::Duration;
 
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use serde::Deserialize;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 pub use error::ConnectError;
 
 use super::clock::Clock;
-use super::failure::{Failure, root_cause, tls_cause};
+use super::failure::{Failure, proxy_cause, root_cause, tls_cause};
 use super::feed::{self, Attachment};
 use super::fleet;
 use super::http::{Call, Http, ListTransfer, Traffic};
+use super::inspect::{Inspected, inspect};
+use super::kubectl_place::{KubectlPlace, kubeconfig_flag};
+use super::log;
 use super::native::Native;
 use super::transport::{Credential, Hidden, Transport, proxy};
 use super::workload::Workload;
+use crate::engine::model::container_log::{LogNews, LogSource};
 use crate::engine::model::event::Event;
+use crate::engine::model::inspection::Inspection;
+use crate::engine::model::shell::shell_flag;
 
 /// How long a connection may take, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -54,11 +60,38 @@ pub struct ClusterTarget {
     pub reach: Reach,
 }
 
+impl ClusterTarget {
+    /// The flags of the command line that say which cluster is meant and as whom, beside the context and the namespace: those that were
+    /// given, quoted for a shell. `None` where one of them cannot be quoted safely.
+    pub fn given_flags(&self) -> Option<String> {
+        let Self {
+            kubeconfig,
+            context: _,
+            namespace: _,
+            as_user,
+            as_groups,
+            as_uid,
+            request_timeout: _,
+            insecure,
+            reach: _,
+        } = self;
+        let file = kubeconfig.as_deref().map(kubeconfig_flag);
+        let user = as_user.iter().map(|user| shell_flag("--as", user));
+        let groups = as_groups.iter().map(|group| shell_flag("--as-group", group));
+        let uid = as_uid.iter().map(|uid| shell_flag("--as-uid", uid));
+        let insecure = insecure.then(|| Some("--insecure-skip-tls-verify".to_owned()));
+        let flags: Option<Vec<String>> =
+            file.into_iter().chain(user).chain(groups).chain(uid).chain(insecure).collect();
+        Some(flags?.join(" "))
+    }
+}
+
 /// Over which kind of way an API server is reached. It decides how lists are asked for: compressed over a network, where bytes
 /// take time, and streamed from this machine, where compressing takes longer than sending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Reach {
-    /// What the server's address says: a loopback address, or a network.
+    /// What the server's address says: a network. Behind a loopback address there is this machine or a tunnel, as the time says that the
+    /// server takes to answer.
     #[default]
     ByAddress,
     /// From this machine, whatever the address says.
@@ -68,14 +101,15 @@ pub enum Reach {
 }
 
 impl Reach {
-    fn lists(self, server: &http::Uri) -> ListTransfer {
+    /// How lists are asked for; `None` where that is to be measured.
+    fn lists(self, server: &http::Uri) -> Option<ListTransfer> {
         let host = server.host().unwrap_or_default().trim_matches(['[', ']']);
         let loopback =
             || host == "localhost" || host.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback());
         match self {
-            Self::Loopback => ListTransfer::Streamed,
-            Self::ByAddress if loopback() => ListTransfer::Streamed,
-            Self::ByAddress | Self::Network => ListTransfer::Compressed,
+            Self::Loopback => Some(ListTransfer::Streamed),
+            Self::ByAddress if loopback() => None,
+            Self::ByAddress | Self::Network => Some(ListTransfer::Compressed),
         }
     }
 }
@@ -85,6 +119,7 @@ impl Reach {
 pub struct Cluster {
     http: Http,
     context: Arc<str>,
+    place: KubectlPlace,
     namespace: Arc<str>,
     server: Arc<str>,
     credentials: Credentials,
@@ -195,22 +230,25 @@ impl Cluster {
         let server: Arc<str> = shown_url(&config.cluster_url).into();
         let namespace: Arc<str> = config.default_namespace.as_str().into();
         let lists = target.reach.lists(&config.cluster_url);
-        let no_credentials = |why: String| ConnectError::Credentials { context: context.clone(), why };
+        let place = KubectlPlace { kubeconfig: target.kubeconfig.clone(), context: context.clone() };
+        let no_credentials = |why: String| ConnectError::Credentials { place: place.clone(), why };
         let credential =
-            Credential::take(&mut config.auth_info, &credentials.hidden, &context).map_err(no_credentials)?;
+            Credential::take(&mut config.auth_info, &credentials.hidden, &place).map_err(no_credentials)?;
         let first = credential.first().await.map_err(|failure| match failure {
             Failure::Credentials(why) => no_credentials(why),
             failure => no_credentials(failure.to_string()),
         })?;
         let transport =
             Transport::new(config, through, credential, &first, credentials.hidden.clone()).map_err(|error| {
-                match tls_cause(&error) {
-                    Some(why) => ConnectError::Tls { server: server.to_string(), why },
-                    None => no_credentials(root_cause(&error)),
+                let server = || server.to_string();
+                match (proxy_cause(&error), tls_cause(&error)) {
+                    (Some(failure), _) => ConnectError::ThroughProxy { server: server(), failure: failure.clone() },
+                    (None, Some(why)) => ConnectError::Tls { server: server(), why },
+                    (None, None) => no_credentials(root_cause(&error)),
                 }
             })?;
         let http = Http::new(transport, Clock::start()).with_read_timeout(target.request_timeout).with_lists(lists);
-        Ok(Self { http, context: context.into(), namespace, server, credentials })
+        Ok(Self { http, context: context.into(), place, namespace, server, credentials })
     }
 
     /// Asks the server for its version, and so finds out whether it answers us at all.
@@ -228,7 +266,8 @@ impl Cluster {
                 Err(ConnectError::Unauthorized { server: server(), context, why })
             }
             Err(Failure::Tls(why)) => Err(ConnectError::Tls { server: server(), why }),
-            Err(Failure::Credentials(why)) => Err(ConnectError::Credentials { context: self.context.to_string(), why }),
+            Err(Failure::Proxy(failure)) => Err(ConnectError::ThroughProxy { server: server(), failure }),
+            Err(Failure::Credentials(why)) => Err(ConnectError::Credentials { place: self.place.clone(), why }),
             Err(failure @ Failure::Refused { .. }) => {
                 Err(ConnectError::Refused { server: server(), why: failure.to_string() })
             }
@@ -276,6 +315,17 @@ impl Cluster {
     pub fn fleet(&self, namespace: Option<&str>, events: mpsc::Sender<fleet::FleetEvent>) -> fleet::FleetWatches {
         fleet::watch(self.http.clone(), &Native, namespace, &self.namespace, events)
     }
+
+    /// Reads a node, its pod and the Events on it again and again, until every receiver is dropped.
+    pub fn inspect(&self, namespace: &str, node: &str, pod: Option<&str>) -> watch::Receiver<Arc<Inspection>> {
+        let what = Inspected { namespace: namespace.into(), node: node.into(), pod: pod.map(Into::into) };
+        inspect(self.http.clone(), what)
+    }
+
+    /// Reads what a container writes, until the receiver is dropped.
+    pub fn read_log(&self, source: LogSource) -> mpsc::Receiver<LogNews> {
+        log::read(self.http.clone(), source)
+    }
 }
 
 /// What was read of the kubeconfig.
@@ -314,12 +364,13 @@ async fn load(target: &ClusterTarget) -> Result<Loaded, ConnectError> {
     let cluster = cluster.and_then(|name| kubeconfig.clusters.iter().find(|known| known.name == *name));
     let proxy = cluster.and_then(|cluster| cluster.cluster.as_ref()?.proxy_url.clone());
     ignore_proxy_environment(&mut kubeconfig);
+    let place = KubectlPlace { kubeconfig: target.kubeconfig.clone(), context: context.clone() };
     let options = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| match &error {
         KubeconfigError::LoadClientCertificate(_) | KubeconfigError::LoadClientKey(_) => {
-            ConnectError::Credentials { context: context.clone(), why: root_cause(&error) }
+            ConnectError::Credentials { place, why: root_cause(&error) }
         }
-        _ => ConnectError::BrokenContext { context: context.clone(), why: error.to_string() },
+        _ => ConnectError::BrokenContext { place, why: error.to_string() },
     })?;
     Ok(Loaded { config, context, user, proxy })
 }
@@ -404,14 +455,14 @@ mod kubeconfig_tests {
     fn lists_come_compressed_from_anything_but_this_machine() {
         let lists = |server: &str, reach: Reach| reach.lists(&server.parse().unwrap());
         for near in ["https://127.0.0.1:6443", "https://127.8.0.1", "https://[::1]:6443", "http://localhost:8001"] {
-            assert_eq!(lists(near, Reach::ByAddress), ListTransfer::Streamed, "{near}");
-            assert_eq!(lists(near, Reach::Network), ListTransfer::Compressed, "{near}");
+            assert_eq!(lists(near, Reach::ByAddress), None, "{near}: it may be a tunnel");
+            assert_eq!(lists(near, Reach::Network), Some(ListTransfer::Compressed), "{near}");
         }
         for far in
             ["https://10.0.0.1:6443", "https://[2001:db8::1]:6443", "https://api.example", "https://localhost.example"]
         {
-            assert_eq!(lists(far, Reach::ByAddress), ListTransfer::Compressed, "{far}");
-            assert_eq!(lists(far, Reach::Loopback), ListTransfer::Streamed, "{far}");
+            assert_eq!(lists(far, Reach::ByAddress), Some(ListTransfer::Compressed), "{far}");
+            assert_eq!(lists(far, Reach::Loopback), Some(ListTransfer::Streamed), "{far}");
         }
     }
 
@@ -424,6 +475,26 @@ mod kubeconfig_tests {
         assert_eq!(error.hints(), ["did you mean `staging`?", "it has: factory, staging, broken"]);
         let error = pick_context(&kubeconfig(), Some("xyz")).unwrap_err();
         assert_eq!(error.hints(), ["it has: factory, staging, broken"]);
+    }
+
+    #[test]
+    fn flags_that_were_given_are_told_and_no_others() {
+        assert_eq!(ClusterTarget::default().given_flags().as_deref(), Some(""));
+        let target = ClusterTarget {
+            kubeconfig: Some("/etc/my edge".into()),
+            context: Some("prod".into()),
+            namespace: Some("edge".into()),
+            as_user: Some("-jane doe".into()),
+            as_groups: vec!["sre".into(), "it's".into()],
+            as_uid: Some("7".into()),
+            request_timeout: Some(Duration::from_secs(3)),
+            insecure: true,
+            reach: Reach::Network,
+        };
+        let flags = "--kubeconfig '/etc/my edge' --as='-jane doe' --as-group sre --as-group \"it's\" --as-uid 7 --insecure-skip-tls-verify";
+        assert_eq!(target.given_flags().as_deref(), Some(flags));
+        let hostile = ClusterTarget { as_user: Some("a\u{1b}[2J".into()), ..target };
+        assert_eq!(hostile.given_flags(), None);
     }
 
     #[tokio::test]

@@ -1,9 +1,13 @@
 //! Why a request failed, sorted by what that means: was it sent, was it refused, may it have been done.
 
+mod proxy;
+
 use std::error::Error;
 use std::time::Duration;
 
 use hyper_util::client::legacy;
+
+pub use proxy::{ProxyFailure, ProxyTrouble};
 
 use super::clip::{MESSAGE, clip};
 use crate::engine::model::effect::EffectErrorKind;
@@ -29,6 +33,9 @@ pub(crate) enum Failure {
     /// There is no connection because of TLS: nothing was sent.
     #[error("cannot connect: TLS: {}", clip(.0, MESSAGE))]
     Tls(String),
+    /// The proxy gave no connection: nothing was sent.
+    #[error("cannot connect: {}; {}", clip(&.0.to_string(), MESSAGE), .0.remedy())]
+    Proxy(ProxyFailure),
     /// The credentials could not be had: nothing was sent.
     #[error("credentials: {}", clip(.0, MESSAGE))]
     Credentials(String),
@@ -65,8 +72,18 @@ impl Failure {
         if let kube::Error::Auth(error) = error {
             return Self::Credentials(root_cause(error));
         }
-        let connecting =
-            chain(error).any(|cause| cause.downcast_ref::<legacy::Error>().is_some_and(legacy::Error::is_connect));
+        if let Some(failure) = proxy_cause(error) {
+            return Self::Proxy(failure.clone());
+        }
+        if let Some(why) = refused_certificate(error) {
+            return Self::Credentials(format!("the server does not accept the client certificate: {why}"));
+        }
+        // The connection ended before the request was written to it.
+        let unsent = |cause: &(dyn Error + 'static)| {
+            cause.downcast_ref::<hyper::Error>().is_some_and(|error| error.is_canceled() || error.is_closed())
+        };
+        let connecting = chain(error).any(unsent)
+            || chain(error).any(|cause| cause.downcast_ref::<legacy::Error>().is_some_and(legacy::Error::is_connect));
         match (connecting, tls_cause(error)) {
             (true, Some(tls)) => Self::Tls(tls),
             (true, None) => Self::Connect(root_cause(error)),
@@ -86,6 +103,7 @@ impl Failure {
             }
             Self::Connect(why) => Self::Connect(change(why)),
             Self::Tls(why) => Self::Tls(change(why)),
+            Self::Proxy(failure) => Self::Proxy(failure.map_texts(change)),
             Self::Credentials(why) => Self::Credentials(change(why)),
             Self::Broken(why) => Self::Broken(change(why)),
             Self::MutatedByAdmission(why) => Self::MutatedByAdmission(change(why)),
@@ -99,6 +117,11 @@ impl Failure {
             Self::Refused { code, .. } => Some(*code),
             _ => None,
         }
+    }
+
+    /// Whether the server does not know who asks: nothing was done.
+    pub(crate) fn is_unauthenticated(&self) -> bool {
+        self.code() == Some(401) || matches!(self, Self::Credentials(_))
     }
 
     pub(crate) fn is_forbidden(&self) -> bool {
@@ -131,7 +154,7 @@ impl Failure {
             },
             Self::MutatedByAdmission(_) => EffectErrorKind::Invalid,
             Self::TooLate => EffectErrorKind::TooLate,
-            Self::Connect(_) | Self::Tls(_) | Self::Credentials(_) => EffectErrorKind::NotSent,
+            Self::Connect(_) | Self::Tls(_) | Self::Proxy(_) | Self::Credentials(_) => EffectErrorKind::NotSent,
             Self::Timeout(_) | Self::Broken(_) | Self::TooLong { .. } | Self::Malformed(_) => EffectErrorKind::Unknown,
         }
     }
@@ -161,6 +184,31 @@ pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
 /// The TLS error among the causes of `error`, if there is one.
 pub(crate) fn tls_cause(error: &(dyn Error + 'static)) -> Option<String> {
     chain(error).find_map(|cause| cause.downcast_ref::<rustls::Error>()).map(ToString::to_string)
+}
+
+/// What the server said of the client certificate in place of finishing the handshake. A server reads no request before that, so nothing
+/// was done, also where the request had been written already, as TLS 1.3 permits.
+///
+/// Over HTTP/2 the error has lost its type and kept its words.
+fn refused_certificate(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    use rustls::AlertDescription as Alert;
+    const OF_CERTIFICATES: [(Alert, &str); 7] = [
+        (Alert::BadCertificate, "it is not valid"),
+        (Alert::UnsupportedCertificate, "its kind is not supported"),
+        (Alert::CertificateRevoked, "it was revoked"),
+        (Alert::CertificateExpired, "it has expired"),
+        (Alert::CertificateUnknown, "it is not known"),
+        (Alert::CertificateRequired, "there is none"),
+        (Alert::UnknownCA, "its issuer is not known"),
+    ];
+    let said = root_cause(error);
+    let is = |alert: Alert| said == rustls::Error::AlertReceived(alert).to_string();
+    OF_CERTIFICATES.into_iter().find(|(alert, _)| is(*alert)).map(|(_, why)| why)
+}
+
+/// What a proxy was met with, if that is among the causes of `error`.
+pub(crate) fn proxy_cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a ProxyFailure> {
+    chain(error).find_map(|cause| cause.downcast_ref::<ProxyFailure>())
 }
 
 #[cfg(test)]
@@ -202,6 +250,16 @@ mod tests {
         ] {
             assert_eq!(failure.kind(), kind, "{failure:?}");
         }
+    }
+
+    #[test]
+    fn an_alert_about_the_client_certificate_is_known_with_and_without_its_type() {
+        let alert = || rustls::Error::AlertReceived(rustls::AlertDescription::CertificateExpired);
+        let typed = std::io::Error::other(alert());
+        let untyped = std::io::Error::other(alert().to_string());
+        assert_eq!([refused_certificate(&typed), refused_certificate(&untyped)], [Some("it has expired"); 2]);
+        let other = rustls::Error::AlertReceived(rustls::AlertDescription::InternalError);
+        assert_eq!(refused_certificate(&std::io::Error::other(other)), None);
     }
 
     #[test]

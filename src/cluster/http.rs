@@ -3,6 +3,7 @@
 mod body;
 mod lines;
 mod traffic;
+mod transfer;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,8 +11,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::StreamExt;
 use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, DATE, RETRY_AFTER};
 use http::{Extensions, HeaderMap, Method, Request, Response};
+use http_body_util::{BodyDataStream, BodyExt};
 use kube::client::Body;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
@@ -21,6 +24,8 @@ use tokio::time::{Instant, sleep_until};
 use body::{BodyError, is_plain, read_whole};
 pub(super) use lines::Lines;
 pub use traffic::{Traffic, TrafficCount};
+use transfer::ListChoice;
+pub(super) use transfer::ListTransfer;
 
 use super::clock::Clock;
 use super::departure::Departure;
@@ -61,22 +66,14 @@ pub(super) struct Http {
     read_timeout: Option<Duration>,
     /// Cleared for the whole session when the server turns out not to know streaming lists.
     streaming_lists: Arc<AtomicBool>,
-    lists: ListTransfer,
-}
-
-/// How lists come over the wire.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum ListTransfer {
-    /// As streams, where the server knows them: one object is held at a time, by the server and by us.
-    Streamed,
-    /// In pages that the server compresses: a tenth of the bytes. API servers compress lists, and never watches or streamed lists.
-    Compressed,
+    lists: ListChoice,
 }
 
 /// A request that is answered at once.
 pub(super) struct Call<'a> {
     pub(super) method: Method,
     pub(super) path: &'a str,
+    pub(super) accept: &'static str,
     pub(super) content_type: &'static str,
     pub(super) body: Vec<u8>,
     /// How long an answer may take; counted from when the request leaves, where that is known.
@@ -89,8 +86,9 @@ pub(super) struct Call<'a> {
 
 impl<'a> Call<'a> {
     pub(super) fn get(path: &'a str, timeout: Duration) -> Self {
-        let (content_type, body) = ("application/json", Vec::new());
-        Self { method: Method::GET, path, content_type, body, timeout, leave_by: None, limit: ANSWER_LIMIT }
+        let (json, body) = ("application/json", Vec::new());
+        let (accept, content_type) = (json, json);
+        Self { method: Method::GET, path, accept, content_type, body, timeout, leave_by: None, limit: ANSWER_LIMIT }
     }
 }
 
@@ -105,7 +103,7 @@ impl Http {
             warming: Arc::default(),
             read_timeout: None,
             streaming_lists: Arc::new(AtomicBool::new(true)),
-            lists: ListTransfer::Streamed,
+            lists: ListChoice::new(Some(ListTransfer::Streamed)),
         }
     }
 
@@ -116,9 +114,9 @@ impl Http {
         Self { read_timeout, ..self }
     }
 
-    /// The same with lists that come like this.
-    pub(super) fn with_lists(self, lists: ListTransfer) -> Self {
-        Self { lists, ..self }
+    /// The same with lists that come like this; `None`: as is best for how far away the server turns out to be.
+    pub(super) fn with_lists(self, lists: Option<ListTransfer>) -> Self {
+        Self { lists: ListChoice::new(lists), ..self }
     }
 
     pub(super) fn clock(&self) -> Clock {
@@ -139,17 +137,26 @@ impl Http {
         self.distance.shown.subscribe()
     }
 
-    /// Whether lists are to be asked for as streams.
-    pub(super) fn streams_lists(&self) -> bool {
-        self.lists == ListTransfer::Streamed && self.streaming_lists.load(Ordering::Relaxed)
+    /// Whether lists are to be asked for as streams; `None` where that is to be measured and the server does not answer.
+    pub(super) async fn streams_lists(&self) -> Option<bool> {
+        let lists = self.lists.settle(|| self.is_answered()).await?;
+        Some(lists == ListTransfer::Streamed && self.streaming_lists.load(Ordering::Relaxed))
+    }
+
+    /// Whether a small request is answered, be it with a refusal. Who gives it up leaves the connection to the next call.
+    async fn is_answered(&self) -> bool {
+        let http = self.clone();
+        let asked = tokio::spawn(async move { http.call(Call::get("/version", CONNECT_WITHIN)).await });
+        matches!(asked.await, Ok(Ok(_) | Err(Failure::Refused { .. })))
     }
 
     pub(super) fn gave_up_streaming_lists(&self) {
         self.streaming_lists.store(false, Ordering::Relaxed);
     }
 
-    /// Makes one request and reads its whole answer. Without credentials it is not sent. After a 401, which means that nothing was
-    /// done, it is sent once more with new credentials, if there are any and `leave_by` has not passed.
+    /// Makes one request and reads its whole answer. Without credentials it is not sent. After a 401, or when TLS
+    /// refuses the client certificate, which both mean that nothing was done, it is sent once more with new credentials, if there are
+    /// any and `leave_by` has not passed.
     pub(super) async fn call(&self, mut call: Call<'_>) -> Result<Bytes, Failure> {
         if call.method == Method::GET {
             call.timeout = self.read_timeout.unwrap_or(call.timeout);
@@ -160,10 +167,10 @@ impl Http {
     async fn call_anew(&self, call: Call<'_>) -> Result<Bytes, Failure> {
         let (client, issued) = self.transport.ready(call.timeout).await?;
         let refused = match self.call_with((&client, &issued), &call).await {
-            Err(refused @ Failure::Refused { code: 401, .. }) => refused,
+            Err(refused) if refused.is_unauthenticated() => refused,
             answer => return answer,
         };
-        match self.transport.anew(&issued, call.timeout).await {
+        match self.transport.anew(&issued, call.timeout).await? {
             Some((client, issued)) => self.call_with((&client, &issued), &call).await,
             None => Err(refused),
         }
@@ -173,7 +180,8 @@ impl Http {
         let departure = Departure::new(self.clock, call.leave_by);
         let asked_at = self.clock.now();
         let answer = async {
-            let encoding = if self.lists == ListTransfer::Compressed { "gzip" } else { "identity" };
+            let near = self.lists.settled() == Some(ListTransfer::Streamed);
+            let encoding = if near { "identity" } else { "gzip" };
             let response = self.send(by, call, encoding, Some(&departure)).await?;
             let left_at = departure.left_at().unwrap_or(asked_at);
             self.measure_skew(response.headers(), left_at.millis());
@@ -222,19 +230,32 @@ impl Http {
 
     async fn lines_anew(&self, path: &str, timeout: Duration) -> Result<Lines, Failure> {
         self.traffic.watch_opened();
-        let call = Call::get(path, timeout);
+        let body = self.stream_anew(Call::get(path, timeout)).await?;
+        Ok(Lines::new(body, path, self.traffic.clone()))
+    }
+
+    /// Opens a stream of whatever bytes come; `timeout` is for the answer to begin. With credentials as for [`Http::call`].
+    pub(super) async fn bytes(&self, path: &str, timeout: Duration) -> Result<ByteStream, Failure> {
+        let timeout = self.read_timeout.unwrap_or(timeout);
+        let body = self.stream_anew(Call { accept: "*/*", ..Call::get(path, timeout) }).await;
+        let body = body.map_err(|failure| self.transport.without_secrets(failure))?;
+        Ok(ByteStream { body: body.into_data_stream(), traffic: self.traffic.clone() })
+    }
+
+    async fn stream_anew(&self, call: Call<'_>) -> Result<Body, Failure> {
+        let timeout = call.timeout;
         let (client, issued) = self.transport.ready(timeout).await?;
         let refused = match self.stream((&client, &issued), &call).await {
-            Err(refused @ Failure::Refused { code: 401, .. }) => refused,
+            Err(refused) if refused.is_unauthenticated() => refused,
             answer => return answer,
         };
-        match self.transport.anew(&issued, timeout).await {
+        match self.transport.anew(&issued, timeout).await? {
             Some((client, issued)) => self.stream((&client, &issued), &call).await,
             None => Err(refused),
         }
     }
 
-    async fn stream(&self, by: (&kube::Client, &Issued), call: &Call<'_>) -> Result<Lines, Failure> {
+    async fn stream(&self, by: (&kube::Client, &Issued), call: &Call<'_>) -> Result<Body, Failure> {
         let answer = async {
             let asked_at = self.clock.now();
             let response = self.send(by, call, "identity", None).await?;
@@ -245,10 +266,11 @@ impl Http {
             Ok(response) => {
                 let response = response?;
                 if !is_plain(response.headers()) {
-                    let why = format!("the watch of {} comes compressed, which was not asked for", call.path);
+                    let path = call.path.split('?').next().unwrap_or_default();
+                    let why = format!("the stream of {path} comes compressed, which was not asked for");
                     return Err(Failure::Malformed(why));
                 }
-                Ok(Lines::new(response.into_body(), call.path, self.traffic.clone()))
+                Ok(response.into_body())
             }
             Err(_) => Err(Failure::Timeout(call.timeout)),
         }
@@ -264,7 +286,7 @@ impl Http {
         let mut request = Request::builder()
             .method(call.method.clone())
             .uri(call.path)
-            .header(ACCEPT, "application/json")
+            .header(ACCEPT, call.accept)
             .header(ACCEPT_ENCODING, encoding);
         if !call.body.is_empty() {
             request = request.header(CONTENT_TYPE, call.content_type);
@@ -324,6 +346,29 @@ impl Http {
             }
             news
         });
+    }
+}
+
+/// The bytes of a streamed answer, as they come.
+pub(super) struct ByteStream {
+    body: BodyDataStream<Body>,
+    traffic: Arc<Traffic>,
+}
+
+impl ByteStream {
+    /// The next bytes; `None` when the server closed the stream.
+    ///
+    /// # Errors
+    /// When the connection breaks.
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+        match self.body.next().await {
+            Some(Ok(chunk)) => {
+                self.traffic.received(chunk.len());
+                Ok(Some(chunk))
+            }
+            Some(Err(error)) => Err(Failure::broken(&error)),
+            None => Ok(None),
+        }
     }
 }
 
@@ -427,6 +472,11 @@ impl StatusBody {
         };
         Failure::Refused { code, reason: self.reason, message, retry_after: asked.map(Duration::from_secs) }
     }
+}
+
+/// `name` as one part of a path.
+pub(super) fn path_segment(name: &str) -> String {
+    utf8_percent_encode(name, RESERVED).to_string()
 }
 
 /// `path` with `query` appended, percent-encoded.

@@ -9,6 +9,7 @@
 
 mod daemonset;
 mod event;
+mod inspection;
 mod lease;
 mod node;
 mod pod;
@@ -29,6 +30,7 @@ use serde_json::Value;
 pub use daemonset::PartialDaemonSet;
 pub(super) use daemonset::{FleetWire, daemonset_fact};
 pub(super) use event::{EventWire, SOURCE};
+pub(super) use inspection::{node_inspection, pod_events, pod_inspection};
 pub(super) use lease::{lease_fact, lease_object, set_owner};
 pub(super) use node::{NodeWire, Wanted};
 pub(super) use pod::PodWire;

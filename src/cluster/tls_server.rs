@@ -17,7 +17,11 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rcgen::CertifiedKey;
-use rustls::pki_types::PrivateKeyDer;
+use rustls::client::danger::HandshakeSignatureValid;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{DigitallySignedStruct, DistinguishedName, SignatureScheme};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
@@ -36,6 +40,8 @@ pub(super) struct TlsServer {
     address: SocketAddr,
     certificate: Vec<u8>,
     state: Arc<ServerState>,
+    /// A client certificate that is refused in the handshake, in DER.
+    refused: Arc<Mutex<Option<Vec<u8>>>>,
     _server: tokio::task::JoinSet<()>,
 }
 
@@ -43,33 +49,115 @@ struct ServerState {
     speaking: Mutex<Speaking>,
     connections: AtomicUsize,
     seen: Mutex<Vec<(Version, String)>>,
+    /// The client certificate of each request, in DER.
+    presented: Mutex<Vec<Option<Vec<u8>>>>,
+    /// Requests with another client certificate are answered with 401, if there is one.
+    accepted: Mutex<Option<Vec<u8>>>,
+}
+
+/// Takes TLS connections with a new certificate for the loopback addresses, which is given too, in DER. `protocols` are what it speaks
+/// over them, for ALPN.
+pub(super) fn acceptor(protocols: &[&[u8]]) -> (TlsAcceptor, Vec<u8>) {
+    acceptor_that_refuses(protocols, Arc::default())
+}
+
+fn acceptor_that_refuses(protocols: &[&[u8]], refused: Arc<Mutex<Option<Vec<u8>>>>) -> (TlsAcceptor, Vec<u8>) {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let clients = Arc::new(ClientCertificates { refused, provider });
+    let names = ["127.0.0.1".to_owned(), "::1".to_owned()];
+    let CertifiedKey { cert, signing_key } = rcgen::generate_simple_self_signed(names).unwrap();
+    let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
+    let config = rustls::ServerConfig::builder().with_client_cert_verifier(clients);
+    let mut config = config.with_single_cert(vec![cert.der().clone()], key).unwrap();
+    config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+    (TlsAcceptor::from(Arc::new(config)), cert.der().to_vec())
+}
+
+/// What a server does about client certificates: asks for one, as API servers do, and takes any but one that is refused in the handshake,
+/// as load balancers refuse those that are over.
+#[derive(Debug)]
+struct ClientCertificates {
+    refused: Arc<Mutex<Option<Vec<u8>>>>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ClientCertVerifier for ClientCertificates {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn client_auth_mandatory(&self) -> bool {
+        false
+    }
+
+    fn verify_client_cert(
+        &self,
+        leaf: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _now: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        let refused = self.refused.lock().unwrap();
+        if refused.as_deref() == Some(leaf.as_ref()) {
+            return Err(rustls::CertificateError::Expired.into());
+        }
+        Ok(ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls12_signature(
+            message,
+            cert,
+            signature,
+            &self.provider.signature_verification_algorithms,
+        )
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls13_signature(
+            message,
+            cert,
+            signature,
+            &self.provider.signature_verification_algorithms,
+        )
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
 }
 
 impl TlsServer {
     /// Listens on `address`; its certificate is for the loopback addresses.
     pub(super) async fn start(address: &str, speaking: Speaking) -> Self {
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let names = ["127.0.0.1".to_owned(), "::1".to_owned()];
-        let CertifiedKey { cert, signing_key } = rcgen::generate_simple_self_signed(names).unwrap();
-        let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
-        let mut config = rustls::ServerConfig::builder()
-            .with_no_client_auth()
-            .with_single_cert(vec![cert.der().clone()], key)
-            .unwrap();
-        config.alpn_protocols = match speaking {
-            Speaking::Http2Only => vec![b"h2".to_vec()],
-            Speaking::Both | Speaking::Nothing => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+        let protocols: &[&[u8]] = match speaking {
+            Speaking::Http2Only => &[b"h2"],
+            Speaking::Both | Speaking::Nothing => &[b"h2", b"http/1.1"],
         };
+        let refused: Arc<Mutex<Option<Vec<u8>>>> = Arc::default();
+        let (acceptor, certificate) = acceptor_that_refuses(protocols, refused.clone());
         let state = Arc::new(ServerState {
             speaking: Mutex::new(speaking),
             connections: AtomicUsize::new(0),
             seen: Mutex::default(),
+            presented: Mutex::default(),
+            accepted: Mutex::default(),
         });
         let mut server = tokio::task::JoinSet::new();
-        server.spawn(serve(listener, TlsAcceptor::from(Arc::new(config)), state.clone()));
-        Self { address, certificate: cert.der().to_vec(), state, _server: server }
+        server.spawn(serve(listener, acceptor, state.clone()));
+        Self { address, certificate, state, refused, _server: server }
     }
 
     /// A client's configuration.
@@ -100,6 +188,21 @@ impl TlsServer {
         self.state.connections.load(Ordering::Relaxed)
     }
 
+    /// From now on requests with another client certificate than this, in DER, are answered with 401.
+    pub(super) fn accept_only(&self, certificate: &[u8]) {
+        *self.state.accepted.lock().unwrap() = Some(certificate.to_vec());
+    }
+
+    /// From now on connections with this client certificate, in DER, end in the handshake.
+    pub(super) fn refuse(&self, certificate: &[u8]) {
+        *self.refused.lock().unwrap() = Some(certificate.to_vec());
+    }
+
+    /// The client certificate of each request so far, in DER.
+    pub(super) fn presented(&self) -> Vec<Option<Vec<u8>>> {
+        self.state.presented.lock().unwrap().clone()
+    }
+
     /// The version and path of each request so far.
     pub(super) fn seen(&self) -> Vec<(Version, String)> {
         self.state.seen.lock().unwrap().clone()
@@ -115,7 +218,8 @@ async fn serve(listener: TcpListener, acceptor: TlsAcceptor, state: Arc<ServerSt
             let Ok(stream) = acceptor.accept(stream).await else { return };
             let negotiated_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
             let speaking = *state.speaking.lock().unwrap();
-            let service = service_fn(move |request| answer(request, state.clone()));
+            let client = stream.get_ref().1.peer_certificates().and_then(|chain| Some(chain.first()?.to_vec()));
+            let service = service_fn(move |request| answer(request, client.clone(), state.clone()));
             let io = TokioIo::new(stream);
             let _ = match speaking {
                 Speaking::Nothing => return,
@@ -130,8 +234,14 @@ async fn serve(listener: TcpListener, acceptor: TlsAcceptor, state: Arc<ServerSt
 
 type Lines = StreamBody<stream::BoxStream<'static, Result<Frame<Bytes>, Infallible>>>;
 
-async fn answer(request: Request<Incoming>, state: Arc<ServerState>) -> Result<Response<Lines>, Infallible> {
+async fn answer(
+    request: Request<Incoming>,
+    client: Option<Vec<u8>>,
+    state: Arc<ServerState>,
+) -> Result<Response<Lines>, Infallible> {
     let path = request.uri().path().to_owned();
+    let accepted = state.accepted.lock().unwrap().as_ref().is_none_or(|accepted| client.as_ref() == Some(accepted));
+    state.presented.lock().unwrap().push(client);
     state.seen.lock().unwrap().push((request.version(), path.clone()));
     let watches = request.uri().query().is_some_and(|query| query.contains("watch=true"));
     let end = if watches { "\n" } else { "" };
@@ -143,5 +253,10 @@ async fn answer(request: Request<Incoming>, state: Arc<ServerState>) -> Result<R
         (false, true) => first.chain(stream::pending()).boxed(),
         (false, false) => first.boxed(),
     };
-    Ok(Response::new(StreamBody::new(body.map(|line| Ok(Frame::data(line))).boxed())))
+    let mut response = Response::new(StreamBody::new(body.map(|line| Ok(Frame::data(line))).boxed()));
+    if !accepted {
+        *response.status_mut() = http::StatusCode::UNAUTHORIZED;
+        *response.body_mut() = StreamBody::new(stream::empty().boxed());
+    }
+    Ok(response)
 }

@@ -4,31 +4,32 @@
 //! count as live until the kernel gives its connection up, which takes many minutes.
 
 mod credentials;
+mod identity;
 pub(super) mod proxy;
 mod streams;
+mod through;
 
-use std::path::PathBuf;
-use std::sync::{Arc, RwLock};
-use std::time::{Duration, SystemTime};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use http::{Request, Uri};
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
-use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
+use hyper_util::client::legacy::connect::proxy::SocksV5;
 use hyper_util::client::legacy::connect::{Connection, HttpConnector};
-use hyper_util::client::proxy::matcher::Intercept;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::{Body, ClientBuilder, ConfigExt};
 use rustls::pki_types::ServerName;
 use tower::{BoxError, Service};
 
 use super::departure::{Tracked, tracked};
-use super::failure::{Failure, root_cause};
-use credentials::Certificate;
+use super::failure::{Failure, proxy_cause, root_cause};
 pub(super) use credentials::Issued;
 pub(super) use credentials::{Credential, Hidden};
-use proxy::Proxy;
+use identity::{Certificate, IdentityFiles};
+use proxy::{Proxy, ProxyProtocol};
 use streams::StreamClient;
+use through::{Through, tls_to_proxy, tunnel};
 
 /// After this long without traffic the kernel sends a keep-alive probe.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(8);
@@ -38,8 +39,8 @@ const KEEPALIVE_EVERY: Duration = Duration::from_secs(3);
 const KEEPALIVE_TRIES: u32 = 3;
 /// How long an idle connection for calls is kept open.
 const KEPT_OPEN: Duration = Duration::from_secs(600);
-/// How often the modification times of client certificate files are checked.
-const LOOK_AGAIN: Duration = Duration::from_secs(10);
+/// How often the files of a client certificate are looked at.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// How requests reach the API server: the connections, and the credentials that go with each request. Cheap to clone.
 #[derive(Clone)]
@@ -52,15 +53,26 @@ struct TransportShared {
     credential: Credential,
     /// What must not be in any error.
     hidden: Hidden,
-    current: RwLock<Current>,
+    current: Mutex<Current>,
 }
 
 /// The connections in use, and what they were made with.
 struct Current {
     client: kube::Client,
+    /// Counts up with each set of connections.
+    number: u64,
     certificate: Option<Arc<Certificate>>,
-    files: Vec<Option<SystemTime>>,
+    files: IdentityFiles,
     looked_at: std::time::Instant,
+}
+
+/// How much is done to find out whether the files of a client certificate have changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum FileCheck {
+    /// A look now and then. Files that do not go together are being replaced: the connections in use are good meanwhile.
+    NowAndThen,
+    /// The connections in use are not accepted any more: at once, and files that do not go together are an error.
+    AtOnce,
 }
 
 impl Transport {
@@ -76,9 +88,10 @@ impl Transport {
         hidden: Hidden,
     ) -> Result<Self, kube::Error> {
         let certificate = first.certificate.clone();
+        let files = IdentityFiles::of(&config);
         let client = client(config.clone(), certificate.as_deref(), proxy.as_ref())?;
-        let current = Current { client, certificate, files: changed_at(&config), looked_at: std::time::Instant::now() };
-        Ok(Self(Arc::new(TransportShared { config, proxy, credential, hidden, current: RwLock::new(current) })))
+        let current = Current { client, number: 1, certificate, files, looked_at: std::time::Instant::now() };
+        Ok(Self(Arc::new(TransportShared { config, proxy, credential, hidden, current: Mutex::new(current) })))
     }
 
     /// Connections for `config` without a proxy and with the credentials that it names and that never change.
@@ -101,43 +114,61 @@ impl Transport {
     /// [`Failure::Credentials`]: there are none now; nothing was sent.
     pub(super) async fn ready(&self, patience: Duration) -> Result<(kube::Client, Issued), Failure> {
         let issued = self.0.credential.issued(patience).await?;
-        Ok((self.client_for(&issued)?, issued))
+        self.over_connections(issued, FileCheck::NowAndThen)
     }
 
-    /// The same after `refused` was answered with 401; `None` where there is nothing else to try.
-    pub(super) async fn anew(&self, refused: &Issued, patience: Duration) -> Option<(kube::Client, Issued)> {
-        let issued = self.0.credential.anew(refused, patience).await?;
-        Some((self.client_for(&issued).ok()?, issued))
+    /// The same after `refused` was not accepted; `None` where there is nothing else to try.
+    ///
+    /// # Errors
+    /// [`Failure::Credentials`]: the files of the client certificate have changed and cannot be used, as they are.
+    pub(super) async fn anew(
+        &self,
+        refused: &Issued,
+        patience: Duration,
+    ) -> Result<Option<(kube::Client, Issued)>, Failure> {
+        let other = self.0.credential.anew(refused, patience).await;
+        let is_other = other.is_some();
+        let (client, issued) = self.over_connections(other.unwrap_or_else(|| refused.clone()), FileCheck::AtOnce)?;
+        Ok((is_other || issued.connections != refused.connections).then_some((client, issued)))
     }
 
-    fn client_for(&self, issued: &Issued) -> Result<kube::Client, Failure> {
-        let TransportShared { config, proxy, current, .. } = &*self.0;
-        {
-            let current = current.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let recent = current.looked_at.elapsed() < LOOK_AGAIN;
-            if current.certificate == issued.certificate && (recent || current.files == changed_at(config)) {
-                return Ok(current.client.clone());
+    fn over_connections(&self, mut issued: Issued, look: FileCheck) -> Result<(kube::Client, Issued), Failure> {
+        let TransportShared { config, proxy, .. } = &*self.0;
+        let mut current = self.current();
+        let same_certificate = current.certificate == issued.certificate;
+        let files = if same_certificate && look == FileCheck::NowAndThen && current.looked_at.elapsed() < LOOK_AGAIN {
+            current.files.clone()
+        } else {
+            current.looked_at = std::time::Instant::now();
+            IdentityFiles::of(config)
+        };
+        if !same_certificate || current.files != files {
+            match client(config.clone(), issued.certificate.as_deref(), proxy.as_ref()) {
+                Ok(made) => {
+                    let (certificate, looked_at) = (issued.certificate.clone(), std::time::Instant::now());
+                    *current = Current { client: made, number: current.number + 1, certificate, files, looked_at };
+                }
+                // Tried again with the next look: they still differ from those in use.
+                Err(_) if same_certificate && look == FileCheck::NowAndThen => {}
+                Err(error) => return Err(unusable(&error, &files)),
             }
         }
-        let files = changed_at(config);
-        let made = client(config.clone(), issued.certificate.as_deref(), proxy.as_ref());
-        let made = made.map_err(|error| Failure::Credentials(root_cause(&error)))?;
-        let mut current = current.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-        *current = Current {
-            client: made.clone(),
-            certificate: issued.certificate.clone(),
-            files,
-            looked_at: std::time::Instant::now(),
-        };
-        Ok(made)
+        issued.connections = current.number;
+        Ok((current.client.clone(), issued))
+    }
+
+    fn current(&self) -> MutexGuard<'_, Current> {
+        self.0.current.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
-/// When the files with the client certificate and its key were changed last.
-fn changed_at(config: &kube::Config) -> Vec<Option<SystemTime>> {
-    let auth = &config.auth_info;
-    let paths = [&auth.client_certificate, &auth.client_key].into_iter().flatten().map(PathBuf::from);
-    paths.map(|path| std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok()).collect()
+/// Why no connections can be made with the credentials as they are.
+fn unusable(error: &kube::Error, files: &IdentityFiles) -> Failure {
+    match (proxy_cause(error), files.named()) {
+        (Some(failure), _) => Failure::Proxy(failure.clone()),
+        (None, Some(files)) => Failure::Credentials(format!("client certificate {files}: {}", root_cause(error))),
+        (None, None) => Failure::Credentials(format!("client certificate: {}", root_cause(error))),
+    }
 }
 
 /// A client for `config`, which adds no credentials by itself.
@@ -152,21 +183,22 @@ fn client(
         config.auth_info.client_certificate_data = Some(encoded(certificate));
         config.auth_info.client_key_data = Some(encoded(key).into());
     }
-    match proxy {
-        None => finish(&config, &tcp(&config)),
-        Some(Proxy::Http(intercept)) => finish(&config, &tunnel(intercept, tcp(&config))),
-        Some(Proxy::Https(intercept)) => {
-            // The proxy's certificate is checked against the roots of this machine, not against the cluster's.
-            let roots = kube::Config::new(intercept.uri().clone());
-            finish(&config, &tunnel(intercept, roots.rustls_https_connector_with_connector(tcp(&config))?))
+    let Some(proxy) = proxy else { return finish(&config, &tcp(&config)) };
+    let intercept = &proxy.intercept;
+    match proxy.protocol {
+        ProxyProtocol::Http => finish(&config, &Through::new(tunnel(intercept, tcp(&config)), proxy)),
+        ProxyProtocol::Https => {
+            let to_proxy = tls_to_proxy(proxy, config.root_cert.as_deref(), tcp(&config));
+            let to_proxy = to_proxy.map_err(|failure| kube::Error::Service(failure.into()))?;
+            finish(&config, &Through::new(tunnel(intercept, to_proxy), proxy))
         }
-        Some(Proxy::Socks(intercept)) => {
+        ProxyProtocol::Socks => {
             let socks = SocksV5::new(intercept.uri().clone(), tcp(&config));
             let socks = match intercept.raw_auth() {
                 Some((user, password)) => socks.with_auth(user.to_owned(), password.to_owned()),
                 None => socks,
             };
-            finish(&config, &socks)
+            finish(&config, &Through::new(socks, proxy))
         }
     }
 }
@@ -182,14 +214,6 @@ fn tcp(config: &kube::Config) -> HttpConnector {
     #[cfg(any(target_os = "android", target_os = "linux"))]
     tcp.set_tcp_user_timeout(Some(KEEPALIVE_AFTER + KEEPALIVE_EVERY * KEEPALIVE_TRIES));
     tcp
-}
-
-fn tunnel<C>(intercept: &Intercept, connector: C) -> Tunnel<C> {
-    let tunnel = Tunnel::new(intercept.uri().clone(), connector);
-    match intercept.basic_auth() {
-        Some(auth) => tunnel.with_auth(auth.clone()),
-        None => tunnel,
-    }
 }
 
 /// TLS, authentication and the server's address around what makes connections: streams and lists over connections of their

@@ -6,12 +6,16 @@ use std::sync::Arc;
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::cluster::IN_CLUSTER;
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Preview, Refusal, Unsettled};
 use crate::engine::model::config::Role;
+use crate::engine::model::container_log::{LogNews, LogSource};
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::images_on_nodes::ImagesOnNodes;
+use crate::engine::model::inspection::Inspection;
 use crate::engine::model::person_of;
+use crate::engine::model::shell::shell_flag;
 use crate::engine::report::snapshot::Snapshot;
 
 /// A front end's hold on one rollout. Cheap to clone.
@@ -118,11 +122,30 @@ pub trait Session: Send + Sync + 'static {
     fn identity_in_use(&self) -> IdentityInUse {
         IdentityInUse::default()
     }
+    /// The flags of the command line that say which cluster is meant and as whom, beside the context and the namespace: those that were
+    /// given, quoted for a shell. `None` where one cannot be quoted safely: then no command may be offered for pasting.
+    fn given_flags(&self) -> Option<String> {
+        Some(String::new())
+    }
+    /// `--kubeconfig /etc/edge --as jane --context prod`: the flags, of this program and of kubectl, that lead to the same cluster as the same
+    /// user. `None` where one of them cannot be quoted safely.
+    fn cluster_flags(&self) -> Option<String> {
+        let context = match self.context() {
+            IN_CLUSTER => None,
+            context => Some(shell_flag("--context", context)?),
+        };
+        let given = Some(self.given_flags()?).filter(|given| !given.is_empty());
+        Some(given.into_iter().chain(context).collect::<Vec<_>>().join(" "))
+    }
     /// Opens the rollout of one DaemonSet: watches it, drives it when told to. Returns at once; the snapshots tell how
     /// far loading has come. A [`Role::OneShot`] carries out commands that need no driver and never replaces a pod.
     fn open(&self, namespace: &str, name: &str, role: Role) -> Rollout;
     /// Watches all DaemonSets that we may see, in one namespace or in all.
     fn fleet(&self, namespace: Option<&str>) -> watch::Receiver<Arc<Fleet>>;
+    /// Reads a node, its pod in `namespace` and the Events on it every few seconds, until every receiver is dropped.
+    fn inspect(&self, namespace: &str, node: &str, pod: Option<&str>) -> watch::Receiver<Arc<Inspection>>;
+    /// Reads what a container writes, at most ten deliveries a second, until the receiver is dropped.
+    fn read_log(&self, source: LogSource) -> mpsc::Receiver<LogNews>;
 }
 
 /// As whom requests are made, where that is somebody else, and whether it is known to whom.

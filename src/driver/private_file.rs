@@ -1,11 +1,12 @@
 //! Files with credentials in them: only their owner can read them, and no link leads elsewhere.
 
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+use crate::audit::private::to_create;
 
 /// Writes `text` to a new file in the directory for temporary files. Its name cannot be guessed.
 ///
@@ -35,7 +36,7 @@ pub(crate) fn replace(file: &Path, text: &str) -> io::Result<()> {
 
 /// Fails if there is something of that name already, a link included.
 fn create(path: &Path, text: &str) -> io::Result<()> {
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(text.as_bytes())
+    to_create(path)?.write_all(text.as_bytes())
 }
 
 fn nonce() -> u64 {

@@ -13,6 +13,8 @@ use crate::audit::{AuditedCluster, EntrySubject, Log, Origin, Place, Secrets};
 use crate::cluster::{Attachment, Cluster, ClusterTarget, ConnectError, TrafficCount};
 use crate::engine::model::config::RateLimit;
 use crate::engine::model::config::{Config, Role, Timing};
+use crate::engine::model::container_log::{LogNews, LogSource};
+use crate::engine::model::inspection::Inspection;
 
 /// A session on a cluster, reached through its API.
 #[derive(Clone, Debug)]
@@ -24,6 +26,7 @@ pub struct ClusterSession {
     origin: Arc<Origin>,
     secrets: Secrets,
     log: Option<Log>,
+    given_flags: Option<String>,
 }
 
 impl ClusterSession {
@@ -47,6 +50,7 @@ impl ClusterSession {
             insecure,
             reach,
         };
+        let given_flags = target.given_flags();
         let cluster = Cluster::connect(&target).await?;
         let runtime = tokio::runtime::Handle::current();
         let origin = Arc::new(origin_on(&cluster));
@@ -54,7 +58,7 @@ impl ClusterSession {
         let secrets = Secrets::new(move || credentials.secrets());
         let log = audit.path().map(|path| Log::to(path.to_owned()));
         let identity = Identity::new();
-        Ok(Self { cluster, runtime, identity, timing: Timing::default(), origin, secrets, log })
+        Ok(Self { cluster, runtime, identity, timing: Timing::default(), origin, secrets, log, given_flags })
     }
 
     /// Asks the server for its version, and so finds out whether it answers us at all.
@@ -75,6 +79,8 @@ impl ClusterSession {
     #[must_use]
     pub(super) fn in_practice(mut self) -> Self {
         Arc::make_mut(&mut self.origin).cluster.practice = true;
+        // Its kubeconfig is gone once it is read.
+        self.given_flags = Some(String::new());
         self
     }
 
@@ -96,6 +102,10 @@ impl Session for ClusterSession {
     fn identity_in_use(&self) -> IdentityInUse {
         let credentials = self.cluster.credentials();
         IdentityInUse { impersonates: credentials.impersonates.clone(), insecure: credentials.insecure }
+    }
+
+    fn given_flags(&self) -> Option<String> {
+        self.given_flags.clone()
     }
 
     fn open(&self, namespace: &str, name: &str, role: Role) -> Rollout {
@@ -124,6 +134,16 @@ impl Session for ClusterSession {
     fn fleet(&self, namespace: Option<&str>) -> watch::Receiver<Arc<Fleet>> {
         let _on = self.runtime.enter();
         fleet::spawn(&self.cluster, namespace, self.identity.clone())
+    }
+
+    fn inspect(&self, namespace: &str, node: &str, pod: Option<&str>) -> watch::Receiver<Arc<Inspection>> {
+        let _on = self.runtime.enter();
+        self.cluster.inspect(namespace, node, pod)
+    }
+
+    fn read_log(&self, source: LogSource) -> mpsc::Receiver<LogNews> {
+        let _on = self.runtime.enter();
+        self.cluster.read_log(source)
     }
 }
 

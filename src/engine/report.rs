@@ -2,8 +2,10 @@
 
 mod alarms;
 pub mod clocks;
+pub mod diagnosis;
 mod estimates;
 pub mod guidance;
+pub mod node_story;
 pub mod prewarm_words;
 mod sending;
 pub mod snapshot;
@@ -247,6 +249,7 @@ impl Engine {
                     .iter()
                     .map(|container| (container.name.clone(), container.image.clone()))
                     .collect(),
+                template: Some(revision.template.clone()),
                 created_at: Some(self.view.our_time(revision.created_at)),
                 change_cause: revision.change_cause.clone(),
                 pods: pods.remove(&revision.hash).unwrap_or(0),
@@ -259,6 +262,7 @@ impl Engine {
                 hash: hash.clone(),
                 number: None,
                 images: Vec::new(),
+                template: None,
                 created_at: None,
                 change_cause: None,
                 pods,

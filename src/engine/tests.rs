@@ -17,6 +17,7 @@ mod record;
 mod recreated;
 mod room;
 mod steps;
+mod template_changes;
 mod waits;
 
 use serde_json::json;

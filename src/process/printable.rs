@@ -10,7 +10,25 @@ use crate::engine::model::printable::{json, json_again, printable};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Printable(Vec<u8>);
 
+/// Colours of the command line; which of its tints a terminal shows is the user's choice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LineColour {
+    Red,
+    Green,
+    Cyan,
+}
+
 impl Printable {
+    /// One line, in colour.
+    pub(crate) fn coloured(colour: LineColour, text: &str) -> Self {
+        let sgr = match colour {
+            LineColour::Red => 31,
+            LineColour::Green => 32,
+            LineColour::Cyan => 36,
+        };
+        Self(format!("\u{1b}[{sgr}m{}\u{1b}[m\n", printable(text)).into_bytes())
+    }
+
     /// One line: line breaks within `text` become spaces. It ends in a line feed.
     pub(crate) fn line(text: &str) -> Self {
         Self(format!("{}\n", printable(text)).into_bytes())
@@ -98,6 +116,14 @@ mod tests {
             assert!(text.chars().all(|c| c == '\n' || is_printable(c)), "{text:?}");
             assert!(text.contains('d'), "the rest of the text is there: {text:?}");
         }
+    }
+
+    #[test]
+    fn a_coloured_line_has_no_other_sequences_than_ours() {
+        let made = Printable::coloured(LineColour::Red, &format!("-{HOSTILE}\u{1b}[2J"));
+        let text = std::str::from_utf8(made.as_bytes()).unwrap();
+        let inner = text.strip_prefix("\u{1b}[31m-").and_then(|text| text.strip_suffix("\u{1b}[m\n")).unwrap();
+        assert!(inner.chars().all(is_printable), "{text:?}");
     }
 
     #[test]

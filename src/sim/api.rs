@@ -21,6 +21,7 @@ mod faults;
 mod fieldset;
 mod http;
 mod json;
+mod log;
 mod managed;
 mod managed_fields;
 mod openapi;

@@ -25,9 +25,10 @@ impl ActionId {
 
 /// The action bound to `key` on this page.
 pub(crate) fn bound(model: &Model, key: Key) -> Option<&'static Action> {
-    ACTIONS.iter().find(|action| action.keys.contains(&key) && action.in_scope(model)).or_else(|| {
+    let here = || ACTIONS.iter().filter(|action| action.keys.contains(&key) && action.in_scope(model));
+    here().find(|action| action.scope.is_screen()).or_else(|| here().next()).or_else(|| {
         let elsewhere = ACTIONS.iter().find(|action| action.keys.contains(&key));
-        elsewhere.filter(|action| action.guard != Guard::Read)
+        elsewhere.filter(|action| action.guard != Guard::Read || action.scope == ActionScope::Revisions)
     })
 }
 
@@ -46,10 +47,12 @@ mod tests {
 
     #[test]
     fn no_key_and_no_name_means_two_things() {
+        // What a screen of a rollout binds to a key goes before what the key does elsewhere.
+        let place = |action: &Action| action.scope.is_screen().then_some(action.scope as u8);
         let mut keys = HashSet::new();
         let mut names = HashSet::new();
         for action in &ACTIONS {
-            assert!(action.keys.iter().all(|key| keys.insert(*key)), "{}: a key twice", action.name);
+            assert!(action.keys.iter().all(|key| keys.insert((place(action), *key))), "{}: a key twice", action.name);
             assert!(names.insert(action.name), "{} twice", action.name);
             assert!(action.aliases.iter().all(|alias| names.insert(alias)), "{}: an alias twice", action.name);
             assert!(!action.help.is_empty(), "{} has no help", action.name);
@@ -58,8 +61,10 @@ mod tests {
 
     #[test]
     fn writes_are_capital_letters_or_commands_and_reads_are_not() {
-        // What is done on the pre-warm screen concerns only pods that were made for it.
-        let anywhere = |action: &&Action| action.scope != ActionScope::Prewarm;
+        // What is done on the pre-warm screen concerns only pods that were made for it, and nothing on the page of a node writes.
+        let anywhere = |action: &&Action| !action.scope.is_screen();
+        let on_node = |action: &Action| action.scope != ActionScope::Node || action.guard == Guard::Read;
+        assert!(ACTIONS.iter().all(on_node));
         for action in ACTIONS.iter().filter(anywhere) {
             for key in action.keys {
                 let capital = key.text().is_some_and(|c| c.is_ascii_uppercase());

@@ -4,10 +4,13 @@
 
 mod effects;
 mod navigate;
+mod node;
+mod revisions;
 mod write;
 
 use self::effects::{Effects, refuse};
 pub(crate) use self::navigate::{fleet, open_rollout};
+pub(crate) use self::node::{follow_pod, read_log};
 pub(crate) use self::write::prewarm_revision;
 use super::action::ActionId;
 use super::daemonset_ref::DaemonSetRef;
@@ -15,6 +18,7 @@ use super::dialog::Dialog;
 use super::list::Move;
 use super::message::ConsoleEffect;
 use super::model::{Model, Overlay};
+use super::node_page::NodeTab;
 use super::prompt::Prompt;
 use super::status::StatusSeverity;
 use super::theme::Glyphs;
@@ -41,12 +45,34 @@ pub(crate) fn run(model: &mut Model, id: ActionId, argument: &str) -> Effects {
         ActionId::CancelPrewarm => write::cancel_prewarm(model),
         ActionId::ReadOnly => write::read_only(model),
         ActionId::Open => navigate::open(model),
+        ActionId::NodeLog => node::open(model, NodeTab::Log),
+        ActionId::NodePrevious => node::open(model, NodeTab::Previous),
+        ActionId::NodeEvents => node::open(model, NodeTab::Events),
+        ActionId::NodeDescribe => node::open(model, NodeTab::Describe),
+        ActionId::NodeYaml => node::open(model, NodeTab::Yaml),
+        ActionId::NodeWhy => node::open(model, NodeTab::Why),
+        ActionId::NextTab => node::turn(model, true),
+        ActionId::PreviousTab => node::turn(model, false),
+        ActionId::NextContainer => node::next_container(model),
+        ActionId::Follow => node::follow(model),
+        ActionId::Wrap => node::wrap(model),
+        ActionId::Timestamps => node::timestamps(model),
+        ActionId::FindNext => node::find(model, true),
+        ActionId::FindPrevious => node::find(model, false),
+        ActionId::LogCommand => node::command(model),
         ActionId::Back => navigate::back(model),
         ActionId::Filter => navigate::filter(model, argument),
         ActionId::Sort => navigate::sort(model, argument),
         ActionId::Freeze => navigate::freeze(model),
         ActionId::Watches => watches(model),
+        ActionId::Diagnose => diagnosis(model),
         ActionId::Timeline => navigate::timeline(model, argument),
+        ActionId::History => revisions::history(model),
+        ActionId::Diff => revisions::diff(model, argument),
+        ActionId::Template => revisions::template(model, argument),
+        ActionId::Mark => revisions::mark(model),
+        ActionId::Left => revisions::sideways(model, false),
+        ActionId::Right => revisions::sideways(model, true),
         ActionId::GoTo => navigate::go_to(model, argument),
         ActionId::Fleet => navigate::fleet(model, argument),
         ActionId::Up => navigate::move_by(model, Move::Up),
@@ -75,6 +101,13 @@ fn help(model: &mut Model) -> Effects {
 fn watches(model: &mut Model) -> Effects {
     if model.rollout().is_some_and(|page| page.live.is_some()) {
         model.overlay = Overlay::Watches { top: 0 };
+    }
+    Vec::new()
+}
+
+fn diagnosis(model: &mut Model) -> Effects {
+    if model.rollout().is_some_and(|page| page.live.is_some()) {
+        model.overlay = Overlay::Diagnosis { top: 0 };
     }
     Vec::new()
 }

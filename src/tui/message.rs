@@ -8,7 +8,10 @@ use super::daemonset_ref::DaemonSetRef;
 use super::key::Key;
 use super::status::StatusSeverity;
 use crate::driver::{CommandError, Fleet};
+use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Preview};
+use crate::engine::model::container_log::{LogNews, LogSource};
+use crate::engine::model::inspection::Inspection;
 use crate::engine::report::snapshot::Snapshot;
 
 /// Something that happened.
@@ -24,6 +27,10 @@ pub(crate) enum Msg {
     Fleet(Arc<Fleet>),
     /// What a command would do.
     Previewed(u64, Result<Preview, CommandError>),
+    /// What was read of a node, under a number.
+    Inspected(u64, Arc<Inspection>),
+    /// What was read of a log, under a number.
+    Log(u64, LogNews),
     /// The result of a command.
     Done(DaemonSetRef, Result<String, CommandError>),
     /// A message for the status line from outside the model.
@@ -45,6 +52,10 @@ pub(crate) enum ConsoleEffect {
     Ask { target: DaemonSetRef, serial: u64, command: Command },
     /// Have the driver do this command.
     Do { target: DaemonSetRef, command: Command },
+    /// Read this node, and its pod, for as long as the model [reads](super::model::Model::reads) this number.
+    Inspect { serial: u64, namespace: Str, node: Str, pod: Option<Str> },
+    /// Read this log, for as long.
+    ReadLog { serial: u64, source: LogSource },
     /// Write the whole screen again.
     Repaint,
     /// Stop the process, as ctrl-z does; the shell continues it.

@@ -17,8 +17,10 @@ use super::daemonset_ref::DaemonSetRef;
 use super::dialog::Dialog;
 use super::filter::Filter;
 use super::list::List;
+use super::node_page::NodePage;
 use super::prewarm::PrewarmList;
 use super::prompt::Prompt;
+use super::revisions::RevisionScreen;
 use super::status::{Status, StatusSeverity};
 use super::theme::{Glyphs, Theme, Themes};
 use super::timeline::Timeline;
@@ -42,6 +44,8 @@ pub(crate) type Uptime = Duration;
 #[derive(Debug)]
 pub(crate) struct Model {
     pub(crate) context: Str,
+    /// The flags that lead to the cluster, for commands that are offered; `None`: none may be offered.
+    pub(crate) cluster_flags: Option<String>,
     /// What of the connection has to stay in sight: `as jane`, `TLS NOT VERIFIED`.
     pub(crate) warnings: Vec<String>,
     pub(crate) default_namespace: Str,
@@ -84,12 +88,16 @@ pub(crate) enum Overlay {
     Help {
         top: usize,
     },
-    /// One node, in full.
+    /// An event of the timeline, in full.
     Details {
         top: usize,
     },
     /// How old the view is, watch by watch.
     Watches {
+        top: usize,
+    },
+    /// What is wrong, cause by cause.
+    Diagnosis {
         top: usize,
     },
     Palette(Prompt),
@@ -153,6 +161,10 @@ pub(crate) struct RolloutPage {
     pub(crate) timeline: Option<Timeline>,
     /// Pre-warming, while it is shown instead of the nodes.
     pub(crate) prewarm: Option<PrewarmList>,
+    /// One node, while it is shown instead of all of them.
+    pub(crate) node_page: Option<NodePage>,
+    /// The revisions, while they are shown instead of the nodes.
+    pub(crate) revisions: Option<RevisionScreen>,
     /// Which complaints about the audit log or Events were shown already.
     pub(crate) unaudited: Vec<Str>,
 }
@@ -193,6 +205,8 @@ impl RolloutPage {
             summary: SnapshotSummary::default(),
             timeline: None,
             prewarm: None,
+            node_page: None,
+            revisions: None,
             unaudited: Vec::new(),
         }
     }
@@ -220,6 +234,9 @@ impl RolloutPage {
         }
         if let Some(prewarm) = &mut self.prewarm {
             prewarm.see(&shown.snapshot);
+        }
+        if let Some(revisions) = &mut self.revisions {
+            revisions.see(&shown.snapshot);
         }
         self.live = Some(shown);
         if self.frozen.is_none() {
@@ -276,6 +293,21 @@ impl Model {
         }
     }
 
+    /// The page of a node that is on screen.
+    pub(crate) fn node_page(&self) -> Option<&NodePage> {
+        self.rollout()?.node_page.as_ref()
+    }
+
+    pub(crate) fn node_page_mut(&mut self) -> Option<&mut NodePage> {
+        self.rollout_mut()?.node_page.as_mut()
+    }
+
+    /// Whether what is read under this number is still shown.
+    pub(crate) fn reads(&self, serial: u64) -> bool {
+        let log = |page: &NodePage| page.log.as_ref().map(|log| log.serial);
+        self.node_page().is_some_and(|page| page.serial == serial || log(page) == Some(serial))
+    }
+
     /// How long writes stay possible.
     pub(crate) fn armed_for(&self) -> Option<Duration> {
         match self.access {
@@ -294,6 +326,10 @@ impl Model {
     /// # Errors
     /// Says what does not parse; the filter stays as it was.
     pub(crate) fn set_filter(&mut self, text: &str) -> Result<(), String> {
+        if let Some(page) = self.node_page_mut() {
+            page.search = text.to_owned();
+            return Ok(());
+        }
         let filter = Filter::parse(text)?;
         match &self.page {
             Page::Fleet => {
@@ -304,15 +340,14 @@ impl Model {
             }
             Page::Rollout(_) => {
                 if let Some(page) = self.rollout_mut() {
-                    match &mut page.timeline {
-                        Some(timeline) => {
-                            timeline.filter = filter;
-                            timeline.arrange();
-                        }
-                        None => {
-                            page.filter = filter;
-                            page.arrange();
-                        }
+                    if let Some(timeline) = &mut page.timeline {
+                        timeline.filter = filter;
+                        timeline.arrange();
+                    } else if let Some(revisions) = &mut page.revisions {
+                        revisions.set_filter(filter);
+                    } else {
+                        page.filter = filter;
+                        page.arrange();
                     }
                 }
             }

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{sleep, sleep_until, timeout};
+use tokio_util::task::AbortOnDropHandle;
 
 use self::environment::{Environment, model};
 use self::signals::{Caught, Crashes, Signals};
@@ -175,6 +176,8 @@ struct ConsoleLoop {
     stuck: Option<stuck::Stuck>,
     rollouts: HashMap<DaemonSetRef, Rollout>,
     fleet: Option<watch::Receiver<Arc<Fleet>>>,
+    /// What reads nodes and logs, by number; it ends when it is dropped.
+    readers: HashMap<u64, AbortOnDropHandle<()>>,
     /// Woken when a snapshot, a fleet or a crash is new.
     news: Arc<Notify>,
     crashes: Crashes,
@@ -196,6 +199,7 @@ impl ConsoleLoop {
             stuck: None,
             rollouts: HashMap::new(),
             fleet: None,
+            readers: HashMap::new(),
             news: crashes.news.clone(),
             crashes,
             crashes_reported: 0,
@@ -284,7 +288,11 @@ impl ConsoleLoop {
                 next
             }
             Some(answer) = self.answers.1.recv() => {
-                self.throttle.typed = true;
+                match answer {
+                    // What is read again and again is news, like a snapshot.
+                    Msg::Inspected(..) | Msg::Log(..) => self.throttle.news = true,
+                    _ => self.throttle.typed = true,
+                }
                 self.take_in(answer)
             }
             () = self.news.notified() => {
@@ -395,6 +403,8 @@ impl ConsoleLoop {
     fn take_in(&mut self, msg: Msg) -> LoopStep {
         let now = self.now();
         let effects = update(&mut self.model, msg, now);
+        let model = &self.model;
+        self.readers.retain(|serial, _| model.reads(*serial));
         self.perform(effects)
     }
 
@@ -422,6 +432,31 @@ impl ConsoleLoop {
                     self.ask(&target, |rollout, answers| async move {
                         let _ = answers.send(Msg::Done(to, rollout.command(command).await)).await;
                     });
+                }
+                ConsoleEffect::Inspect { serial, namespace, node, pod } => {
+                    let mut read = self.session.inspect(&namespace, &node, pod.as_deref());
+                    let answers = self.answers.0.clone();
+                    let reader = tokio::spawn(async move {
+                        while read.changed().await.is_ok() {
+                            let inspection = read.borrow_and_update().clone();
+                            if answers.send(Msg::Inspected(serial, inspection)).await.is_err() {
+                                return;
+                            }
+                        }
+                    });
+                    self.readers.insert(serial, AbortOnDropHandle::new(reader));
+                }
+                ConsoleEffect::ReadLog { serial, source } => {
+                    let mut read = self.session.read_log(source);
+                    let answers = self.answers.0.clone();
+                    let reader = tokio::spawn(async move {
+                        while let Some(news) = read.recv().await {
+                            if answers.send(Msg::Log(serial, news)).await.is_err() {
+                                return;
+                            }
+                        }
+                    });
+                    self.readers.insert(serial, AbortOnDropHandle::new(reader));
                 }
                 ConsoleEffect::Repaint => self.screen.forget(),
                 ConsoleEffect::Suspend => next = self.on_suspend_key(),

@@ -12,6 +12,7 @@ use crossterm::event::KeyCode;
 use self::dialog::dialog_key;
 use self::dispatch::dispatch;
 use self::line::{filter_key, palette_key, refilter};
+use super::commands::{follow_pod, read_log};
 use super::daemonset_ref::DaemonSetRef;
 use super::dialog::{DialogEvent, Form};
 use super::key::Key;
@@ -44,7 +45,9 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
             if let Some(page) = model.rollouts.iter_mut().find(|page| page.target == target) {
                 page.see(ShownSnapshot { snapshot, at: now });
             }
-            ask_again(model, &target)
+            let mut effects = ask_again(model, &target);
+            effects.extend(follow_pod(model));
+            effects
         }
         Msg::Stopped(target) => {
             if let Some(page) = model.rollouts.iter_mut().find(|page| page.target == target) {
@@ -62,6 +65,20 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
         Msg::Previewed(serial, answer) => {
             if let Overlay::Dialog(dialog) = &mut model.overlay {
                 dialog.answered(serial, answer.map_err(|error| in_words(&error)));
+            }
+            Vec::new()
+        }
+        Msg::Inspected(serial, inspection) => match model.node_page_mut().filter(|page| page.serial == serial) {
+            Some(page) => {
+                page.see(inspection);
+                read_log(model)
+            }
+            None => Vec::new(),
+        },
+        Msg::Log(serial, news) => {
+            let log = model.node_page_mut().and_then(|page| page.log.as_mut());
+            if let Some(log) = log.filter(|log| log.serial == serial) {
+                log.take_in(news);
             }
             Vec::new()
         }
@@ -85,7 +102,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
 
 /// Moves cursors and the visible part of lists to where their rows are now.
 fn settle(model: &mut Model) {
-    let height = view::list_height(model);
+    let (height, cells) = (view::list_height(model), model.size.width);
     if let Some(page) = &mut model.fleet {
         let mut list = std::mem::take(&mut page.list);
         let position =
@@ -101,6 +118,12 @@ fn settle(model: &mut Model) {
         }
         if let Some(prewarm) = &mut page.prewarm {
             prewarm.follow(height);
+        }
+        if let Some(revisions) = &mut page.revisions {
+            match &mut revisions.text {
+                Some(text) => text.settle(text.sides(cells), height),
+                None => revisions.follow(height),
+            }
         }
         let mut list = std::mem::take(&mut page.list);
         let is_in = |row: &usize, name: &str| page.node(*row).is_some_and(|node| &*node.name == name);
@@ -126,22 +149,24 @@ fn on_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     }
     match &mut model.overlay {
         Overlay::None => dispatch(model, key),
-        Overlay::Help { top } | Overlay::Details { top } | Overlay::Watches { top } => match key.code {
-            KeyCode::Down | KeyCode::Char('j') => scroll(top, 1),
-            KeyCode::Up | KeyCode::Char('k') => scroll(top, -1),
-            KeyCode::PageDown | KeyCode::Char(' ') => scroll(top, 10),
-            KeyCode::PageUp => scroll(top, -10),
-            KeyCode::Home | KeyCode::Char('g') => scroll(top, isize::MIN),
-            KeyCode::Char('P' | 'B') => {
-                // A pause needs no esc first.
-                model.overlay = Overlay::None;
-                dispatch(model, key)
+        Overlay::Help { top } | Overlay::Details { top } | Overlay::Watches { top } | Overlay::Diagnosis { top } => {
+            match key.code {
+                KeyCode::Down | KeyCode::Char('j') => scroll(top, 1),
+                KeyCode::Up | KeyCode::Char('k') => scroll(top, -1),
+                KeyCode::PageDown | KeyCode::Char(' ') => scroll(top, 10),
+                KeyCode::PageUp => scroll(top, -10),
+                KeyCode::Home | KeyCode::Char('g') => scroll(top, isize::MIN),
+                KeyCode::Char('P' | 'B') => {
+                    // A pause needs no esc first.
+                    model.overlay = Overlay::None;
+                    dispatch(model, key)
+                }
+                _ => {
+                    model.overlay = Overlay::None;
+                    Vec::new()
+                }
             }
-            _ => {
-                model.overlay = Overlay::None;
-                Vec::new()
-            }
-        },
+        }
         Overlay::Palette(_) => palette_key(model, key),
         Overlay::Filter(_) => filter_key(model, key),
         Overlay::Dialog(_) => dialog_key(model, key),
@@ -173,7 +198,11 @@ fn on_paste(model: &mut Model, text: &str) -> Vec<ConsoleEffect> {
             _ => Vec::new(),
         },
         // Pasted text is never taken for keys.
-        Overlay::None | Overlay::Help { .. } | Overlay::Details { .. } | Overlay::Watches { .. } => Vec::new(),
+        Overlay::None
+        | Overlay::Help { .. }
+        | Overlay::Details { .. }
+        | Overlay::Watches { .. }
+        | Overlay::Diagnosis { .. } => Vec::new(),
     }
 }
 

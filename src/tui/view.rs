@@ -15,13 +15,16 @@
 //! Below 80x16 the header has two lines; below 40x10 there is one sentence. Nothing here changes the model, waits, or reads a
 //! clock. Drawing notes when time alone would change the picture; the loop draws again then.
 
+mod diagnosis;
 mod dialog;
 mod fleet;
 mod footer;
 mod header;
 mod help;
 mod node;
+mod node_page;
 mod prewarm;
+mod revisions;
 mod rollout;
 mod table;
 mod timeline;
@@ -37,7 +40,8 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget as _;
 
-use super::model::{GRID_MILLIS, Model, Overlay, Page, ShownSnapshot, Uptime};
+pub(crate) use self::node_page::{log_layout, node_lines};
+use super::model::{GRID_MILLIS, Model, Overlay, Page, RolloutPage, ShownSnapshot, Uptime};
 use super::terminal;
 use super::theme::{Glyph, Glyphs, ThemeRole};
 use super::words::{CELL_BYTES, fit, width};
@@ -83,10 +87,12 @@ fn page(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) -> Option<Posi
     let cursor = footer::draw(ctx, &parts, buffer);
     match &model.overlay {
         Overlay::Help { top } => help::draw(ctx, area, *top, buffer),
-        Overlay::Details { top } => match model.rollout().and_then(|page| Some((page, page.timeline.as_ref()?))) {
-            Some(timeline) => timeline::draw_over(ctx, area, timeline, *top, buffer),
-            None => node::draw_over(ctx, area, *top, buffer),
-        },
+        Overlay::Details { top } => {
+            if let Some(timeline) = model.rollout().and_then(|page| Some((page, page.timeline.as_ref()?))) {
+                timeline::draw_over(ctx, area, timeline, *top, buffer);
+            }
+        }
+        Overlay::Diagnosis { top } => diagnosis::draw(ctx, area, *top, buffer),
         Overlay::Watches { top } => watches::draw(ctx, area, *top, buffer),
         Overlay::Dialog(dialog) => return dialog::draw(ctx, area, dialog, buffer),
         Overlay::None | Overlay::Palette(_) | Overlay::Filter(_) => {}
@@ -146,7 +152,9 @@ impl ScreenParts {
         let list_top = rule.bottom().max(area.y + height);
         let said = footer::status_height(ctx, shape, area.width);
         let mut list = row(list_top, area.height.saturating_sub(list_top - area.y + 1 + said));
-        let side = (shape == Shape::Wide && matches!(model.page, Page::Rollout(_))).then(|| {
+        // What is compared takes the whole width.
+        let has_side = model.rollout().is_some_and(|page| page.revisions.is_none());
+        let side = (shape == Shape::Wide && has_side).then(|| {
             let width = (area.width / 3).min(60);
             list.width -= width;
             Rect { x: list.right(), width, ..list }
@@ -169,9 +177,12 @@ pub(crate) fn list_height(model: &Model) -> usize {
         Shape::Nothing | Shape::Sentence => 0,
         _ => {
             let parts = ScreenParts::of(&RenderContext::new(model), terminal::area(model.size));
-            match model.rollout().filter(|page| page.prewarm.is_some()) {
-                Some(page) => prewarm::node_rows(&parts, page.snapshot().map(|snapshot| &**snapshot)),
-                None => usize::from(parts.rows().height),
+            match model.rollout() {
+                Some(RolloutPage { revisions: Some(screen), .. }) => revisions::height(&parts, screen),
+                Some(page) if page.prewarm.is_some() => {
+                    prewarm::node_rows(&parts, page.snapshot().map(|snapshot| &**snapshot))
+                }
+                _ => usize::from(parts.rows().height),
             }
         }
     }

@@ -28,7 +28,8 @@
 //! ```
 //!
 //! Beside it stand `process`: streams and signals, for the front ends; it knows no other room but `engine::model`; and `scrub`: texts
-//! without secrets, for `audit` and `cluster`.
+//! without secrets, for `audit` and `cluster`; and `template_text`: templates as YAML and the lines in which they differ, for the
+//! front ends.
 //!
 //! It reads the source itself: `use` trees, paths written out in the middle of an expression, `super` chains. What is
 //! only a comment or a string does not count.
@@ -50,9 +51,10 @@ use self::source::{File, Found};
 /// Rooms, and the rooms that each may look into.
 const ARROWS: &[(&str, &[&str])] = &[
     ("main", &["tui", "cli"]),
-    ("tui", &["driver", "audit", SHOWN, "process"]),
-    ("cli", &["driver", "audit", "sim::attack", "sim::compare", SHOWN, "process"]),
+    ("tui", &["driver", "audit", SHOWN, "process", "template_text"]),
+    ("cli", &["driver", "audit", "sim::attack", "sim::compare", SHOWN, "process", "template_text"]),
     ("process", &["engine::model"]),
+    ("template_text", &["engine::model"]),
     ("audit", &["engine::model", "scrub"]),
     ("scrub", &[]),
     ("driver", &["audit", "cluster", "engine", SHOWN, "engine::rules", "sim::world", "sim::api"]),
@@ -110,6 +112,7 @@ const GUARDED: &[(&str, &[&str])] = &[
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("axum", &["sim::api"]),
+    ("similar", &["template_text"]),
 ];
 
 /// Modules of `std` that a pure room has no use for.

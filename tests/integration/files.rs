@@ -43,3 +43,23 @@ fn the_audit_log_is_written_to_no_file_of_others_and_that_is_said() {
     assert_eq!(fs::symlink_metadata(&log).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(practice.ok(&["log", "--audit-log", path]).contains("paused"));
 }
+
+#[test]
+fn an_audit_log_that_others_may_write_is_read_with_a_warning() {
+    let practice = Practice::start();
+    let log = practice.home().join("audit.jsonl");
+    let path = log.to_str().unwrap();
+    practice.ok(&["pause", DS, "--audit-log", path]);
+    let read = || practice.run(&["log", "--audit-log", path, "-o", "json"]);
+    assert_eq!(String::from_utf8_lossy(&read().stderr), "");
+    for (mode, doubt) in [(0o622, "incomplete or made up"), (0o644, "incomplete, as it is not written")] {
+        fs::set_permissions(&log, fs::Permissions::from_mode(mode)).unwrap();
+        let output = read();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+        let warning = format!(
+            "Warning: what is in the audit log {path} may be {doubt}: others may read or write it (mode 0{mode:o}): `chmod 600 {path}`\n"
+        );
+        assert_eq!(String::from_utf8_lossy(&output.stderr), warning);
+        assert!(String::from_utf8_lossy(&output.stdout).contains("paused"), "what is in it is printed all the same");
+    }
+}

@@ -5,7 +5,7 @@
 //! | `scenarios`, `founding`, `compare` | the engine, in virtual time | the simulated cluster |
 //! | `sim_api` | HTTP clients and kubectl | the simulated cluster's API |
 //! | `driver_sim` | driver and cluster adapter | the simulated cluster's API |
-//! | `cli`, `demo`, `files`, `floods`, `hostile`, `prewarm`, `stuck_output` | the program itself | the simulated cluster's API, served by another process |
+//! | `cli`, `demo`, `files`, `floods`, `hostile`, `prewarm`, `reaching`, `stuck_output` | the program itself | the simulated cluster's API, served by another process |
 //! | `control_plane` | the program itself, and its driver | etcd, kube-apiserver and Kubernetes' controllers |
 //!
 //! Tests run beside each other, more of them than the machine has cores (`RUST_TEST_THREADS` in `.cargo/config.toml`),
@@ -34,6 +34,8 @@ mod founding;
 mod hostile;
 #[cfg(test)]
 mod prewarm;
+#[cfg(test)]
+mod reaching;
 #[cfg(test)]
 mod scenarios;
 #[cfg(test)]

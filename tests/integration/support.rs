@@ -3,6 +3,7 @@
 pub(crate) mod control_plane;
 pub(crate) mod figures;
 pub(crate) mod hollow;
+pub(crate) mod kubelet;
 pub(crate) mod ledger;
 pub(crate) mod line;
 pub(crate) mod missing;
@@ -16,4 +17,5 @@ pub(crate) mod reading;
 pub(crate) mod refusing;
 pub(crate) mod simulated_fixture;
 pub(crate) mod terminal;
+pub(crate) mod tls;
 pub(crate) mod unread;

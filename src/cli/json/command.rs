@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::{TypeMeta, kinds};
 use crate::engine::model::Str;
 use crate::engine::model::command::Preview;
+use crate::engine::model::template::diff::FieldChange;
 
 /// What a one-shot write would do, or did: `settled` is absent after `--dry-run`.
 #[derive(Serialize)]
@@ -27,6 +28,9 @@ pub(crate) struct CommandResult<'a> {
 pub(crate) struct PreviewLines<'a> {
     title: &'a str,
     effects: &'a [String],
+    /// What it changes in the template, as `diff` has it.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    changes: &'a [FieldChange],
     /// What else manages the DaemonSet and may set it back.
     warnings: &'a [String],
     nodes: &'a [Str],
@@ -40,6 +44,7 @@ impl<'a> PreviewLines<'a> {
         Self {
             title: &preview.title,
             effects: &preview.effects,
+            changes: &preview.changes,
             warnings: &preview.warnings,
             nodes: &preview.nodes,
             calls: &preview.calls,

@@ -1,4 +1,5 @@
-//! Revisions as JSON: those that a rollout leads from and to, and the list that `history` prints.
+//! Revisions as JSON: those that a rollout leads from and to, the list that `history` prints, one with its template, and what
+//! differs between two.
 
 use std::collections::HashMap;
 
@@ -7,6 +8,7 @@ use serde::Serialize;
 use super::TypeMeta;
 use crate::engine::model::Str;
 use crate::engine::model::images_on_nodes::ImagesOnNodes;
+use crate::engine::model::template::diff::FieldChange;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
 
@@ -67,6 +69,65 @@ impl<'a> RevisionHistory<'a> {
             namespace: &snapshot.namespace,
             name: &snapshot.name,
             revisions: snapshot.revisions.iter().map(revision).collect(),
+        }
+    }
+}
+
+/// One revision with its template, verbatim.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct WholeRevision<'a> {
+    #[serde(flatten)]
+    meta: TypeMeta,
+    at: Timestamp,
+    namespace: &'a str,
+    name: &'a str,
+    revision: Revision<'a>,
+    template: &'a serde_json::Value,
+}
+
+impl<'a> WholeRevision<'a> {
+    pub(crate) fn new(snapshot: &'a Snapshot, revision: &'a RevisionView, template: &'a serde_json::Value) -> Self {
+        Self {
+            meta: TypeMeta::new("Revision"),
+            at: snapshot.at,
+            namespace: &snapshot.namespace,
+            name: &snapshot.name,
+            revision: Revision::new(revision),
+            template,
+        }
+    }
+}
+
+/// What differs between two revisions.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RevisionDiff<'a> {
+    #[serde(flatten)]
+    meta: TypeMeta,
+    at: Timestamp,
+    namespace: &'a str,
+    name: &'a str,
+    from: Revision<'a>,
+    to: Revision<'a>,
+    /// Each with its `path`, and `change`: `added`, `removed`, `changed`, `reordered`.
+    changes: &'a [FieldChange],
+}
+
+impl<'a> RevisionDiff<'a> {
+    pub(crate) fn new(
+        snapshot: &'a Snapshot,
+        (from, to): (&'a RevisionView, &'a RevisionView),
+        changes: &'a [FieldChange],
+    ) -> Self {
+        Self {
+            meta: TypeMeta::new("RevisionDiff"),
+            at: snapshot.at,
+            namespace: &snapshot.namespace,
+            name: &snapshot.name,
+            from: Revision::new(from),
+            to: Revision::new(to),
+            changes,
         }
     }
 }

@@ -11,7 +11,7 @@ use super::revision::Revision;
 use super::watch::Watch;
 use super::{TypeMeta, kinds};
 use crate::cli::audit::unwritten;
-use crate::cli::suggested_commands::{SuggestedCommand, suggested_commands};
+use crate::cli::suggested_commands::{CommandPlace, SuggestedCommand, suggested_commands};
 use crate::engine::model::Str;
 use crate::engine::model::budget::BudgetView;
 use crate::engine::model::clocks::NodeClocks;
@@ -117,13 +117,13 @@ pub(crate) enum NodeListing {
 }
 
 impl<'a> StatusJson<'a> {
-    pub(crate) fn new(context: &'a str, snapshot: &'a Snapshot, nodes: NodeListing) -> Self {
+    pub(crate) fn new(place: &'a CommandPlace, snapshot: &'a Snapshot, nodes: NodeListing) -> Self {
         let nodes = (nodes == NodeListing::Listed)
             .then(|| snapshot.nodes.iter().map(|node| NodeJson::new(node, snapshot.at)).collect());
         Self {
             meta: TypeMeta::new("RolloutStatus"),
             at: snapshot.at,
-            context,
+            context: &place.context,
             namespace: &snapshot.namespace,
             name: &snapshot.name,
             phase: snapshot.phase.to_string(),
@@ -163,7 +163,7 @@ impl<'a> StatusJson<'a> {
             prewarm: snapshot.prewarm.as_ref().map(PrewarmJson::new),
             timeline: snapshot.timeline.iter().map(TimelineLine::new).collect(),
             unaudited: unwritten(snapshot),
-            next: suggested_commands(context, snapshot),
+            next: suggested_commands(place, snapshot),
             nodes,
         }
     }

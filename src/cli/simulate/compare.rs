@@ -23,7 +23,7 @@ pub(super) async fn run(scenario: &str, seed: Option<u64>, output: &mut Output) 
         CliError::failed(why.to_string()).hinted("the built-in scenario `factory` can be compared")
     })?;
     match output.format() {
-        OutputFormat::Json => output.json(&comparison.json())?,
+        OutputFormat::Json | OutputFormat::Yaml => output.value(&comparison.json())?,
         OutputFormat::Text => {
             for line in comparison.to_string().lines() {
                 output.line(line)?;

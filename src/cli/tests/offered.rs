@@ -13,6 +13,9 @@ use crate::engine::report::snapshot::{Phase, Snapshot};
 /// A context, a namespace and a name that would each run something if they were not quoted.
 const NAMES: [&str; 3] = ["a;touch pwned b", "$(touch pwned)", "it's & \"that\""];
 
+/// Flags that were given, and quoted.
+const GIVEN: &str = "--kubeconfig '/etc/my edge' --as 'jane doe'";
+
 fn named(snapshot: Snapshot) -> Snapshot {
     Snapshot { namespace: NAMES[1].into(), name: NAMES[2].into(), ..snapshot }
 }
@@ -42,7 +45,7 @@ fn failing() -> Snapshot {
 }
 
 /// Everything that is printed, with all that offers a command among it.
-async fn printed(context: &'static str, named: fn(Snapshot) -> Snapshot) -> String {
+async fn printed(context: &'static str, given: Option<&str>, named: fn(Snapshot) -> Snapshot) -> String {
     let you = DriverView::You { renewed_at: at(600) };
     let absent = Snapshot { daemonset: Presence::Absent, ..rollout() };
     let mut text = String::new();
@@ -74,7 +77,7 @@ async fn printed(context: &'static str, named: fn(Snapshot) -> Snapshot) -> Stri
     ] {
         let line = if line == "TIMEOUT" { format!("{V2} --timeout 5s") } else { line.to_owned() };
         let mut snapshots = snapshots.into_iter().map(named);
-        let first = Script::of(snapshots.next().unwrap()).on(context).previews(Danger::None);
+        let first = Script::of(snapshots.next().unwrap()).on(context).given(given).previews(Danger::None);
         let output = snapshots.fold(first, Script::then).run(&line).await;
         text.push_str(&format!("== {line}\n{}{}\n", output.text, output.error));
     }
@@ -100,7 +103,7 @@ fn commands(text: &str) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn every_command_that_is_offered_is_quoted_and_names_the_cluster() {
-    let text = printed(NAMES[0], named).await;
+    let text = printed(NAMES[0], Some(GIVEN), named).await;
     let offered = commands(&text);
     for words in [
         "undo",
@@ -124,8 +127,9 @@ async fn every_command_that_is_offered_is_quoted_and_names_the_cluster() {
         let after = |flag: &str| words.iter().position(|word| word == flag).map(|at| words[at + 1].as_str());
         assert_eq!(after("-n"), Some(NAMES[1]), "{command}");
         assert!(!words.iter().any(|word| word == "touch"), "{command}");
+        assert_eq!(after("--context"), Some(NAMES[0]), "{command}");
+        assert_eq!((after("--kubeconfig"), after("--as")), (Some("/etc/my edge"), Some("jane doe")), "{command}");
         if words[1] != "status" {
-            assert_eq!(after("--context"), Some(NAMES[0]), "{command}");
             assert_eq!(words.last().unwrap(), &format!("ds/{}", NAMES[2]), "{command}");
         }
         if let Some(node) = after("--node") {
@@ -136,7 +140,7 @@ async fn every_command_that_is_offered_is_quoted_and_names_the_cluster() {
 
 #[tokio::test(start_paused = true)]
 async fn where_a_name_cannot_be_quoted_no_command_names_it() {
-    let text = printed("prod\u{1b}[2J\u{202e}eu", |snapshot| snapshot).await;
+    let text = printed("prod\u{1b}[2J\u{202e}eu", Some(""), |snapshot| snapshot).await;
     let offered = commands(&text);
     assert!(!offered.is_empty() && offered.iter().all(|command| !command.contains("--context")), "{offered:#?}");
     assert!(text.contains("no command, as a name in it has characters"), "{text}");
@@ -144,8 +148,16 @@ async fn where_a_name_cannot_be_quoted_no_command_names_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn where_a_flag_that_was_given_cannot_be_quoted_no_command_is_whole() {
+    let text = printed("prod-eu", None, |snapshot| snapshot).await;
+    let offered = commands(&text);
+    assert!(!offered.is_empty() && offered.iter().all(|command| !command.contains("ds/agent")), "{offered:#?}");
+    assert!(text.contains("no command, as a name in it has characters"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn in_a_pod_there_is_no_context_to_name() {
-    let text = printed(crate::driver::IN_CLUSTER, |snapshot| snapshot).await;
+    let text = printed(crate::driver::IN_CLUSTER, Some(""), |snapshot| snapshot).await;
     let offered = commands(&text);
     assert!(!offered.is_empty() && offered.iter().all(|command| !command.contains("--context")), "{offered:#?}");
     assert!(!text.contains("no command, as a name"), "{text}");

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use clap::CommandFactory;
+use serde_json::json;
 use tokio::sync::{mpsc, watch};
 
 use crate::cli::args::Cli;
@@ -17,6 +18,7 @@ use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::clocks::NodeClocks;
 use crate::engine::model::command::{Command, Preview, PrewarmCommand, Refusal};
 use crate::engine::model::config::Role;
+use crate::engine::model::container_log::{LogNews, LogSource};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::{RolloutEstimate, TimeRange};
@@ -26,6 +28,7 @@ use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::gitops_owner::{Application, GitOpsOwner, RevertTrigger, StrategyOwnership, Tool};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::images_on_nodes::ImagesOnNodes;
+use crate::engine::model::inspection::Inspection;
 use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::pull::fixtures::{a_minute, image};
@@ -37,7 +40,7 @@ use crate::engine::model::record::Direction;
 use crate::engine::model::settings::Settings;
 use crate::engine::model::site::SiteLabel;
 use crate::engine::model::step_ahead::StepAhead;
-use crate::engine::model::template::ImageUse;
+use crate::engine::model::template::{ImageUse, Template};
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::wait::DistanceView;
 use crate::engine::report::snapshot::{
@@ -76,6 +79,7 @@ pub(super) struct Script {
     asked: Arc<Mutex<Vec<Command>>>,
     runs_by_itself: bool,
     context: &'static str,
+    given: Option<String>,
 }
 
 impl Script {
@@ -88,12 +92,19 @@ impl Script {
             asked,
             runs_by_itself: false,
             context: "prod-eu",
+            given: Some(String::new()),
         }
     }
 
     /// The kubeconfig context, where it matters what it is called.
     pub(super) fn on(mut self, context: &'static str) -> Self {
         self.context = context;
+        self
+    }
+
+    /// The flags that were given beside it, quoted.
+    pub(super) fn given(mut self, given: Option<&str>) -> Self {
+        self.given = given.map(str::to_owned);
         self
     }
 
@@ -151,6 +162,7 @@ impl Script {
                 effects: vec!["12 nodes may be updated, at most 2 down at a time.".to_owned()],
                 nodes: (1..=12).map(|nth| Str::from(format!("ipc-{nth:03}"))).collect(),
                 warnings: self.snapshots[0].gitops_owners.iter().map(GitOpsOwner::warning).collect(),
+                changes: Default::default(),
                 calls: vec!["PATCH leases/rolldeck-agent (intent)".to_owned()],
                 danger: self.danger,
             }),
@@ -236,6 +248,10 @@ impl Session for Script {
         "edge"
     }
 
+    fn given_flags(&self) -> Option<String> {
+        self.given.clone()
+    }
+
     fn open(&self, namespace: &str, name: &str, role: Role) -> Rollout {
         assert_eq!((namespace, name), ("edge", "agent"));
         let (sender, snapshots) = watch::channel(self.snapshots[0].clone());
@@ -266,6 +282,14 @@ impl Session for Script {
         ];
         watch::channel(Arc::new(Fleet { health: WatchHealth::Live, leases: WatchHealth::Live, rows })).1
     }
+
+    fn inspect(&self, _namespace: &str, _node: &str, _pod: Option<&str>) -> watch::Receiver<Arc<Inspection>> {
+        watch::channel(Arc::default()).1
+    }
+
+    fn read_log(&self, _source: LogSource) -> mpsc::Receiver<LogNews> {
+        mpsc::channel(1).1
+    }
 }
 
 fn revision(number: i64, image: &str, pods: u32, created_at: i64) -> RevisionView {
@@ -273,10 +297,29 @@ fn revision(number: i64, image: &str, pods: u32, created_at: i64) -> RevisionVie
         hash: format!("hash{number}").into(),
         number: Some(number),
         images: vec![("agent".into(), image.into())],
+        template: Some(template(number, image)),
         created_at: Some(at(created_at)),
         change_cause: (number == 15).then(|| "ticket 4711".into()),
         pods,
     }
+}
+
+/// The template of a revision: 15 has more memory and another level than those before.
+fn template(number: i64, image: &str) -> Template {
+    let (level, memory) = if number < 15 { ("info", "128Mi") } else { ("debug", "256Mi") };
+    Template::from_json(json!({
+        "metadata": {"labels": {"app": "agent"}},
+        "spec": {
+            "containers": [{
+                "name": "agent",
+                "image": image,
+                "command": ["sh", "-c", "set -e\nexec agent --buffer 512\n"],
+                "env": [{"name": "LOG_LEVEL", "value": level}, {"name": "CACHE", "value": "yes"}],
+                "resources": {"limits": {"memory": memory}},
+            }],
+            "hostNetwork": true,
+        },
+    }))
 }
 
 /// A node with its pod.

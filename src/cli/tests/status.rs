@@ -270,6 +270,23 @@ async fn history_lists_revisions() {
 }
 
 #[tokio::test]
+async fn a_diagnosis_tells_each_cause_once() {
+    let mut snapshot = rollout();
+    let output = Script::of(snapshot.clone()).run("diagnose ds/agent").await;
+    assert_eq!(output.code, 4, "something is wrong");
+    assert_snapshot!(output.text);
+    let json = Script::of(snapshot.clone()).json("diagnose ds/agent -o json").await;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["kind"], &json["findings"][0]["wrong"]), (&"Diagnosis".into(), &true.into()));
+    let mut nodes = snapshot.nodes.to_vec();
+    nodes.retain(|node| node.state == NodeState::Updated);
+    (snapshot.nodes, snapshot.alarms) = (nodes.into(), Vec::new());
+    let output = Script::of(snapshot).run("diagnose ds/agent").await;
+    assert_eq!(output.code, 0);
+    assert!(output.text.contains("nothing is wrong, and nothing waits"), "{}", output.text);
+}
+
+#[tokio::test]
 async fn an_absent_daemonset_is_said_to_be_absent() {
     let mut snapshot = rollout();
     snapshot.daemonset = Presence::Absent;
@@ -277,7 +294,7 @@ async fn an_absent_daemonset_is_said_to_be_absent() {
     assert_eq!(output.code, 5);
     assert_snapshot!(output.error, @r#"
     Error: there is no DaemonSet `agent` in namespace `edge`
-    Hint: `rolldeck status -n edge` lists those that are; `-n` names another namespace
+    Hint: `rolldeck status --context prod-eu -n edge` lists those that are; `-n` names another namespace
     "#);
 }
 

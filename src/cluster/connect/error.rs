@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use kube::config::KubeconfigError;
 
-use super::super::failure::root_cause;
-use crate::engine::model::shell::shell_flag;
+use super::super::failure::{ProxyFailure, root_cause};
+use super::super::kubectl_place::KubectlPlace;
 
 /// Why there is no connection: what was tried, and where. [`ConnectError::hints`] says what to try next.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -50,10 +50,10 @@ pub enum ConnectError {
         known: Vec<String>,
     },
     /// The context refers to something that is not there, or that makes no sense.
-    #[error("context `{context}` cannot be used: {why}")]
+    #[error("context `{}` cannot be used: {why}", place.context)]
     BrokenContext {
         /// Which one.
-        context: String,
+        place: KubectlPlace,
         /// What is wrong with it.
         why: String,
     },
@@ -71,11 +71,19 @@ pub enum ConnectError {
         /// What is wrong with it.
         why: String,
     },
+    /// The proxy gives no connection to the API server.
+    #[error("cannot reach the API server {server}: {failure}")]
+    ThroughProxy {
+        /// The API server's address.
+        server: String,
+        /// Which proxy, and what it was met with.
+        failure: ProxyFailure,
+    },
     /// Credentials cannot be had: a certificate, a token file or a credential plugin.
-    #[error("no credentials for context `{context}`: {why}")]
+    #[error("no credentials for context `{}`: {why}", place.context)]
     Credentials {
         /// For which context.
-        context: String,
+        place: KubectlPlace,
         /// What was said.
         why: String,
     },
@@ -137,9 +145,8 @@ impl ConnectError {
             Self::Invalid { .. } => vec!["`kubectl config view` reads the same file".to_owned()],
             Self::UnknownContext { asked, known } => suggestions(asked, known),
             Self::NoCurrentContext { known } => vec![format!("pass --context, one of: {}", listed(known))],
-            Self::BrokenContext { context, .. } => {
-                let flag = context_flag(context);
-                vec![format!("`kubectl config view --minify{flag}` shows what it refers to")]
+            Self::BrokenContext { place, .. } => {
+                vec![format!("{} shows what it refers to", offered(place, "config view --minify"))]
             }
             Self::InCluster { .. } => {
                 vec!["check automountServiceAccountToken of the pod, or pass --kubeconfig".to_owned()]
@@ -150,9 +157,9 @@ impl ConnectError {
             Self::Proxy { .. } => {
                 vec!["correct or unset that variable, or name the API server's host in NO_PROXY".to_owned()]
             }
-            Self::Credentials { context, .. } => {
-                let flag = context_flag(context);
-                vec![format!("`kubectl version{flag}` asks for the same credentials")]
+            Self::ThroughProxy { failure, .. } => vec![failure.remedy()],
+            Self::Credentials { place, .. } => {
+                vec![format!("{} asks for the same credentials", offered(place, "version"))]
             }
             Self::Unreachable { .. } => {
                 vec!["is the API server up, and is this the right context? `--context` picks another".to_owned()]
@@ -168,9 +175,9 @@ impl ConnectError {
     }
 }
 
-/// ` --context prod`, quoted for a shell; empty where the name cannot be quoted safely.
-fn context_flag(context: &str) -> String {
-    shell_flag("--context", context).map(|flag| format!(" {flag}")).unwrap_or_default()
+/// The command in back quotes; without its flags where a name cannot be quoted safely.
+fn offered(place: &KubectlPlace, words: &str) -> String {
+    format!("`{}`", place.command(words).unwrap_or_else(|| format!("kubectl {words}")))
 }
 
 fn listed(known: &[String]) -> String {

@@ -1,12 +1,14 @@
-//! Credentials and proxies against servers of a few lines, with plugins that are shell scripts.
+//! Credentials against servers of a few lines, with plugins that are shell scripts.
 
-use std::collections::VecDeque;
+mod proxies;
+mod rotation;
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 
 use super::*;
 
@@ -18,7 +20,7 @@ struct VersionServer {
     accepts: Arc<Mutex<Vec<String>>>,
 }
 
-async fn head(stream: &mut TcpStream) -> String {
+async fn head(stream: &mut (impl AsyncRead + Unpin)) -> String {
     let (mut text, mut byte) = (Vec::new(), [0; 1]);
     while !text.ends_with(b"\r\n\r\n") && stream.read(&mut byte).await.unwrap_or(0) == 1 {
         text.push(byte[0]);
@@ -67,12 +69,13 @@ impl VersionServer {
     }
 }
 
-/// A kubeconfig with this user, and this in its cluster beside the address.
+/// A kubeconfig with this user, and this in its cluster beside the address, which is one of `http` where it does not say.
 fn write_kubeconfig(dir: &Path, server: &str, cluster: &str, user: &str) -> ClusterTarget {
     let path = dir.join("config");
+    let server = if server.contains("://") { server.to_owned() } else { format!("http://{server}") };
     let text = format!(
         "apiVersion: v1\nkind: Config\ncurrent-context: factory\n\
-         clusters: [{{name: c, cluster: {{server: 'http://{server}'{cluster}}}}}]\n\
+         clusters: [{{name: c, cluster: {{server: '{server}'{cluster}}}}}]\n\
          users: [{{name: u, user: {user}}}]\n\
          contexts: [{{name: factory, context: {{cluster: c, user: u}}}}]\n"
     );
@@ -196,7 +199,9 @@ async fn a_plugin_that_may_not_ask_says_where_to_log_in_and_cannot_read_the_term
     let script = "[ \"$(ps -o pgid= -p $$ | tr -d ' ')\" = $$ ] && echo 'apart' >&2; exit 1";
     let target = write_kubeconfig(dir.path(), &server.address, "", &exec(&plugin(dir.path(), script)));
     let said = Cluster::connect(&target).await.unwrap_err().to_string();
-    assert!(said.contains("apart; log in again outside of rolldeck: `kubectl --context factory version`"), "{said}");
+    let file = target.kubeconfig.unwrap();
+    let login = format!("`kubectl --kubeconfig {} --context factory version`", file.display());
+    assert!(said.contains(&format!("apart; log in again outside of rolldeck: {login}")), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -300,95 +305,4 @@ async fn a_token_file_may_end_with_a_newline_and_change() {
     *server.accepts.lock().unwrap() = vec!["Bearer second-token".into()];
     assert_eq!(cluster.probe().await, Ok("v1.36.3".to_owned()));
     assert_eq!(server.asked(), ["Bearer first-token", "Bearer first-token", "Bearer second-token"]);
-}
-
-/// A proxy that takes `CONNECT`, or SOCKS 5, and says what was asked of it.
-async fn proxy(speaks_socks: bool) -> (String, Arc<Mutex<VecDeque<String>>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let asked: Arc<Mutex<VecDeque<String>>> = Arc::default();
-    let seen = asked.clone();
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            let seen = seen.clone();
-            tokio::spawn(async move {
-                let to = if speaks_socks { socks(&mut stream, &seen).await } else { connect(&mut stream, &seen).await };
-                let mut server = TcpStream::connect(to).await.unwrap();
-                let _ = tokio::io::copy_bidirectional(&mut stream, &mut server).await;
-            });
-        }
-    });
-    (address, asked)
-}
-
-async fn connect(stream: &mut TcpStream, seen: &Mutex<VecDeque<String>>) -> String {
-    let head = head(stream).await;
-    let to = head.split_whitespace().nth(1).unwrap().to_owned();
-    seen.lock().unwrap().push_back(head);
-    stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await.unwrap();
-    to
-}
-
-async fn socks(stream: &mut TcpStream, seen: &Mutex<VecDeque<String>>) -> String {
-    let mut methods = [0; 2];
-    stream.read_exact(&mut methods).await.unwrap();
-    let mut offered = vec![0; methods[1].into()];
-    stream.read_exact(&mut offered).await.unwrap();
-    if offered.contains(&2) {
-        stream.write_all(&[5, 2]).await.unwrap();
-        let mut len = [0; 2];
-        stream.read_exact(&mut len).await.unwrap();
-        let mut user = vec![0; len[1].into()];
-        stream.read_exact(&mut user).await.unwrap();
-        let mut len = [0; 1];
-        stream.read_exact(&mut len).await.unwrap();
-        let mut password = vec![0; len[0].into()];
-        stream.read_exact(&mut password).await.unwrap();
-        let said = format!("{}:{}", String::from_utf8_lossy(&user), String::from_utf8_lossy(&password));
-        seen.lock().unwrap().push_back(said);
-        stream.write_all(&[1, 0]).await.unwrap();
-    } else {
-        stream.write_all(&[5, 0]).await.unwrap();
-    }
-    let mut request = [0; 4];
-    stream.read_exact(&mut request).await.unwrap();
-    assert_eq!(request[3], 1, "an IPv4 address");
-    let mut to = [0; 6];
-    stream.read_exact(&mut to).await.unwrap();
-    stream.write_all(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0]).await.unwrap();
-    format!("{}.{}.{}.{}:{}", to[0], to[1], to[2], to[3], u16::from_be_bytes([to[4], to[5]]))
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn requests_go_through_the_proxy_that_the_kubeconfig_names() {
-    for (scheme, speaks_socks) in [("http", false), ("socks5", true)] {
-        let dir = tempfile::tempdir().unwrap();
-        let server = VersionServer::start(&["t0"]).await;
-        let (through, asked) = proxy(speaks_socks).await;
-        let cluster = format!(", proxy-url: '{scheme}://joe:hunt%40er@{through}'");
-        let target = write_kubeconfig(dir.path(), &server.address, &cluster, "{token: t0}");
-        let cluster = Cluster::connect(&target).await.unwrap();
-        assert_eq!(cluster.probe().await, Ok("v1.36.3".to_owned()), "{scheme}");
-        let asked = asked.lock().unwrap().front().cloned().unwrap();
-        let expected = if speaks_socks { "joe:hunt@er" } else { "Basic am9lOmh1bnRAZXI=" };
-        assert!(asked.contains(expected), "{asked}");
-        assert!(cluster.credentials().secrets().iter().any(|secret| secret == "hunt@er"));
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_proxy_that_cannot_be_used_is_said_without_its_password() {
-    let dir = tempfile::tempdir().unwrap();
-    let target =
-        write_kubeconfig(dir.path(), "127.0.0.1:1", ", proxy-url: 'ftp://joe:hunter2@proxy.example'", "{token: t0}");
-    let error = Cluster::connect(&target).await.unwrap_err();
-    assert!(error.to_string().contains("`ftp`") && !format!("{error:?}").contains("hunter2"), "{error}");
-    let refused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let cluster = format!(", proxy-url: 'http://joe:hunter2@{refused}'");
-    let target = write_kubeconfig(dir.path(), "127.0.0.1:1", &cluster, "{token: t0}");
-    let error = Cluster::connect(&target).await.unwrap().probe().await.unwrap_err();
-    assert!(
-        matches!(error, ConnectError::Unreachable { .. }) && !format!("{error:?}").contains("hunter2"),
-        "{error:?}"
-    );
 }

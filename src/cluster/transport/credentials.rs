@@ -23,8 +23,9 @@ use serde_json::json;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use super::identity::Certificate;
 use crate::cluster::failure::Failure;
-use crate::engine::model::shell::shell_flag;
+use crate::cluster::kubectl_place::KubectlPlace;
 use crate::scrub::{scrub, without_known};
 
 /// A plugin that takes longer is stopped. A login in a browser, which the first run may ask for, takes minutes.
@@ -75,26 +76,32 @@ pub(in crate::cluster) struct Issued {
     generation: u64,
     /// From when on others are obtained.
     renewed_from: Option<Timestamp>,
+    /// Until when they are good, where that is known.
+    expires: Option<Timestamp>,
+    /// The number of the connections over which a request goes; 0 before that is settled.
+    pub(in crate::cluster) connections: u64,
+}
+
+impl Issued {
+    /// Credentials that are good until they are replaced.
+    fn lasting(header: Option<HeaderValue>) -> Self {
+        Self { header, certificate: None, generation: 0, renewed_from: None, expires: None, connections: 0 }
+    }
+
+    fn is_due(&self) -> bool {
+        self.renewed_from.is_some_and(|at| at <= Timestamp::now())
+    }
+
+    fn is_good(&self) -> bool {
+        self.expires.is_none_or(|at| at > Timestamp::now())
+    }
 }
 
 #[cfg(test)]
 impl Issued {
     /// Nothing: a request goes out without credentials of its own.
     pub(in crate::cluster) fn nothing() -> Self {
-        Self { header: None, certificate: None, generation: 0, renewed_from: None }
-    }
-}
-
-/// A client certificate that a plugin issued.
-#[derive(PartialEq, Eq)]
-pub(in crate::cluster) struct Certificate {
-    pub(in crate::cluster) certificate: String,
-    pub(in crate::cluster) key: String,
-}
-
-impl std::fmt::Debug for Certificate {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Certificate(…)")
+        Self::lasting(None)
     }
 }
 
@@ -114,7 +121,7 @@ impl Credential {
     ///
     /// # Errors
     /// When a token cannot stand in a header, a token file cannot be read, or a legacy `auth-provider` has nothing that is good.
-    pub(in crate::cluster) fn take(auth: &mut AuthInfo, hidden: &Hidden, context: &str) -> Result<Self, String> {
+    pub(in crate::cluster) fn take(auth: &mut AuthInfo, hidden: &Hidden, place: &KubectlPlace) -> Result<Self, String> {
         // Secrets are `secrecy::SecretString`s; without that crate only serialization gives their values.
         let fields = serde_json::to_value(&*auth).unwrap_or_default();
         let text = |name: &str| fields[name].as_str().map(str::to_owned);
@@ -141,7 +148,7 @@ impl Credential {
             return Ok(Self::Fixed(Some(bearer(&token)?)));
         }
         if let Some(exec) = auth.exec.take() {
-            return Ok(Self::Plugin(Arc::new(Plugin::new(exec, hidden.clone(), context))));
+            return Ok(Self::Plugin(Arc::new(Plugin::new(exec, hidden.clone(), place.clone()))));
         }
         match auth.auth_provider.take() {
             Some(provider) => legacy(&provider, hidden).map(|header| Self::Fixed(Some(header))),
@@ -155,9 +162,7 @@ impl Credential {
     /// [`Failure::Credentials`]: the request was not sent.
     pub(in crate::cluster) async fn issued(&self, patience: Duration) -> Result<Issued, Failure> {
         match self {
-            Self::Fixed(header) => {
-                Ok(Issued { header: header.clone(), certificate: None, generation: 0, renewed_from: None })
-            }
+            Self::Fixed(header) => Ok(Issued::lasting(header.clone())),
             Self::File(file) => file.lock().await.issued().map_err(Failure::Credentials),
             Self::Plugin(plugin) => plugin.clone().issued(Asks::Nothing, None, patience).await,
         }
@@ -282,7 +287,7 @@ impl TokenFile {
                 (None, Err(why)) => return Err(why),
             },
         };
-        Ok(Issued { header: Some(header), certificate: None, generation: 0, renewed_from: None })
+        Ok(Issued::lasting(Some(header)))
     }
 }
 
@@ -297,14 +302,15 @@ enum Asks {
 pub(in crate::cluster) struct Plugin {
     exec: ExecConfig,
     hidden: Hidden,
-    /// The context whose credentials they are.
-    context: String,
+    /// Whose credentials they are.
+    place: KubectlPlace,
     state: Mutex<TokenState>,
+    /// What was issued last. It is read while the plugin runs, which holds `state`.
+    last: RwLock<Option<Issued>>,
 }
 
 #[derive(Default)]
 struct TokenState {
-    issued: Option<Issued>,
     generation: u64,
     failed: Option<(Instant, String)>,
 }
@@ -326,12 +332,12 @@ struct ExecStatus {
 }
 
 impl Plugin {
-    fn new(exec: ExecConfig, hidden: Hidden, context: &str) -> Self {
+    fn new(exec: ExecConfig, hidden: Hidden, place: KubectlPlace) -> Self {
         let environment = exec.env.iter().flatten().filter_map(|pair| pair.get("value"));
         for given in environment.chain(exec.args.iter().flatten()).filter(|text| text.len() >= SECRET_FROM) {
             hidden.add(given.clone());
         }
-        Self { exec, hidden, context: context.to_owned(), state: Mutex::default() }
+        Self { exec, hidden, place, state: Mutex::default(), last: RwLock::default() }
     }
 
     /// What the plugin is called on this machine, without the directories before it.
@@ -340,10 +346,18 @@ impl Plugin {
         command.rsplit(['/', '\\']).next().unwrap_or_default()
     }
 
-    /// What is good now, from the plugin where it has to be: one run for all who wait.
+    /// What is good now, from the plugin where it has to be: one run for all who wait. Nobody waits while what was issued last is
+    /// good, though it is renewed.
     async fn issued(self: Arc<Self>, asks: Asks, refused: Option<u64>, patience: Duration) -> Result<Issued, Failure> {
+        let last = self.last(refused);
+        if let Some(last) = last.as_ref().filter(|last| !last.is_due()) {
+            return Ok(last.clone());
+        }
         let plugin = self.clone();
         let running = tokio::spawn(async move { plugin.obtain(asks, refused).await });
+        if let Some(last) = last.filter(Issued::is_good) {
+            return Ok(last);
+        }
         match tokio::time::timeout(patience, running).await {
             Ok(Ok(done)) => done.map_err(Failure::Credentials),
             Ok(Err(_stopped)) => Err(Failure::Credentials(format!("credential plugin `{}` was stopped", self.name()))),
@@ -351,14 +365,16 @@ impl Plugin {
         }
     }
 
+    /// What was issued last, unless it was refused.
+    fn last(&self, refused: Option<u64>) -> Option<Issued> {
+        let last = self.last.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        last.clone().filter(|issued| refused.is_none_or(|refused| issued.generation > refused))
+    }
+
     async fn obtain(&self, asks: Asks, refused: Option<u64>) -> Result<Issued, String> {
         let mut state = self.state.lock().await;
-        let usable = |issued: &&Issued| {
-            let due = issued.renewed_from.is_some_and(|at| at <= Timestamp::now());
-            !due && refused.is_none_or(|refused| issued.generation > refused)
-        };
-        if let Some(issued) = state.issued.as_ref().filter(usable) {
-            return Ok(issued.clone());
+        if let Some(issued) = self.last(refused).filter(|issued| !issued.is_due()) {
+            return Ok(issued);
         }
         if let Some((_, why)) = state.failed.as_ref().filter(|(at, _)| at.elapsed() < FAILED_FOR) {
             return Err(why.clone());
@@ -367,7 +383,7 @@ impl Plugin {
             Ok(issued) => {
                 state.generation = issued.generation;
                 state.failed = None;
-                state.issued = Some(issued.clone());
+                *self.last.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(issued.clone());
                 Ok(issued)
             }
             Err(why) => {
@@ -383,7 +399,11 @@ impl Plugin {
         let secrets = token.iter().chain(&client_key_data);
         secrets.for_each(|secret| self.hidden.add(secret.trim()));
         let certificate = match (client_certificate_data, client_key_data) {
-            (Some(certificate), Some(key)) => Some(Arc::new(Certificate { certificate, key })),
+            (Some(certificate), Some(key)) => {
+                let pair = Certificate { certificate, key };
+                pair.check().map_err(|why| format!("gave a client certificate that cannot be used: {why}"))?;
+                Some(Arc::new(pair))
+            }
             (None, None) => None,
             _ => return Err("gave a client certificate without its key, or a key without its certificate".into()),
         };
@@ -392,7 +412,7 @@ impl Plugin {
             return Err("gave neither a token nor a client certificate".into());
         }
         let renewed_from = expiration_timestamp.map(|at| renewal(Timestamp::now(), at));
-        Ok(Issued { header, certificate, generation, renewed_from })
+        Ok(Issued { header, certificate, generation, renewed_from, expires: expiration_timestamp, connections: 0 })
     }
 
     /// Runs the plugin once.
@@ -446,8 +466,8 @@ impl Plugin {
 
     /// What to do where it has to ask the operator something.
     fn login(&self) -> String {
-        match shell_flag("--context", &self.context) {
-            Some(context) => format!("log in again outside of rolldeck: `kubectl {context} version`"),
+        match self.place.command("version") {
+            Some(command) => format!("log in again outside of rolldeck: `{command}`"),
             None => "log in again outside of rolldeck".to_owned(),
         }
     }

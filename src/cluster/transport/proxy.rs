@@ -17,13 +17,33 @@ const SCHEMES: [&str; 4] = ["http", "https", "socks5", "socks5h"];
 
 /// A proxy, and how to speak to it.
 #[derive(Clone, Debug)]
-pub(in crate::cluster) enum Proxy {
+pub(in crate::cluster) struct Proxy {
+    pub(super) protocol: ProxyProtocol,
+    /// Its address and its credentials.
+    pub(super) intercept: Intercept,
+    /// Where it was named: `proxy-url`, `HTTPS_PROXY` or `HTTP_PROXY`.
+    pub(super) setting: &'static str,
+}
+
+/// How a proxy is asked for a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ProxyProtocol {
     /// `CONNECT` over plain HTTP.
-    Http(Intercept),
+    Http,
     /// `CONNECT` over TLS to the proxy.
-    Https(Intercept),
+    Https,
     /// SOCKS 5. The proxy resolves names, as Go has it for `socks5` too.
-    Socks(Intercept),
+    Socks,
+}
+
+impl Proxy {
+    /// Its address without user and password.
+    pub(super) fn shown(&self) -> String {
+        let uri = self.intercept.uri();
+        let host = uri.authority().map_or("", |authority| authority.as_str());
+        let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+        format!("{}://{host}", uri.scheme_str().unwrap_or("http"))
+    }
 }
 
 /// The proxy settings of a process's environment.
@@ -115,7 +135,7 @@ fn is_this_machine(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-fn read(setting: &str, url: &str) -> Result<Proxy, String> {
+fn read(setting: &'static str, url: &str) -> Result<Proxy, String> {
     let uri = url.parse::<Uri>().map_err(|_unparsable| format!("{setting} is not a URL"))?;
     let scheme = uri.scheme_str().unwrap_or("http");
     if !SCHEMES.contains(&scheme) {
@@ -125,11 +145,12 @@ fn read(setting: &str, url: &str) -> Result<Proxy, String> {
     let intercept = Matcher::builder().all(url.to_owned()).build().intercept(&Uri::from_static("https://server"));
     let intercept = intercept.filter(|intercept| intercept.uri().host().is_some_and(|host| !host.is_empty()));
     let intercept = intercept.ok_or_else(|| format!("{setting} names no host"))?;
-    Ok(match scheme {
-        "https" => Proxy::Https(intercept),
-        "socks5" | "socks5h" => Proxy::Socks(intercept),
-        _ => Proxy::Http(intercept),
-    })
+    let protocol = match scheme {
+        "https" => ProxyProtocol::Https,
+        "socks5" | "socks5h" => ProxyProtocol::Socks,
+        _ => ProxyProtocol::Http,
+    };
+    Ok(Proxy { protocol, intercept, setting })
 }
 
 /// Everything in a proxy's URL that must never be shown: user and password, as written and decoded.
@@ -158,8 +179,7 @@ mod tests {
 
     fn through(server: &str, in_kubeconfig: Option<&str>) -> Option<String> {
         let proxy = proxy_for(&server.parse().unwrap(), in_kubeconfig, &environment()).unwrap()?;
-        let (Proxy::Http(intercept) | Proxy::Https(intercept) | Proxy::Socks(intercept)) = proxy;
-        Some(intercept.uri().host().unwrap_or_default().to_owned())
+        Some(proxy.intercept.uri().host().unwrap_or_default().to_owned())
     }
 
     #[test]
@@ -235,5 +255,8 @@ mod tests {
             ["joe:hunt%40er", "joe:hunt@er", "hunt%40er", "hunt@er"]
         );
         assert_eq!(secrets_of("http://proxy.example:3128"), Vec::<String>::new());
+        let proxy = read("HTTPS_PROXY", "https://joe:hunter2@proxy.example:3128/path").unwrap();
+        assert_eq!((&*proxy.shown(), proxy.protocol), ("https://proxy.example:3128", ProxyProtocol::Https));
+        assert!(!format!("{proxy:?}").contains("hunter2"));
     }
 }

@@ -197,7 +197,9 @@ mod tests {
         let server = TlsServer::start("127.0.0.1:0", Speaking::Nothing).await;
         let http = client_of(&server).await;
         let failure = http.lines("/one?watch=true", SOON).await.err().unwrap();
-        assert!(failure.to_string().starts_with("the connection broke"), "{failure}");
+        // Whether the request was on its way by then is a matter of chance.
+        let said = failure.to_string();
+        assert!(said.starts_with("the connection broke") || said.starts_with("cannot connect"), "{said}");
         server.speak(Speaking::Both);
         assert_eq!(first_line(&http, "/two?watch=true").await, r#"{"path":"/two"}"#);
         assert_eq!(server.seen().last().unwrap().0, Version::HTTP_11);

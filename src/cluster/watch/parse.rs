@@ -149,12 +149,10 @@ fn known<'a, T: Deserialize<'a>>(object: &'a RawValue, what: &str) -> Result<T, 
     serde_json::from_str(object.get()).map_err(|error| unreadable(what, &error))
 }
 
-/// A page of a list.
+/// A page of a list. Its objects are still to be read, one by one: all of them at once take as much memory as the page itself.
 #[derive(Debug)]
-pub(super) struct ListPage<T> {
-    pub(super) items: Vec<T>,
-    /// Those that cannot be read.
-    pub(super) unreadable: Vec<UnreadableObject>,
+pub(super) struct ListPage<'a> {
+    pub(super) objects: Vec<&'a RawValue>,
     pub(super) end: PageEnd,
 }
 
@@ -168,10 +166,11 @@ pub(super) struct PageEnd {
 }
 
 #[derive(Deserialize)]
-struct ListJson<T> {
+struct ListJson<'a> {
     #[serde(default)]
     metadata: ListMetaJson,
-    items: Option<Vec<T>>,
+    #[serde(borrow)]
+    items: Option<Vec<&'a RawValue>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -181,23 +180,21 @@ struct ListMetaJson {
     r#continue: String,
 }
 
-/// Reads a page of a list.
+/// Reads a page of a list, but not what is in its objects.
 ///
 /// # Errors
 /// When it is not one.
-pub(super) fn page<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<ListPage<T>, Failure> {
-    if let Ok(ListJson { metadata, items }) = serde_json::from_slice::<ListJson<T>>(body) {
-        return Ok(ListPage { items: items.unwrap_or_default(), unreadable: Vec::new(), end: metadata.end() });
-    }
-    let list: ListJson<&'a RawValue> = serde_json::from_slice(body).map_err(|error| unreadable("a list", &error))?;
-    let mut page = ListPage { items: Vec::new(), unreadable: Vec::new(), end: list.metadata.end() };
-    for object in list.items.unwrap_or_default() {
-        match serde_json::from_str(object.get()) {
-            Ok(item) => page.items.push(item),
-            Err(error) => page.unreadable.push(UnreadableObject::new(object, &error.to_string())),
-        }
-    }
-    Ok(page)
+pub(super) fn page(body: &[u8]) -> Result<ListPage<'_>, Failure> {
+    let ListJson { metadata, items } = serde_json::from_slice(body).map_err(|error| unreadable("a list", &error))?;
+    Ok(ListPage { objects: items.unwrap_or_default(), end: metadata.end() })
+}
+
+/// Reads an object of a page.
+///
+/// # Errors
+/// What can be said of one that cannot be read.
+pub(super) fn object<'a, T: Deserialize<'a>>(object: &'a RawValue) -> Result<T, UnreadableObject> {
+    serde_json::from_str(object.get()).map_err(|error| UnreadableObject::new(object, &error.to_string()))
 }
 
 impl ListMetaJson {
@@ -258,9 +255,11 @@ mod tests {
         assert!(matches!(&without, Ok(WatchLine::Unreadable(object)) if object.key.is_empty()), "{without:?}");
 
         let list = format!(r#"{{"metadata":{{"resourceVersion":"9"}},"items":[{{"number":1}},{BAD},{{"number":2}}]}}"#);
-        let page = page::<Numbered>(list.as_bytes()).unwrap();
-        assert_eq!(page.items.iter().map(|item| item.number).collect::<Vec<_>>(), [1, 2]);
-        assert_eq!((&*page.unreadable[0].key, &*page.end.version), ("edge/a", "9"));
+        let page = page(list.as_bytes()).unwrap();
+        let read: Vec<Result<Numbered, _>> = page.objects.into_iter().map(super::object).collect();
+        let numbers = read.iter().map(|read| read.as_ref().map(|item| item.number).map_err(|bad| &*bad.key));
+        assert_eq!(numbers.collect::<Vec<_>>(), [Ok(1), Err("edge/a"), Ok(2)]);
+        assert_eq!(page.end.version, "9");
     }
 
     #[test]
@@ -306,8 +305,8 @@ mod tests {
 
     #[test]
     fn a_list_is_read_page_by_page() {
-        let list = page::<Value>(br#"{"metadata":{"resourceVersion":"9","continue":"x"},"items":[{},{}]}"#).unwrap();
-        assert_eq!((list.items.len(), &*list.end.version, &*list.end.next), (2, "9", "x"));
-        assert!(page::<Value>(br#"{"metadata":{"resourceVersion":"9"},"items":null}"#).unwrap().end.next.is_empty());
+        let list = page(br#"{"metadata":{"resourceVersion":"9","continue":"x"},"items":[{},{}]}"#).unwrap();
+        assert_eq!((list.objects.len(), &*list.end.version, &*list.end.next), (2, "9", "x"));
+        assert!(page(br#"{"metadata":{"resourceVersion":"9"},"items":null}"#).unwrap().end.next.is_empty());
     }
 }

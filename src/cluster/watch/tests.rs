@@ -110,7 +110,11 @@ async fn reads_pages_where_streaming_lists_are_not_known() {
     assert_eq!(events, ["listing", "a@1", "b@1", "listed", "live", "b@10"]);
     let pages = ["GET /x?labelSelector=a%3Db&limit=500", "GET /x?labelSelector=a%3Db&limit=5000&continue=more%2F2"];
     assert_eq!(server.lines(), [STREAM, pages[0], pages[1], &follow("9")]);
-    assert!(!server.http.streams_lists(), "the other watches of the session need not find out again");
+    assert_eq!(
+        server.http.streams_lists().await,
+        Some(false),
+        "the other watches of the session need not find out again"
+    );
 }
 
 #[tokio::test]
@@ -165,7 +169,7 @@ async fn says_what_is_forbidden() {
     let (events, server) = run(script, last).await;
     assert_eq!(events, [last]);
     assert_eq!(server.lines(), [STREAM, "GET /x?labelSelector=a%3Db&limit=500"], "the list is asked too");
-    assert!(server.http.streams_lists());
+    assert_eq!(server.http.streams_lists().await, Some(true));
 }
 
 #[tokio::test]
@@ -198,10 +202,10 @@ async fn a_line_without_end_is_given_up_at_its_limit_and_the_watch_goes_on() {
 }
 
 #[tokio::test]
-async fn pages_grow_to_some_megabytes_where_objects_are_small() {
+async fn pages_grow_to_a_megabyte_where_objects_are_small() {
     let page = |next: &str, objects: usize| {
         let items: Vec<Value> = (0..objects)
-            .map(|nth| json!({"metadata": {"name": format!("{nth}"), "resourceVersion": "1"}, "filler": "x".repeat(2_000)}))
+            .map(|nth| json!({"metadata": {"name": format!("{nth}"), "resourceVersion": "1"}, "filler": "x".repeat(460)}))
             .collect();
         Says::Json(200, json!({"metadata": {"resourceVersion": "9", "continue": next}, "items": items}))
     };
@@ -210,7 +214,7 @@ async fn pages_grow_to_some_megabytes_where_objects_are_small() {
     let (_, server) = run(script, "last@10").await;
     let second = server.lines()[2].clone();
     let limit = second.split("limit=").nth(1).and_then(|rest| rest.split('&').next()?.parse::<usize>().ok());
-    assert!(limit.is_some_and(|limit| (1_900..2_100).contains(&limit)), "two kilobytes each: {second}");
+    assert!(limit.is_some_and(|limit| (1_900..2_100).contains(&limit)), "half a kilobyte each: {second}");
 }
 
 /// A page of this many megabytes beside its objects.

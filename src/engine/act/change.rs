@@ -17,7 +17,7 @@ use crate::engine::model::change_request::ChangeRequest;
 use crate::engine::model::command::Unsettled;
 use crate::engine::model::effect::{DaemonSetPatch, EffectError, EffectErrorKind};
 use crate::engine::model::event::{WatchHealth, Watched};
-use crate::engine::model::record::{CHANGE, Change, ChangeOutcome, Intent, OURSELVES, Paused};
+use crate::engine::model::record::{CHANGE, ChangeOutcome, Intent, OURSELVES, Paused};
 use crate::engine::model::rollout_event::{RolloutEventKind, Visibility};
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
@@ -95,21 +95,6 @@ impl Engine {
     fn template_changed_words(&self) -> String {
         let by = self.who_set_the_template();
         format!("the template was changed{}", by.map(|by| format!(" by {by}")).unwrap_or_default())
-    }
-
-    /// The template that a change asks for.
-    pub(super) fn template_wanted(&self, change: &Change) -> Result<Template, String> {
-        let daemonset = self.view.daemonset.as_ref().ok_or("the DaemonSet is gone")?;
-        match change {
-            Change::Images(images) => {
-                daemonset.template.with_images(images.iter().map(|(name, image)| (name.as_str(), image.as_str())))
-            }
-            Change::Revision(hash) => self
-                .view
-                .revision(hash)
-                .map(|revision| revision.template.clone())
-                .ok_or_else(|| format!("revision {hash} is not in the history any more")),
-        }
     }
 
     /// Gives up a change that the API server refuses or that cannot be made. Nothing of it is done, and the rollout pauses with the

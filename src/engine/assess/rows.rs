@@ -399,7 +399,8 @@ impl<'a> Assessor<'a> {
         let deadline = Duration::from(gates.progress_deadline_secs);
         let ready_for = pod.ready_observed.map(|observed| self.ready_for(pod, observed, true, clock));
         if restarts(pod) > gates.max_restarts && ready_for.is_none_or(|ready_for| ready_for < deadline) {
-            let words = format!("{} restarts, more than {}", restarts(pod), gates.max_restarts);
+            let ended = last_end(pod).map(|ended| format!("; {ended}")).unwrap_or_default();
+            let words = format!("{} restarts, more than {}{ended}", restarts(pod), gates.max_restarts);
             let kind =
                 pod.trouble.as_ref().map(|trouble| trouble.cause.kind).filter(|kind| kind.says_why_it_restarts());
             let kind = kind.unwrap_or(CauseKind::CrashLoop);
@@ -583,6 +584,15 @@ impl<'a> Assessor<'a> {
             }
         }
     }
+}
+
+/// How a container of the pod ended last: `agent ended with exit 137 (OOMKilled)`. Of one that ended with an error, if any did.
+fn last_end(pod: &PodEntry) -> Option<String> {
+    let ended = pod.fact.containers.iter().filter_map(|container| Some((container.last_exit?, container)));
+    let (exit, container) = ended.max_by_key(|(exit, _)| *exit != 0)?;
+    let reason = container.last_end.as_deref().filter(|reason| !matches!(*reason, "" | "Error" | "Completed"));
+    let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+    Some(format!("{} ended with exit {exit}{reason}", container.name))
 }
 
 fn restarts(pod: &PodEntry) -> u32 {

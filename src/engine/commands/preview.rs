@@ -6,6 +6,7 @@ use super::allowance::{counted, counted_are};
 use super::resolved::Resolved;
 use crate::engine::assess::plan::{Limits, NodeLookup, Obstacles, Plan, RolloutHold};
 use crate::engine::assess::rows::Assessment;
+use crate::engine::lease::edit::Edit;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Early, Preview, PrewarmCommand, Refusal};
@@ -14,6 +15,7 @@ use crate::engine::model::gitops_owner::{GitOpsOwner, StrategyOwnership};
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::record::{Change, Intent, lease_name};
 use crate::engine::model::settings::{Limit, OnDrift, Tuning};
+use crate::engine::model::template::diff::{self, FieldChange};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::rules::commands::{LetsGo, Writes};
 use crate::engine::rules::holds::HoldKind;
@@ -60,7 +62,12 @@ impl Engine {
         if let Some(holder) = self.lock.living_other(now).filter(|_| resolved.drive && !takes_over) {
             effects.push(format!("{holder} drives and carries it out."));
         }
+        let changes = resolved.edits.iter().find_map(|edit| match edit {
+            Edit::Change { change, .. } => Some(self.template_changes(change)),
+            _ => None,
+        });
         Ok(Preview {
+            changes: changes.unwrap_or_default().into(),
             title: match command {
                 _ if resolved.brake => "Emergency brake".into(),
                 Command::Resume if self.resumes_past_a_halt() => "Resume past the halt".into(),
@@ -72,6 +79,14 @@ impl Engine {
             nodes: nodes.into(),
             danger: resolved.danger.max(placement.danger()),
         })
+    }
+
+    /// What a change would change in the template as it is now.
+    fn template_changes(&self, change: &Change) -> Vec<FieldChange> {
+        match (&self.view.daemonset, self.template_wanted(change)) {
+            (Some(daemonset), Ok(wanted)) => diff::changes(&daemonset.template, &wanted),
+            _ => Vec::new(),
+        }
     }
 
     /// The nodes that would be updated under `intent`, in order, with no regard to time and budget.
@@ -143,14 +158,10 @@ impl Engine {
                 "Undone by release.".into(),
             ],
             Command::Prewarm(asked) => self.prewarming_in_words(asked),
-            Command::SetImage(images) => {
-                let mut lines: Vec<String> = images.iter().map(|(name, image)| format!("{name} → {image}")).collect();
-                lines.push(
-                    "Adopts the DaemonSet first, then changes its template. No pod is replaced before a step.".into(),
-                );
-                lines.push("From then on any pod that is lost by itself comes back with the new template.".into());
-                lines
-            }
+            Command::SetImage(_) => vec![
+                "Adopts the DaemonSet first, then changes its template. No pod is replaced before a step.".into(),
+                "From then on any pod that is lost by itself comes back with the new template.".into(),
+            ],
             Command::Step(step) => {
                 let mut lines = self.restarts_in_words();
                 lines.extend(self.step_in_words(*step, count, limits));

@@ -1,10 +1,11 @@
-//! A change of the template: its identifier, and what it is called.
+//! A change of the template: its identifier, what it is called, and the template that it asks for.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::record::Change;
+use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 
 impl Engine {
@@ -25,6 +26,21 @@ impl Engine {
                 Some(revision) => format!("the roll back to revision {}", revision.number),
                 None => format!("the roll back to revision {hash}"),
             },
+        }
+    }
+
+    /// The template that a change asks for.
+    pub(crate) fn template_wanted(&self, change: &Change) -> Result<Template, String> {
+        let daemonset = self.view.daemonset.as_ref().ok_or("the DaemonSet is gone")?;
+        match change {
+            Change::Images(images) => {
+                daemonset.template.with_images(images.iter().map(|(name, image)| (name.as_str(), image.as_str())))
+            }
+            Change::Revision(hash) => self
+                .view
+                .revision(hash)
+                .map(|revision| revision.template.clone())
+                .ok_or_else(|| format!("revision {hash} is not in the history any more")),
         }
     }
 }

@@ -13,6 +13,7 @@ use super::labels::Selector;
 use super::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use super::quantity::IntOrPercent;
 use super::settings::Tuning;
+use super::template::diff::FieldChange;
 
 use super::danger::Danger;
 
@@ -208,6 +209,8 @@ pub struct Preview {
     pub warnings: Vec<String>,
     /// The nodes that would be updated, in the order in which they would go.
     pub nodes: Arc<[Str]>,
+    /// What it changes in the template; nothing where it leaves that as it is.
+    pub changes: Arc<[FieldChange]>,
     /// The API calls it makes, in `kubectl`-like words.
     pub calls: Vec<String>,
     /// How much it can break.

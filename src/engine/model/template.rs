@@ -2,6 +2,8 @@
 //!
 //! The raw form is what a roll back writes; it never goes through a typed struct, so that no field is lost.
 
+pub mod diff;
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};

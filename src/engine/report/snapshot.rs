@@ -3,6 +3,7 @@
 //! The words are here, as `Display`, so that console, command line and JSON say the same. Glyphs and colours are not.
 
 pub mod pull_words;
+mod revisions;
 pub mod words;
 
 use std::sync::Arc;
@@ -36,6 +37,7 @@ use crate::engine::model::settings::Settings;
 use crate::engine::model::site::SiteLabel;
 use crate::engine::model::step_ahead::{NoStep, StepAhead};
 use crate::engine::model::suspect::{SiteOutage, SuspectView};
+use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::unsent::Unsent;
 use crate::engine::model::wait::{DistanceView, Wait};
@@ -180,6 +182,8 @@ pub struct RevisionView {
     pub number: Option<i64>,
     /// Its images: container name, image.
     pub images: Vec<(Str, Str)>,
+    /// Its whole template, shared with what the watch told; `None` when its ControllerRevision is not there (any more).
+    pub template: Option<Template>,
     /// When it was recorded.
     pub created_at: Option<Timestamp>,
     /// Its change-cause annotation.

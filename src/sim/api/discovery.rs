@@ -29,6 +29,7 @@ pub(super) const fn subresources(
         Kind::Pod => &[
             ("binding", ("v1", "Binding"), &["create"]),
             ("eviction", ("policy/v1", "Eviction"), &["create"]),
+            ("log", ("v1", "Pod"), &["get"]),
             ("status", ("v1", "Pod"), STATUS),
         ],
         _ => &[],

@@ -16,7 +16,7 @@ use super::faults::ApiFailure;
 use super::request::{ApiRequest, ObjectPath, Query, RequestTarget, target};
 use super::shared::Shared;
 use super::status::{Answer, ApiRefusal};
-use super::{compress, openapi, read, review, write};
+use super::{compress, log, openapi, read, review, write};
 
 /// The largest body that is read, as in Kubernetes.
 const LARGEST_BODY: usize = 3 * 1024 * 1024;
@@ -143,6 +143,7 @@ fn dispatch(shared: &Arc<Shared>, verb: &str, path: &ObjectPath, request: &ApiRe
     }
     match (verb, path.subresource.as_str()) {
         ("list" | "watch", _) => read::collection(shared, path, request),
+        ("get", "log") => log::read(shared, path, request),
         ("get", _) => read::get(shared, path, request),
         ("create", "") => write::create(shared, path, request),
         ("create", "eviction") => write::evict(shared, path, request),

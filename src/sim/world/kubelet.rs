@@ -18,6 +18,7 @@
 //! A disk that is full makes room: images that no container uses go. A pod that has ended for good uses none then, as
 //! its containers go first; a container that waits for its restart keeps its image.
 
+mod container_log;
 mod ending;
 mod env;
 mod images;
@@ -43,6 +44,7 @@ use crate::engine::model::time::Timestamp;
 use super::object::{Condition, DeletionMark, EventBody, NodeImage, Object, PodStatus};
 use super::scenario::{FleetFault, NodeSetup, RegistryImage, Scenario, Site};
 
+pub use container_log::LoggedRun;
 use env::Env;
 use machine::Kubelet;
 

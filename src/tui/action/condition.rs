@@ -6,6 +6,7 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::prewarm::PrewarmView;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::model::Model;
+use crate::tui::revisions::text::RevisionText;
 
 pub(super) fn always(_: &Model) -> Result<(), String> {
     Ok(())
@@ -51,14 +52,65 @@ pub(super) fn stopped(model: &Model) -> Result<(), String> {
 /// For actions on the list of nodes.
 pub(super) fn no_timeline(model: &Model) -> Result<(), String> {
     no_prewarm(model)?;
-    match model.rollout().is_some_and(|page| page.timeline.is_some()) {
-        true => Err("this is the timeline: T goes back to the nodes".to_owned()),
+    match model.rollout() {
+        Some(page) if page.timeline.is_some() => Err("this is the timeline: T goes back to the nodes".to_owned()),
+        Some(page) if page.revisions.is_some() => Err("these are the revisions: v goes back to the nodes".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// For actions that show what differs.
+fn not_comparing(model: &Model) -> Result<(), String> {
+    let text = model.rollout().and_then(|page| page.revisions.as_ref()?.text.as_ref());
+    match text.is_some_and(RevisionText::is_diff) {
+        true => Err("this is what differs: y shows the template that it leads to, esc goes back".to_owned()),
         false => Ok(()),
+    }
+}
+
+/// For a filter, which the page of a node takes as what to search for.
+pub(super) fn filters(model: &Model) -> Result<(), String> {
+    if model.node_page().is_some() { Ok(()) } else { no_prewarm(model) }
+}
+
+/// For opening what is selected.
+pub(super) fn opens(model: &Model) -> Result<(), String> {
+    match model.node_page().is_some() {
+        true => Err("this is the page of a node: esc goes back".to_owned()),
+        false => not_comparing(model),
+    }
+}
+
+/// For actions on a log.
+pub(super) fn has_log(model: &Model) -> Result<(), String> {
+    match model.node_page().is_some_and(|page| page.tab.run().is_some()) {
+        true => Ok(()),
+        false => Err("there is no log on this tab: 2 shows it".to_owned()),
+    }
+}
+
+/// For the next line that is searched for.
+pub(super) fn searches(model: &Model) -> Result<(), String> {
+    match model.node_page().is_some_and(|page| !page.search.is_empty()) {
+        true => Ok(()),
+        false => Err("nothing is searched for: / asks for a text".to_owned()),
+    }
+}
+
+/// For actions on the list of revisions.
+pub(super) fn listing_revisions(model: &Model) -> Result<(), String> {
+    let screen = model.rollout().and_then(|page| page.revisions.as_ref());
+    match screen.is_some_and(|screen| screen.text.is_none()) {
+        true => Ok(()),
+        false => Err("in the list of revisions: esc goes back to it".to_owned()),
     }
 }
 
 /// For actions that the pre-warm screen does not have.
 pub(super) fn no_prewarm(model: &Model) -> Result<(), String> {
+    if model.node_page().is_some() {
+        return Err("this is the page of a node: esc goes back".to_owned());
+    }
     match model.rollout().is_some_and(|page| page.prewarm.is_some()) {
         true => Err("this is the pre-warm screen: esc goes back to the nodes".to_owned()),
         false => Ok(()),

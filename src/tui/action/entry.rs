@@ -45,7 +45,7 @@ macro_rules! action_ids {
 }
 
 action_ids! {
-    Pause, Arm, Step, Partition, Canary, Resume, Image, Drive, StopDriving, Undo, Release, Adopt, Tune, Prewarm, PausePrewarm, RetryPrewarm, CancelPrewarm, ReadOnly, Open, Back, Filter, Sort, Freeze, Watches, Timeline, GoTo, Fleet, Up, Down, HalfUp, HalfDown, PageUp, PageDown, Top, Bottom, Help, Palette, Theme, Glyphs, Repaint, Suspend, Quit,
+    Pause, Arm, Step, Partition, Canary, Resume, Image, Drive, StopDriving, Undo, Release, Adopt, Tune, Prewarm, PausePrewarm, RetryPrewarm, CancelPrewarm, ReadOnly, Open, NodeLog, NodePrevious, NodeEvents, NodeDescribe, NodeYaml, NodeWhy, NextTab, PreviousTab, NextContainer, Follow, Wrap, Timestamps, FindNext, FindPrevious, LogCommand, Back, Filter, Sort, Freeze, Watches, Diagnose, Timeline, History, Diff, Template, Mark, GoTo, Fleet, Up, Down, HalfUp, HalfDown, PageUp, PageDown, Top, Bottom, Left, Right, Help, Palette, Theme, Glyphs, Repaint, Suspend, Quit,
 }
 
 /// What may be typed after an action's name.
@@ -77,6 +77,22 @@ pub(crate) enum ActionScope {
     Rollout,
     /// On the pre-warm screen.
     Prewarm,
+    /// Where nodes are listed, or one is shown.
+    Nodes,
+    /// Where the revisions are listed.
+    Revisions,
+    /// On the page of a node.
+    Node,
+}
+
+impl ActionScope {
+    /// Whether it is a screen of a rollout: what is bound to a key there is bound to it before anything else.
+    pub(crate) fn is_screen(self) -> bool {
+        match self {
+            Self::Prewarm | Self::Node | Self::Nodes | Self::Revisions => true,
+            Self::Anywhere | Self::Rollout => false,
+        }
+    }
 }
 
 /// What has to be given before an action works.
@@ -94,8 +110,22 @@ impl Action {
     pub(crate) fn in_scope(&self, model: &Model) -> bool {
         match (self.scope, &model.page) {
             (ActionScope::Anywhere, _) | (ActionScope::Rollout, Page::Rollout(_)) => true,
-            (ActionScope::Rollout | ActionScope::Prewarm, Page::Fleet) => false,
-            (ActionScope::Prewarm, Page::Rollout(_)) => model.rollout().is_some_and(|page| page.prewarm.is_some()),
+            (
+                ActionScope::Rollout
+                | ActionScope::Prewarm
+                | ActionScope::Nodes
+                | ActionScope::Node
+                | ActionScope::Revisions,
+                Page::Fleet,
+            ) => false,
+            (ActionScope::Revisions, Page::Rollout(_)) => model.rollout().is_some_and(|page| page.revisions.is_some()),
+            (ActionScope::Nodes, Page::Rollout(_)) => {
+                model.rollout().is_some_and(|page| page.timeline.is_none() && page.revisions.is_none())
+            }
+            (ActionScope::Prewarm, Page::Rollout(_)) => {
+                model.rollout().is_some_and(|page| page.prewarm.is_some() && page.node_page.is_none())
+            }
+            (ActionScope::Node, Page::Rollout(_)) => model.node_page().is_some(),
         }
     }
 
@@ -108,6 +138,15 @@ impl Action {
             return Err(match self.scope {
                 ActionScope::Prewarm if model.rollout().is_some() => {
                     format!("`{}` works on the pre-warm screen: {} opens it", self.name, ActionId::Prewarm.key())
+                }
+                ActionScope::Node if model.rollout().is_some() => {
+                    format!("`{}` works on the page of a node: {} opens it", self.name, ActionId::Open.key())
+                }
+                ActionScope::Nodes if model.rollout().is_some() => {
+                    format!("`{}` works on the nodes: {} goes back to them", self.name, ActionId::Back.key())
+                }
+                ActionScope::Revisions if model.rollout().is_some() => {
+                    format!("`{}` works on the revisions: {} lists them", self.name, ActionId::History.key())
                 }
                 _ => format!("`{}` works on a rollout: open a DaemonSet with enter", self.name),
             });

@@ -3,8 +3,8 @@
 use crossterm::event::KeyCode;
 
 use super::condition::{
-    adopted, always, driving, has_prewarm_to_show, no_prewarm, no_timeline, not_adopted, not_paused, prewarm_failed,
-    prewarming, recorded, stopped,
+    adopted, always, driving, filters, has_log, has_prewarm_to_show, listing_revisions, no_timeline, not_adopted,
+    not_paused, opens, prewarm_failed, prewarming, recorded, searches, stopped,
 };
 use super::entry::{Action, ActionId, ActionScope, Argument, Group, Guard};
 use crate::engine::model::event::Right;
@@ -190,7 +190,130 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         label: "open",
         help: "open the DaemonSet; on a rollout: all about the node",
         footer: Some(11),
+        when: opens,
         ..look(ActionId::Open)
+    },
+    Action {
+        name: "logs",
+        aliases: &["log"],
+        keys: &[char('l'), char('2')],
+        label: "log",
+        help: "what the node's container writes: of one that failed first; follows as it is written",
+        scope: ActionScope::Nodes,
+        footer: Some(13),
+        ..look(ActionId::NodeLog)
+    },
+    Action {
+        name: "previous",
+        keys: &[char('p'), char('3')],
+        label: "previous log",
+        help: "what the container wrote in the run before",
+        scope: ActionScope::Nodes,
+        ..look(ActionId::NodePrevious)
+    },
+    Action {
+        name: "node-events",
+        keys: &[char('e'), char('4')],
+        label: "events",
+        help: "the Events on the node's pod",
+        scope: ActionScope::Nodes,
+        ..look(ActionId::NodeEvents)
+    },
+    Action {
+        name: "describe",
+        keys: &[char('d'), char('5')],
+        label: "describe",
+        help: "the node's pod, its containers and conditions, and the node",
+        scope: ActionScope::Nodes,
+        ..look(ActionId::NodeDescribe)
+    },
+    Action {
+        name: "yaml",
+        keys: &[char('y'), char('6')],
+        label: "yaml",
+        help: "the node's pod as the API server has it",
+        scope: ActionScope::Nodes,
+        ..look(ActionId::NodeYaml)
+    },
+    Action {
+        name: "why",
+        keys: &[char('1')],
+        label: "why",
+        help: "why the node is where it is, and what happened on it",
+        ..on_node(ActionId::NodeWhy)
+    },
+    Action {
+        name: "next-tab",
+        keys: &[plain(KeyCode::Tab), plain(KeyCode::Right)],
+        label: "next tab",
+        help: "the next tab",
+        footer: Some(20),
+        ..on_node(ActionId::NextTab)
+    },
+    Action {
+        name: "previous-tab",
+        keys: &[plain(KeyCode::BackTab), plain(KeyCode::Left)],
+        help: "the tab before",
+        ..on_node(ActionId::PreviousTab)
+    },
+    Action {
+        name: "container",
+        keys: &[char('c')],
+        label: "container",
+        help: "the log of the next container",
+        footer: Some(22),
+        when: has_log,
+        ..on_node(ActionId::NextContainer)
+    },
+    Action {
+        name: "follow",
+        keys: &[char('f')],
+        label: "follow",
+        help: "show lines as they come, or stay where you are",
+        footer: Some(21),
+        when: has_log,
+        ..on_node(ActionId::Follow)
+    },
+    Action {
+        name: "wrap",
+        keys: &[char('w')],
+        label: "wrap",
+        help: "break long lines, or cut them",
+        footer: Some(24),
+        ..on_node(ActionId::Wrap)
+    },
+    Action {
+        name: "timestamps",
+        keys: &[char('t')],
+        label: "times",
+        help: "when each line of a log was written (UTC)",
+        footer: Some(23),
+        when: has_log,
+        ..on_node(ActionId::Timestamps)
+    },
+    Action {
+        name: "find-next",
+        keys: &[char('n')],
+        label: "next",
+        help: "the next line with what / searches for",
+        footer: Some(25),
+        when: searches,
+        ..on_node(ActionId::FindNext)
+    },
+    Action {
+        name: "find-previous",
+        keys: &[char('N')],
+        help: "the line before with what / searches for",
+        when: searches,
+        ..on_node(ActionId::FindPrevious)
+    },
+    Action {
+        name: "kubectl",
+        keys: &[char('x')],
+        label: "kubectl",
+        help: "the kubectl command that prints the same log, to copy",
+        footer: Some(26),
+        ..on_node(ActionId::LogCommand)
     },
     Action {
         name: "back",
@@ -203,10 +326,10 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         name: "filter",
         keys: &[char('/')],
         label: "filter",
-        help: "show only rows with these words; !word without; -l selector by node labels",
+        help: "show only rows with these words; !word without; -l selector by node labels; on a node: find",
         argument: Some(Argument { hint: "text, !text or -l selector", known: nothing }),
         footer: Some(12),
-        when: no_prewarm,
+        when: filters,
         ..look(ActionId::Filter)
     },
     Action {
@@ -216,7 +339,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         help: "sort by the next column",
         scope: ActionScope::Rollout,
         argument: Some(Argument { hint: "column", known: sort_names }),
-        footer: Some(13),
+        footer: Some(27),
         when: no_timeline,
         ..look(ActionId::Sort)
     },
@@ -238,8 +361,18 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         ..look(ActionId::Watches)
     },
     Action {
+        name: "diagnose",
+        aliases: &["wrong"],
+        keys: &[char('i')],
+        label: "diagnose",
+        help: "what is wrong, cause by cause: on which nodes, what the cluster says of it, what to do",
+        scope: ActionScope::Rollout,
+        footer: Some(19),
+        ..look(ActionId::Diagnose)
+    },
+    Action {
         name: "timeline",
-        aliases: &["log", "events"],
+        aliases: &["events"],
         keys: &[char('T')],
         label: "timeline",
         help: "what happened lately: who did what, here and in other consoles; again: the nodes",
@@ -247,6 +380,45 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         argument: Some(Argument { hint: "text or !text", known: nothing }),
         footer: Some(15),
         ..look(ActionId::Timeline)
+    },
+    Action {
+        name: "history",
+        aliases: &["revisions"],
+        keys: &[char('v')],
+        label: "revisions",
+        help: "the revisions: which are on how many nodes, what they change; again: the nodes",
+        scope: ActionScope::Rollout,
+        footer: Some(29),
+        ..look(ActionId::History)
+    },
+    Action {
+        name: "diff",
+        keys: &[char('d')],
+        label: "diff",
+        help: "what differs: from what most nodes run to the target; on the revisions: to the selected one",
+        scope: ActionScope::Rollout,
+        argument: Some(Argument { hint: "revision revision", known: revisions }),
+        ..look(ActionId::Diff)
+    },
+    Action {
+        name: "template",
+        keys: &[char('y')],
+        label: "template",
+        help: "the whole template as YAML: of the target; on the revisions: of the selected one",
+        scope: ActionScope::Rollout,
+        argument: Some(Argument { hint: "revision", known: revisions }),
+        footer: Some(21),
+        ..look(ActionId::Template)
+    },
+    Action {
+        name: "mark",
+        keys: &[char('m')],
+        label: "mark",
+        help: "compare all other revisions with this one; again: with what most nodes run",
+        scope: ActionScope::Revisions,
+        footer: Some(22),
+        when: listing_revisions,
+        ..look(ActionId::Mark)
     },
     Action {
         name: "ds",
@@ -285,6 +457,20 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         keys: &[char('G'), plain(KeyCode::End)],
         help: "to the bottom",
         ..movement(ActionId::Bottom)
+    },
+    Action {
+        name: "left",
+        keys: &[plain(KeyCode::Left)],
+        help: "in what differs and in a template: back to the beginning of long lines",
+        scope: ActionScope::Rollout,
+        ..movement(ActionId::Left)
+    },
+    Action {
+        name: "right",
+        keys: &[plain(KeyCode::Right)],
+        help: "the same: to the end of long lines",
+        scope: ActionScope::Rollout,
+        ..movement(ActionId::Right)
     },
     Action {
         name: "help",
@@ -384,6 +570,11 @@ const fn console(id: ActionId) -> Action {
 
 const fn change(id: ActionId, guard: Guard) -> Action {
     Action { group: Group::Change, scope: ActionScope::Rollout, guard, ..look(id) }
+}
+
+/// What only looks at the page of a node.
+const fn on_node(id: ActionId) -> Action {
+    Action { scope: ActionScope::Node, ..look(id) }
 }
 
 /// What can be done on the pre-warm screen.

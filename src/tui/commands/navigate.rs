@@ -1,11 +1,14 @@
 //! Pages, and the lists on them: what is open, selected, filtered, sorted.
 
 use super::effects::{Effects, refuse};
+use super::node;
+use super::revisions;
 use crate::tui::columns::nodes::Sort;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::list::Move;
 use crate::tui::message::ConsoleEffect;
 use crate::tui::model::{FleetPage, Model, Overlay, Page, RolloutPage};
+use crate::tui::node_page::NodeTab;
 use crate::tui::prewarm::PrewarmList;
 use crate::tui::prompt::Prompt;
 use crate::tui::status::StatusSeverity;
@@ -22,9 +25,21 @@ pub(super) fn move_by(model: &mut Model, movement: Move) -> Effects {
             }
         }
         Page::Rollout(_) => {
+            if model.node_page().is_some() {
+                node::move_by(model, movement);
+                return Vec::new();
+            }
+            let cells = model.size.width;
             if let Some(page) = model.rollout_mut() {
                 if let Some(timeline) = &mut page.timeline {
                     timeline.go(movement, height);
+                    return Vec::new();
+                }
+                if let Some(revisions) = &mut page.revisions {
+                    match &mut revisions.text {
+                        Some(text) => text.go(movement, text.sides(cells), height),
+                        None => revisions.go(movement, height),
+                    }
                     return Vec::new();
                 }
                 if let Some(prewarm) = &mut page.prewarm {
@@ -51,17 +66,25 @@ pub(super) fn open(model: &mut Model) -> Effects {
                 None => Vec::new(),
             }
         }
+        Page::Rollout(_) if model.rollout().is_some_and(|page| page.revisions.is_some()) => {
+            revisions::compare_selected(model)
+        }
         Page::Rollout(_) => {
+            if model.node_page().is_some() {
+                return Vec::new();
+            }
             let selected = |page: &RolloutPage| match &page.timeline {
                 Some(timeline) => timeline.list.selected().is_some(),
                 None => page.selected().is_some(),
             };
-            if model.rollout().is_some_and(selected) {
-                model.overlay = Overlay::Details { top: 0 };
-            } else {
-                move_by(model, Move::Top);
+            match model.rollout() {
+                Some(page) if !selected(page) => move_by(model, Move::Top),
+                Some(page) if page.timeline.is_none() => node::open(model, NodeTab::Why),
+                _ => {
+                    model.overlay = Overlay::Details { top: 0 };
+                    Vec::new()
+                }
             }
-            Vec::new()
         }
     }
 }
@@ -85,6 +108,9 @@ pub(crate) fn open_rollout(model: &mut Model, target: DaemonSetRef) -> Effects {
 
 /// Closes the rollout on screen, unless this console drives it.
 fn leave_rollout(model: &mut Model) -> Effects {
+    if let Some(page) = model.rollout_mut() {
+        page.node_page = None;
+    }
     let leave = model.rollout().filter(|page| !page.driven_by_us()).map(|page| page.target.clone());
     let Some(target) = leave else { return Vec::new() };
     model.rollouts.retain(|page| page.target != target);
@@ -107,12 +133,22 @@ pub(super) fn back(model: &mut Model) -> Effects {
         }
         Page::Rollout(_) => {
             let Some(page) = model.rollout_mut() else { return Vec::new() };
-            if let Some(timeline) = &mut page.timeline {
+            if let Some(node_page) = &mut page.node_page {
+                if node_page.search.is_empty() {
+                    page.node_page = None;
+                } else {
+                    node_page.search.clear();
+                }
+            } else if let Some(timeline) = &mut page.timeline {
                 if timeline.filter.is_all() {
                     page.timeline = None;
                 } else {
                     timeline.filter = Default::default();
                     timeline.arrange();
+                }
+            } else if let Some(revisions) = &mut page.revisions {
+                if !revisions.back() {
+                    page.revisions = None;
                 }
             } else if let Some(prewarm) = &mut page.prewarm {
                 match prewarm.list.selected() {
@@ -166,11 +202,17 @@ pub(super) fn go_to(model: &mut Model, name: &str) -> Effects {
 
 pub(super) fn filter(model: &mut Model, text: &str) -> Effects {
     if text.is_empty() {
+        if model.node_page().is_some() {
+            // A search begins anew, as pagers have it.
+            model.overlay = Overlay::Filter(Prompt::default());
+            return Vec::new();
+        }
         let current = match &model.page {
             Page::Fleet => model.fleet.as_ref().map(|page| &page.filter),
-            Page::Rollout(_) => model.rollout().map(|page| match &page.timeline {
-                Some(timeline) => &timeline.filter,
-                None => &page.filter,
+            Page::Rollout(_) => model.rollout().map(|page| match (&page.timeline, &page.revisions) {
+                (Some(timeline), _) => &timeline.filter,
+                (None, Some(revisions)) => revisions.shown_filter(),
+                (None, None) => &page.filter,
             }),
         };
         let prompt = Prompt::with(current.map_or("", |filter| filter.text()));
@@ -202,7 +244,7 @@ pub(super) fn timeline(model: &mut Model, filter: &str) -> Effects {
     let open = page.timeline.is_none() || !filter.is_empty();
     let rollout_events = page.snapshot().map(|snapshot| snapshot.timeline.clone()).unwrap_or_default();
     page.timeline = open.then(|| Timeline::of(rollout_events));
-    page.prewarm = None;
+    (page.prewarm, page.node_page, page.revisions) = (None, None, None);
     if filter.is_empty() {
         return Vec::new();
     }
@@ -216,7 +258,7 @@ pub(super) fn timeline(model: &mut Model, filter: &str) -> Effects {
 pub(super) fn prewarm(model: &mut Model) -> Effects {
     let Some(page) = model.rollout_mut() else { return Vec::new() };
     page.prewarm = page.snapshot().map(|snapshot| PrewarmList::of(snapshot));
-    page.timeline = None;
+    (page.timeline, page.node_page, page.revisions) = (None, None, None);
     Vec::new()
 }
 

@@ -22,6 +22,7 @@ use crate::engine::report::snapshot::Snapshot;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::key::Key;
 use crate::tui::prompt::paste;
+use crate::tui::revisions::roll_back_to;
 
 /// A form.
 #[derive(Debug)]
@@ -519,8 +520,8 @@ impl Undo {
             return Err("there is no other revision to go back to".into());
         }
         let chosen = if to.is_empty() {
-            let from = snapshot.from.as_ref().map(|revision| &revision.hash);
-            revisions.iter().position(|revision| Some(&revision.hash) == from).unwrap_or(0)
+            let usual = roll_back_to(snapshot).map(|revision| &revision.hash);
+            revisions.iter().position(|revision| Some(&revision.hash) == usual).unwrap_or(0)
         } else {
             let number = to.parse::<i64>().ok();
             let found = revisions.iter().position(|revision| revision.number == number && number.is_some());

@@ -71,6 +71,7 @@ pub(super) fn model(
     }
     let mut model = Model {
         context: session.context().into(),
+        cluster_flags: session.cluster_flags(),
         warnings: session.identity_in_use().warnings(),
         default_namespace: session.default_namespace().into(),
         size: Size::new(80, 24),

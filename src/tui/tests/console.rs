@@ -31,6 +31,7 @@ impl TestConsole {
         assert_eq!(complaints, Vec::<String>::new());
         let model = Model {
             context: "prod-eu".into(),
+            cluster_flags: Some("--context prod-eu".to_owned()),
             warnings: Vec::new(),
             default_namespace: "default".into(),
             size: Size::new(width, height),
@@ -127,6 +128,7 @@ fn parse_keys(text: &str) -> Vec<Key> {
                 "left" => Key::plain(KeyCode::Left),
                 "right" => Key::plain(KeyCode::Right),
                 "pgdn" => Key::plain(KeyCode::PageDown),
+                "pgup" => Key::plain(KeyCode::PageUp),
                 "end" => Key::plain(KeyCode::End),
                 "backspace" => Key::plain(KeyCode::Backspace),
                 "c-c" => Key::ctrl('c'),

@@ -7,6 +7,8 @@ pub(super) use self::pulls::pulling;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::json;
+
 use crate::driver::{DrivenBy, Fleet, FleetPrewarm, FleetRow};
 use crate::engine::model::Str;
 use crate::engine::model::budget::{BudgetView, Replacer};
@@ -34,7 +36,7 @@ use crate::engine::model::record::{Direction, Halt, Paused};
 use crate::engine::model::settings::Settings;
 use crate::engine::model::site::SiteLabel;
 use crate::engine::model::step_ahead::{NoStep, SelectionDone, StepAhead};
-use crate::engine::model::template::ImageUse;
+use crate::engine::model::template::{ImageUse, Template};
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::wait::DistanceView;
 use crate::engine::report::snapshot::Counts;
@@ -134,10 +136,45 @@ fn revision(hash: &str, number: i64, version: &str, days: u64, pods: u32) -> Rev
         hash: hash.into(),
         number: Some(number),
         images: vec![("agent".into(), format!("registry.factory.example/edge/agent:{version}").into())],
+        template: Some(template(number, version)),
         created_at: Some(ago(days * DAY + 60 * MINUTE)),
         change_cause: (number == 13).then(|| "nightly build".into()),
         pods,
     }
+}
+
+/// The template of a revision: each has another image, and more than that changed from 13 to 14 and from 14 to 15.
+fn template(number: i64, version: &str) -> Template {
+    let mut template = json!({
+        "metadata": {"labels": {"app": "ipc-agent"}},
+        "spec": {
+            "containers": [{
+                "name": "agent",
+                "image": format!("registry.factory.example/edge/agent:{version}"),
+                "args": ["--uplink=mqtt.factory.example:8883", "--buffer=512", "--node=$(NODE_NAME)"],
+                "env": [
+                    {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+                    {"name": "LOG_LEVEL", "value": if number < 15 { "info" } else { "debug" }},
+                ],
+                "resources": {
+                    "limits": {"memory": if number < 15 { "128Mi" } else { "256Mi" }},
+                    "requests": {"cpu": "50m", "memory": "64Mi"},
+                },
+                "readinessProbe": {"httpGet": {"path": "/ready", "port": 8080}, "periodSeconds": 10},
+                "volumeMounts": [{"name": "spool", "mountPath": "/var/spool/agent"}],
+            }],
+            "hostNetwork": true,
+            "tolerations": [{"operator": "Exists"}],
+            "volumes": [{"name": "spool", "hostPath": {"path": "/var/spool/agent", "type": "DirectoryOrCreate"}}],
+        },
+    });
+    if number == 13 {
+        template["spec"]["terminationGracePeriodSeconds"] = 30.into();
+    }
+    if number > 14 {
+        template["spec"]["containers"][0]["args"][1] = "--buffer=2048".into();
+    }
+    Template::from_json(template)
 }
 
 fn all_rights() -> Vec<(Right, Permission)> {
@@ -560,6 +597,7 @@ pub(super) fn adoption() -> Preview {
         ],
         warnings: vec![argo_cd().warning()],
         nodes: [].into(),
+        changes: Default::default(),
         calls: vec![
             "POST leases/rolldeck-ipc-agent (record)".into(),
             "PATCH daemonsets/ipc-agent (updateStrategy OnDelete, original saved)".into(),
@@ -578,6 +616,7 @@ pub(super) fn preview(danger: Danger) -> Preview {
         ],
         nodes: (20..42).map(|number| format!("ipc-{number:03}").into()).collect(),
         warnings: Vec::new(),
+        changes: Default::default(),
         calls: vec!["update lease/rolldeck-ipc-agent (intent)".into(), "delete pod/… one by one, with its uid".into()],
         danger,
     }

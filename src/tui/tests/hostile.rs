@@ -11,7 +11,7 @@ use crate::tui::message::Msg;
 use crate::tui::words::{CELL_BYTES, amount_read};
 
 /// Each screen, by the keys that lead to it.
-const SCREENS: [&str; 15] = [
+const SCREENS: [&str; 21] = [
     "",
     "<down>",
     "<down><down><enter>",
@@ -27,6 +27,12 @@ const SCREENS: [&str; 15] = [
     "U",
     "L",
     "P",
+    "v",
+    "vjm",
+    "d",
+    "d<right><right>",
+    "d/x<enter>",
+    "vy",
 ];
 
 /// Draws every screen of both consoles at this size; says how much text was read for the one that took most.

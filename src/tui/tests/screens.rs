@@ -305,3 +305,12 @@ fn a_nodes_page_says_what_machine_it_is() {
     let unknown = TestConsole::on(fixtures::running(), 80, 24).typed("j<enter>").screen();
     assert!(!unknown.contains("Machine"), "{unknown}");
 }
+
+#[test]
+fn what_is_wrong_is_told_cause_by_cause() {
+    for (width, height) in SIZES {
+        let console = TestConsole::on(fixtures::running(), width, height).typed("i");
+        assert_snapshot!(format!("diagnosis_{width}x{height}"), console.screen());
+    }
+    assert!(TestConsole::on(fixtures::idle(), 80, 24).typed("i").screen().contains("nothing is wrong"));
+}

@@ -24,11 +24,13 @@ use ratatui::text::{Line, Span};
 use tui_input::Input;
 
 use super::footer::skip_cells;
+use super::revisions::field;
 use super::{RenderContext, put, put_box, put_lines};
 use crate::engine::model::command::{Command, Preview, PrewarmCommand};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::model::settings::Setting;
+use crate::engine::model::template::diff::FieldChange;
 use crate::engine::report::guidance::Remedy;
 use crate::engine::report::snapshot::RevisionView;
 use crate::engine::report::snapshot::Snapshot;
@@ -47,12 +49,14 @@ use crate::tui::dialog::Undo;
 use crate::tui::dialog::form::StepChoice;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{fit, fit_middle, width, wrap};
+use crate::tui::words::{fit, fit_middle, is_wider, width, wrap};
 
 /// The most nodes that are named; the count is shown beside.
 const NAMED: usize = 200;
 /// How many lines of node names are shown until somebody scrolls.
 const FIRST_LINES: usize = 2;
+/// How many changed fields of the template are shown until somebody scrolls.
+const FIRST_FIELDS: usize = 5;
 
 /// What is between title and buttons.
 struct Body<'a> {
@@ -181,7 +185,7 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
         Form::Step(form) => fill_step(body, form, snapshot, focused),
         Form::Image(form) => fill_image(body, form, focused),
         Form::Canary(form) => fill_canary(body, form, snapshot, focused),
-        Form::Undo(form) => fill_undo(body, form, shown),
+        Form::Undo(form) => fill_undo(body, form, &dialog.answer, shown),
         Form::Adopt(form) => {
             fill_budget(body, &form.budget, focused);
             fill_drift(body, form.drift, focused);
@@ -306,7 +310,7 @@ fn fill_canary(body: &mut Body<'_>, form: &Canary, snapshot: &Snapshot, focused:
     }
 }
 
-fn fill_undo(body: &mut Body<'_>, form: &Undo, shown: &ShownSnapshot) {
+fn fill_undo(body: &mut Body<'_>, form: &Undo, answer: &PreviewState, shown: &ShownSnapshot) {
     let ctx = body.ctx;
     let numbers = |revision: &RevisionView| revision.number.map(|number| number.to_string()).unwrap_or_default();
     body.lines.push(Line::from(ctx.span("  REV   AGE  PODS  IMAGES", ThemeRole::Column)));
@@ -322,7 +326,9 @@ fn fill_undo(body: &mut Body<'_>, form: &Undo, shown: &ShownSnapshot) {
     if form.revisions.len() > first + 8 {
         body.say(&format!("  … {} older", form.revisions.len() - first - 8), ThemeRole::Muted);
     }
-    if let Some(chosen) = form.revisions.get(form.chosen) {
+    // The preview says which images change.
+    let previewed = matches!(answer, PreviewState::Preview(_));
+    if let Some(chosen) = form.revisions.get(form.chosen).filter(|_| !previewed) {
         for (container, image) in &chosen.images {
             body.say(&format!("  {container}: {image}"), ThemeRole::Muted);
         }
@@ -330,6 +336,7 @@ fn fill_undo(body: &mut Body<'_>, form: &Undo, shown: &ShownSnapshot) {
 }
 
 fn fill_preview(body: &mut Body<'_>, preview: &Preview, dialog: &Dialog) {
+    fill_changes(body, &preview.changes, dialog.top);
     for effect in &preview.effects {
         body.say(effect, ThemeRole::Text);
     }
@@ -342,6 +349,32 @@ fn fill_preview(body: &mut Body<'_>, preview: &Preview, dialog: &Dialog) {
     }
     for call in &preview.calls {
         body.say(&format!("API: {call}"), ThemeRole::Muted);
+    }
+}
+
+/// What changes in the template: the first fields, a line each; all of them in full once somebody scrolls.
+fn fill_changes(body: &mut Body<'_>, changes: &[FieldChange], top: usize) {
+    if changes.is_empty() {
+        return;
+    }
+    let count = if changes.len() == 1 { "1 field".to_owned() } else { format!("{} fields", changes.len()) };
+    body.say(&format!("The template changes in {count}:"), ThemeRole::Title);
+    let shown = if top > 0 || changes.len() <= FIRST_FIELDS { changes.len() } else { FIRST_FIELDS - 1 };
+    for change in &changes[..shown] {
+        let in_full = format!("  {}", field(change, usize::MAX));
+        if top > 0 {
+            body.say(&in_full, ThemeRole::Text);
+        } else {
+            body.hidden |= is_wider(&in_full, body.cells);
+            let text = format!("  {}", field(change, body.cells.saturating_sub(2)));
+            let text = fit(&text, body.cells).into_owned();
+            body.lines.push(Line::from(body.ctx.span(text, ThemeRole::Text)));
+        }
+    }
+    if changes.len() > shown {
+        body.hidden = true;
+        let more = format!("  and {} more", changes.len() - shown);
+        body.lines.push(Line::from(body.ctx.span(more, ThemeRole::Muted)));
     }
 }
 

@@ -34,6 +34,10 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
         Overlay::Filter(prompt) => {
             match &prompt.complaint {
                 Some(why) => say(ctx, buffer, parts.status, &format!(" {why}"), ThemeRole::Warn),
+                None if ctx.model.node_page().is_some() => {
+                    let help = " text to find; enter keeps, esc clears; then n: the next one, N: the one before";
+                    say(ctx, buffer, parts.status, help, ThemeRole::Muted);
+                }
                 None => {
                     let help = " words that must be there, !word that must not, -l selector; enter keeps, esc clears";
                     say(ctx, buffer, parts.status, help, ThemeRole::Muted);
@@ -45,6 +49,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
         | Overlay::Help { .. }
         | Overlay::Details { .. }
         | Overlay::Watches { .. }
+        | Overlay::Diagnosis { .. }
         | Overlay::Dialog(_) => {
             draw_status(ctx, buffer, parts.status);
             draw_actions(ctx, buffer, parts.footer);
@@ -122,7 +127,7 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     let model = ctx.model;
     // First what can be done now, then what can be done once armed, then the rest.
     let mut actions: Vec<(&Action, u8)> = Vec::new();
-    for action in ACTIONS.iter().filter(|action| action.footer.is_some() && action.in_scope(model)) {
+    for action in ACTIONS.iter().filter(|action| action.footer.is_some() && is_for_here(model, action)) {
         let rank = match action.available(model) {
             Ok(()) if moves_nothing(model, action) => 1,
             Ok(()) => 0,
@@ -137,7 +142,7 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     }
     // What only this screen has comes first; and the way to that screen is not left out while there is something to see on it.
     let place = |action: &Action| if (action.looks)(model) { Some(1) } else { action.footer };
-    actions.sort_by_key(|(action, rank)| (*rank, action.scope != ActionScope::Prewarm, place(action)));
+    actions.sort_by_key(|(action, rank)| (*rank, !is_of_this_screen(model, action), place(action)));
     let mut spans = vec![Span::raw(" ")];
     let mut left = usize::from(area.width).saturating_sub(1);
     // Help leads to everything else: it is always shown.
@@ -166,6 +171,24 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     buffer.set_line(area.x, area.y, &Line::from(spans), area.width);
 }
 
+/// Whether the action has a place on the page that is open.
+fn is_for_here(model: &Model, action: &Action) -> bool {
+    // Elsewhere other actions are looked for.
+    let of_revisions = matches!(action.id, ActionId::History | ActionId::Template);
+    action.in_scope(model) && (!of_revisions || lists_revisions(model))
+}
+
+fn lists_revisions(model: &Model) -> bool {
+    model.rollout().is_some_and(|page| page.revisions.is_some())
+}
+
+/// Whether the action makes this screen what it is.
+fn is_of_this_screen(model: &Model, action: &Action) -> bool {
+    // The pause is left out nowhere.
+    let of_revisions = matches!(action.id, ActionId::Pause | ActionId::Open | ActionId::Template | ActionId::Mark);
+    matches!(action.scope, ActionScope::Prewarm | ActionScope::Node) || (of_revisions && lists_revisions(model))
+}
+
 /// Whether a step would move nothing now: the dialog says why, and the footer shows it dim.
 fn moves_nothing(model: &Model, action: &Action) -> bool {
     let snapshot = model.rollout().and_then(|page| page.snapshot());
@@ -187,15 +210,19 @@ fn prewarm_paused(model: &Model) -> bool {
 fn label(ctx: &RenderContext<'_>, action: &Action) -> &'static str {
     let model = ctx.model;
     let timeline = model.rollout().is_some_and(|page| page.timeline.is_some());
+    let revisions = lists_revisions(model);
     match action.id {
         ActionId::Arm if model.armed_for().is_some() => "read-only",
         ActionId::Canary if selection_done(model) => "lift selector",
         ActionId::PausePrewarm if prewarm_paused(model) => "go on",
         ActionId::Prewarm if model.rollout().is_some_and(|page| page.prewarm.is_some()) => "another",
         ActionId::Open if timeline => "in full",
+        ActionId::Open if revisions => "diff",
+        ActionId::History if revisions => "nodes",
         ActionId::Timeline if timeline => "nodes",
         // A shorter alias leaves room for other actions.
-        ActionId::Timeline if model.size.width < 100 => "log",
+        ActionId::Timeline if model.size.width < 100 => "time",
+        ActionId::Filter if model.node_page().is_some() => "find",
         ActionId::Open if model.rollout().is_some() => "node",
         ActionId::Drive if model.rollout().is_some_and(|page| page.driven_by_us()) => "stop driving",
         _ => action.label,

@@ -1,4 +1,4 @@
-//! One node, in full: the side pane of wide terminals, and what enter opens on others.
+//! One node, in full: the side pane of wide terminals, and the first tab of its page.
 //!
 //! ```text
 //! │ ipc-017
@@ -36,7 +36,6 @@ use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::view::RenderContext;
 use crate::tui::view::put;
-use crate::tui::view::put_box;
 use crate::tui::view::put_lines;
 use crate::tui::view::why;
 use crate::tui::words::{fit, wrap};
@@ -72,35 +71,25 @@ pub(super) fn draw_side(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer
     }
 }
 
-/// Draws the selected node over everything.
-pub(super) fn draw_over(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer: &mut Buffer) {
-    let Some(page) = ctx.model.rollout() else { return };
-    let (Some(node), Some(shown)) = (page.selected(), page.shown()) else { return };
-    let width = area.width.saturating_sub(if area.width >= 80 { 4 } else { 0 }).min(100);
-    let lines = lines(
-        ctx,
-        page,
-        shown,
-        node,
-        (usize::from(width.saturating_sub(4)), top.saturating_add(usize::from(area.height))),
-    );
-    // As little of the header as possible is covered, its first line (who drives, how fresh, armed) never.
-    let bottom = area.height.saturating_sub(if area.height >= 20 { 2 } else { 0 });
-    let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(bottom.saturating_sub(1));
-    let over = Rect { x: area.width.saturating_sub(width) / 2, y: bottom - height, width, height };
-    let inside = put_box(ctx, buffer, over, &format!("Node {}  (esc: back, P pause)", node.name));
-    let top = top.min(lines.len().saturating_sub(usize::from(inside.height)));
-    put_lines(buffer, inside, &lines[top..]);
-}
-
 /// At most so many lines of at most so many cells.
 fn lines(
     ctx: &RenderContext<'_>,
     page: &RolloutPage,
     shown: &ShownSnapshot,
     node: &NodeView,
-    (cells, most): (usize, usize),
+    size: (usize, usize),
 ) -> Vec<Line<'static>> {
+    about(ctx, page, shown, node, size).0
+}
+
+/// The same, and how many of the lines say why the node is where it is; those after them say what is known of it.
+pub(super) fn about(
+    ctx: &RenderContext<'_>,
+    page: &RolloutPage,
+    shown: &ShownSnapshot,
+    node: &NodeView,
+    (cells, most): (usize, usize),
+) -> (Vec<Line<'static>>, usize) {
     // Every field is named: one that is added is shown here, or left out on purpose.
     let NodeView {
         name,
@@ -141,7 +130,7 @@ fn lines(
         Line::from(ctx.span(format!("{} {}{since}", ctx.glyph(glyph), state(node)), role)),
         Line::default(),
     ];
-    let mut say = |name: &str, text: &str, role: ThemeRole| {
+    let say = |lines: &mut Vec<Line<'static>>, name: &str, text: &str, role: ThemeRole| {
         for (nth, line) in
             wrap(text, cells.saturating_sub(NAMES + 1)).take(most.saturating_sub(lines.len())).enumerate()
         {
@@ -153,25 +142,26 @@ fn lines(
         }
     };
     if let Some(cause) = cause {
-        say("Cause", &cause.to_string(), role);
+        say(&mut lines, "Cause", &cause.to_string(), role);
         if let Some(message) = &cause.message {
-            say("", message, ThemeRole::Text);
+            say(&mut lines, "", message, ThemeRole::Text);
         }
     }
     if let Some(wait) = pod_wait {
-        say("Waits", &wait.as_of(why::instant(ctx, shown, node)).to_string(), ThemeRole::Text);
+        say(&mut lines, "Waits", &wait.as_of(why::instant(ctx, shown, node)).to_string(), ThemeRole::Text);
     }
     if let Some(hold) = hold {
-        say("Held by", &hold.to_string(), ThemeRole::Text);
+        say(&mut lines, "Held by", &hold.to_string(), ThemeRole::Text);
     }
     if let Some(blame) = *blame {
         let by = page.snapshot().map(|snapshot| snapshot.budget.replaced_by).unwrap_or_default();
-        say("Down", in_words(blame, by), ThemeRole::Text);
+        say(&mut lines, "Down", in_words(blame, by), ThemeRole::Text);
     }
     if let Some(suspect) = *suspect {
         let role = if suspect.has_failed() { ThemeRole::Bad } else { ThemeRole::Warn };
-        say("Suspect", &suspect.words(ctx.instant(shown, shown.snapshot.at)).to_string(), role);
+        say(&mut lines, "Suspect", &suspect.words(ctx.instant(shown, shown.snapshot.at)).to_string(), role);
     }
+    let reasons = lines.len();
     let words = match (revision_number, revision) {
         (Some(number), Some(hash)) => format!("{number} ({hash})"),
         (None, Some(hash)) => format!("{hash} (its ControllerRevision is gone)"),
@@ -179,7 +169,7 @@ fn lines(
     };
     let target = if *at_target { ", the target" } else { ", not the target" };
     let words = if revision.is_some() { words + target } else { words };
-    say("Revision", &words, if *at_target { ThemeRole::NewRev } else { ThemeRole::OldRev });
+    say(&mut lines, "Revision", &words, if *at_target { ThemeRole::NewRev } else { ThemeRole::OldRev });
     let (glyph, role) = image_sign(*image);
     let words = |pull: &ImagePull| match pull.state {
         PullState::Pulling { .. } if usual_pull.is_some() => pull.words(ctx.present(shown), *usual_pull),
@@ -190,59 +180,66 @@ fn lines(
         }
     };
     match &images[..] {
-        [] => say("Image", &format!("{} {image}", ctx.glyph(glyph)), role),
-        [only] => say("Image", &format!("{} {}", ctx.glyph(glyph), words(only)), role),
+        [] => say(&mut lines, "Image", &format!("{} {image}", ctx.glyph(glyph)), role),
+        [only] => say(&mut lines, "Image", &format!("{} {}", ctx.glyph(glyph), words(only)), role),
         several => {
-            say("Images", &format!("{} {image}", ctx.glyph(glyph)), role);
-            several.iter().for_each(|pull| say("", &format!("{}: {}", pull.container, words(pull)), ThemeRole::Text));
+            say(&mut lines, "Images", &format!("{} {image}", ctx.glyph(glyph)), role);
+            several
+                .iter()
+                .for_each(|pull| say(&mut lines, "", &format!("{}: {}", pull.container, words(pull)), ThemeRole::Text));
         }
     }
     if let Some(prewarm) = prewarm {
         let words = PrewarmWords { state: prewarm, at: why::prewarm_instant(ctx, shown, prewarm) };
-        say("Pre-warm", &words.to_string(), prewarm_sign(prewarm).1);
+        say(&mut lines, "Pre-warm", &words.to_string(), prewarm_sign(prewarm).1);
         if let PrewarmState::Failed { cause: Cause { message: Some(message), .. }, .. } = prewarm {
-            say("", message, ThemeRole::Text);
+            say(&mut lines, "", message, ThemeRole::Text);
         }
     }
     if let Some(pod) = pod {
         let age = pod_created_at.map(|at| format!(", {} old", ctx.age(shown, at))).unwrap_or_default();
         let plural = if *restarts == 1 { "" } else { "s" };
-        say("Pod", &format!("{pod}{age}, {restarts} restart{plural}"), ThemeRole::Text);
+        say(&mut lines, "Pod", &format!("{pod}{age}, {restarts} restart{plural}"), ThemeRole::Text);
     }
     if let Some(restarted) = *restarted {
         let exit = restarted.exit.map(|exit| format!(", last exit {exit}")).unwrap_or_default();
         let then = if restarted.speaks_against_revision() { "; no serving pod is replaced meanwhile" } else { "" };
         let times = restarted.times;
-        say("Restarts", &format!("{times}× after it was ready{exit}: watched{then}"), ThemeRole::Warn);
+        say(&mut lines, "Restarts", &format!("{times}× after it was ready{exit}: watched{then}"), ThemeRole::Warn);
     }
     if let Some(millis) = node.notable_clock() {
         let waits = counted_unavailable_until.map(|until| {
             let left = ShortDuration(until.since(ctx.instant(shown, shown.snapshot.at)));
             format!("; its controller counts it unavailable for {left} more")
         });
-        say("Clock", &format!("{}{}", ClockOff(millis), waits.unwrap_or_default()), ThemeRole::Warn);
+        say(&mut lines, "Clock", &format!("{}{}", ClockOff(millis), waits.unwrap_or_default()), ThemeRole::Warn);
     }
     if let Some(rank) = *rank {
-        say("In line", &format!("place {}", rank + 1), ThemeRole::Text);
+        say(&mut lines, "In line", &format!("place {}", rank + 1), ThemeRole::Text);
     }
     if !*eligible {
         let why = ineligible.as_ref().map_or_else(|| "its node is not there".to_owned(), ToString::to_string);
         let serves = if *serves { "serves" } else { "does not serve" };
-        say("Eligible", &format!("no: {why}; its pod {serves}"), ThemeRole::Warn);
+        say(&mut lines, "Eligible", &format!("no: {why}; its pod {serves}"), ThemeRole::Warn);
     }
     if page.snapshot().is_some_and(|snapshot| snapshot.plan.selector.is_some()) {
-        say("Canary", if *selected { "matches the selector" } else { "does not match the selector" }, ThemeRole::Text);
+        say(
+            &mut lines,
+            "Canary",
+            if *selected { "matches the selector" } else { "does not match the selector" },
+            ThemeRole::Text,
+        );
     }
     let kubelet = kubelet_version.iter().map(|version| format!("kubelet {version}"));
     let machine: Vec<String> = architecture.iter().map(ToString::to_string).chain(kubelet).collect();
     if !machine.is_empty() {
-        say("Machine", &machine.join(", "), ThemeRole::Muted);
+        say(&mut lines, "Machine", &machine.join(", "), ThemeRole::Muted);
     }
     if !labels.is_empty() {
         let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        say("Labels", &labels.join(" "), ThemeRole::Muted);
+        say(&mut lines, "Labels", &labels.join(" "), ThemeRole::Muted);
     }
-    lines
+    (lines, reasons)
 }
 
 fn in_words(blame: Blame, replaced_by: Replacer) -> &'static str {

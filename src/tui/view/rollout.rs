@@ -13,7 +13,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::table::{Table, select};
-use super::{RenderContext, ScreenParts, node, prewarm, put, put_lines, put_rule, timeline, why};
+use super::{RenderContext, ScreenParts, node, node_page, prewarm, put, put_lines, put_rule, revisions, timeline, why};
 use crate::engine::model::presence::Presence;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::snapshot::Phase;
@@ -34,8 +34,14 @@ use crate::tui::words::wrap;
 pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Buffer) {
     put_lines(buffer, parts.header, &parts.lines);
     let Some(page) = ctx.model.rollout() else { return };
+    if let Some(open) = &page.node_page {
+        return node_page::draw(ctx, parts, page, open, buffer);
+    }
     if let Some(timeline) = &page.timeline {
         return timeline::draw(ctx, parts, page, timeline, buffer);
+    }
+    if let Some(screen) = &page.revisions {
+        return revisions::draw(ctx, parts, page, screen, buffer);
     }
     if let Some(screen) = &page.prewarm {
         return prewarm::draw(ctx, parts, page, screen, buffer);

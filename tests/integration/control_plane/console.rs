@@ -20,7 +20,7 @@ fn set_image(console: &Terminal) {
     console.until("New image: registry.test/agent:v1");
     console.press(&["BSpace"]);
     console.write("2");
-    console.until("agent → registry.test/agent:v2");
+    console.until("→ registry.test/agent:v2");
     console.choose("Set image");
     console.until("partition keeps 20");
 }

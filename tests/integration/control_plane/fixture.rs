@@ -128,7 +128,7 @@ pub(crate) fn operator(plane: &ControlPlane, namespace: &str) -> Operator {
 /// What is read in the namespace; nodes are read in the whole cluster.
 pub(crate) const READS: &str = "pods,events,daemonsets.apps,controllerrevisions.apps,leases.coordination.k8s.io";
 
-/// The rights of `deploy/rbac.yaml`.
+/// The rights of `deploy/rbac.yaml`, but for that to read logs.
 pub(crate) fn grants(namespace: &str) -> [Grant; 7] {
     [
         Grant::within(namespace, "get,list,watch", READS),

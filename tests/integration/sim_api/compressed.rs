@@ -9,6 +9,7 @@ use rolldeck::sim::world::World;
 use rolldeck::sim::world::scenario::Scenario;
 
 use super::support::Api;
+use crate::support::line::{Line, server_of};
 use crate::support::reading::read_all;
 
 const FLEET: &str = r#"
@@ -66,12 +67,17 @@ async fn compressed_pages_bring_what_streamed_lists_bring_in_a_fraction_of_the_b
     let api = six_hundred().await;
     let kubeconfig = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(kubeconfig.path(), api.server.kubeconfig()).unwrap();
-    let streamed = read_all(kubeconfig.path(), Reach::ByAddress, "edge", "agent").await;
+    let streamed = read_all(kubeconfig.path(), Reach::Loopback, "edge", "agent").await;
     let paged = read_all(kubeconfig.path(), Reach::Network, "edge", "agent").await;
     assert_eq!(streamed.objects.len(), 1_200);
     assert_eq!(paged.objects, streamed.objects);
-    println!("streamed {:?}, paged {:?}", streamed.traffic, paged.traffic);
+    // A tunnel ends at a loopback address: it is found out.
+    let line = Line::to(&server_of(kubeconfig.path()), Duration::from_millis(20));
+    let tunnelled = read_all(&line.kubeconfig(kubeconfig.path()), Reach::ByAddress, "edge", "agent").await;
+    assert_eq!(tunnelled.objects, streamed.objects);
+    println!("streamed {:?}, paged {:?}, tunnelled {:?}", streamed.traffic, paged.traffic, tunnelled.traffic);
     let bytes = |traffic: rolldeck::cluster::TrafficCount| traffic.streamed + traffic.answered;
     assert!(streamed.traffic.streamed > 20 * streamed.traffic.answered, "{:?}", streamed.traffic);
     assert!(10 * bytes(paged.traffic) < bytes(streamed.traffic), "{:?} {:?}", paged.traffic, streamed.traffic);
+    assert!(10 * bytes(tunnelled.traffic) < bytes(streamed.traffic), "{:?}", tunnelled.traffic);
 }

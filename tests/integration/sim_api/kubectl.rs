@@ -113,6 +113,46 @@ macro_rules! fixture {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn logs_are_what_containers_write() {
+    let fixture = fixture!();
+    let pods = fixture.run("get pods -n edge -o name").await;
+    let pod = pods.lines().next().unwrap();
+    fixture.shows(&format!("logs -n edge {pod}"), &["msg=\"starting\" version=v1", "msg=\"listening\""]).await;
+    let dated = fixture.run(&format!("logs -n edge {pod} --timestamps --tail 1")).await;
+    assert_eq!(dated.lines().count(), 1, "{dated}");
+    assert!(dated.split(' ').next().unwrap().ends_with("000000Z"), "{dated}");
+    let none = "previous terminated container \"agent\" in pod";
+    fixture.fails(&format!("logs -n edge {pod} --previous"), &[none, "not found"]).await;
+    fixture.fails(&format!("logs -n edge {pod} -c nobody"), &["container nobody is not valid for pod"]).await;
+    // A container that keeps ending: its last words, before and after it is started again.
+    fixture.run("set image -n edge ds/agent agent=registry.example/agent:crash").await;
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+    let crashed = loop {
+        let pods = fixture.run("get pods -n edge --no-headers").await;
+        if let Some(pod) = pods.lines().find(|line| line.contains("CrashLoopBackOff")) {
+            break pod.split_whitespace().next().unwrap().to_owned();
+        }
+        assert!(tokio::time::Instant::now() < deadline, "{pods}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    };
+    let words = ["version=crash", "cannot open serial port", "giving up"];
+    fixture.shows(&format!("logs -n edge {crashed}"), &words).await;
+    fixture.shows(&format!("logs -n edge {crashed} --previous"), &words).await;
+}
+
+/// Who may read pods may not read their logs by that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn logs_need_a_right_of_their_own() {
+    let allow = vec![Rule::new(["get", "list"], ["pods"])];
+    let viewer = User { name: "viewer".into(), token: "v".into(), allow, ..User::default() };
+    let users = Users { known: vec![viewer], anonymous: Some("viewer".into()) };
+    let Some(fixture) = KubectlFixture::open(users).await else { return };
+    let pods = fixture.run("get pods -n edge -o name").await;
+    let pod = pods.lines().next().unwrap();
+    fixture.fails(&format!("logs -n edge {pod}"), &["cannot get resource \"pods/log\""]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn get_shows_tables() {
     let fixture = fixture!();
     let nodes = fixture.run("get nodes").await;

@@ -121,6 +121,13 @@ impl PtyTerminal {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// How much memory the program holds, by `/proc`.
+    pub(crate) fn resident_kilobytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").trim().parse().unwrap()
+    }
+
     pub(crate) fn is_there(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }

@@ -1,0 +1,82 @@
+//! `diagnose`: what is wrong, cause by cause, with the evidence and what to do.
+//!
+//! ```text
+//! edge/agent on prod-eu: 116 of 120 nodes are where they should be
+//!
+//! ✗ image not found: edge/agent:v9, 2 nodes for 3m: ipc-017 ipc-018
+//!     manifest for edge/agent:v9 not found: manifest unknown
+//!     → correct the name or the tag, or push the image
+//! · budget: 2 of 2 down, 22 nodes: ipc-020 ipc-021 ipc-022 … (19 more)
+//! ```
+
+use super::args::{DiagnoseArgs, OutputFormat};
+use super::error::{CliError, Exit};
+use super::json;
+use super::load;
+use super::output::Output;
+use super::status::with_all_watches;
+use crate::driver::Session;
+use crate::engine::model::facts::Severity;
+use crate::engine::model::time::ShortDuration;
+use crate::engine::report::diagnosis::{Diagnosis, Finding};
+use crate::engine::report::snapshot::Snapshot;
+
+/// How many nodes of a finding are named.
+const NAMED: usize = 10;
+
+/// Says what is wrong with one rollout.
+pub(crate) async fn run(
+    session: &dyn Session,
+    namespace: &str,
+    args: &DiagnoseArgs,
+    output: &mut Output,
+) -> Result<Exit, CliError> {
+    let (rollout, snapshot) = load::one_look(session, namespace, &args.name.0, args.timeout).await?;
+    let snapshot = with_all_watches(&rollout, snapshot).await;
+    let diagnosis = Diagnosis::of(&snapshot);
+    match output.format() {
+        OutputFormat::Json | OutputFormat::Yaml => {
+            output.value(&json::DiagnosisJson::new(session.context(), &snapshot, &diagnosis))?;
+        }
+        OutputFormat::Text => {
+            lines(session.context(), &snapshot, &diagnosis).iter().try_for_each(|line| output.line(line))?;
+        }
+    }
+    Ok(if diagnosis.is_bad() { Exit::Halted } else { Exit::Done })
+}
+
+fn lines(context: &str, snapshot: &Snapshot, diagnosis: &Diagnosis) -> Vec<String> {
+    let Snapshot { namespace, name, .. } = snapshot;
+    let Diagnosis { findings, nodes, at_goal } = diagnosis;
+    let mut lines =
+        vec![format!("{namespace}/{name} on {context}: {at_goal} of {nodes} nodes are where they should be")];
+    if findings.is_empty() {
+        lines.push("nothing is wrong, and nothing waits".to_owned());
+    }
+    for finding in findings {
+        lines.push(String::new());
+        lines.push(head(finding, snapshot));
+        lines.extend(finding.evidence.iter().map(|evidence| format!("    {evidence}")));
+        lines.extend(finding.remedies.iter().map(|remedy| format!("    → {remedy}")));
+    }
+    lines
+}
+
+fn head(finding: &Finding, snapshot: &Snapshot) -> String {
+    let sign = if finding.severity == Severity::Warning { "✗" } else { "·" };
+    let mut text = format!("{sign} {}", finding.title);
+    let count = finding.nodes.len();
+    if count == 0 {
+        return text;
+    }
+    text.push_str(&format!(", {count} node{}", if count == 1 { "" } else { "s" }));
+    if let Some(since) = finding.since {
+        text.push_str(&format!(" for {}", ShortDuration(snapshot.at.since(since))));
+    }
+    let named: Vec<&str> = finding.nodes.iter().take(NAMED).map(|name| &**name).collect();
+    text.push_str(&format!(": {}", named.join(" ")));
+    if count > NAMED {
+        text.push_str(&format!(" … ({} more)", count - NAMED));
+    }
+    text
+}

@@ -1,0 +1,193 @@
+//! `history` and `diff`: which revisions there are, the whole template of one, and what differs between two.
+//!
+//! ```text
+//! edge/agent on prod-eu: from revision 14 (82 pods) to revision 15 (38 pods, current)
+//!   containers[agent].image: agent:v1.8.2 → agent:v1.9.0
+//!   containers[agent].env[LOG_LEVEL]: info → debug
+//!
+//! --- revision 14  hash14  2026-11-15T14:00:00Z
+//! +++ revision 15  hash15  2026-11-18T14:00:00Z  ticket 4711
+//! @@ -6,7 +6,7 @@
+//!      - env:
+//! ```
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::args::{DiffArgs, HistoryArgs, OutputFormat};
+use super::error::{CliError, CliErrorKind, Exit};
+use super::json;
+use super::load;
+use super::output::Output;
+use super::status::{age, with_all_watches};
+use crate::driver::{Rollout, Session};
+use crate::engine::model::Str;
+use crate::engine::model::images_on_nodes::ImagesOnNodes;
+use crate::engine::model::template::Template;
+use crate::engine::model::template::diff::changes;
+use crate::engine::report::snapshot::{RevisionView, Snapshot};
+use crate::process::printable::{LineColour, Printable};
+use crate::template_text::{DiffSign, TextDiff, template_diff, template_yaml};
+
+/// Lists the revisions of one DaemonSet, or prints the template of one.
+pub(crate) async fn history(
+    session: &dyn Session,
+    namespace: &str,
+    args: &HistoryArgs,
+    output: &mut Output,
+) -> Result<Exit, CliError> {
+    let (rollout, snapshot) = load::one_look(session, namespace, &args.name.0, args.timeout).await?;
+    match &args.revision {
+        Some(called) => whole(&snapshot, called, output)?,
+        None => list(&rollout, snapshot, output).await?,
+    }
+    Ok(Exit::Done)
+}
+
+async fn list(rollout: &Rollout, snapshot: Arc<Snapshot>, output: &mut Output) -> Result<(), CliError> {
+    // Events and pods for pre-warming tell of images, too.
+    let snapshot = with_all_watches(rollout, snapshot).await;
+    let on_nodes: HashMap<Str, ImagesOnNodes> = rollout.images_on_nodes().await?.into_iter().collect();
+    match output.format() {
+        OutputFormat::Json | OutputFormat::Yaml => output.value(&json::RevisionHistory::new(&snapshot, &on_nodes))?,
+        OutputFormat::Text => output.table(&history_table(&snapshot, &on_nodes))?,
+    }
+    Ok(())
+}
+
+fn history_table(snapshot: &Snapshot, on_nodes: &HashMap<Str, ImagesOnNodes>) -> Vec<Vec<String>> {
+    let head = ["REVISION", "PODS", "AGE", "IMAGES", "ON NODES", "CHANGE-CAUSE"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let target = snapshot.to.as_ref().map(|revision| &revision.hash);
+    rows.extend(snapshot.revisions.iter().map(|revision| {
+        let RevisionView { hash, number, images, template: _, created_at, change_cause, pods } = revision;
+        let current = if Some(hash) == target { " (current)" } else { "" };
+        vec![
+            number.map_or_else(|| format!("? {hash}"), |number| format!("{number}{current}")),
+            pods.to_string(),
+            age(*created_at, snapshot.at),
+            images_in_words(images),
+            on_nodes.get(hash).map_or_else(|| "?".to_owned(), ImagesOnNodes::short),
+            change_cause.as_deref().unwrap_or("").to_owned(),
+        ]
+    }));
+    rows
+}
+
+fn images_in_words(images: &[(Str, Str)]) -> String {
+    images.iter().map(|(container, image)| format!("{container}={image}")).collect::<Vec<_>>().join(" ")
+}
+
+/// Prints a revision with its template. The lines about it are comments, so that the whole is YAML.
+fn whole(snapshot: &Snapshot, called: &str, output: &mut Output) -> Result<(), CliError> {
+    let revision = snapshot.revision_called(called).map_err(no_such)?;
+    let template = template_of(revision)?;
+    match output.format() {
+        OutputFormat::Json | OutputFormat::Yaml => {
+            output.value(&json::WholeRevision::new(snapshot, revision, template.json()))?;
+        }
+        OutputFormat::Text => {
+            let Snapshot { namespace, name, .. } = snapshot;
+            output.line(format!("# {namespace}/{name} {}", about(snapshot, revision)))?;
+            output.line(format!("# {}", stored(revision).trim_start_matches(&revision.called()).trim_start()))?;
+            output.write(Printable::lines(&template_yaml(template)))?;
+        }
+    }
+    Ok(())
+}
+
+/// Says what differs between two revisions.
+pub(crate) async fn diff(
+    session: &dyn Session,
+    namespace: &str,
+    args: &DiffArgs,
+    output: &mut Output,
+) -> Result<Exit, CliError> {
+    let (_rollout, snapshot) = load::one_look(session, namespace, &args.name.0, args.timeout).await?;
+    let (from, to) = match (&args.from, &args.to) {
+        (None, _) => snapshot.compared_by_default(),
+        (Some(from), None) => snapshot.revision_called(from).and_then(|from| Ok((from, snapshot.target_revision()?))),
+        (Some(from), Some(to)) => {
+            snapshot.revision_called(from).and_then(|from| Ok((from, snapshot.revision_called(to)?)))
+        }
+    }
+    .map_err(no_such)?;
+    let templates = (template_of(from)?, template_of(to)?);
+    let changes = changes(templates.0, templates.1);
+    match output.format() {
+        OutputFormat::Json | OutputFormat::Yaml => {
+            output.value(&json::RevisionDiff::new(&snapshot, (from, to), &changes))?;
+        }
+        OutputFormat::Text => {
+            let Snapshot { namespace, name, .. } = &*snapshot;
+            let both = format!("from {} to {}", about(&snapshot, from), about(&snapshot, to));
+            output.line(format!("{namespace}/{name} on {}: {both}", session.context()))?;
+            for change in &changes {
+                output.line(format!("  {change}"))?;
+            }
+            if changes.is_empty() {
+                output.line("  the templates are the same")?;
+            } else {
+                output.line("")?;
+                lines((from, to), templates, output)?;
+            }
+        }
+    }
+    Ok(if changes.is_empty() { Exit::Done } else { Exit::Different })
+}
+
+/// The lines that differ, as `diff -u` prints them.
+fn lines(
+    (from, to): (&RevisionView, &RevisionView),
+    templates: (&Template, &Template),
+    output: &mut Output,
+) -> Result<(), CliError> {
+    output.coloured(LineColour::Red, format!("--- {}", stored(from)))?;
+    output.coloured(LineColour::Green, format!("+++ {}", stored(to)))?;
+    let hunks = match template_diff(templates.0, templates.1) {
+        TextDiff::Hunks(hunks) => hunks,
+        TextDiff::TooLarge { from, to } => {
+            output.line(format!("too large to compare line by line: {from} lines against {to}"))?;
+            return Ok(());
+        }
+    };
+    for hunk in hunks {
+        output.coloured(LineColour::Cyan, hunk.to_string())?;
+        for line in &hunk.lines {
+            match line.sign {
+                DiffSign::Same => output.line(format!(" {}", line.text))?,
+                DiffSign::Removed => output.coloured(LineColour::Red, format!("-{}", line.text))?,
+                DiffSign::Added => output.coloured(LineColour::Green, format!("+{}", line.text))?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn no_such(why: String) -> CliError {
+    CliError::new(CliErrorKind::NotFound, why).hinted("`rolldeck history` lists the revisions")
+}
+
+fn template_of(revision: &RevisionView) -> Result<&Template, CliError> {
+    let gone = || no_such(format!("{} is not in the history any more: its template is not known", revision.called()));
+    revision.template.as_ref().ok_or_else(gone)
+}
+
+/// A revision and where it is: `revision 14 (82 pods)`.
+fn about(snapshot: &Snapshot, revision: &RevisionView) -> String {
+    let pods = if revision.pods == 1 { "1 pod".to_owned() } else { format!("{} pods", revision.pods) };
+    let current = snapshot.to.as_ref().is_some_and(|target| target.hash == revision.hash);
+    format!("{} ({pods}{})", revision.called(), if current { ", current" } else { "" })
+}
+
+/// A revision and what was stored with it: hash, time, cause.
+fn stored(revision: &RevisionView) -> String {
+    let mut words = format!("{}  {}", revision.called(), revision.hash);
+    if let Some(at) = revision.created_at {
+        words.push_str(&format!("  {}", at.to_rfc3339()));
+    }
+    if let Some(cause) = &revision.change_cause {
+        words.push_str(&format!("  {cause}"));
+    }
+    words
+}

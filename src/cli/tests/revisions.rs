@@ -1,0 +1,117 @@
+//! `history --revision` and `diff`.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use super::script::{Script, rollout};
+use crate::engine::report::snapshot::{RevisionView, Snapshot};
+
+/// Every node is at the target, so nothing is rolled out any more.
+fn complete() -> Snapshot {
+    Snapshot { from: None, ..rollout() }
+}
+
+#[tokio::test]
+async fn diff_says_what_the_nodes_still_get() {
+    let script = Script::of(rollout());
+    let came = script.run("diff ds/agent").await;
+    assert_snapshot!(came.text);
+    assert_eq!((came.code, came.error.as_str()), (1, ""));
+    let other = Script::of(complete()).run("diff ds/agent").await;
+    assert_eq!(other.text, came.text, "with every node at the target: from the revision before");
+    for line in ["diff ds/agent 14", "diff ds/agent 14 15", "diff ds/agent hash14 agent-hash15"] {
+        assert_eq!(script.run(line).await.text, came.text, "{line}");
+    }
+    let ascii = script.run("diff ds/agent --ascii").await.text;
+    assert!(ascii.is_ascii() && ascii.contains("image: registry.example/agent:v1.8.2 -> "), "{ascii}");
+}
+
+#[tokio::test]
+async fn the_same_revision_is_no_difference() {
+    let came = Script::of(rollout()).run("diff ds/agent 15").await;
+    assert_eq!(
+        came.text,
+        "edge/agent on prod-eu: from revision 15 (38 pods, current) to revision 15 (38 pods, current)\n  the templates are the same\n"
+    );
+    assert_eq!(came.code, 0);
+}
+
+#[tokio::test]
+async fn a_revision_that_is_not_there_says_which_are() {
+    let script = Script::of(rollout());
+    for (line, why) in [
+        ("diff ds/agent 12", "there is no revision `12`; there are 15, 14"),
+        ("diff ds/agent 14 hash16", "there is no revision `hash16`; there are 15, 14"),
+        ("diff ds/agent hash", "more than one revision's hash begins with `hash`"),
+        ("history ds/agent --revision 16", "there is no revision `16`; there are 15, 14"),
+    ] {
+        let came = script.run(line).await;
+        assert!(came.error.contains(why), "{line}: {}", came.error);
+        assert_eq!((came.code, came.text.as_str()), (5, ""), "{line}");
+    }
+    let revisions = rollout().revisions[..1].into();
+    let came = Script::of(Snapshot { revisions, ..complete() }).run("diff ds/agent").await;
+    assert!(came.error.contains("there is only one revision"), "{}", came.error);
+    let gone = RevisionView { number: None, template: None, hash: "0ld".into(), ..rollout().revisions[1].clone() };
+    let came = Script::of(Snapshot { from: Some(gone), ..rollout() }).run("diff ds/agent").await;
+    assert!(came.error.contains("run revision 0ld, which is not in the history any more"), "{}", came.error);
+}
+
+/// Exit code 1 says that there are differences, and never that something went wrong.
+#[tokio::test]
+async fn what_goes_wrong_is_not_taken_for_a_difference() {
+    let mut down = super::script::loading();
+    super::script::watches_down(&mut down, "connection refused");
+    let script = Script::of(down);
+    tokio::time::pause();
+    assert_eq!(script.run("history ds/agent").await.code, 1);
+    let came = script.run("diff ds/agent").await;
+    assert_eq!(came.code, 2, "{}", came.error);
+    assert!(came.error.contains("connection refused"), "{}", came.error);
+}
+
+#[tokio::test]
+async fn diff_is_a_value_for_programs_in_json_and_in_yaml() {
+    let script = Script::of(rollout());
+    assert_snapshot!(script.json("diff ds/agent -o json").await);
+    let json: Value = serde_json::from_str(&script.run("diff ds/agent -o json").await.text).unwrap();
+    let came = script.run("diff ds/agent -o yaml").await;
+    assert_eq!(serde_saphyr::from_str::<Value>(&came.text).unwrap(), json);
+    assert_eq!(came.code, 1);
+}
+
+#[tokio::test]
+async fn history_prints_the_whole_template_of_a_revision() {
+    let script = Script::of(rollout());
+    let came = script.run("history ds/agent --revision 14").await;
+    assert_snapshot!(came.text);
+    assert_eq!(came.code, 0);
+    let template = rollout().revisions[1].template.clone().unwrap();
+    assert_eq!(serde_saphyr::from_str::<Value>(&came.text).unwrap(), *template.json(), "it is YAML, with comments");
+    for format in ["json", "yaml"] {
+        let text = script.run(&format!("history ds/agent --revision hash14 -o {format}")).await.text;
+        let value: Value = serde_saphyr::from_str(&text).unwrap();
+        assert_eq!(value["template"], *template.json(), "{format}");
+        assert_eq!((&value["kind"], &value["revision"]["number"]), (&json!("Revision"), &json!(14)), "{format}");
+    }
+}
+
+/// The list and the state are asked for often: they have no templates.
+#[tokio::test]
+async fn templates_are_in_no_other_answer() {
+    let script = Script::of(rollout());
+    for line in ["history ds/agent -o json", "status ds/agent --nodes -o json", "status ds/agent -o yaml"] {
+        let text = script.run(line).await.text;
+        assert!(!text.contains("LOG_LEVEL"), "{line}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn every_command_answers_in_yaml() {
+    let script = Script::of(rollout());
+    for command in ["status ds/agent", "status", "history ds/agent", "step ds/agent --dry-run"] {
+        let json: Value = serde_json::from_str(&script.run(&format!("{command} -o json")).await.text).unwrap();
+        let yaml: Value = serde_saphyr::from_str(&script.run(&format!("{command} -o yaml")).await.text).unwrap();
+        assert_eq!(yaml, json, "{command}");
+    }
+}

@@ -1,0 +1,132 @@
+//! Reads one node, its pod and the Events on that pod, for as long as somebody looks at them.
+//!
+//! Three small requests every two seconds, as `kubectl describe` makes them once. Nothing of it is kept, and no rule uses it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use super::failure::Failure;
+use super::http::{Call, Http, path_segment, with_query};
+use super::partial::{node_inspection, pod_events, pod_inspection};
+use crate::engine::model::Str;
+use crate::engine::model::inspection::{Inspection, Reading};
+
+/// How long an answer may take.
+const TIMEOUT: Duration = Duration::from_secs(15);
+/// From the last answer to the next question.
+const EVERY: Duration = Duration::from_secs(2);
+/// How many Events are asked for.
+const EVENTS: &str = "200";
+
+/// What is read.
+#[derive(Clone, Debug)]
+pub(super) struct Inspected {
+    pub(super) namespace: Str,
+    pub(super) node: Str,
+    /// `None`: the node has no pod.
+    pub(super) pod: Option<Str>,
+}
+
+/// Reads until every receiver is dropped. Must be called inside a tokio runtime.
+pub(super) fn inspect(http: Http, what: Inspected) -> watch::Receiver<Arc<Inspection>> {
+    let (sender, receiver) = watch::channel(Arc::<Inspection>::default());
+    tokio::spawn(async move {
+        let again = async {
+            loop {
+                let known = sender.borrow().clone();
+                let read = Arc::new(read(&http, &what, &known).await);
+                sender.send_if_modified(|known| {
+                    let changed = *known != read;
+                    *known = read;
+                    changed
+                });
+                sleep(EVERY).await;
+            }
+        };
+        tokio::select! {
+            () = sender.closed() => {}
+            () = again => {}
+        }
+    });
+    receiver
+}
+
+async fn read(http: &Http, what: &Inspected, known: &Inspection) -> Inspection {
+    let namespace = path_segment(&what.namespace);
+    let pod = async {
+        let name = path_segment(what.pod.as_ref()?);
+        Some(get(http, &format!("/api/v1/namespaces/{namespace}/pods/{name}")).await)
+    };
+    let events = async {
+        let name = what.pod.as_ref()?;
+        let fields = format!("involvedObject.kind=Pod,involvedObject.name={name}");
+        let path = format!("/api/v1/namespaces/{namespace}/events");
+        Some(get(http, &with_query(&path, &[("fieldSelector", &fields), ("limit", EVENTS)])).await)
+    };
+    let node = format!("/api/v1/nodes/{}", path_segment(&what.node));
+    let (pod, events, node) = futures::join!(pod, events, get(http, &node));
+    let mut stale = None;
+    Inspection {
+        pod: settle(pod, &known.pod, &mut stale, pod_inspection),
+        events: settle(events, &known.events, &mut stale, |list| pod_events(&list)),
+        node: settle(Some(node), &known.node, &mut stale, |node| node_inspection(&node)),
+        stale,
+    }
+}
+
+async fn get(http: &Http, path: &str) -> Result<Value, Failure> {
+    let body = http.call(Call::get(path, TIMEOUT)).await?;
+    serde_json::from_slice(&body).map_err(|error| {
+        Failure::Malformed(format!("what came of {} is not JSON: {error}", path.split('?').next().unwrap_or_default()))
+    })
+}
+
+/// What is known after an answer. What was read before stays when it could not be read again, unless that is no longer permitted.
+fn settle<T: Clone>(
+    answer: Option<Result<Value, Failure>>,
+    known: &Reading<T>,
+    stale: &mut Option<Str>,
+    read: impl Fn(Value) -> T,
+) -> Reading<T> {
+    match (answer, known) {
+        (None, _) => Reading::Absent,
+        (Some(Ok(object)), _) => Reading::Read(read(object)),
+        (Some(Err(failure)), _) if failure.code() == Some(404) => Reading::Absent,
+        (Some(Err(failure)), Reading::Read(before)) if !failure.is_forbidden() => {
+            *stale = Some(failure.to_string().into());
+            Reading::Read(before.clone())
+        }
+        (Some(Err(failure)), _) => Reading::Failed(failure.to_string().into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn refused(code: u16) -> Option<Result<Value, Failure>> {
+        let (reason, message) = (String::new(), format!("refused with {code}"));
+        Some(Err(Failure::Refused { code, reason, message, retry_after: None }))
+    }
+
+    #[test]
+    fn what_cannot_be_read_again_stays_and_says_so() {
+        let mut stale = None;
+        let name = |value: Value| value["name"].as_str().unwrap_or_default().to_owned();
+        let pending = Reading::Pending;
+        let known = settle(Some(Ok(json!({"name": "a"}))), &pending, &mut stale, name);
+        assert_eq!((&known, &stale), (&Reading::Read("a".to_owned()), &None));
+        assert_eq!(settle(refused(500), &known, &mut stale, name), known);
+        assert_eq!(stale.take().as_deref(), Some("refused with 500"));
+        assert_eq!(settle(refused(404), &known, &mut stale, name), Reading::Absent);
+        assert_eq!(settle(refused(403), &known, &mut stale, name), Reading::Failed("refused with 403".into()));
+        assert_eq!(settle(refused(500), &pending, &mut stale, name), Reading::Failed("refused with 500".into()));
+        assert_eq!((settle(None, &known, &mut stale, name), stale), (Reading::Absent, None));
+    }
+}

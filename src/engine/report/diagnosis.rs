@@ -1,0 +1,317 @@
+//! What is wrong, cause by cause: for every node that is not where it should be one finding, with its evidence and what to do.
+//!
+//! ```text
+//! ✗ image not found: edge/agent:v9     2 nodes for 3m: ipc-017 ipc-018
+//!     manifest for edge/agent:v9 not found: manifest unknown
+//!     → correct the name or the tag, or push the image; give the DaemonSet an image that is there, or roll back
+//! · budget: 2 of 2 down                22 nodes
+//! ```
+//!
+//! The cause of a node is the one that the engine judges by (docs/kubernetes.md, *Why a pod is not healthy*). A hundred nodes with the
+//! same one are one finding.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use super::snapshot::words::Why;
+use super::snapshot::{Alarm, NodeView, Snapshot};
+use crate::engine::model::Str;
+use crate::engine::model::cause::{Cause, CauseKind};
+use crate::engine::model::clocks::ClockOff;
+use crate::engine::model::facts::Severity;
+use crate::engine::model::node::{Blame, NodeState};
+use crate::engine::model::pull::PullState;
+use crate::engine::model::time::Timestamp;
+
+/// How many different texts of a finding are kept as its evidence.
+const EVIDENCE: usize = 3;
+
+/// What is wrong with a rollout.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Diagnosis {
+    /// What concerns the whole rollout, then nodes: what is wrong first, most nodes first.
+    pub findings: Vec<Finding>,
+    /// How many nodes should run the pod.
+    pub nodes: u32,
+    /// How many of them are where they should be.
+    pub at_goal: u32,
+}
+
+/// What a finding is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
+pub enum FindingKind {
+    /// An alarm of the rollout.
+    Alarm,
+    /// A pod is not healthy.
+    Cause(CauseKind),
+    /// A node went down after its update.
+    Suspect,
+    /// A node is not Ready.
+    NodeDown,
+    /// A pod restarted after it was ready.
+    Restarted,
+    /// A pull takes much longer than on others.
+    SlowPull,
+    /// A clock is off.
+    Clock,
+    /// A node is on its way.
+    Moving,
+    /// A node is not updated now.
+    Waits,
+}
+
+/// Nodes with one cause.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Finding {
+    /// What it is about.
+    pub kind: FindingKind,
+    /// What is found, in a few words.
+    pub title: String,
+    /// Warning: it is wrong. Normal: it waits, or is on its way.
+    pub severity: Severity,
+    /// The nodes, in the order of the list; none for the whole rollout.
+    pub nodes: Vec<Str>,
+    /// Since when it is so on the node that has it longest, as far as known.
+    pub since: Option<Timestamp>,
+    /// What the cluster says of it, word by word; different texts once.
+    pub evidence: Vec<FindingEvidence>,
+    /// What an operator can do, most fitting first.
+    pub remedies: Vec<String>,
+}
+
+/// What the cluster says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FindingEvidence {
+    /// The text.
+    pub text: Str,
+    /// On how many of the nodes.
+    pub nodes: u32,
+}
+
+impl fmt::Display for FindingEvidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)?;
+        if self.nodes > 1 { write!(f, "  ({} nodes)", self.nodes) } else { Ok(()) }
+    }
+}
+
+impl Diagnosis {
+    /// What is wrong in `snapshot`.
+    pub fn of(snapshot: &Snapshot) -> Self {
+        let mut findings: Vec<Finding> = snapshot.alarms.iter().map(of_alarm).collect();
+        let mut places: HashMap<(FindingKind, String), usize> = HashMap::new();
+        let (mut nodes, mut at_goal) = (0, 0);
+        for node in snapshot.nodes.iter() {
+            nodes += u32::from(node.eligible);
+            let Some(found) = of_node(node, snapshot) else {
+                at_goal += u32::from(node.eligible);
+                continue;
+            };
+            let place = *places.entry((found.kind, found.title.clone())).or_insert(findings.len());
+            match findings.get_mut(place) {
+                Some(finding) => finding.add(found),
+                None => findings.push(found),
+            }
+        }
+        findings.sort_by_key(|finding| {
+            let waits = finding.severity == Severity::Normal;
+            let of_all = finding.kind == FindingKind::Alarm;
+            (waits, !of_all, std::cmp::Reverse(finding.nodes.len()), finding.kind)
+        });
+        Self { findings, nodes, at_goal }
+    }
+
+    /// Whether anything is wrong, and does not only wait.
+    pub fn is_bad(&self) -> bool {
+        self.findings.iter().any(|finding| finding.severity == Severity::Warning)
+    }
+}
+
+impl Finding {
+    fn new(kind: FindingKind, title: impl Into<String>, severity: Severity) -> Self {
+        let (nodes, evidence, remedies) = (Vec::new(), Vec::new(), Vec::new());
+        Self { kind, title: title.into(), severity, nodes, since: None, evidence, remedies }
+    }
+
+    fn on(mut self, node: &NodeView) -> Self {
+        self.nodes.push(node.name.clone());
+        self.since = node.since;
+        self
+    }
+
+    fn says(mut self, text: Option<Str>) -> Self {
+        self.evidence.extend(text.map(|text| FindingEvidence { text, nodes: 1 }));
+        self
+    }
+
+    fn do_this(mut self, what: &[&str]) -> Self {
+        self.remedies = what.iter().map(|text| (*text).to_owned()).collect();
+        self
+    }
+
+    /// Another node with the same.
+    fn add(&mut self, other: Self) {
+        self.nodes.extend(other.nodes);
+        self.since = match (self.since, other.since) {
+            (Some(ours), Some(theirs)) => Some(ours.min(theirs)),
+            (ours, theirs) => ours.or(theirs),
+        };
+        for evidence in other.evidence {
+            match self.evidence.iter().position(|known| known.text == evidence.text) {
+                Some(at) => self.evidence[at].nodes += evidence.nodes,
+                None if self.evidence.len() < EVIDENCE => self.evidence.push(evidence),
+                None => {}
+            }
+        }
+    }
+}
+
+fn of_alarm(alarm: &Alarm) -> Finding {
+    let tool = alarm.suspend_hint().map(|hint| format!("keep it from doing that again: {hint}"));
+    let mut finding = Finding::new(FindingKind::Alarm, alarm.to_string(), Severity::Warning);
+    finding.remedies.extend(tool);
+    finding
+}
+
+/// The one finding of a node; `None` where it is at its goal, and nothing of it is worth saying.
+fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
+    let warns = |kind, title: String| Finding::new(kind, title, Severity::Warning).on(node);
+    let waits = |kind, title: String| Finding::new(kind, title, Severity::Normal).on(node);
+    if node.suspect.is_some() || node.blame == Some(Blame::Suspect) {
+        let text = node.suspect.map(|suspect| suspect.words(snapshot.at).to_string().into());
+        let found = warns(FindingKind::Suspect, "its node went down after the update".to_owned()).says(text);
+        let what = ["look at the node: its kubelet, its disk, its link", "roll back if others follow it"];
+        return Some(found.do_this(&what));
+    }
+    if let Some(cause) = &node.cause
+        && is_trouble(cause, node)
+    {
+        let what = remedies(cause.kind);
+        let found = warns(FindingKind::Cause(cause.kind), title(cause, node)).says(cause.message.clone());
+        return Some(found.do_this(what));
+    }
+    match node.state {
+        NodeState::NodeDown => {
+            let found = warns(FindingKind::NodeDown, CauseKind::NodeDown.to_string());
+            return Some(found.do_this(remedies(CauseKind::NodeDown)));
+        }
+        NodeState::Failed => return Some(warns(FindingKind::Cause(CauseKind::Deadline), why(node, snapshot))),
+        NodeState::Terminating
+        | NodeState::Creating
+        | NodeState::Pulling
+        | NodeState::Starting
+        | NodeState::Soaking
+        | NodeState::Outdated
+        | NodeState::Updated
+        | NodeState::Ineligible => {}
+    }
+    if let Some(restarted) = node.restarted {
+        let exit = restarted.exit.map(|exit| format!(", last exit {exit}")).unwrap_or_default();
+        let found = warns(FindingKind::Restarted, "restarts after it was ready".to_owned());
+        let text: Str = format!("{} times{exit}", restarted.times).into();
+        return Some(found.says(Some(text)).do_this(&["read the log of the run before"]));
+    }
+    if let Some(slow) = node.images.iter().find_map(|pull| snapshot.pulls.slow_on(&node.name, &pull.image)) {
+        let found = warns(FindingKind::SlowPull, format!("slow pull of {}", slow.image));
+        let what = ["look at the link and the disk of the node", "pre-warm the image, or lower how many pull at once"];
+        return Some(found.says(Some(slow.compared().into())).do_this(&what));
+    }
+    if let Some(millis) = node.notable_clock() {
+        let found = warns(FindingKind::Clock, "its clock is off".to_owned());
+        let what = ["set the clock of the node: its kubelet writes times that others compare with theirs"];
+        return Some(found.says(Some(ClockOff(millis).to_string().into())).do_this(&what));
+    }
+    match node.state {
+        NodeState::Updated | NodeState::Ineligible => None,
+        // Since when it is outdated says nothing of how long it has waited.
+        NodeState::Outdated => Some(Finding { since: None, ..waits(FindingKind::Waits, why(node, snapshot)) }),
+        // What a node on its way waits for differs from node to node; the state is what they have in common.
+        state => {
+            let text = why(node, snapshot);
+            let found = waits(FindingKind::Moving, state.to_string());
+            Some(found.says(Some(text).filter(|text| !text.is_empty()).map(Into::into)))
+        }
+    }
+}
+
+/// Whether the cause is more than what a pod that starts has in the ordinary course.
+fn is_trouble(cause: &Cause, node: &NodeView) -> bool {
+    let starts =
+        matches!(node.state, NodeState::Creating | NodeState::Starting | NodeState::Pulling | NodeState::Soaking);
+    !(cause.kind.is_ordinary_at_start() && starts)
+}
+
+/// The cause, and of which image where it is about one.
+fn title(cause: &Cause, node: &NodeView) -> String {
+    let failed = node.images.iter().find(|pull| matches!(pull.state, PullState::Failed { .. }));
+    match failed.filter(|_| cause.kind.is_about_the_image()) {
+        Some(pull) => format!("{cause}: {}", pull.image),
+        None => cause.to_string(),
+    }
+}
+
+fn why(node: &NodeView, snapshot: &Snapshot) -> String {
+    Why { node, at: snapshot.at }.to_string()
+}
+
+/// What to do about a cause, most fitting first.
+pub fn remedies(kind: CauseKind) -> &'static [&'static str] {
+    match kind {
+        CauseKind::ImageNotFound => &[
+            "correct the name or the tag, or push the image",
+            "give the DaemonSet an image that is there, or roll back",
+        ],
+        CauseKind::ImageDenied => &[
+            "check imagePullSecrets of the template and of its service account, and whether the registry lets them read",
+            "some registries answer so for an image that is not there",
+        ],
+        CauseKind::ImageRateLimited => {
+            &["wait: it is pulled again by itself", "lower how many pull at once, or pull from a mirror of your own"]
+        }
+        CauseKind::ImagePlatform => {
+            &["build the image for the architecture of the node", "or leave such nodes out by a node selector"]
+        }
+        CauseKind::ImageName => &["correct the name of the image in the template"],
+        CauseKind::ImageNeverPull => &["bring the image onto the node, or change imagePullPolicy: Never"],
+        CauseKind::ImagePull => &[
+            "check from the node whether the registry can be reached: link, name server, proxy, certificate, disk space",
+            "it is pulled again by itself",
+        ],
+        CauseKind::Config => &["make the ConfigMap, Secret or key that the message names, or correct its name"],
+        CauseKind::ContainerStart => &[
+            "correct command, mounts or security settings as the message says",
+            "look at the container runtime of the node",
+        ],
+        CauseKind::CrashLoop => &["read the log of the run before", "roll back"],
+        CauseKind::OutOfMemory => &["raise the memory limit, or make it need less", "roll back"],
+        CauseKind::NotReady => {
+            &["look at the readiness probe and at the log", "a container without a probe is ready once it runs"]
+        }
+        CauseKind::Unschedulable => &[
+            "free what the message names on the node, or lower the requests of the template",
+            "a priority class lets it take the place of pods that matter less",
+        ],
+        CauseKind::Rejected => &[
+            "free what the kubelet lacks: disk, memory, pods; its controller makes another pod by itself",
+            "look at the conditions of the node",
+        ],
+        CauseKind::AdmissionRefused => &["change the template or the policy that the message names", "roll back"],
+        CauseKind::QuotaExceeded => &["raise the namespace's ResourceQuota, or free what it counts"],
+        CauseKind::CreationForbidden => &[
+            "make the service account that is missing, or change the Pod Security level of the namespace, as the message says",
+        ],
+        CauseKind::PodInvalid => &["correct the template as the message says", "roll back"],
+        CauseKind::NotCreated => {
+            &["look at the Events on the DaemonSet: its controller says there why it makes no pod"]
+        }
+        CauseKind::ControllerIdle => {
+            &["look at kube-controller-manager: it does not act on this DaemonSet, or has lost its lease"]
+        }
+        CauseKind::StuckTerminating => &[
+            "a finalizer or the kubelet keeps it: see finalizers in its YAML, and whether the node answers",
+            "delete it by force only when the node is gone for good",
+        ],
+        CauseKind::Deadline => &["look at its log and its Events", "raise the progress deadline, or roll back"],
+        CauseKind::NodeDown => &["look at the node: power, link, kubelet; nothing is updated there meanwhile"],
+    }
+}

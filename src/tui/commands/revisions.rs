@@ -1,0 +1,102 @@
+//! The revisions: the list, what differs between two, the template of one.
+
+use super::effects::{Effects, refuse};
+use crate::engine::report::snapshot::RevisionView;
+use crate::tui::model::{Model, RolloutPage};
+use crate::tui::revisions::RevisionScreen;
+
+/// Switches between the revisions and the nodes.
+pub(super) fn history(model: &mut Model) -> Effects {
+    if let Some(page) = model.rollout_mut() {
+        match page.revisions {
+            Some(_) => page.revisions = None,
+            None => show(page),
+        }
+    }
+    Vec::new()
+}
+
+fn show(page: &mut RolloutPage) {
+    page.revisions = page.snapshot().map(|snapshot| RevisionScreen::of(snapshot));
+    (page.timeline, page.prewarm, page.node_page) = (None, None, None);
+}
+
+/// Shows what differs between two revisions. Where none is named: in the list of revisions between the selected one and what it is
+/// compared with; else what the rollout changes.
+pub(super) fn diff(model: &mut Model, named: &str) -> Effects {
+    let listed = model.rollout().is_some_and(|page| page.revisions.is_some());
+    if named.is_empty() && listed {
+        return compare_selected(model);
+    }
+    let Some(snapshot) = model.rollout().and_then(|page| page.snapshot()).cloned() else { return Vec::new() };
+    let words: Vec<&str> = named.split_whitespace().collect();
+    let both = match words[..] {
+        [] => snapshot.compared_by_default(),
+        [from] => snapshot.revision_called(from).and_then(|from| Ok((from, snapshot.target_revision()?))),
+        [from, to] => snapshot.revision_called(from).and_then(|from| Ok((from, snapshot.revision_called(to)?))),
+        _ => Err("two revisions can be compared: :diff 14 15".to_owned()),
+    };
+    match both {
+        Ok((from, to)) => compare(model, from, to),
+        Err(why) => refuse(model, why),
+    }
+}
+
+/// Compares the selected revision, from the list.
+pub(super) fn compare_selected(model: &mut Model) -> Effects {
+    let Some(screen) = model.rollout().and_then(|page| page.revisions.as_ref()) else { return Vec::new() };
+    let Some(selected) = screen.selected().cloned() else { return Vec::new() };
+    match screen.compared_with().cloned() {
+        Some(base) => compare(model, &base, &selected),
+        None => refuse(model, "there is no other revision to compare it with; y shows its template".to_owned()),
+    }
+}
+
+fn compare(model: &mut Model, from: &RevisionView, to: &RevisionView) -> Effects {
+    open(model, |screen| screen.compare(from, to))
+}
+
+/// Shows the template of the selected revision, or of one that is named; in what differs, of the revision that it leads to.
+pub(super) fn template(model: &mut Model, named: &str) -> Effects {
+    let Some(page) = model.rollout() else { return Vec::new() };
+    let Some(snapshot) = page.snapshot().cloned() else { return Vec::new() };
+    let revision = match (named, &page.revisions) {
+        ("", Some(screen)) => screen.in_sight().cloned().ok_or_else(|| "no revision is known".to_owned()),
+        ("", None) => snapshot.target_revision().cloned(),
+        (named, _) => snapshot.revision_called(named).cloned(),
+    };
+    match revision {
+        Ok(revision) => open(model, |screen| screen.read(&revision)),
+        Err(why) => refuse(model, why),
+    }
+}
+
+/// Opens a text over the list.
+fn open(model: &mut Model, text: impl FnOnce(&mut RevisionScreen) -> Result<(), String>) -> Effects {
+    let Some(page) = model.rollout_mut() else { return Vec::new() };
+    if page.revisions.is_none() {
+        show(page);
+    }
+    let Some(screen) = &mut page.revisions else { return Vec::new() };
+    match text(screen) {
+        Ok(()) => Vec::new(),
+        Err(why) => refuse(model, why),
+    }
+}
+
+/// Chooses the selected revision as the one that others are compared with; again: not any more.
+pub(super) fn mark(model: &mut Model) -> Effects {
+    if let Some(screen) = model.rollout_mut().and_then(|page| page.revisions.as_mut()) {
+        screen.mark();
+    }
+    Vec::new()
+}
+
+/// Moves long lines of what is read.
+pub(super) fn sideways(model: &mut Model, right: bool) -> Effects {
+    let screen = model.rollout_mut().and_then(|page| page.revisions.as_mut());
+    if let Some(text) = screen.and_then(|screen| screen.text.as_mut()) {
+        if right { text.right() } else { text.back_left() }
+    }
+    Vec::new()
+}

@@ -1,0 +1,275 @@
+//! The revisions of a rollout, shown in place of the nodes: the list, what differs between two, and the template of one.
+//!
+//! Templates are compared when that is opened, or when another row of the list is selected; drawing compares nothing.
+
+pub(crate) mod text;
+
+use std::sync::Arc;
+
+use self::text::RevisionText;
+use super::filter::Filter;
+use super::list::{List, Move};
+use crate::engine::model::Str;
+use crate::engine::model::image::version_of;
+use crate::engine::report::snapshot::{RevisionView, Snapshot};
+
+/// The revisions of one rollout, while they are shown.
+#[derive(Debug, Default)]
+pub(crate) struct RevisionScreen {
+    pub(crate) list: List<Str>,
+    pub(crate) filter: Filter,
+    /// The one that others are compared with, by hash, where somebody chose it.
+    pub(crate) marked: Option<Str>,
+    /// What is read over the list.
+    pub(crate) text: Option<RevisionText>,
+    revisions: Arc<[RevisionView]>,
+    /// Those that pass the filter, as indices.
+    rows: Vec<usize>,
+    target: Option<Str>,
+    undo: Option<Str>,
+    summary: Summary,
+}
+
+/// What differs between the selected revision and the one that it is compared with.
+#[derive(Debug, Default)]
+struct Summary {
+    /// Which two, by hash.
+    of: Option<(Str, Str)>,
+    /// `None` where the template of one is not known.
+    text: Option<RevisionText>,
+}
+
+impl RevisionScreen {
+    pub(crate) fn of(snapshot: &Snapshot) -> Self {
+        let mut screen = Self::default();
+        screen.see(snapshot);
+        screen
+    }
+
+    /// Takes in what a new snapshot tells.
+    pub(crate) fn see(&mut self, snapshot: &Snapshot) {
+        self.revisions = snapshot.revisions.clone();
+        self.target = snapshot.to.as_ref().map(|revision| revision.hash.clone());
+        self.undo = roll_back_to(snapshot).map(|revision| revision.hash.clone());
+        if self.marked.as_ref().is_some_and(|marked| self.find(marked).is_none()) {
+            self.marked = None;
+        }
+        if let Some(text) = &mut self.text {
+            text.see(&snapshot.revisions);
+        }
+        self.arrange();
+        self.summarise();
+    }
+
+    /// Recomputes which rows are shown, newest first.
+    pub(crate) fn arrange(&mut self) {
+        let words = |at: usize| {
+            let revision = &self.revisions[at];
+            let cause = revision.change_cause.as_deref().unwrap_or_default();
+            format!("{} {} {} {cause}", revision.called(), revision.hash, self.images(at, true))
+        };
+        self.rows = (0..self.revisions.len()).filter(|at| self.filter.passes(None, || words(*at))).collect();
+    }
+
+    /// The revision that is selected, or that what is read leads to.
+    pub(crate) fn in_sight(&self) -> Option<&RevisionView> {
+        match &self.text {
+            Some(text) => self.find(text.leads_to()),
+            None => self.selected(),
+        }
+    }
+
+    /// Chooses the selected revision as the one that others are compared with; again: not any more.
+    pub(crate) fn mark(&mut self) {
+        let selected = self.selected().map(|revision| revision.hash.clone());
+        self.marked = if self.marked == selected { None } else { selected };
+        self.summarise();
+    }
+
+    /// The number of the revision that somebody looks at, where it is another than the target.
+    pub(crate) fn chosen_to_go_back_to(&self) -> Option<i64> {
+        let looked_at = self.text.is_some() || self.list.selected().is_some();
+        self.in_sight().filter(|one| looked_at && !self.is_target(one)).and_then(|one| one.number)
+    }
+
+    /// Back one level: the filter, what is read, the mark, the selection. Tells whether there was one.
+    pub(crate) fn back(&mut self) -> bool {
+        if !self.shown_filter().is_all() {
+            self.set_filter(Filter::default());
+        } else if self.text.take().is_some() {
+        } else if self.marked.take().is_some() {
+            self.summarise();
+        } else if self.list.selected().is_some() {
+            self.list.deselect();
+            self.summarise();
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// What lets rows through: of what is read, else of the list.
+    pub(crate) fn shown_filter(&self) -> &Filter {
+        self.text.as_ref().map_or(&self.filter, |text| &text.filter)
+    }
+
+    /// Shows only rows that pass: of what is read, else of the list.
+    pub(crate) fn set_filter(&mut self, filter: Filter) {
+        match &mut self.text {
+            Some(text) => {
+                text.filter = filter;
+                text.arrange();
+            }
+            None => {
+                self.filter = filter;
+                self.arrange();
+                self.summarise();
+            }
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// How many there are, whether they pass the filter or not.
+    pub(crate) fn all(&self) -> usize {
+        self.revisions.len()
+    }
+
+    /// The revision in this row.
+    pub(crate) fn row(&self, row: usize) -> Option<&RevisionView> {
+        self.revisions.get(*self.rows.get(row)?)
+    }
+
+    /// The selected one; the newest where none is selected.
+    pub(crate) fn selected(&self) -> Option<&RevisionView> {
+        self.row(self.list.cursor().unwrap_or(0))
+    }
+
+    /// The revision with this hash.
+    pub(crate) fn find(&self, hash: &str) -> Option<&RevisionView> {
+        self.revisions.iter().find(|revision| *revision.hash == *hash)
+    }
+
+    /// Selects by movement, where `height` rows are seen.
+    pub(crate) fn go(&mut self, movement: Move, height: usize) {
+        let mut list = std::mem::take(&mut self.list);
+        list.go(movement, self.len(), height, |row| self.hash(row));
+        self.list = list;
+        self.summarise();
+    }
+
+    /// Finds the selected one again after rows changed.
+    pub(crate) fn follow(&mut self, height: usize) {
+        let mut list = std::mem::take(&mut self.list);
+        let position = |hash: &Str| (0..self.len()).find(|row| self.hash(*row) == *hash);
+        list.follow(self.len(), height, position, |row| self.hash(row));
+        self.list = list;
+        self.summarise();
+    }
+
+    fn hash(&self, row: usize) -> Str {
+        self.row(row).map(|revision| revision.hash.clone()).unwrap_or_default()
+    }
+
+    /// The revision that most nodes run now.
+    pub(crate) fn on_nodes(&self) -> Option<&RevisionView> {
+        // Of two with as many pods the target, else the newer one.
+        let rank = |at: &usize| (self.revisions[*at].pods, self.is_target(&self.revisions[*at]), usize::MAX - at);
+        let most = (0..self.revisions.len()).max_by_key(rank)?;
+        self.revisions.get(most).filter(|revision| revision.pods > 0)
+    }
+
+    /// The revision before this one, by number.
+    fn before(&self, revision: &RevisionView) -> Option<&RevisionView> {
+        // They are listed newest first.
+        self.revisions.iter().find(|one| one.number.is_some() && one.number < revision.number)
+    }
+
+    /// What the selected revision is compared with: the marked one; else the one that most nodes run; and that one with the
+    /// revision before it.
+    pub(crate) fn compared_with(&self) -> Option<&RevisionView> {
+        let selected = self.selected()?;
+        let marked = self.marked.as_ref().and_then(|hash| self.find(hash));
+        let base = marked.or_else(|| self.on_nodes()).filter(|base| base.hash != selected.hash);
+        base.or_else(|| self.before(selected))
+    }
+
+    /// Compares the selected revision, unless that was done already.
+    fn summarise(&mut self) {
+        let both = self.selected().zip(self.compared_with());
+        let of = both.map(|(selected, base)| (base.hash.clone(), selected.hash.clone()));
+        if self.summary.of == of {
+            return;
+        }
+        let text = both.and_then(|(to, from)| RevisionText::diff(from, to).ok());
+        self.summary = Summary { of, text };
+    }
+
+    /// What differs between the selected revision and [`compared_with`](Self::compared_with); `None` where the template of one is
+    /// not known.
+    pub(crate) fn summary(&self) -> Option<&RevisionText> {
+        self.summary.text.as_ref()
+    }
+
+    pub(crate) fn is_target(&self, revision: &RevisionView) -> bool {
+        self.target.as_ref() == Some(&revision.hash)
+    }
+
+    /// What is to be known of a revision: whether it is the target, where a roll back would go, the one that is marked.
+    pub(crate) fn marks(&self, revision: &RevisionView) -> String {
+        let is = |hash: &Option<Str>| hash.as_ref() == Some(&revision.hash);
+        let marks = [(is(&self.target), "target"), (is(&self.undo), "undo"), (is(&self.marked), "MARKED")];
+        marks.iter().filter(|(holds, _)| *holds).map(|(_, mark)| *mark).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The images of the revision with this index, those that differ from the revision before it first.
+    fn images(&self, at: usize, in_full: bool) -> String {
+        let revision = &self.revisions[at];
+        let before = self.before(revision);
+        let is_new = |image: &&(Str, Str)| before.is_some_and(|before| !before.images.contains(image));
+        let (new, old): (Vec<_>, Vec<_>) = revision.images.iter().partition(is_new);
+        let image = |(container, image): &(Str, Str)| match (in_full, revision.images.len()) {
+            (true, _) => format!("{container}={image}"),
+            (false, 1) => version_of(image).to_owned(),
+            (false, _) => format!("{container} {}", version_of(image)),
+        };
+        new.into_iter().chain(old).map(image).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The versions of the images in this row, those that are new with this revision first.
+    pub(crate) fn versions(&self, row: usize) -> String {
+        match self.rows.get(row) {
+            Some(at) if !self.revisions[*at].images.is_empty() => self.images(*at, false),
+            Some(at) => format!("{}: not in history", self.revisions[*at].hash),
+            None => String::new(),
+        }
+    }
+
+    /// Opens what differs between two revisions.
+    ///
+    /// # Errors
+    /// Says of which the template is not known.
+    pub(crate) fn compare(&mut self, from: &RevisionView, to: &RevisionView) -> Result<(), String> {
+        self.text = Some(RevisionText::diff(from, to)?);
+        Ok(())
+    }
+
+    /// Opens the template of a revision.
+    ///
+    /// # Errors
+    /// Says that it is not known.
+    pub(crate) fn read(&mut self, revision: &RevisionView) -> Result<(), String> {
+        self.text = Some(RevisionText::template(revision)?);
+        Ok(())
+    }
+}
+
+/// Where a roll back goes where none is named: to the revision that most nodes come from, else to the newest other one.
+pub(crate) fn roll_back_to(snapshot: &Snapshot) -> Option<&RevisionView> {
+    let current = snapshot.to.as_ref().map(|revision| &revision.hash);
+    let mut others = snapshot.revisions.iter().filter(|one| one.number.is_some() && Some(&one.hash) != current);
+    let from = snapshot.from.as_ref().map(|revision| &revision.hash);
+    others.clone().find(|one| Some(&one.hash) == from).or_else(|| others.next())
+}

@@ -1,0 +1,317 @@
+//! The page of a node: its tabs, its log, its keys, what it asks of the outside.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use super::console::TestConsole;
+use super::fixtures::{ago, noon, running};
+use crate::engine::model::container_log::{ContainerLine, LogNews, LogRun, LogSource, LogState};
+use crate::engine::model::facts::Severity;
+use crate::engine::model::inspection::{
+    ConditionInspection, ContainerInspection, ContainerKind, ContainerPhase, EndedRun, Inspection, NodeInspection,
+    PodEvent, PodInspection, Reading,
+};
+use crate::engine::model::printable::tests::HOSTILE;
+use crate::engine::report::snapshot::Snapshot;
+use crate::tui::message::{ConsoleEffect, Msg};
+use crate::tui::model::Overlay;
+use crate::tui::node_page::NodeTab;
+
+fn condition(kind: &str, status: &str, reason: &str, message: &str) -> ConditionInspection {
+    ConditionInspection {
+        kind: kind.into(),
+        status: status.into(),
+        since: Some(ago(74)),
+        reason: Some(reason.into()).filter(|reason: &Arc<str>| !reason.is_empty()),
+        message: Some(message.into()).filter(|message: &Arc<str>| !message.is_empty()),
+    }
+}
+
+fn ended(exit_code: i32, reason: &str, from: u64, to: u64) -> EndedRun {
+    let message = (exit_code == 137).then(|| "memory cgroup out of memory: killed process 7 (agent)".into());
+    EndedRun { exit_code, reason: reason.into(), message, started_at: Some(ago(from)), finished_at: Some(ago(to)) }
+}
+
+/// A pod whose main container was killed for its memory three times, with a sidecar that runs.
+fn crash_loop(pod: &str) -> Inspection {
+    let container = |name: &str, kind, state| ContainerInspection {
+        name: name.into(),
+        kind,
+        image: format!("registry.factory.example/edge/{name}:v2").into(),
+        image_id: Some(format!("registry.factory.example/edge/{name}@sha256:4bcf").into()),
+        ready: true,
+        state: Some(state),
+        ..ContainerInspection::default()
+    };
+    let message = "back-off 40s restarting failed container=agent pod=ipc-agent-031_edge";
+    let waits = ContainerPhase::Waiting { reason: "CrashLoopBackOff".into(), message: Some(message.into()) };
+    let agent = ContainerInspection {
+        ready: false,
+        restarts: 3,
+        last: Some(ended(137, "OOMKilled", 13, 9)),
+        ..container("agent", ContainerKind::Main, waits)
+    };
+    let pod = PodInspection {
+        name: pod.into(),
+        phase: "Running".into(),
+        ip: Some("10.128.0.31".into()),
+        qos_class: Some("Burstable".into()),
+        service_account: Some("default".into()),
+        conditions: vec![
+            condition("PodScheduled", "True", "", ""),
+            condition("Ready", "False", "ContainersNotReady", "containers with unready status: [agent]"),
+        ],
+        containers: vec![
+            container("init", ContainerKind::Init, ContainerPhase::Ended(ended(0, "Completed", 73, 72))),
+            container("proxy", ContainerKind::Main, ContainerPhase::Running { since: Some(ago(71)) }),
+            agent,
+        ],
+        raw: Arc::new(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": pod,
+            "creationTimestamp": ago(74).to_rfc3339()}, "spec": {"nodeName": "ipc-031"}})),
+        ..PodInspection::default()
+    };
+    let event = |reason: &str, message: &str, count, severity, first: u64, last: u64| PodEvent {
+        at: Some(ago(last)),
+        first_at: (count > 1).then(|| ago(first)),
+        severity,
+        reason: reason.into(),
+        message: message.into(),
+        count,
+        from: "kubelet".into(),
+    };
+    let node = NodeInspection {
+        conditions: vec![
+            condition(
+                "MemoryPressure",
+                "True",
+                "KubeletHasInsufficientMemory",
+                "kubelet has insufficient memory available",
+            ),
+            condition("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+        ],
+        taints: vec!["node.kubernetes.io/memory-pressure:NoSchedule".into()],
+        addresses: vec![("InternalIP".into(), "10.1.0.31".into())],
+        allocatable: vec![("cpu".into(), "4".into()), ("memory".into(), "3841Mi".into())],
+        system: vec!["Debian 13".into(), "6.12.0".into(), "containerd://2.1.0".into()],
+        ..NodeInspection::default()
+    };
+    Inspection {
+        pod: Reading::Read(pod),
+        node: Reading::Read(node),
+        events: Reading::Read(vec![
+            event("BackOff", message, 5, Severity::Warning, 60, 9),
+            event("Pulled", "Successfully pulled image in 14s (14s including waiting)", 1, Severity::Normal, 58, 58),
+        ]),
+        stale: None,
+    }
+}
+
+/// A console on the page of `ipc-031`, at this tab.
+fn on_tab(key: &str, width: u16, height: u16) -> TestConsole {
+    let mut console = TestConsole::on(running(), width, height).typed("/ipc-031<enter>j");
+    console.type_keys(key);
+    console
+}
+
+/// The same with what is read of it.
+fn read(key: &str, width: u16, height: u16) -> TestConsole {
+    let mut console = on_tab(key, width, height);
+    let pod = console.model.node_page().and_then(|page| page.pod.clone()).unwrap();
+    inspected(&mut console, crash_loop(&pod));
+    console
+}
+
+fn inspected(console: &mut TestConsole, inspection: Inspection) {
+    let serial = console.model.node_page().unwrap().serial;
+    console.tell(Msg::Inspected(serial, Arc::new(inspection)));
+}
+
+fn log(console: &mut TestConsole, texts: &[&str], state: LogState) {
+    let line = |(nth, text): (usize, &&str)| {
+        let at = noon() - Duration::from_secs(20 - nth as u64);
+        ContainerLine { at: Some(at), text: (*text).into() }
+    };
+    let serial = console.model.node_page().unwrap().log.as_ref().unwrap().serial;
+    let lines = texts.iter().enumerate().map(line).collect();
+    console.tell(Msg::Log(serial, LogNews { lines, skipped_bytes: 0, state }));
+}
+
+const LINES: [&str; 4] = [
+    "level=info msg=\"starting\" version=v2",
+    "level=info msg=\"configuration read\" file=/etc/agent/agent.yaml and a line that is much longer than eighty cells, so that it is broken",
+    "",
+    "level=fatal msg=\"cannot open serial port\" device=/dev/ttyS1",
+];
+
+fn sources(console: &TestConsole) -> Vec<LogSource> {
+    let source = |effect: &ConsoleEffect| match effect {
+        ConsoleEffect::ReadLog { source, .. } => Some(source.clone()),
+        _ => None,
+    };
+    console.effects.iter().filter_map(source).collect()
+}
+
+#[test]
+fn each_tab_as_it_is_seen() {
+    for (width, height) in [(80, 24), (200, 50)] {
+        for (key, tab) in [("1", "why"), ("4", "events"), ("5", "describe"), ("6", "yaml")] {
+            let console = read(&format!("l{key}"), width, height);
+            assert_snapshot!(format!("node_{tab}_{width}x{height}"), console.screen());
+        }
+        let mut console = read("l", width, height);
+        log(&mut console, &LINES, LogState::Following);
+        assert_snapshot!(format!("node_log_{width}x{height}"), console.screen());
+    }
+    let mut console = read("l", 40, 12);
+    log(&mut console, &LINES, LogState::Following);
+    assert_snapshot!("node_log_40x12", console.screen());
+}
+
+/// From the rollout: `j` and `l`.
+#[test]
+fn two_keys_lead_to_the_log_of_a_container_that_crashes() {
+    let mut console = TestConsole::on(running(), 80, 24).typed("jl");
+    let node = console.model.node_page().unwrap().node.clone();
+    let read = console.effects.iter().filter(|effect| matches!(effect, ConsoleEffect::Inspect { .. })).count();
+    assert_eq!((read, sources(&console)), (1, Vec::new()), "which container says most is not known yet");
+    let pod = console.model.node_page().unwrap().pod.clone().unwrap();
+    inspected(&mut console, crash_loop(&pod));
+    let wanted = LogSource { namespace: "edge".into(), pod, container: "agent".into(), run: LogRun::Current };
+    assert_eq!(sources(&console), [wanted], "{node}: the one that ended with an error");
+    inspected(&mut console, crash_loop("other"));
+    console.type_keys("3");
+    assert_eq!(sources(&console).last().unwrap().run, LogRun::Previous);
+}
+
+#[test]
+fn a_log_is_read_only_while_it_is_shown() {
+    let mut console = read("<enter>", 80, 24);
+    assert_eq!(sources(&console), [], "the page alone reads no log");
+    console.type_keys("2");
+    let serial = console.model.node_page().unwrap().log.as_ref().unwrap().serial;
+    assert!(console.model.reads(serial));
+    console.type_keys("<esc>");
+    assert!(console.model.node_page().is_none() && !console.model.reads(serial));
+    // What comes late changes nothing.
+    console.tell(Msg::Log(serial, LogNews::default()));
+    console.tell(Msg::Inspected(serial, Arc::default()));
+    assert!(console.screen().contains("ipc-031"));
+}
+
+#[test]
+fn leaving_the_rollout_closes_the_page() {
+    let mut console = read("l", 80, 24);
+    let serial = console.model.node_page().unwrap().serial;
+    console.type_keys(":fleet<enter>");
+    assert!(!console.model.reads(serial));
+    let mut console = read("l", 80, 24);
+    console.type_keys("T");
+    assert!(console.model.node_page().is_none() && console.screen().contains("timeline"));
+}
+
+#[test]
+fn a_pod_that_is_replaced_is_followed() {
+    let mut console = read("l", 80, 24);
+    log(&mut console, &LINES, LogState::Following);
+    let mut next: Snapshot = running();
+    let mut nodes = next.nodes.to_vec();
+    nodes.iter_mut().filter(|node| &*node.name == "ipc-031").for_each(|node| node.pod = None);
+    next.nodes = nodes.clone().into();
+    console.see(next.clone());
+    assert!(console.screen().contains("level=fatal"), "while there is no other pod, the last one stays");
+    nodes.iter_mut().filter(|node| &*node.name == "ipc-031").for_each(|node| node.pod = Some("ipc-agent-new".into()));
+    next.nodes = nodes.into();
+    console.see(next);
+    let ConsoleEffect::Inspect { pod, .. } = console.effects.last().unwrap() else { panic!("{:?}", console.effects) };
+    assert_eq!(pod.as_deref(), Some("ipc-agent-new"));
+    inspected(&mut console, crash_loop("ipc-agent-new"));
+    assert_eq!(&*sources(&console).last().unwrap().pod, "ipc-agent-new");
+}
+
+#[test]
+fn containers_wrap_times_and_search_by_keys() {
+    let mut console = read("l", 80, 24);
+    log(&mut console, &LINES, LogState::Following);
+    console.type_keys("c");
+    assert_eq!(&*sources(&console).last().unwrap().container, "init", "containers go round");
+    console.type_keys("cc");
+    log(&mut console, &LINES, LogState::Following);
+    assert!(console.screen().contains("eighty cells"), "{}", console.screen());
+    console.type_keys("wt");
+    let screen = console.screen();
+    assert!(!screen.contains("eighty cells") && screen.contains("11:59:40 level=info"), "{screen}");
+    console.type_keys("/FATAL<enter>");
+    assert_eq!(console.model.node_page().unwrap().search, "FATAL");
+    assert!(console.screen().contains("find `FATAL`"));
+    console.type_keys("n");
+    assert!(console.screen().contains("level=fatal"));
+    console.type_keys("/nowhere<enter>N");
+    assert!(console.screen().contains("`nowhere` is not in what is shown here"), "{}", console.screen());
+    console.type_keys("<esc>");
+    assert!(console.model.node_page().unwrap().search.is_empty(), "esc clears the search first");
+    console.type_keys("x");
+    assert!(console.screen().contains("kubectl --context prod-eu logs -n edge ipc-agent-031 -c agent"));
+}
+
+#[test]
+fn a_search_finds_lines_of_every_tab() {
+    let mut console = read("l5", 80, 24);
+    console.type_keys("/oomkilled<enter>n");
+    assert!(console.screen().contains("OOMKilled"), "{}", console.screen());
+    console.type_keys("6/nodename<enter>n");
+    assert!(console.screen().contains("nodeName: ipc-031"));
+}
+
+#[test]
+fn what_cannot_be_read_says_why_and_what_to_do() {
+    let mut console = read("l", 80, 24);
+    let no = "pods \"ipc-agent-031\" is forbidden: User \"ada\" cannot get resource \"pods/log\"";
+    log(&mut console, &[], LogState::Forbidden(no.into()));
+    let screen = console.screen();
+    assert!(screen.contains("cannot get resource") && screen.contains("kubectl --context prod-eu logs"), "{screen}");
+    let mut console = on_tab("l", 80, 24);
+    let failed = || Reading::Failed("pods is forbidden".into());
+    inspected(&mut console, Inspection { pod: failed(), ..Inspection::default() });
+    assert!(console.screen().contains("the pod cannot be read: pods is forbidden"));
+    let events = Reading::Failed("events is forbidden".into());
+    inspected(&mut console, Inspection { events, ..crash_loop("ipc-agent-031") });
+    console.type_keys("4");
+    assert!(console.screen().contains("Events cannot be read: events is forbidden"));
+    inspected(&mut console, Inspection { stale: Some("no answer within 15 s".into()), ..crash_loop("ipc-agent-031") });
+    assert!(console.frame().area.width == 80 && console.screen().contains("NOT READ AGAIN"), "{}", console.screen());
+}
+
+#[test]
+fn a_pause_needs_no_way_back() {
+    let mut console = read("l", 80, 24);
+    console.type_keys("P");
+    assert!(matches!(console.model.overlay, Overlay::Dialog(_)));
+}
+
+/// Every key, at every size, on every tab, with hostile texts: nothing panics, and nothing steers the terminal.
+#[test]
+fn hostile_texts_and_all_sizes() {
+    let hostile = |text: &str| format!("{HOSTILE}{text}{}", "\u{301}".repeat(500));
+    for (width, height) in [(1, 1), (40, 10), (41, 12), (80, 24), (300, 9), (200, 50)] {
+        for (tab, _) in NodeTab::ALL {
+            let mut console = read("l", width, height);
+            let mut inspection = crash_loop(&hostile("pod"));
+            inspection.stale = Some(hostile("stale").into());
+            inspected(&mut console, inspection);
+            let lines = [hostile("a"), "x".repeat(4_096), String::new()];
+            log(&mut console, &lines.each_ref().map(|line| &**line), LogState::Waiting(hostile("w").into()));
+            console.model.node_page_mut().unwrap().tab = tab;
+            for key in
+                ["j", "k", "G", "g", "<pgdn>", "<pgup>", "w", "t", "f", "n", "c", "x", "/a<enter>", "n", "N", "<tab>"]
+            {
+                console.type_keys(key);
+                let buffer = console.frame();
+                let steers = |symbol: &str| symbol.chars().any(|c| c.is_control());
+                assert!(!buffer.content.iter().any(|cell| steers(cell.symbol())), "{tab:?} {key}");
+            }
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The revisions: the list, what differs, templates, and what the dialogs say of them.
+
+use insta::assert_snapshot;
+use ratatui::buffer::Cell;
+use serde_json::json;
+
+use super::console::TestConsole;
+use super::fixtures;
+use crate::engine::model::command::Preview;
+use crate::engine::model::danger::Danger;
+use crate::engine::model::template::Template;
+use crate::engine::model::template::diff::changes;
+use crate::engine::report::snapshot::{RevisionView, Snapshot};
+use crate::tui::words::{CELL_BYTES, amount_read};
+
+const SIZES: [(u16, u16); 4] = [(40, 12), (80, 24), (120, 40), (200, 50)];
+
+fn at_all_sizes(name: &str, keys: &str) {
+    for (width, height) in SIZES {
+        let console = TestConsole::on(fixtures::running(), width, height).typed(keys);
+        assert_snapshot!(format!("{name}_{width}x{height}"), console.screen());
+    }
+}
+
+#[test]
+fn the_list_says_what_each_revision_changes() {
+    at_all_sizes("list", "v");
+}
+
+#[test]
+fn what_differs_stands_in_one_column_or_in_two() {
+    at_all_sizes("diff", ":diff<enter>");
+}
+
+#[test]
+fn a_template_is_shown_in_full() {
+    at_all_sizes("template", "vjjy");
+}
+
+fn screen(console: &TestConsole) -> String {
+    console.screen()
+}
+
+#[test]
+fn each_revision_is_compared_with_what_most_nodes_run_and_that_one_with_the_one_before() {
+    let console = |keys: &str| screen(&TestConsole::on(fixtures::running(), 120, 40).typed(keys));
+    assert!(
+        console("vj").contains("from revision 14, on most nodes, to revision 15: 4 fields differ"),
+        "{}",
+        console("vj")
+    );
+    assert!(console("vjj").contains("from revision 13 to revision 14: 2 fields differ"), "{}", console("vjj"));
+    assert!(
+        console("vjjj").contains("from revision 14, on most nodes, to revision 13: 2 fields differ"),
+        "{}",
+        console("vjjj")
+    );
+    // Marked, it is what the others are compared with.
+    let marked = console("vjjjmkk");
+    assert!(marked.contains("from revision 13 to revision 15: 5 fields differ"), "{marked}");
+    assert!(marked.contains("compared with revision 13"), "{marked}");
+    assert!(console("vjjjmkk<enter>").contains("revision 13 → revision 15"));
+    assert!(!console("vjjjmkkm").contains("compared with revision 13"), "another one is marked");
+}
+
+#[test]
+fn keys_and_commands_lead_there_and_back() {
+    let console = |keys: &str| screen(&TestConsole::on(fixtures::running(), 80, 24).typed(keys));
+    for keys in ["v", ":history<enter>", ":revisions<enter>", ":diff<enter><esc>", "vjy<esc>", "Tv"] {
+        assert!(console(keys).contains("revisions 1-3 of 3"), "{keys}: {}", console(keys));
+    }
+    for keys in [":diff<enter>", ":diff 14 15<enter>", ":diff 14<enter>", "vj<enter>", "vjd", "v<enter>"] {
+        assert!(console(keys).contains("revision 14 → revision 15 · 4 fields differ"), "{keys}: {}", console(keys));
+    }
+    for keys in [":template<enter>", ":template 15<enter>", "vy", ":diff<enter>y"] {
+        assert!(console(keys).contains("template of revision 15"), "{keys}: {}", console(keys));
+    }
+    for keys in ["vv", "vj<esc><esc>", ":diff<enter><esc><esc>", "vT<esc>"] {
+        assert!(console(keys).contains("NODE "), "{keys}: {}", console(keys));
+    }
+    assert!(console(":diff 12<enter>").contains("there is no revision `12`; there are 15, 14, 13"));
+    assert!(console(":diff 12 13 14<enter>").contains("two revisions can be compared"));
+    assert!(console("m").contains("NODE "), "it works where revisions are listed only");
+}
+
+#[test]
+fn lines_are_filtered_and_scrolled() {
+    let console = |keys: &str| screen(&TestConsole::on(fixtures::running(), 80, 24).typed(keys));
+    let filtered = console(":diff<enter>/memory<enter>");
+    assert!(filtered.contains("filter memory"), "{filtered}");
+    assert!(filtered.contains("memory: 256Mi") && !filtered.contains("LOG_LEVEL"), "{filtered}");
+    assert!(console(":diff<enter>/memory<enter><esc>").contains("LOG_LEVEL"));
+    assert!(console(":diff<enter>/nothing like it<enter>").contains("no line passes the filter"));
+    let list = console("v/v1.8.1<enter>");
+    assert!(list.contains("1-1 of 1") && list.contains("nightly build"), "{list}");
+    assert_ne!(console(":diff<enter>jj"), console(":diff<enter>"));
+    assert_eq!(
+        console(":diff<enter>jjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjj"),
+        console(":diff<enter>G"),
+        "no farther than the end"
+    );
+    let moved = console(":diff<enter><right><right>");
+    assert!(moved.contains("from column 17"), "{moved}");
+    assert!(
+        moved.contains(" nt].image: registry.factory.example/edge/agent:v1.8.2 → registry.factory.examp…"),
+        "{moved}"
+    );
+    assert_eq!(console(":diff<enter><right><left>"), console(":diff<enter>"));
+}
+
+/// The same revisions, one more, or one less, while they are looked at.
+#[test]
+fn revisions_come_and_go_while_they_are_looked_at() {
+    let with = |revisions: Vec<RevisionView>| Snapshot { revisions: revisions.into(), ..fixtures::running() };
+    let known = fixtures::running().revisions.to_vec();
+    let template = Template::from_json(json!({"spec": {"containers": [{"name": "agent", "image": "a:v2"}]}}));
+    let newer = RevisionView {
+        hash: "new".into(),
+        number: Some(16),
+        images: vec![("agent".into(), "a:v2".into())],
+        template: Some(template),
+        pods: 0,
+        ..known[0].clone()
+    };
+    let mut console = TestConsole::on(fixtures::running(), 120, 40).typed("vjj");
+    let more: Vec<_> = [newer].into_iter().chain(known.clone()).collect();
+    console.see(with(more));
+    let text = screen(&console);
+    assert!(text.contains("revisions 1-4 of 4") && text.contains("from revision 13 to revision 14"), "{text}");
+
+    let mut console = TestConsole::on(fixtures::running(), 120, 40).typed(":diff 13 15<enter>");
+    let before = screen(&console);
+    console.see(with(known[..2].to_vec()));
+    let text = screen(&console);
+    assert!(text.contains("revision 13 IS NOT IN THE HISTORY ANY MORE"), "{text}");
+    assert_eq!(
+        text.lines().skip(12).collect::<Vec<_>>(),
+        before.lines().skip(12).collect::<Vec<_>>(),
+        "it stays readable"
+    );
+    console.type_keys("<esc>");
+    assert!(screen(&console).contains("revisions 1-2 of 2"));
+}
+
+#[test]
+fn a_revision_that_is_not_in_the_history_any_more_says_so() {
+    let mut revisions = fixtures::running().revisions.to_vec();
+    revisions.push(RevisionView {
+        hash: "77c8d6".into(),
+        number: None,
+        images: Vec::new(),
+        template: None,
+        created_at: None,
+        change_cause: None,
+        pods: 3,
+    });
+    let snapshot = Snapshot { revisions: revisions.into(), ..fixtures::running() };
+    let console = |keys: &str| screen(&TestConsole::on(snapshot.clone(), 80, 24).typed(keys));
+    let list = console("vG");
+    assert!(list.contains("77c8d6: not in history"), "{list}");
+    assert!(console("vG<enter>").contains("its template is not known"), "{}", console("vG<enter>"));
+    assert!(console("vGy").contains("its template is not known"));
+}
+
+/// Whoever may write a template may write anything into it.
+#[test]
+fn hostile_values_stay_in_their_lines() {
+    let mut revisions = fixtures::running().revisions.to_vec();
+    let long = "x".repeat(300_000);
+    let hostile = crate::engine::model::printable::tests::HOSTILE;
+    revisions[0].template = Some(Template::from_json(json!({
+        "metadata": {"annotations": {hostile: hostile, "long": long}},
+        "spec": {"containers": [{"name": hostile, "image": hostile, "args": [format!("{hostile}\n{hostile}")]}]},
+    })));
+    let to = revisions[0].clone();
+    let snapshot = Snapshot { revisions: revisions.into(), to: Some(to), ..fixtures::running() };
+    for keys in ["v", "d", "vy", "d<right><right>", "dG"] {
+        let text = screen(&TestConsole::on(snapshot.clone(), 120, 40).typed(keys));
+        assert_eq!(text.lines().count(), 40, "{keys}");
+        assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{200b}']), "{keys}: {text:?}");
+    }
+}
+
+/// Texts of templates come as they are: each is read a few times when it is opened, and only its beginning when it is drawn.
+#[test]
+fn floods_in_templates_are_read_a_few_times() {
+    for piece in ["word ", "e\u{301}", "\u{200b}", "\n", "x"] {
+        let flood = piece.repeat(60_000 / piece.len());
+        let mut revisions = fixtures::running().revisions.to_vec();
+        for (nth, revision) in revisions.iter_mut().take(2).enumerate() {
+            revision.template = Some(Template::from_json(json!({
+                "metadata": {"annotations": {"flood": format!("{nth}{flood}"), "other": format!("{flood}{nth}")}},
+                "spec": {"containers": [{"name": "agent", "image": format!("a:v{nth}"), "args": [flood]}]},
+            })));
+        }
+        let (to, from) = (revisions[0].clone(), revisions[1].clone());
+        let snapshot = Snapshot { revisions: revisions.into(), to: Some(to), from: Some(from), ..fixtures::running() };
+        for keys in ["v", "d", "d<right>", "dG", "vy", "vyG"] {
+            let (console, opening) = amount_read(|| TestConsole::on(snapshot.clone(), 120, 40).typed(keys));
+            assert!(opening <= 30 * flood.len() + 100_000, "{piece:?} {keys}: {opening} read to open it");
+            let (frame, drawing) = amount_read(|| console.frame());
+            assert!(drawing <= 200_000, "{piece:?} {keys}: {drawing} read to draw it");
+            let floods = |cell: &Cell| cell.symbol().len() > CELL_BYTES || cell.symbol().contains(char::is_control);
+            assert!(!frame.content().iter().any(floods), "{piece:?} {keys}");
+        }
+    }
+}
+
+fn previewed(keys: &str, to: usize, width: u16, height: u16) -> TestConsole {
+    let revisions = fixtures::running().revisions;
+    let template = |at: usize| revisions[at].template.clone().unwrap();
+    let preview = Preview {
+        title: "Roll back".into(),
+        effects: vec![
+            "35 nodes not at that revision and replaced, broken ones first, at most 2 down at a time.".into(),
+        ],
+        changes: changes(&template(0), &template(to)).into(),
+        nodes: [].into(),
+        ..fixtures::preview(Danger::Serious)
+    };
+    TestConsole::on(fixtures::running(), width, height).typed(keys).answered(preview)
+}
+
+#[test]
+fn a_roll_back_says_what_changes_in_the_template() {
+    assert_snapshot!("undo_80x24", previewed("AU", 1, 80, 24).screen());
+    assert_snapshot!("undo_120x40", previewed("AU", 1, 120, 40).screen());
+    let more = previewed("AvjjjU", 2, 80, 24);
+    assert!(more.screen().contains("The template changes in 5 fields:"), "{}", more.screen());
+    let all = more.typed("<pgdn>").screen();
+    assert!(all.contains("terminationGracePeriodSeconds"), "{all}");
+}
+
+#[test]
+fn in_the_list_a_roll_back_begins_with_the_selected_revision() {
+    let text = TestConsole::on(fixtures::running(), 80, 24).typed("AvjjjU").screen();
+    assert!(text.contains(">  13") || text.contains("> 13") || text.contains(">   13"), "{text}");
+}
+
+#[test]
+fn a_new_image_says_what_changes_in_the_template() {
+    let now = fixtures::running().revisions[0].template.clone().unwrap();
+    let wanted = now.with_images([("agent", "registry.factory.example/edge/agent:v2.0.0")]).unwrap();
+    let preview = Preview {
+        title: "Set image".into(),
+        effects: vec!["Adopts the DaemonSet first, then changes its template.".into()],
+        changes: changes(&now, &wanted).into(),
+        nodes: [].into(),
+        ..fixtures::preview(Danger::Serious)
+    };
+    let console = TestConsole::on(fixtures::running(), 80, 24).typed("AI<backspace>x").answered(preview);
+    let text = console.screen();
+    assert!(text.contains("The template changes in 1 field:"), "{text}");
+    assert!(text.contains("~ containers[agent].image: ") && text.contains(":v1.9.0 → "), "{text}");
+    assert!(text.contains("agent:v2.0.0"), "{text}");
+}

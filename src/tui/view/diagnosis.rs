@@ -1,0 +1,83 @@
+//! What is wrong, cause by cause, over the list.
+//!
+//! ```text
+//! ┌ What is wrong  (j k scroll, any other key closes) ──────────────────────────┐
+//! │ 116 of 120 nodes are where they should be                                   │
+//! │                                                                             │
+//! │ ✗ image not found: edge/agent:v9, 2 nodes for 3m                            │
+//! │   ipc-017 ipc-018                                                           │
+//! │   manifest for edge/agent:v9 not found: manifest unknown                    │
+//! │   → correct the name or the tag, or push the image                          │
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::{RenderContext, put_box, put_lines};
+use crate::engine::model::facts::Severity;
+use crate::engine::report::diagnosis::{Diagnosis, Finding};
+use crate::tui::model::ShownSnapshot;
+use crate::tui::theme::{Glyph, ThemeRole};
+use crate::tui::words::wrap;
+
+/// How many nodes of a finding are named.
+const NAMED: usize = 30;
+
+/// Draws it over everything but the first line.
+pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer: &mut Buffer) {
+    let Some(shown) = ctx.model.rollout().and_then(|page| page.live.as_ref()) else { return };
+    let width = area.width.min(120);
+    let lines = lines(ctx, shown, usize::from(width.saturating_sub(4)));
+    let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(area.height.saturating_sub(1));
+    let over = Rect { x: area.width.saturating_sub(width) / 2, y: area.bottom() - height, width, height };
+    let inside = put_box(ctx, buffer, over, "What is wrong  (j k scroll, any other key closes)");
+    let top = top.min(lines.len().saturating_sub(usize::from(inside.height)));
+    put_lines(buffer, inside, &lines[top..]);
+}
+
+fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Vec<Line<'static>> {
+    let Diagnosis { findings, nodes, at_goal } = Diagnosis::of(&shown.snapshot);
+    let text = format!("{at_goal} of {nodes} nodes are where they should be");
+    let mut lines = vec![Line::from(ctx.span(text, ThemeRole::Title))];
+    if findings.is_empty() {
+        lines.push(Line::from(ctx.span("nothing is wrong, and nothing waits", ThemeRole::Ok)));
+    }
+    for finding in &findings {
+        lines.push(Line::default());
+        lines.extend(of(ctx, shown, finding, cells));
+    }
+    lines
+}
+
+fn of(ctx: &RenderContext<'_>, shown: &ShownSnapshot, finding: &Finding, cells: usize) -> Vec<Line<'static>> {
+    let (glyph, role) = match finding.severity {
+        Severity::Warning => (Glyph::Failed, ThemeRole::Bad),
+        Severity::Normal => (Glyph::Dot, ThemeRole::Text),
+    };
+    let count = finding.nodes.len();
+    let plural = if count == 1 { "" } else { "s" };
+    let since = finding.since.map(|since| format!(" for {}", ctx.age(shown, since))).unwrap_or_default();
+    let nodes = if count == 0 { String::new() } else { format!(", {count} node{plural}{since}") };
+    let mut lines = Vec::new();
+    let mut say = |text: &str, first: &str, role: ThemeRole| {
+        for (nth, line) in wrap(text, cells.saturating_sub(4)).enumerate() {
+            let lead = if nth == 0 { first } else { "  " };
+            lines.push(Line::from(ctx.span(format!("{lead}{line}"), role)));
+        }
+    };
+    say(&format!("{}{nodes}", finding.title), &format!("{} ", ctx.glyph(glyph)), role);
+    let mut names: Vec<&str> = finding.nodes.iter().take(NAMED).map(|name| &**name).collect();
+    let more = format!("… ({} more)", count.saturating_sub(NAMED));
+    if count > NAMED {
+        names.push(&more);
+    }
+    say(&names.join(" "), "  ", ThemeRole::Muted);
+    for evidence in &finding.evidence {
+        say(&evidence.to_string(), "  ", ThemeRole::Text);
+    }
+    for remedy in &finding.remedies {
+        say(remedy, &format!("  {} ", ctx.glyph(Glyph::Arrow)), ThemeRole::Ok);
+    }
+    lines
+}

@@ -1,0 +1,333 @@
+//! The revisions: the list with what the selected one changes; what differs between two; the template of one.
+//!
+//! ```text
+//! ─ revisions 1-3 of 3 · enter: what differs · v: nodes ──────────────────────────
+//!    REV  NODES   AGE  MARKS   IMAGES   CAUSE
+//! >  15      35    1h  target  v1.9.0
+//!    14      85    9d  undo    v1.8.2
+//!    13       0   41d          v1.8.1   nightly build
+//!  from revision 14, on most nodes, to revision 15: 4 fields differ
+//!  ~ containers[agent].image: agent:v1.8.2 → agent:v1.9.0
+//! ─ revision 14 → revision 15 · 4 fields differ · 1-12 of 30 · esc: revisions ────
+//!   12   12        - name: LOG_LEVEL
+//!   13      -        value: info
+//!        13 +        value: debug
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::footer::skip_cells;
+use super::table::select;
+use super::{RenderContext, ScreenParts, put, put_rule};
+use crate::engine::model::template::diff::{FieldChange, FieldEdit};
+use crate::engine::report::snapshot::RevisionView;
+use crate::template_text::{DiffLine, DiffSign};
+use crate::tui::model::{RolloutPage, ShownSnapshot};
+use crate::tui::revisions::RevisionScreen;
+use crate::tui::revisions::text::{RevisionText, TextKind, TextRow};
+use crate::tui::theme::{Glyph, ThemeRole};
+use crate::tui::words::{fit, fit_middle, width};
+
+/// Cells of the columns before the images: number, nodes, age.
+const NUMBERS: [usize; 3] = [5, 6, 5];
+/// Of lines with more bytes only the beginning is shown, and read.
+const READ_TO_ITS_END: usize = 2_000;
+/// Cells of a line number in a text.
+const LINE_NUMBER: usize = 4;
+
+/// Where list and summary are.
+struct RevisionAreas {
+    list: Rect,
+    summary: Rect,
+}
+
+impl RevisionAreas {
+    fn of(parts: &ScreenParts, screen: &RevisionScreen) -> Self {
+        let area = parts.list;
+        // The head and all rows, but half of the area at least is left for what differs.
+        let wanted = u16::try_from(screen.len() + 1).unwrap_or(u16::MAX);
+        let height = wanted.max(2).min((area.height / 2).max(4)).min(area.height);
+        let list = Rect { height, ..area };
+        let summary = Rect { y: list.bottom(), height: area.bottom().saturating_sub(list.bottom()), ..area };
+        Self { list, summary }
+    }
+}
+
+/// How many rows are seen: of the list, or of what is read over it.
+pub(super) fn height(parts: &ScreenParts, screen: &RevisionScreen) -> usize {
+    match &screen.text {
+        Some(_) => usize::from(parts.list.height),
+        None => usize::from(RevisionAreas::of(parts, screen).list.height.saturating_sub(1)),
+    }
+}
+
+/// Draws the screen below the header.
+pub(super) fn draw(
+    ctx: &RenderContext<'_>,
+    parts: &ScreenParts,
+    page: &RolloutPage,
+    screen: &RevisionScreen,
+    buffer: &mut Buffer,
+) {
+    let Some(shown) = &page.live else { return };
+    if let Some(text) = &screen.text {
+        put_rule(ctx, buffer, parts.rule, &about_text(ctx, text, parts));
+        return draw_text(ctx, text, parts.list, buffer);
+    }
+    put_rule(ctx, buffer, parts.rule, &about_list(ctx, screen, parts));
+    let areas = RevisionAreas::of(parts, screen);
+    draw_list(ctx, shown, screen, areas.list, buffer);
+    draw_summary(ctx, screen, areas.summary, buffer);
+}
+
+fn about_list(ctx: &RenderContext<'_>, screen: &RevisionScreen, parts: &ScreenParts) -> String {
+    let (top, len, all) = (screen.list.top(), screen.len(), screen.all());
+    let seen = (len - top.min(len)).min(height(parts, screen));
+    let dot = ctx.glyph(Glyph::Dot);
+    let mut words = match len {
+        0 => format!("revisions 0 of {all}"),
+        _ => format!("revisions {}-{} of {len}", top + 1, top + seen),
+    };
+    if !screen.filter.is_all() {
+        words.push_str(&format!(" {dot} filter {} ({len} of {all}; esc clears)", screen.filter.text()));
+    }
+    if let Some(marked) = screen.marked.as_ref().and_then(|hash| screen.find(hash)) {
+        words.push_str(&format!(" {dot} compared with {}", marked.called()));
+    }
+    words.push_str(&format!(" {dot} enter: what differs {dot} v: nodes"));
+    words
+}
+
+fn draw_list(ctx: &RenderContext<'_>, shown: &ShownSnapshot, screen: &RevisionScreen, area: Rect, buffer: &mut Buffer) {
+    let cells = usize::from(area.width);
+    let column = |texts: &mut dyn Iterator<Item = String>, least: usize, most: usize| {
+        texts.map(|text| width(&fit(&text, most))).max().unwrap_or(0).clamp(least, most.max(least))
+    };
+    let rows = || (0..screen.len()).filter_map(|row| screen.row(row));
+    let marks = column(&mut rows().map(|revision| screen.marks(revision)), 5, 18);
+    let used = 3 + NUMBERS.iter().sum::<usize>() + NUMBERS.len() + marks + 3;
+    let left = cells.saturating_sub(used);
+    let has_cause = rows().any(|revision| revision.change_cause.is_some());
+    let most = if has_cause { left / 2 } else { left };
+    let images = column(&mut (0..screen.len()).map(|row| screen.versions(row)), 6, most.max(6));
+    let cause = left.saturating_sub(images + 2);
+    let line = |texts: [&str; 6]| {
+        let [number, pods, age, is, versions, because] = texts;
+        let [first, second, third] = NUMBERS;
+        format!(
+            "{number:>first$} {pods:>second$} {age:>third$}  {}  {}  {}",
+            padded(is, marks),
+            padded(versions, images),
+            fit(because, cause)
+        )
+    };
+    let head = line(["REV", "NODES", "AGE", "MARKS", "IMAGES", if has_cause { "CAUSE" } else { "" }]);
+    put(buffer, area.x + 1, area.y, &head, cells - 1, ctx.style(ThemeRole::Column));
+    for (row, y) in (screen.list.top()..screen.len()).zip(area.y + 1..area.bottom()) {
+        let Some(revision) = screen.row(row) else { continue };
+        let number = revision.number.map_or_else(|| "?".to_owned(), |number| number.to_string());
+        let age = revision.created_at.map_or_else(|| "?".to_owned(), |at| ctx.age(shown, at));
+        let versions = screen.versions(row);
+        let cause = revision.change_cause.as_deref().unwrap_or_default();
+        let text = line([&number, &revision.pods.to_string(), &age, &screen.marks(revision), &versions, cause]);
+        put(buffer, area.x + 1, y, &text, cells - 1, ctx.style(role_of(screen, revision)));
+        if screen.list.cursor() == Some(row) {
+            select(ctx, Rect { y, height: 1, ..area }, buffer);
+        }
+    }
+    if screen.len() == 0 && area.height > 1 {
+        let text =
+            if screen.all() == 0 { "no revision is known" } else { "no revision passes the filter: esc clears it" };
+        put(buffer, area.x + 3, area.y + 1, text, cells.saturating_sub(4), ctx.style(ThemeRole::Muted));
+    }
+}
+
+fn padded(text: &str, cells: usize) -> String {
+    let text = fit(text, cells);
+    let gap = cells.saturating_sub(width(&text));
+    format!("{text}{:gap$}", "")
+}
+
+fn role_of(screen: &RevisionScreen, revision: &RevisionView) -> ThemeRole {
+    match (screen.is_target(revision), revision.pods) {
+        (true, _) => ThemeRole::NewRev,
+        (false, 0) => ThemeRole::Muted,
+        (false, _) => ThemeRole::OldRev,
+    }
+}
+
+/// What the selected revision would change, below the list.
+fn draw_summary(ctx: &RenderContext<'_>, screen: &RevisionScreen, area: Rect, buffer: &mut Buffer) {
+    let cells = usize::from(area.width.saturating_sub(2));
+    if area.is_empty() {
+        return;
+    }
+    let mut say = |text: &str, role: ThemeRole| put(buffer, area.x + 1, area.y, text, cells, ctx.style(role));
+    let Some(selected) = screen.selected() else { return };
+    let Some(base) = screen.compared_with() else {
+        return say("there is no other revision to compare it with", ThemeRole::Muted);
+    };
+    let on_nodes = screen.on_nodes().is_some_and(|most| most.hash == base.hash);
+    let on_nodes = if on_nodes { ", on most nodes," } else { "" };
+    let both = format!("from {}{on_nodes} to {}", base.called(), selected.called());
+    let Some(text) = screen.summary() else {
+        let unknown = if base.template.is_none() { base } else { selected };
+        let why = format!("{} is not in the history any more: its template is not known", unknown.called());
+        return say(&why, ThemeRole::Muted);
+    };
+    let count = match text.what {
+        TextKind::Diff { fields, .. } => differing(fields),
+        TextKind::Template { .. } => String::new(),
+    };
+    say(&format!("{both}: {count}"), ThemeRole::Title);
+    let below = Rect { y: area.y + 1, height: area.height - 1, ..area };
+    let all = text.len(text.sides(area.width));
+    let room = usize::from(below.height);
+    let shown = if all > room { room.saturating_sub(1) } else { all };
+    draw_text(ctx, text, Rect { height: u16::try_from(shown).unwrap_or(u16::MAX), ..below }, buffer);
+    if all > shown && room > 0 {
+        let more = format!("  {} more lines: enter shows all", all - shown);
+        put(buffer, area.x + 1, area.bottom() - 1, &more, cells, ctx.style(ThemeRole::Muted));
+    }
+}
+
+/// `no field differs`, `1 field differs`, `4 fields differ`.
+fn differing(count: usize) -> String {
+    match count {
+        0 => "no field differs".to_owned(),
+        1 => "1 field differs".to_owned(),
+        count => format!("{count} fields differ"),
+    }
+}
+
+/// A changed field, with a sign for what became of it.
+pub(super) fn field(change: &FieldChange, cells: usize) -> String {
+    let sign = match change.edit {
+        FieldEdit::Added { .. } => '+',
+        FieldEdit::Removed { .. } => '-',
+        FieldEdit::Changed { .. } | FieldEdit::Reordered { .. } => '~',
+    };
+    format!("{sign} {}", change.within(cells.saturating_sub(2)))
+}
+
+/// Which part of what is seen.
+fn about_text(ctx: &RenderContext<'_>, text: &RevisionText, parts: &ScreenParts) -> String {
+    let sides = text.sides(parts.list.width);
+    let (top, len, all) = (text.top, text.len(sides), text.all(sides));
+    let dot = ctx.glyph(Glyph::Dot);
+    let mut words = match &text.what {
+        TextKind::Diff { from, to, fields: count } => {
+            format!("{} → {} {dot} {}", from.called, to.called, differing(*count))
+        }
+        TextKind::Template { of } => format!("template of {}", of.called),
+    };
+    for gone in text.gone() {
+        words.push_str(&format!(" {dot} {gone} IS NOT IN THE HISTORY ANY MORE"));
+    }
+    let last = (top + usize::from(parts.list.height)).min(len);
+    words.push_str(&format!(" {dot} {}-{last} of {len}", if len == 0 { 0 } else { top + 1 }));
+    if !text.filter.is_all() {
+        words.push_str(&format!(" {dot} filter {} ({len} of {all}; esc clears)", text.filter.text()));
+    }
+    if text.left > 0 {
+        words.push_str(&format!(" {dot} from column {}", text.left + 1));
+    }
+    words.push_str(&format!(" {dot} esc: revisions"));
+    words
+}
+
+fn draw_text(ctx: &RenderContext<'_>, text: &RevisionText, area: Rect, buffer: &mut Buffer) {
+    let sides = text.sides(area.width);
+    for (row, y) in (text.top..text.len(sides)).zip(area.y..area.bottom()) {
+        let Some(row) = text.row(sides, row) else { continue };
+        let line = Rect { y, height: 1, ..area };
+        match row {
+            TextRow::Blank => {}
+            TextRow::Head(words) => put_from(ctx, buffer, line, 1, (words, 0), ThemeRole::Column),
+            TextRow::Field(change) => {
+                // Moved, it is shown as long as it is.
+                let cells = if text.left > 0 { usize::MAX } else { usize::from(line.width.saturating_sub(1)) };
+                put_from(ctx, buffer, line, 1, (&field(change, cells), text.left), role_of_field(change));
+            }
+            TextRow::Line(one) if matches!(text.what, TextKind::Template { .. }) => {
+                put(buffer, line.x, y, &number(one.from), LINE_NUMBER, ctx.style(ThemeRole::Muted));
+                let at = u16::try_from(LINE_NUMBER + 1).unwrap_or(0);
+                put_from(ctx, buffer, line, at, (&one.text, text.left), ThemeRole::Text);
+            }
+            TextRow::Line(one) => {
+                let numbers = format!("{} {}", number(one.from), number(one.to));
+                put(buffer, line.x, y, &numbers, width(&numbers), ctx.style(ThemeRole::Muted));
+                let at = u16::try_from(width(&numbers) + 1).unwrap_or(0);
+                draw_line(ctx, buffer, line, at, (one, text.left));
+            }
+            TextRow::Pair(left, right) => {
+                let half = line.width / 2;
+                let halves = [
+                    (Rect { width: half.saturating_sub(1), ..line }, left, left.as_ref().and_then(|one| one.from)),
+                    (
+                        Rect { x: line.x + half + 1, width: line.width.saturating_sub(half + 1), ..line },
+                        right,
+                        right.as_ref().and_then(|one| one.to),
+                    ),
+                ];
+                put(buffer, line.x + half.saturating_sub(1), y, ctx.glyph(Glyph::Side), 1, ctx.style(ThemeRole::Frame));
+                for (area, one, at) in halves {
+                    if let Some(one) = one {
+                        put(buffer, area.x, y, &number(at), LINE_NUMBER, ctx.style(ThemeRole::Muted));
+                        let after = u16::try_from(LINE_NUMBER + 1).unwrap_or(0);
+                        draw_line(ctx, buffer, area, after, (one, text.left));
+                    }
+                }
+            }
+        }
+    }
+    if text.len(sides) == 0 && area.height > 0 {
+        let words = "no line passes the filter: esc clears it";
+        put(buffer, area.x + 3, area.y, words, usize::from(area.width.saturating_sub(4)), ctx.style(ThemeRole::Muted));
+    }
+}
+
+fn number(number: Option<usize>) -> String {
+    number.map_or_else(|| " ".repeat(LINE_NUMBER), |number| format!("{number:>LINE_NUMBER$}"))
+}
+
+/// A line with its sign, from cell `at` of the area on.
+fn draw_line(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect, at: u16, (line, left): (&DiffLine, usize)) {
+    let (sign, role) = match line.sign {
+        DiffSign::Same => (" ", ThemeRole::Text),
+        DiffSign::Removed => ("-", ThemeRole::OldRev),
+        DiffSign::Added => ("+", ThemeRole::NewRev),
+    };
+    put(buffer, area.x + at, area.y, sign, 1, ctx.style(role));
+    if left == 0 && line.sign != DiffSign::Same && line.text.len() <= READ_TO_ITS_END {
+        // Lines that differ often do so at their ends.
+        let cells = usize::from(area.width.saturating_sub(at + 2));
+        return put(buffer, area.x + at + 2, area.y, &fit_middle(&line.text, cells), cells, ctx.style(role));
+    }
+    put_from(ctx, buffer, area, at + 2, (&line.text, left), role);
+}
+
+/// A text without its first `left` cells, from cell `at` of the area to its end.
+fn put_from(
+    ctx: &RenderContext<'_>,
+    buffer: &mut Buffer,
+    area: Rect,
+    at: u16,
+    (text, left): (&str, usize),
+    role: ThemeRole,
+) {
+    let cells = usize::from(area.width.saturating_sub(at));
+    if left == 0 {
+        return put(buffer, area.x + at, area.y, text, cells, ctx.style(role));
+    }
+    put(buffer, area.x + at, area.y, &skip_cells(text, left), cells, ctx.style(role));
+}
+
+fn role_of_field(change: &FieldChange) -> ThemeRole {
+    match change.edit {
+        FieldEdit::Added { .. } => ThemeRole::NewRev,
+        FieldEdit::Removed { .. } => ThemeRole::OldRev,
+        FieldEdit::Changed { .. } | FieldEdit::Reordered { .. } => ThemeRole::Title,
+    }
+}

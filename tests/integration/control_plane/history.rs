@@ -1,0 +1,124 @@
+//! Revisions as `kubectl rollout history` tells them, and as rolldeck does.
+
+use serde_json::{Value, json};
+
+use super::fixture::{DS, GOOD, SOON, operator};
+use crate::support::control_plane::{Sandbox, daemon_set, eventually, sandbox};
+use crate::support::program::{Operator, text};
+
+/// Numbers and causes, oldest first.
+type Revisions = Vec<(i64, Option<String>)>;
+
+/// What `kubectl rollout history` lists.
+fn by_kubectl(sandbox: &Sandbox) -> Revisions {
+    let printed = sandbox.admin().kubectl_ok(["rollout", "history", DS, "-n", sandbox.namespace()]);
+    let lines =
+        printed.lines().skip_while(|line| !line.starts_with("REVISION")).skip(1).filter(|line| !line.is_empty());
+    let revision = |line: &str| {
+        let (number, cause) = line.split_once(char::is_whitespace).unwrap();
+        let cause = cause.trim();
+        (number.parse().unwrap(), (cause != "<none>").then(|| cause.to_owned()))
+    };
+    lines.map(revision).collect()
+}
+
+/// What `rolldeck history` lists, from the last line to the first.
+fn by_rolldeck(operator: &Operator) -> Revisions {
+    let listed = operator.json(&["history", DS, "-o", "json"]);
+    let revisions = listed["revisions"].as_array().unwrap().iter().rev();
+    let cause = |revision: &Value| revision["changeCause"].as_str().map(str::to_owned);
+    revisions.map(|revision| (revision["number"].as_i64().unwrap(), cause(revision))).collect()
+}
+
+/// The template that `kubectl rollout history --revision` gives.
+fn template_by_kubectl(sandbox: &Sandbox, number: i64) -> Value {
+    let revision = format!("--revision={number}");
+    let line = ["rollout", "history", DS, "-n", sandbox.namespace(), &revision, "-o", "json"];
+    let mut object: Value = serde_json::from_str(&sandbox.admin().kubectl_ok(line)).unwrap();
+    let mut template = object["spec"]["template"].take();
+    // It is null where the server is older.
+    if let Some(metadata) = template["metadata"].as_object_mut() {
+        metadata.remove("creationTimestamp");
+    }
+    template
+}
+
+#[test]
+fn revisions_are_those_of_kubectl_rollout_history() {
+    let Some(sandbox) = sandbox("history") else { return };
+    sandbox.nodes(1);
+    sandbox.create_daemon_set(daemon_set("agent", GOOD[0]));
+    let operator = operator(&sandbox, sandbox.namespace());
+    let kubectl = |line: &[&str]| {
+        let namespace = ["-n", sandbox.namespace()];
+        sandbox.admin().kubectl_ok(line.iter().copied().chain(namespace));
+    };
+    let newest = |number: i64| {
+        eventually(&format!("revision {number}"), SOON, || {
+            (by_kubectl(&sandbox).last().map(|(newest, _)| *newest) == Some(number)).then_some(())
+        });
+    };
+    newest(1);
+    let image = format!("agent={}", GOOD[1]);
+    let changes: [(&str, &[&str]); 3] = [
+        ("a new image", &["set", "image", DS, &image]),
+        ("more to read", &["set", "env", DS, "LOG_LEVEL=debug"]),
+        ("more memory", &["set", "resources", DS, "--limits=memory=256Mi"]),
+    ];
+    for (number, (why, change)) in (2..).zip(changes) {
+        let cause = format!("kubernetes.io/change-cause={why}");
+        kubectl(&["annotate", "--overwrite", DS, &cause]);
+        kubectl(change);
+        newest(number);
+    }
+    kubectl(&["rollout", "undo", DS, "--to-revision=2"]);
+    newest(5);
+    let listed = by_kubectl(&sandbox);
+    assert_eq!(listed.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [1, 3, 4, 5], "2 became 5");
+    assert_eq!(by_rolldeck(&operator), listed);
+    for (number, _) in &listed {
+        let number = number.to_string();
+        let whole = operator.json(&["history", DS, "--revision", &number, "-o", "json"]);
+        assert_eq!(whole["template"], template_by_kubectl(&sandbox, number.parse().unwrap()), "revision {number}");
+        let yaml = operator.ok(&["history", DS, "--revision", &number]);
+        assert_eq!(serde_saphyr::from_str::<Value>(&yaml).unwrap(), whole["template"], "revision {number}: {yaml}");
+    }
+
+    // What differs is what was set.
+    let diff = operator.run(&["diff", DS, "1", "4"]);
+    assert_eq!(diff.status.code(), Some(1), "{}", text(&diff));
+    let printed = text(&diff);
+    for line in [
+        format!("containers[agent].image: {} → {}", GOOD[0], GOOD[1]),
+        "containers[agent].env[LOG_LEVEL]: added debug".to_owned(),
+        "containers[agent].resources.limits.memory: added 256Mi".to_owned(),
+    ] {
+        assert!(printed.contains(&line), "{line}\n{printed}");
+    }
+    for (sign, image) in [('-', GOOD[0]), ('+', GOOD[1])] {
+        let is_it = |line: &str| line.starts_with(sign) && line.ends_with(&format!("image: {image}"));
+        assert!(printed.lines().any(is_it), "{sign} {image}\n{printed}");
+    }
+    assert!(!printed.contains('\u{1b}'), "a pipe has no colours: {printed}");
+    let described = |number: &str| {
+        let revision = format!("--revision={number}");
+        sandbox.admin().kubectl_ok(["rollout", "history", DS, "-n", sandbox.namespace(), &revision])
+    };
+    assert!(described("4").contains("LOG_LEVEL") && !described("5").contains("LOG_LEVEL"));
+    let back = operator.json(&["diff", DS, "4", "5", "-o", "json"]);
+    let paths: Vec<&Value> = back["changes"].as_array().unwrap().iter().map(|change| &change["path"]).collect();
+    assert!(paths.contains(&&json!("containers[agent].env[LOG_LEVEL]")), "{back}");
+    assert!(!paths.contains(&&json!("containers[agent].image")), "{back}");
+    let same = operator.run(&["diff", DS, "5", "5"]);
+    assert_eq!(same.status.code(), Some(0), "{}", text(&same));
+    let gone = operator.run(&["diff", DS, "2"]);
+    assert_eq!(gone.status.code(), Some(5), "{}", text(&gone));
+    assert!(text(&gone).contains("there is no revision `2`; there are 5, 4, 3, 1"), "{}", text(&gone));
+
+    // A roll back of ours counts like one of kubectl's, and says before what it changes.
+    let asked = operator.json(&["undo", DS, "--to-revision", "4", "--dry-run", "-o", "json"]);
+    assert_eq!(asked["preview"]["changes"], operator.json(&["diff", DS, "5", "4", "-o", "json"])["changes"], "{asked}");
+    operator.ok(&["undo", DS, "--to-revision", "4", "--yes", "--timeout", "60s"]);
+    newest(6);
+    assert_eq!(by_rolldeck(&operator), by_kubectl(&sandbox));
+}
