@@ -146,7 +146,7 @@ impl User {
             let review = json!({"spec": {"resourceAttributes": {
                 "namespace": grant.namespace, "verb": verb, "group": group, "resource": resource, "subresource": sub,
             }}});
-            eventually(&format!("{} may {verb} {resource}", self.name), Duration::from_secs(10), || {
+            eventually(&format!("{} may {verb} {resource}", self.name), Duration::from_secs(60), || {
                 let answer = self.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", &review).ok();
                 (answer["status"]["allowed"] == true).then_some(())
             });
