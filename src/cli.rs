@@ -4,6 +4,7 @@
 //! args ──▶ run ─┬─▶ Console                         main opens it
 //!               ├─▶ status              status      (Role::OneShot, no command)
 //!               ├─▶ history, diff       revisions   (the same)
+//!               ├─▶ report              report      (the same, and this account's log)
 //!               ├─▶ adopt … release     one_shot    (Role::OneShot: preview, confirm, command, advice)
 //!               ├─▶ drive               drive       (Role::Driver: until the rollout ends)
 //!               ├─▶ prewarm             prewarm     (Role::Driver: until every node has the images)
@@ -26,6 +27,7 @@ mod load;
 mod one_shot;
 mod output;
 mod prewarm;
+mod report;
 mod revisions;
 mod simulate;
 mod status;
@@ -299,6 +301,7 @@ async fn carry_out(
             None => status::fleet(session, global.namespace.as_deref(), args.timeout, output).await,
         },
         OnCluster::Diagnose(args) => diagnose::run(session, namespace, &args, output).await,
+        OnCluster::Report(args) => report::run(session, (global, namespace), &args, output).await,
         OnCluster::History(args) => revisions::history(session, namespace, &args, output).await,
         OnCluster::Diff(args) => revisions::diff(session, namespace, &args, output).await,
         OnCluster::Drive(args) => drive::run(session, namespace, &args, output).await,

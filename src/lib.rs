@@ -13,7 +13,8 @@
 //! ```
 //!
 //! Beside it, for main and the front ends: `process`, output that never blocks whoever drives, and signals; for `audit` and `cluster`:
-//! `scrub`, texts without secrets; for both front ends: `template_text`, templates as YAML and the lines in which they differ.
+//! `scrub`, texts without secrets; for both front ends: `template_text`, templates as YAML and the lines in which they differ, and
+//! `handover`, a rollout as text, page and JSON.
 //!
 //! Arrows point down only. Without the `console` feature only [`engine`] and the pure rooms of [`sim`] exist.
 
@@ -28,6 +29,8 @@ pub mod cli;
 pub mod cluster;
 #[cfg(feature = "console")]
 pub mod driver;
+#[cfg(feature = "console")]
+mod handover;
 #[cfg(feature = "console")]
 mod process;
 #[cfg(feature = "console")]

@@ -2,6 +2,7 @@
 
 mod one_shot;
 mod prewarm;
+mod report;
 mod revisions;
 mod tuning;
 mod values;
@@ -13,6 +14,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::one_shot::{How, OneShot};
 pub(crate) use self::prewarm::PrewarmArgs;
+use self::report::REPORT_HELP;
+pub(crate) use self::report::ReportArgs;
 use self::revisions::DIFF_HELP;
 pub(crate) use self::revisions::{DiffArgs, HistoryArgs};
 pub(crate) use self::tuning::TuningFlags;
@@ -167,6 +170,12 @@ pub(crate) enum OnCluster {
     /// Every node that is not where it should be has one cause, and nodes with the same cause are one finding. It only reads.
     #[command(after_help = "Exit codes: 0 nothing is wrong, 4 something is wrong, 5 not found")]
     Diagnose(DiagnoseArgs),
+    /// Write a rollout down for who takes over: a page, and the same as text
+    ///
+    /// What it is, what is wrong, how many nodes were updated and unavailable when, a map, who did what, and what happened on
+    /// which node. The page is one file that needs nothing else. It only reads; what the audit log of this account says is added.
+    #[command(after_help = REPORT_HELP)]
+    Report(ReportArgs),
     /// List a DaemonSet's revisions, newest first; or print one in full
     History(HistoryArgs),
     /// Show what differs between two revisions of a DaemonSet
@@ -216,6 +225,7 @@ impl OnCluster {
         match self {
             Self::Status(args) => args.timeout.as_mut(),
             Self::Diagnose(args) => Some(&mut args.timeout),
+            Self::Report(args) => Some(&mut args.timeout),
             Self::History(args) => Some(&mut args.timeout),
             Self::Diff(args) => Some(&mut args.timeout),
             Self::OneShot(one_shot) => Some(&mut one_shot.how_mut().timeout),

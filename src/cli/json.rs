@@ -7,6 +7,7 @@
 //! status         Fleet                 history                           RevisionHistory
 //! set-image …    CommandResult         history --revision                Revision
 //!                                      diff                              RevisionDiff
+//! diagnose       Diagnosis             report                            RolloutReport (`handover`)
 //! ```
 
 mod alarm;
@@ -31,9 +32,7 @@ pub(crate) use self::node::NodeJson;
 pub(crate) use self::prewarm::PrewarmJson;
 pub(crate) use self::revision::{RevisionDiff, RevisionHistory, WholeRevision};
 pub(crate) use self::status::{NodeListing, StatusJson};
-
-/// The version of these shapes.
-pub(crate) const API_VERSION: &str = "rolldeck.io/v1";
+use crate::handover::API_VERSION;
 
 /// Names the shape, as Kubernetes objects do.
 #[derive(Serialize)]

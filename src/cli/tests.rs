@@ -7,6 +7,7 @@ mod help;
 mod hostile;
 mod offered;
 mod prewarm;
+mod report;
 mod revisions;
 mod script;
 mod status;

@@ -9,6 +9,7 @@ pub mod node_story;
 pub mod prewarm_words;
 mod sending;
 pub mod snapshot;
+pub mod story;
 pub(super) mod waits;
 mod watches;
 pub mod words;

@@ -17,6 +17,7 @@ mod record;
 mod recreated;
 mod room;
 mod steps;
+mod story;
 mod template_changes;
 mod waits;
 

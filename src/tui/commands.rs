@@ -22,6 +22,7 @@ use super::node_page::NodeTab;
 use super::prompt::Prompt;
 use super::status::StatusSeverity;
 use super::theme::Glyphs;
+use super::view;
 
 /// Does what the action `id` stands for, with what was typed after its name.
 pub(crate) fn run(model: &mut Model, id: ActionId, argument: &str) -> Effects {
@@ -67,6 +68,7 @@ pub(crate) fn run(model: &mut Model, id: ActionId, argument: &str) -> Effects {
         ActionId::Watches => watches(model),
         ActionId::Diagnose => diagnosis(model),
         ActionId::Timeline => navigate::timeline(model, argument),
+        ActionId::AllSteps => navigate::all_steps(model),
         ActionId::History => revisions::history(model),
         ActionId::Diff => revisions::diff(model, argument),
         ActionId::Template => revisions::template(model, argument),
@@ -87,6 +89,7 @@ pub(crate) fn run(model: &mut Model, id: ActionId, argument: &str) -> Effects {
         ActionId::Palette => palette(model),
         ActionId::Theme => theme(model, argument),
         ActionId::Glyphs => glyphs(model, argument),
+        ActionId::Save => save(model),
         ActionId::Repaint => vec![ConsoleEffect::Repaint],
         ActionId::Suspend => vec![ConsoleEffect::Suspend],
         ActionId::Quit => quit(model),
@@ -135,6 +138,14 @@ fn glyphs(model: &mut Model, name: &str) -> Effects {
         (name, _) => return refuse(model, format!("there are no glyphs `{name}`; there are unicode and ascii")),
     };
     Vec::new()
+}
+
+/// Has the screen and the rollout on it written to files.
+fn save(model: &mut Model) -> Effects {
+    let screen = view::text(model);
+    let rollout = model.rollout().and_then(|page| Some((page.snapshot()?.clone(), page.story.clone())));
+    model.say(StatusSeverity::Busy, "saving …");
+    vec![ConsoleEffect::Save { screen, rollout: rollout.map(Box::new) }]
 }
 
 fn quit(model: &mut Model) -> Effects {

@@ -13,6 +13,7 @@ use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::container_log::{LogNews, LogSource};
 use crate::engine::model::inspection::Inspection;
 use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::story::Story;
 
 /// Something that happened.
 #[derive(Debug)]
@@ -56,6 +57,8 @@ pub(crate) enum ConsoleEffect {
     Inspect { serial: u64, namespace: Str, node: Str, pod: Option<Str> },
     /// Read this log, for as long.
     ReadLog { serial: u64, source: LogSource },
+    /// Write the screen, and the rollout on it, to files.
+    Save { screen: String, rollout: Option<Box<(Arc<Snapshot>, Story)>> },
     /// Write the whole screen again.
     Repaint,
     /// Stop the process, as ctrl-z does; the shell continues it.

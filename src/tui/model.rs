@@ -31,6 +31,7 @@ use crate::engine::model::presence::Presence;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::story::Story;
 
 /// How long the console stays armed.
 pub(crate) const ARMED_FOR: Duration = Duration::from_secs(600);
@@ -157,6 +158,8 @@ pub(crate) struct RolloutPage {
     pub(crate) rows: Vec<u32>,
     /// What is computed once for the live snapshot.
     pub(crate) summary: SnapshotSummary,
+    /// What happened since it was opened, and what the pods tell of the time before.
+    pub(crate) story: Story,
     /// The timeline, while it is shown instead of the nodes.
     pub(crate) timeline: Option<Timeline>,
     /// Pre-warming, while it is shown instead of the nodes.
@@ -203,6 +206,7 @@ impl RolloutPage {
             sort: Sort::default(),
             rows: Vec::new(),
             summary: SnapshotSummary::default(),
+            story: Story::default(),
             timeline: None,
             prewarm: None,
             node_page: None,
@@ -229,8 +233,9 @@ impl RolloutPage {
     /// Takes in a new snapshot.
     pub(crate) fn see(&mut self, shown: ShownSnapshot) {
         self.summary = SnapshotSummary::of(&shown.snapshot);
+        self.story.observe(&shown.snapshot);
         if let Some(timeline) = &mut self.timeline {
-            timeline.see(&shown.snapshot.timeline);
+            timeline.see(&shown.snapshot, &self.story);
         }
         if let Some(prewarm) = &mut self.prewarm {
             prewarm.see(&shown.snapshot);

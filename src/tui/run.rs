@@ -9,6 +9,7 @@
 //! When it takes no bytes for a while, the console stops driving ([`stuck`]).
 
 mod environment;
+mod save;
 mod signals;
 mod stuck;
 mod throttle;
@@ -457,6 +458,13 @@ impl ConsoleLoop {
                         }
                     });
                     self.readers.insert(serial, AbortOnDropHandle::new(reader));
+                }
+                ConsoleEffect::Save { screen, rollout } => {
+                    let (context, answers) = (self.session.context().to_owned(), self.answers.0.clone());
+                    tokio::spawn(async move {
+                        let saved = save::save(context, screen, rollout).await;
+                        let _ = answers.send(Msg::Said(saved.0, saved.1)).await;
+                    });
                 }
                 ConsoleEffect::Repaint => self.screen.forget(),
                 ConsoleEffect::Suspend => next = self.on_suspend_key(),

@@ -1,47 +1,112 @@
-//! The timeline of a rollout, shown in place of the nodes: newest first.
+//! The timeline of a rollout, shown in place of the nodes: newest first. Who did what, and what happened on which node.
 
-use std::sync::Arc;
+use std::fmt;
 
 use super::filter::Filter;
 use super::list::{List, Move};
+use crate::engine::model::facts::Severity;
 use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::{Str, person_of};
+use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::story::{NodeMoment, Story};
 
 /// The timeline of one rollout, while it is shown.
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
     pub(crate) list: List<Moment>,
     pub(crate) filter: Filter,
-    rollout_events: Arc<[RolloutEvent]>,
+    /// Whether every step of every node is shown, and not only what is wrong.
+    pub(crate) all_steps: bool,
+    /// By when it happened, oldest first.
+    entries: Vec<TimelineEntry>,
+    /// What `entries` were made of.
+    made_of: (Vec<Timestamp>, u64),
     /// Those that pass the filter, newest first, as indices.
     rows: Vec<usize>,
 }
 
-/// What tells one rollout event from another for as long as it is shown.
+/// What tells one entry from another for as long as it is shown.
 pub(crate) type Moment = (Timestamp, String);
 
+/// One thing that happened.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum TimelineEntry {
+    /// To the rollout.
+    Rollout(RolloutEvent),
+    /// To a node.
+    Node(NodeMoment),
+}
+
+impl TimelineEntry {
+    pub(crate) fn at(&self) -> Timestamp {
+        match self {
+            Self::Rollout(event) => event.at,
+            Self::Node(moment) => moment.at,
+        }
+    }
+
+    /// Who did it, or the node; in parentheses where only an Event claims it.
+    pub(crate) fn subject(&self) -> Str {
+        match self {
+            Self::Rollout(event) => who(event),
+            Self::Node(moment) => moment.node.clone(),
+        }
+    }
+
+    pub(crate) fn severity(&self) -> Severity {
+        match self {
+            Self::Rollout(event) => event.severity(),
+            Self::Node(moment) => moment.change.severity(),
+        }
+    }
+
+    /// An Event's reason; empty for what no Event tells.
+    pub(crate) fn reason(&self) -> &str {
+        match self {
+            Self::Rollout(event) => event.reason(),
+            Self::Node(_) => "",
+        }
+    }
+}
+
+/// What happened, without who and when.
+impl fmt::Display for TimelineEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rollout(event) => event.fmt(f),
+            Self::Node(moment) => moment.change.fmt(f),
+        }
+    }
+}
+
 impl Timeline {
-    pub(crate) fn of(rollout_events: Arc<[RolloutEvent]>) -> Self {
-        let mut timeline = Self { rollout_events, ..Self::default() };
-        timeline.arrange();
+    pub(crate) fn of(snapshot: &Snapshot, story: &Story) -> Self {
+        let mut timeline = Self::default();
+        timeline.see(snapshot, story);
         timeline
     }
 
     /// Takes in what a new snapshot tells.
-    pub(crate) fn see(&mut self, rollout_events: &Arc<[RolloutEvent]>) {
-        if !Arc::ptr_eq(&self.rollout_events, rollout_events) {
-            self.rollout_events = rollout_events.clone();
+    pub(crate) fn see(&mut self, snapshot: &Snapshot, story: &Story) {
+        let made_of = (snapshot.timeline.iter().map(|event| event.at).collect(), story.told());
+        if self.made_of != made_of || self.entries.is_empty() {
+            self.made_of = made_of;
+            let events = snapshot.timeline.iter().cloned().map(TimelineEntry::Rollout);
+            self.entries = events.chain(story.moments().cloned().map(TimelineEntry::Node)).collect();
+            self.entries.sort_by_key(TimelineEntry::at);
             self.arrange();
         }
     }
 
-    /// Recomputes `rows`: the events that pass the filter, newest first.
+    /// Recomputes `rows`: the entries that are shown, newest first.
     pub(crate) fn arrange(&mut self) {
-        let words =
-            |rollout_event: &RolloutEvent| format!("{} {rollout_event} {}", who(rollout_event), rollout_event.reason());
-        let passes = |index: &usize| self.filter.passes(None, || words(&self.rollout_events[*index]));
-        self.rows = (0..self.rollout_events.len()).rev().filter(passes).collect();
+        let words = |entry: &TimelineEntry| format!("{} {entry} {}", entry.subject(), entry.reason());
+        let passes = |index: &usize| {
+            let entry = &self.entries[*index];
+            self.is_shown(entry) && self.filter.passes(None, || words(entry))
+        };
+        self.rows = (0..self.entries.len()).rev().filter(passes).collect();
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -50,15 +115,28 @@ impl Timeline {
 
     /// How many there are, whether they pass the filter or not.
     pub(crate) fn all(&self) -> usize {
-        self.rollout_events.len()
+        self.entries.iter().filter(|entry| self.is_shown(entry)).count()
     }
 
-    pub(crate) fn row(&self, row: usize) -> Option<&RolloutEvent> {
-        self.rollout_events.get(*self.rows.get(row)?)
+    /// Whether steps of nodes are left out.
+    pub(crate) fn leaves_out(&self) -> bool {
+        self.entries.iter().any(|entry| !self.is_shown(entry))
+    }
+
+    fn is_shown(&self, entry: &TimelineEntry) -> bool {
+        match entry {
+            TimelineEntry::Rollout(_) => true,
+            // Who looks for a node wants all of it.
+            TimelineEntry::Node(_) => self.all_steps || !self.filter.is_all() || entry.severity() == Severity::Warning,
+        }
+    }
+
+    pub(crate) fn row(&self, row: usize) -> Option<&TimelineEntry> {
+        self.entries.get(*self.rows.get(row)?)
     }
 
     /// The one that is selected, or else the newest.
-    pub(crate) fn selected(&self) -> Option<&RolloutEvent> {
+    pub(crate) fn selected(&self) -> Option<&TimelineEntry> {
         self.row(self.list.cursor().unwrap_or(0))
     }
 
@@ -73,7 +151,7 @@ impl Timeline {
         let mut list = std::mem::take(&mut self.list);
         // The time tells most of them apart; their words are made only for those of the same time.
         let is_it = |row: &usize, (at, words): &Moment| {
-            self.row(*row).is_some_and(|event| event.at == *at && event.to_string() == *words)
+            self.row(*row).is_some_and(|entry| entry.at() == *at && identity(entry) == *words)
         };
         let position = |moment: &Moment| (0..self.len()).find(|row| is_it(row, moment));
         list.follow(self.len(), height, position, |row| self.moment(row));
@@ -81,12 +159,17 @@ impl Timeline {
     }
 
     fn moment(&self, row: usize) -> Moment {
-        self.row(row).map(|rollout_event| (rollout_event.at, rollout_event.to_string())).unwrap_or_default()
+        self.row(row).map(|entry| (entry.at(), identity(entry))).unwrap_or_default()
     }
 }
 
+/// Two nodes may do the same at the same time.
+fn identity(entry: &TimelineEntry) -> String {
+    format!("{} {entry}", entry.subject())
+}
+
 /// Who did it; in parentheses where only an Event claims it.
-pub(crate) fn who(rollout_event: &RolloutEvent) -> Str {
+fn who(rollout_event: &RolloutEvent) -> Str {
     match (&rollout_event.by, rollout_event.reported_by()) {
         (Some(by), _) => by.clone(),
         (None, Some(claimed)) => format!("({})", person_of(claimed)).into(),

@@ -144,7 +144,7 @@ fn on_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
         let driven = model.driven().map(|page| page.target.clone()).collect();
         return vec![ConsoleEffect::Quit(driven)];
     }
-    if key == Key::ctrl('c') || key == Key::ctrl('z') || key == Key::ctrl('l') {
+    if key == Key::ctrl('c') || key == Key::ctrl('z') || key == Key::ctrl('l') || key == Key::ctrl('s') {
         return dispatch(model, key);
     }
     match &mut model.overlay {

@@ -77,6 +77,27 @@ pub(crate) fn draw(model: &Model) -> (Buffer, Drawn) {
     (buffer, Drawn { cursor, wake: ctx.wake.get() })
 }
 
+/// The screen as text, line by line, without colours.
+pub(crate) fn text(model: &Model) -> String {
+    let (buffer, _) = draw(model);
+    let width = usize::from(buffer.area.width).max(1);
+    let line = |cells: &[ratatui::buffer::Cell]| {
+        // The second cell of a wide character is skipped by its first.
+        let mut text = String::new();
+        let mut skip = 0;
+        for cell in cells {
+            if skip == 0 {
+                text.push_str(cell.symbol());
+                skip = self::width(cell.symbol()).saturating_sub(1);
+            } else {
+                skip -= 1;
+            }
+        }
+        text.trim_end().to_owned()
+    };
+    buffer.content.chunks(width).map(line).collect::<Vec<_>>().join("\n")
+}
+
 fn page(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position> {
     let model = ctx.model;
     let parts = ScreenParts::of(ctx, area);

@@ -51,10 +51,11 @@ use self::source::{File, Found};
 /// Rooms, and the rooms that each may look into.
 const ARROWS: &[(&str, &[&str])] = &[
     ("main", &["tui", "cli"]),
-    ("tui", &["driver", "audit", SHOWN, "process", "template_text"]),
-    ("cli", &["driver", "audit", "sim::attack", "sim::compare", SHOWN, "process", "template_text"]),
+    ("tui", &["driver", "audit", SHOWN, "process", "template_text", "handover"]),
+    ("cli", &["driver", "audit", "sim::attack", "sim::compare", SHOWN, "process", "template_text", "handover"]),
     ("process", &["engine::model"]),
     ("template_text", &["engine::model"]),
+    ("handover", &[SHOWN, "scrub"]),
     ("audit", &["engine::model", "scrub"]),
     ("scrub", &[]),
     ("driver", &["audit", "cluster", "engine", SHOWN, "engine::rules", "sim::world", "sim::api"]),
@@ -113,6 +114,7 @@ const GUARDED: &[(&str, &[&str])] = &[
     ("clap_complete", &["cli"]),
     ("axum", &["sim::api"]),
     ("similar", &["template_text"]),
+    ("maud", &["handover"]),
 ];
 
 /// Modules of `std` that a pure room has no use for.

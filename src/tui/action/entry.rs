@@ -45,7 +45,7 @@ macro_rules! action_ids {
 }
 
 action_ids! {
-    Pause, Arm, Step, Partition, Canary, Resume, Image, Drive, StopDriving, Undo, Release, Adopt, Tune, Prewarm, PausePrewarm, RetryPrewarm, CancelPrewarm, ReadOnly, Open, NodeLog, NodePrevious, NodeEvents, NodeDescribe, NodeYaml, NodeWhy, NextTab, PreviousTab, NextContainer, Follow, Wrap, Timestamps, FindNext, FindPrevious, LogCommand, Back, Filter, Sort, Freeze, Watches, Diagnose, Timeline, History, Diff, Template, Mark, GoTo, Fleet, Up, Down, HalfUp, HalfDown, PageUp, PageDown, Top, Bottom, Left, Right, Help, Palette, Theme, Glyphs, Repaint, Suspend, Quit,
+    Pause, Arm, Step, Partition, Canary, Resume, Image, Drive, StopDriving, Undo, Release, Adopt, Tune, Prewarm, PausePrewarm, RetryPrewarm, CancelPrewarm, ReadOnly, Open, NodeLog, NodePrevious, NodeEvents, NodeDescribe, NodeYaml, NodeWhy, NextTab, PreviousTab, NextContainer, Follow, Wrap, Timestamps, FindNext, FindPrevious, LogCommand, Back, Filter, Sort, Freeze, Watches, Diagnose, Timeline, AllSteps, History, Diff, Template, Mark, GoTo, Fleet, Up, Down, HalfUp, HalfDown, PageUp, PageDown, Top, Bottom, Left, Right, Help, Palette, Theme, Glyphs, Save, Repaint, Suspend, Quit,
 }
 
 /// What may be typed after an action's name.
@@ -83,13 +83,15 @@ pub(crate) enum ActionScope {
     Revisions,
     /// On the page of a node.
     Node,
+    /// Where the timeline is shown.
+    Timeline,
 }
 
 impl ActionScope {
     /// Whether it is a screen of a rollout: what is bound to a key there is bound to it before anything else.
     pub(crate) fn is_screen(self) -> bool {
         match self {
-            Self::Prewarm | Self::Node | Self::Nodes | Self::Revisions => true,
+            Self::Prewarm | Self::Node | Self::Nodes | Self::Revisions | Self::Timeline => true,
             Self::Anywhere | Self::Rollout => false,
         }
     }
@@ -115,10 +117,14 @@ impl Action {
                 | ActionScope::Prewarm
                 | ActionScope::Nodes
                 | ActionScope::Node
-                | ActionScope::Revisions,
+                | ActionScope::Revisions
+                | ActionScope::Timeline,
                 Page::Fleet,
             ) => false,
             (ActionScope::Revisions, Page::Rollout(_)) => model.rollout().is_some_and(|page| page.revisions.is_some()),
+            (ActionScope::Timeline, Page::Rollout(_)) => {
+                model.rollout().is_some_and(|page| page.timeline.is_some() && page.node_page.is_none())
+            }
             (ActionScope::Nodes, Page::Rollout(_)) => {
                 model.rollout().is_some_and(|page| page.timeline.is_none() && page.revisions.is_none())
             }
@@ -144,6 +150,9 @@ impl Action {
                 }
                 ActionScope::Nodes if model.rollout().is_some() => {
                     format!("`{}` works on the nodes: {} goes back to them", self.name, ActionId::Back.key())
+                }
+                ActionScope::Timeline if model.rollout().is_some() => {
+                    format!("`{}` works on the timeline: {} shows it", self.name, ActionId::Timeline.key())
                 }
                 ActionScope::Revisions if model.rollout().is_some() => {
                     format!("`{}` works on the revisions: {} lists them", self.name, ActionId::History.key())

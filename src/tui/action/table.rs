@@ -382,6 +382,15 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         ..look(ActionId::Timeline)
     },
     Action {
+        name: "steps",
+        keys: &[char('a')],
+        label: "each step",
+        help: "on the timeline: each step of each node, or only what matters",
+        scope: ActionScope::Timeline,
+        footer: Some(16),
+        ..look(ActionId::AllSteps)
+    },
+    Action {
         name: "history",
         aliases: &["revisions"],
         keys: &[char('v')],
@@ -501,6 +510,13 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         help: "signs beyond ASCII, or ASCII only",
         argument: Some(Argument { hint: "unicode or ascii", known: glyph_names }),
         ..console(ActionId::Glyphs)
+    },
+    Action {
+        name: "save",
+        aliases: &["report"],
+        keys: &[Key::ctrl('s')],
+        help: "save the screen and the story of the rollout: text, JSON and a page",
+        ..console(ActionId::Save)
     },
     Action {
         name: "repaint",

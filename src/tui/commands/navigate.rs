@@ -242,8 +242,8 @@ pub(super) fn sort(model: &mut Model, name: &str) -> Effects {
 pub(super) fn timeline(model: &mut Model, filter: &str) -> Effects {
     let Some(page) = model.rollout_mut() else { return Vec::new() };
     let open = page.timeline.is_none() || !filter.is_empty();
-    let rollout_events = page.snapshot().map(|snapshot| snapshot.timeline.clone()).unwrap_or_default();
-    page.timeline = open.then(|| Timeline::of(rollout_events));
+    let timeline = page.snapshot().map(|snapshot| Timeline::of(snapshot, &page.story));
+    page.timeline = open.then(|| timeline.unwrap_or_default());
     (page.prewarm, page.node_page, page.revisions) = (None, None, None);
     if filter.is_empty() {
         return Vec::new();
@@ -252,6 +252,15 @@ pub(super) fn timeline(model: &mut Model, filter: &str) -> Effects {
         Ok(()) => Vec::new(),
         Err(why) => refuse(model, why),
     }
+}
+
+/// Switches between what matters and each step of each node.
+pub(super) fn all_steps(model: &mut Model) -> Effects {
+    if let Some(timeline) = model.rollout_mut().and_then(|page| page.timeline.as_mut()) {
+        timeline.all_steps = !timeline.all_steps;
+        timeline.arrange();
+    }
+    Vec::new()
 }
 
 /// Shows how far pre-warming is, in place of the nodes.

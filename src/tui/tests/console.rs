@@ -132,6 +132,7 @@ fn parse_keys(text: &str) -> Vec<Key> {
                 "end" => Key::plain(KeyCode::End),
                 "backspace" => Key::plain(KeyCode::Backspace),
                 "c-c" => Key::ctrl('c'),
+                "c-s" => Key::ctrl('s'),
                 "c-u" => Key::ctrl('u'),
                 "c-z" => Key::ctrl('z'),
                 other => panic!("no key {other}"),

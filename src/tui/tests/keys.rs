@@ -2,12 +2,14 @@
 
 use super::console::TestConsole;
 use super::events::{rollout_event, with_events};
-use super::fixtures::{self, fleet, preview, running, the_target};
+use super::fixtures::{self, failed, fleet, preview, running, target, the_target};
 use crate::driver::CommandError;
+use crate::engine::model::cause::CauseKind;
 use crate::engine::model::command::{Command, Early, Refusal, Step, Takeover};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::node::NodeState;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind};
 use crate::engine::model::settings::{OnDrift, Secs, Tuning};
@@ -369,7 +371,7 @@ fn the_timeline_takes_the_place_of_the_nodes_and_gives_it_back() {
     assert_eq!(console.model.rollout().unwrap().timeline.as_ref().unwrap().len(), 1);
     assert!(console.model.rollout().unwrap().filter.is_all(), "the nodes' filter is another one");
     console.type_keys("<esc>");
-    assert_eq!(console.model.rollout().unwrap().timeline.as_ref().unwrap().len(), 10, "first the filter");
+    assert_eq!(console.model.rollout().unwrap().timeline.as_ref().unwrap().len(), 12, "first the filter");
     console.type_keys("<esc>");
     assert!(!open(&console), "then the timeline");
     assert_eq!(&*console.model.rollout().unwrap().selected().unwrap().name, "ipc-031", "the selection stayed");
@@ -380,8 +382,55 @@ fn the_timeline_takes_the_place_of_the_nodes_and_gives_it_back() {
 }
 
 #[test]
+fn the_timeline_tells_what_goes_wrong_on_nodes_and_each_step_on_demand() {
+    let mut console = TestConsole::on(with_events(), 120, 40).typed("T");
+    let mut nodes = running().nodes.to_vec();
+    let place = nodes.iter().position(|node| &*node.name == "ipc-018").unwrap();
+    nodes[place] = failed("ipc-018", CauseKind::CrashLoop, "back-off", 0);
+    nodes[place].pod_created_at = None;
+    let other = nodes.iter().position(|node| node.state == NodeState::Outdated).unwrap();
+    let name = nodes[other].name.to_string();
+    nodes[other] = target(&name, NodeState::Creating, 0);
+    let before = console.model.rollout().unwrap().timeline.as_ref().unwrap().len();
+    console.see(Snapshot { nodes: nodes.into(), ..with_events() });
+    let screen = console.screen();
+    assert!(screen.contains("ipc-018") && screen.contains("failed: crash loop"), "{screen}");
+    assert!(!screen.contains("its new pod is made"), "{screen}");
+    console.type_keys("a");
+    assert!(console.screen().contains("its new pod is made"), "{}", console.screen());
+    console.type_keys(&format!("a/{name}<enter>"));
+    let screen = console.screen();
+    assert!(
+        screen.contains("its new pod is made") && !screen.contains("failed: crash loop"),
+        "who looks for a node: {screen}"
+    );
+    assert!(console.model.rollout().unwrap().timeline.as_ref().unwrap().len() < before);
+    console.type_keys("<esc>k<enter>");
+    assert!(console.screen().contains("What happened"), "{}", console.screen());
+}
+
+#[test]
+fn the_screen_and_the_story_are_saved_from_anywhere() {
+    for keys in ["<c-s>", "?<c-s>", "T<c-s>", ":<c-s>", "A<c-s>"] {
+        let console = TestConsole::on(running(), 80, 24).typed(keys);
+        let saved: Vec<_> = console
+            .effects
+            .iter()
+            .filter_map(|effect| match effect {
+                ConsoleEffect::Save { screen, rollout } => Some((screen, rollout)),
+                _ => None,
+            })
+            .collect();
+        let [(screen, Some(rollout))] = saved.as_slice() else { panic!("{keys}: {:?}", console.effects) };
+        assert_eq!(screen.lines().count(), 24, "{keys}");
+        assert!(screen.contains("ipc-agent") || screen.contains("agent"), "{keys}: {screen}");
+        assert_eq!(rollout.0.name, running().name);
+    }
+}
+
+#[test]
 fn the_cursor_stays_on_what_happened_while_more_does() {
-    let mut console = TestConsole::on(with_events(), 80, 24).typed("Tjj");
+    let mut console = TestConsole::on(with_events(), 80, 24).typed("Tjjjj");
     let selected = |console: &TestConsole| {
         console.model.rollout().unwrap().timeline.as_ref().unwrap().selected().unwrap().to_string()
     };

@@ -163,14 +163,14 @@ fn dialogs_show_what_they_would_do() {
 fn the_timeline_is_shown_at_all_sizes() {
     at_all_sizes("timeline", |width, height| TestConsole::on(events::with_events(), width, height).typed("T"));
     for (name, keys) in [
-        ("timeline_in_full", "Tjj<enter>"),
-        ("timeline_reported", "Tjjjj<enter>"),
+        ("timeline_in_full", "Tjjjj<enter>"),
+        ("timeline_reported", "Tjjjjjj<enter>"),
         ("timeline_filtered", "T/ops !step<enter>"),
         ("timeline_filter_too_narrow", "T/nobody<enter>"),
     ] {
         assert_snapshot!(name, TestConsole::on(events::with_events(), 80, 24).typed(keys).screen());
     }
-    assert_snapshot!("timeline_empty", TestConsole::on(fixtures::running(), 80, 24).typed("T").screen());
+    assert_snapshot!("timeline_empty", TestConsole::on(fixtures::idle(), 80, 24).typed("T").screen());
     let complaint = "no Events on the DaemonSet: events is forbidden";
     let mute = Snapshot { unaudited: vec![complaint.into()], ..events::with_events() };
     assert_snapshot!("timeline_mute", TestConsole::on(mute, 80, 24).typed("T").screen());

@@ -18,8 +18,9 @@ use super::{RenderContext, ScreenParts, Shape, node, put, put_lines, put_rule};
 use crate::engine::model::container_log::LogState;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::inspection::{ContainerPhase, Reading};
-use crate::engine::report::node_story::node_story;
+use crate::engine::report::node_story::{clock_time, node_story};
 use crate::engine::report::snapshot::NodeView;
+use crate::engine::report::story::NodeMoment;
 use crate::tui::log_pane::{LogLayout, LogTop, find};
 use crate::tui::model::{Model, RolloutPage, ShownSnapshot};
 use crate::tui::node_page::{NodePage, NodeTab};
@@ -220,6 +221,15 @@ fn why(
     } else if let Some(why) = open.no_pod() {
         lines.push(Line::default());
         lines.push(Line::from(ctx.span(why, ThemeRole::Muted)));
+    }
+    let seen: Vec<&NodeMoment> = page.story.of_node(&open.node).collect();
+    if !seen.is_empty() {
+        lines.push(Line::default());
+        lines.push(Line::from(ctx.span("What happened to the node in this rollout (UTC)", ThemeRole::Column)));
+        for NodeMoment { at, change, .. } in seen {
+            let role = if change.severity() == Severity::Warning { ThemeRole::Warn } else { ThemeRole::Text };
+            lines.extend(wrapped(ctx, &format!("{} {change}", clock_time(*at)), cells, role));
+        }
     }
     if let Reading::Failed(why) = &open.inspection.events {
         lines.extend(wrapped(ctx, &format!("Events cannot be read: {why}"), cells, ThemeRole::Warn));

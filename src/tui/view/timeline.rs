@@ -3,6 +3,7 @@
 //! ```text
 //! ─ timeline 1-14 of 31 · T: nodes ───────────────────────────────────────────────
 //!    UTC      AGE WHO             WHAT
+//!  ! 14:31:11  2m ipc-017         failed: image not found
 //!  ! 14:31:12  2m by itself       halted: image not found on 1 node (ipc-017)
 //!  · 14:30:05  3m ada@bastion-3   step to 50%: 60 of 120 nodes may be updated, par…
 //!  ✗ 14:29:40  4m eve@bastion-1   refused: release: 82 pods are not at the current…
@@ -16,10 +17,11 @@ use ratatui::text::{Line, Span};
 use super::table::select;
 use super::{RenderContext, ScreenParts, put, put_box, put_lines, put_rule};
 use crate::engine::model::facts::Severity;
-use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind};
+use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind};
+use crate::engine::report::node_story::clock_time;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::timeline::{Timeline, who};
+use crate::tui::timeline::{Timeline, TimelineEntry};
 use crate::tui::words::{fit, fit_middle, width, wrap};
 
 /// How wide the names of the lines are.
@@ -39,40 +41,34 @@ pub(super) fn draw(
     put_rule(ctx, buffer, parts.rule, &about(ctx, parts, page, timeline));
     let rows = parts.rows();
     let Some(shown) = &page.live else { return };
-    let people = (0..timeline.len())
-        .filter_map(|row| timeline.row(row))
-        .map(|rollout_event| width(&short(&who(rollout_event))))
-        .max();
+    let people =
+        (0..timeline.len()).filter_map(|row| timeline.row(row)).map(|entry| width(&short(&entry.subject()))).max();
     let columns = TimelineColumns::of(people.unwrap_or(0), usize::from(rows.width));
     if parts.list.height > 1 {
         draw_cells(buffer, parts.list, &columns, ["UTC", "AGE", "WHO", "WHAT"], [ctx.style(ThemeRole::Column); 4]);
     }
     for (row, y) in (timeline.list.top()..timeline.len()).zip(rows.y..rows.bottom()) {
-        let Some(rollout_event) = timeline.row(row) else { continue };
+        let Some(entry) = timeline.row(row) else { continue };
         let area = Rect { y, height: 1, ..rows };
-        draw_row(ctx, shown, rollout_event, area, &columns, buffer);
+        draw_row(ctx, shown, entry, area, &columns, buffer);
         if timeline.list.cursor() == Some(row) {
             select(ctx, area, buffer);
         }
     }
     if timeline.len() == 0 && rows.height > 0 {
-        let text = if timeline.filter.is_all() {
-            "nothing yet: what is done from now on is listed here"
-        } else {
-            "nothing passes the filter: esc clears it"
+        let text = match (timeline.filter.is_all(), timeline.leaves_out()) {
+            (true, true) => "nothing but the steps of nodes: a shows them",
+            (true, false) => "nothing yet: what is done from now on is listed here",
+            (false, _) => "nothing passes the filter: esc clears it",
         };
         put(buffer, rows.x + 3, rows.y, text, usize::from(rows.width).saturating_sub(4), ctx.style(ThemeRole::Muted));
     }
-    if let (Some(side), Some(rollout_event)) = (parts.side, timeline.selected()) {
+    if let (Some(side), Some(entry)) = (parts.side, timeline.selected()) {
         for y in side.y..side.bottom() {
             put(buffer, side.x, y, ctx.glyph(Glyph::Side), 1, ctx.style(ThemeRole::Frame));
         }
         let inside = Rect { x: side.x + 2, width: side.width.saturating_sub(3), ..side };
-        put_lines(
-            buffer,
-            inside,
-            &lines(ctx, shown, rollout_event, (usize::from(inside.width), usize::from(inside.height))),
-        );
+        put_lines(buffer, inside, &lines(ctx, shown, entry, (usize::from(inside.width), usize::from(inside.height))));
     }
 }
 
@@ -84,14 +80,10 @@ pub(super) fn draw_over(
     top: usize,
     buffer: &mut Buffer,
 ) {
-    let (Some(shown), Some(rollout_event)) = (&page.live, timeline.selected()) else { return };
+    let (Some(shown), Some(entry)) = (&page.live, timeline.selected()) else { return };
     let width = area.width.saturating_sub(if area.width >= 80 { 4 } else { 0 }).min(100);
-    let lines = lines(
-        ctx,
-        shown,
-        rollout_event,
-        (usize::from(width.saturating_sub(4)), top.saturating_add(usize::from(area.height))),
-    );
+    let lines =
+        lines(ctx, shown, entry, (usize::from(width.saturating_sub(4)), top.saturating_add(usize::from(area.height))));
     let bottom = area.height.saturating_sub(if area.height >= 20 { 2 } else { 0 });
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(bottom.saturating_sub(1));
     let over = Rect { x: area.width.saturating_sub(width) / 2, y: bottom - height, width, height };
@@ -111,6 +103,10 @@ fn about(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutPage, timel
     };
     if !timeline.filter.is_all() {
         words.push_str(&format!(" {dot} filter {} ({len} of {all}; esc clears)", timeline.filter.text()));
+    }
+    if timeline.filter.is_all() {
+        let other = if timeline.all_steps { "less" } else { "each step of each node" };
+        words.push_str(&format!(" {dot} a: {other}"));
     }
     words.push_str(&format!(" {dot} T: nodes"));
     for complaint in page.snapshot().into_iter().flat_map(|snapshot| &snapshot.unaudited) {
@@ -141,19 +137,22 @@ impl TimelineColumns {
 fn draw_row(
     ctx: &RenderContext<'_>,
     shown: &ShownSnapshot,
-    rollout_event: &RolloutEvent,
+    entry: &TimelineEntry,
     area: Rect,
     columns: &TimelineColumns,
     buffer: &mut Buffer,
 ) {
-    let (glyph, role) = sign(rollout_event);
+    let (glyph, role) = sign(entry);
     put(buffer, area.x + 1, area.y, ctx.glyph(glyph), 1, ctx.style(role));
-    let by = if rollout_event.by.is_some() { ThemeRole::Text } else { ThemeRole::Muted };
+    let by = match entry {
+        TimelineEntry::Rollout(event) if event.by.is_none() => ThemeRole::Muted,
+        TimelineEntry::Rollout(_) | TimelineEntry::Node(_) => ThemeRole::Text,
+    };
     let cells = [
-        time(rollout_event),
-        format!("{:>AGE$}", ctx.age(shown, rollout_event.at)),
-        short(&who(rollout_event)),
-        rollout_event.to_string(),
+        clock_time(entry.at()),
+        format!("{:>AGE$}", ctx.age(shown, entry.at())),
+        short(&entry.subject()),
+        entry.to_string(),
     ];
     let cells = cells.each_ref().map(String::as_str);
     let styles = [ThemeRole::Muted, ThemeRole::Text, by, role].map(|role| ctx.style(role));
@@ -173,10 +172,14 @@ fn draw_cells(buffer: &mut Buffer, area: Rect, columns: &TimelineColumns, texts:
     }
 }
 
-/// The sign and the look of a rollout event.
-fn sign(rollout_event: &RolloutEvent) -> (Glyph, ThemeRole) {
-    match (rollout_event.severity(), rollout_event.outcome) {
-        (_, EventOutcome::Failed | EventOutcome::Refused) => (Glyph::Failed, ThemeRole::Warn),
+/// The sign and the look of an entry.
+fn sign(entry: &TimelineEntry) -> (Glyph, ThemeRole) {
+    let outcome = match entry {
+        TimelineEntry::Rollout(event) => Some(event.outcome),
+        TimelineEntry::Node(_) => None,
+    };
+    match (entry.severity(), outcome) {
+        (_, Some(EventOutcome::Failed | EventOutcome::Refused)) => (Glyph::Failed, ThemeRole::Warn),
         (Severity::Warning, _) => (Glyph::Suspect, ThemeRole::Bad),
         (Severity::Normal, _) => (Glyph::Dot, ThemeRole::Text),
     }
@@ -189,21 +192,16 @@ fn short(who: &str) -> String {
     who[host..].find('.').map_or_else(|| who.to_owned(), |domain| format!("{}{closing}", &who[..host + domain]))
 }
 
-/// The time of day, in UTC.
-fn time(rollout_event: &RolloutEvent) -> String {
-    rollout_event.at.to_rfc3339().chars().skip(11).take(TIME).collect()
-}
-
 /// At most so many lines of at most so many cells.
 fn lines(
     ctx: &RenderContext<'_>,
     shown: &ShownSnapshot,
-    rollout_event: &RolloutEvent,
+    entry: &TimelineEntry,
     (cells, most): (usize, usize),
 ) -> Vec<Line<'static>> {
-    let (glyph, role) = sign(rollout_event);
+    let (glyph, role) = sign(entry);
     let mut lines: Vec<Line<'static>> = Vec::new();
-    let text = rollout_event.to_string();
+    let text = entry.to_string();
     for (nth, line) in wrap(&text, cells.saturating_sub(2)).take(most).enumerate() {
         let sign = if nth == 0 { ctx.glyph(glyph) } else { " " };
         lines.push(Line::from(ctx.span(format!("{sign} {line}"), role)));
@@ -220,17 +218,19 @@ fn lines(
             ]));
         }
     };
-    say("Who", &who(rollout_event));
-    say("When", &format!("{}, {} ago", rollout_event.at, ctx.age(shown, rollout_event.at)));
-    if let Some(claimed) = rollout_event.reported_by() {
+    let subject = if matches!(entry, TimelineEntry::Rollout(_)) { "Who" } else { "Node" };
+    say(subject, &entry.subject());
+    say("When", &format!("{}, {} ago", entry.at(), ctx.age(shown, entry.at())));
+    let TimelineEntry::Rollout(event) = entry else { return lines };
+    if let Some(claimed) = event.reported_by() {
         say("From", &format!("an Event that claims to be of {claimed}; whoever may create Events can write one"));
     }
     // A halt of the whole rollout, such as one by time, names no node.
-    if let RolloutEventKind::Halted { nodes, .. } = &rollout_event.kind
+    if let RolloutEventKind::Halted { nodes, .. } = &event.kind
         && !nodes.is_empty()
     {
         say("Where", &nodes.join(" "));
     }
-    say("Event", rollout_event.reason());
+    say("Event", event.reason());
     lines
 }

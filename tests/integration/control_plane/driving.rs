@@ -285,7 +285,8 @@ async fn forbidden_watches_are_shown_and_the_rest_works() {
     assert!(matches!(refused, CommandError::Refused(Refusal::NotPermitted(_))), "{refused:?}");
 
     let mut fleet = session.fleet(None);
-    let narrowed = |is: &WatchHealth| matches!(is, WatchHealth::Forbidden { why } if why.contains("only namespace rights"));
+    let narrowed =
+        |is: &WatchHealth| matches!(is, WatchHealth::Forbidden { why } if why.contains("only namespace rights"));
     let shown = fleet.wait_for(|fleet| !fleet.rows.is_empty() && narrowed(&fleet.health));
     let shown = tokio::time::timeout(SOON, shown).await.map(|fleet| fleet.unwrap().rows.len());
     assert_eq!(shown.ok(), Some(1), "{:?}", fleet.borrow());

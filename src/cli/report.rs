@@ -1,0 +1,103 @@
+//! `report`: a rollout written down for who takes over, as text and as one page.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::args::{Global, LogTo, OutputFormat, ReportArgs};
+use super::error::{CliError, Exit};
+use super::load;
+use super::output::Output;
+use super::status::with_all_watches;
+use crate::audit::{self, AuditLog, LogFilter, LogLine, LogRead};
+use crate::driver::{Session, private_file};
+use crate::engine::model::Str;
+use crate::engine::model::facts::Severity;
+use crate::engine::model::time::Timestamp;
+use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::story::Story;
+use crate::handover::{Handover, StoryLine, file_stem};
+use crate::process::printable::Printable;
+
+/// How long before a rollout began its preparations are told as well.
+const BEFORE: Duration = Duration::from_secs(600);
+
+/// Writes one rollout down.
+pub(crate) async fn run(
+    session: &dyn Session,
+    (global, namespace): (&Global, &str),
+    args: &ReportArgs,
+    output: &mut Output,
+) -> Result<Exit, CliError> {
+    let (rollout, snapshot) = load::one_look(session, namespace, &args.name.0, args.timeout).await?;
+    let snapshot = with_all_watches(&rollout, snapshot).await;
+    let read = audit_log(global, session.context(), &snapshot)?;
+    for doubt in &read.doubts {
+        output.streams().complain(&format!("Warning: {doubt}"));
+    }
+    let taken = deletions(&read.lines);
+    let story = Story::reconstructed(&snapshot, |node| taken.get(node).copied());
+    let told = read.lines.iter().filter_map(story_line).collect();
+    let handover = Handover::new(session.context(), snapshot.clone(), &story, told);
+    match output.format() {
+        OutputFormat::Json | OutputFormat::Yaml => output.value(&handover.json())?,
+        OutputFormat::Text if args.html.as_deref() == Some(Path::new("-")) => {
+            output.write(Printable::lines(&handover.html()))?;
+        }
+        OutputFormat::Text => {
+            let page = args.html.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", file_stem(&snapshot))));
+            write_page(&page, &handover.html())?;
+            handover.text().lines().try_for_each(|line| output.line(line))?;
+            output.streams().complain(&format!("The page is in {}", page.display()));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn write_page(page: &Path, html: &str) -> Result<(), CliError> {
+    private_file::replace(page, html).map_err(|error| {
+        CliError::failed(format!("cannot write the page to {}: {error}", page.display()))
+            .hinted("`--html FILE` writes it elsewhere, `--html -` prints it")
+    })
+}
+
+/// What the audit log of this account says of the rollout; nothing where there is no log.
+fn audit_log(global: &Global, context: &str, snapshot: &Snapshot) -> Result<LogRead, CliError> {
+    let log = global.audit_log.clone().map_or_else(AuditLog::usual, |LogTo(log)| log);
+    let Some(path) = log.path() else { return Ok(LogRead::default()) };
+    let began = snapshot.started_at.or_else(|| snapshot.to.as_ref()?.created_at);
+    let filter = LogFilter {
+        name: Some(snapshot.name.to_string()),
+        namespace: Some(snapshot.namespace.to_string()),
+        context: Some(context.to_owned()),
+        since: began.map(|began| began - BEFORE),
+        all: true,
+    };
+    audit::read(path, &filter).map_err(|error| CliError::failed(error.to_string()))
+}
+
+/// When the old pod of each node was deleted: the last time, if several times.
+fn deletions(lines: &[LogLine]) -> HashMap<String, Timestamp> {
+    let deletion = |line: &LogLine| {
+        let deleted = line.text("event") == Some("deletePod") && line.text("outcome") == Some("done");
+        let node = line.fields()["args"]["node"].as_str().filter(|_| deleted)?;
+        Some((node.to_owned(), line.at()?))
+    };
+    lines.iter().filter_map(deletion).collect()
+}
+
+/// What people decide by; the single writes are in the story of the nodes.
+fn story_line(line: &LogLine) -> Option<StoryLine> {
+    if line.fields()["detail"] == true {
+        return None;
+    }
+    let bad = matches!(line.text("outcome"), Some("failed" | "forbidden" | "invalid"));
+    let bad = bad || matches!(line.text("event"), Some("halted" | "rollingBack" | "leaseLost" | "strategyDrifted"));
+    Some(StoryLine {
+        at: line.at()?,
+        who: line.text("by").map(Str::from),
+        node: None,
+        text: line.text("message").unwrap_or_default().to_owned(),
+        severity: if bad { Severity::Warning } else { Severity::Normal },
+    })
+}

@@ -1,0 +1,354 @@
+//! What happened node by node, and how far the rollout was when: found by comparing each snapshot with the one before.
+//!
+//! ```text
+//! 14:30:05 ipc-017 its pod is going
+//! 14:30:09 ipc-017 pulls the image
+//! 14:30:23 ipc-017 pulled in 14s, starts
+//! 14:30:40 ipc-017 failed: crash loop
+//! ```
+//!
+//! It works for rollouts that others drive as well. What happened before the first snapshot is read off the pods that are there now
+//! (`story/before.rs`): pods that are gone tell nothing any more.
+
+mod before;
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::node_story::clock_time;
+use super::snapshot::{NodeView, Phase, Snapshot, WatchView};
+use crate::engine::model::Str;
+use crate::engine::model::cause::CauseKind;
+use crate::engine::model::event::WatchHealth;
+use crate::engine::model::facts::Severity;
+use crate::engine::model::node::NodeState;
+use crate::engine::model::presence::Presence;
+use crate::engine::model::time::{ShortDuration, Timestamp};
+
+/// How many moments are kept; the oldest go first.
+const MOMENTS: usize = 4_096;
+/// How many points of the progress are kept; beyond that, every second of them goes.
+const POINTS: usize = 2_048;
+
+/// The story of one rollout.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Story {
+    marks: HashMap<Str, NodeMark>,
+    moments: VecDeque<NodeMoment>,
+    progress: Vec<ProgressPoint>,
+    seen_since: Option<Timestamp>,
+    dropped: u64,
+}
+
+/// Something that happened to one node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NodeMoment {
+    /// When, as far as the cluster tells; otherwise when it was seen.
+    pub at: Timestamp,
+    /// The node.
+    pub node: Str,
+    /// What.
+    pub change: NodeChange,
+}
+
+/// What happened to a node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NodeChange {
+    /// It is in another state.
+    State {
+        /// The state before; `None` if that is not known.
+        from: Option<NodeState>,
+        /// The state now.
+        to: NodeState,
+        /// How long it was in the state before.
+        after: Option<Duration>,
+        /// How long it was unavailable until now; only where that ends.
+        down: Option<Duration>,
+        /// Why, where something is wrong.
+        why: Option<Str>,
+    },
+    /// Something is wrong that was not before, in the same state.
+    Trouble {
+        /// What.
+        why: Str,
+    },
+    /// Its pod's containers restarted.
+    Restarted {
+        /// How often, since the pod was made.
+        times: u32,
+        /// The exit code of the container that ended last, where its kubelet told.
+        exit: Option<i32>,
+    },
+    /// It should not run the pod any more, or is gone.
+    Gone,
+}
+
+/// How far the rollout was at an instant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProgressPoint {
+    /// When.
+    pub at: Timestamp,
+    /// Nodes at the target revision and available.
+    pub updated: u32,
+    /// Nodes that should run the pod and are not available.
+    pub unavailable: u32,
+    /// Nodes that should run the pod.
+    pub nodes: u32,
+}
+
+/// What was last seen of a node.
+#[derive(Clone, PartialEq, Debug)]
+struct NodeMark {
+    state: NodeState,
+    cause: Option<CauseKind>,
+    restarts: u32,
+    since: Timestamp,
+    down_since: Option<Timestamp>,
+    pod: Option<Str>,
+}
+
+impl NodeMark {
+    fn of(node: &NodeView, now: Timestamp) -> Self {
+        let since = node.since.unwrap_or(now).min(now);
+        Self {
+            state: node.state,
+            cause: node.cause.as_ref().map(|cause| cause.kind),
+            restarts: node.restarts,
+            since,
+            down_since: node.blame.map(|_| since),
+            pod: node.pod.clone(),
+        }
+    }
+}
+
+impl Story {
+    /// A story that begins with what the pods in `snapshot` tell of the time before it. `taken` says when the old pod of a node was
+    /// deleted, where that is known from elsewhere: the pods do not tell.
+    pub fn reconstructed(snapshot: &Snapshot, taken: impl Fn(&str) -> Option<Timestamp>) -> Self {
+        let mut story = Self::default();
+        if is_loaded(snapshot) {
+            story.begin(snapshot, taken);
+        }
+        story
+    }
+
+    fn begin(&mut self, snapshot: &Snapshot, taken: impl Fn(&str) -> Option<Timestamp>) {
+        let (moments, progress) = before::reconstruct(snapshot, taken);
+        moments.into_iter().for_each(|moment| self.keep(moment));
+        self.progress = progress;
+        self.seen_since = Some(snapshot.at);
+        self.marks = snapshot.nodes.iter().map(|node| (node.name.clone(), NodeMark::of(node, snapshot.at))).collect();
+        self.mark_progress(snapshot);
+    }
+
+    /// Takes in a snapshot that is later than all before it. What the pods of the first one tell of the time before is part of it.
+    pub fn observe(&mut self, snapshot: &Snapshot) {
+        if !is_loaded(snapshot) {
+            // What appears while a view is loaded did not happen then.
+            return;
+        }
+        if self.seen_since.is_none() {
+            return self.begin(snapshot, |_| None);
+        }
+        self.compare(snapshot);
+        self.mark_progress(snapshot);
+    }
+
+    fn compare(&mut self, snapshot: &Snapshot) {
+        let now = snapshot.at;
+        let mut found = Vec::new();
+        for node in snapshot.nodes.iter() {
+            let Some(mark) = self.marks.get_mut(&node.name) else {
+                self.marks.insert(node.name.clone(), NodeMark::of(node, now));
+                found.push(moment(now, node, joined(node)));
+                continue;
+            };
+            let mut next = NodeMark::of(node, now);
+            next.down_since = next.down_since.map(|since| mark.down_since.unwrap_or(since));
+            if let Some(change) = changed(mark, &next, node) {
+                // The cluster may tell an instant before the last snapshot, because it tells it late.
+                let at = if matches!(change, NodeChange::State { .. }) { next.since.max(mark.since) } else { now };
+                found.push(moment(at, node, change));
+            }
+            *mark = next;
+        }
+        if self.marks.len() > snapshot.nodes.len() {
+            let here: std::collections::HashSet<&Str> = snapshot.nodes.iter().map(|node| &node.name).collect();
+            self.marks.retain(|name, _| {
+                let stays = here.contains(name);
+                if !stays {
+                    found.push(NodeMoment { at: now, node: name.clone(), change: NodeChange::Gone });
+                }
+                stays
+            });
+        }
+        found.sort_by(|a, b| (a.at, &a.node).cmp(&(b.at, &b.node)));
+        found.into_iter().for_each(|moment| self.keep(moment));
+    }
+
+    fn keep(&mut self, moment: NodeMoment) {
+        let later = self.moments.iter().rev().take_while(|known| known.at > moment.at).count();
+        self.moments.insert(self.moments.len() - later, moment);
+        if self.moments.len() > MOMENTS {
+            self.moments.pop_front();
+            self.dropped += 1;
+        }
+    }
+
+    fn mark_progress(&mut self, snapshot: &Snapshot) {
+        let counts = snapshot.counts;
+        let unavailable = counts.nodes.saturating_sub(counts.available);
+        let point = ProgressPoint { at: snapshot.at, updated: counts.updated, unavailable, nodes: counts.nodes };
+        let what = |point: &ProgressPoint| (point.updated, point.unavailable, point.nodes);
+        if self.progress.last().is_some_and(|last| what(last) == what(&point) || last.at > point.at) {
+            return;
+        }
+        self.progress.push(point);
+        if self.progress.len() > POINTS {
+            let mut nth = 0;
+            let last = self.progress.len() - 1;
+            self.progress.retain(|_| {
+                nth += 1;
+                (nth - 1) % 2 == 0 || nth - 1 == last
+            });
+        }
+    }
+
+    /// What happened, oldest first.
+    pub fn moments(&self) -> impl DoubleEndedIterator<Item = &NodeMoment> {
+        self.moments.iter()
+    }
+
+    /// What happened to one node, oldest first.
+    pub fn of_node<'a>(&'a self, node: &'a str) -> impl DoubleEndedIterator<Item = &'a NodeMoment> {
+        self.moments.iter().filter(move |moment| &*moment.node == node)
+    }
+
+    /// How far it was when, oldest first: each point holds until the next.
+    pub fn progress(&self) -> &[ProgressPoint] {
+        &self.progress
+    }
+
+    /// Since when it was watched. What is earlier is read off the pods.
+    pub fn seen_since(&self) -> Option<Timestamp> {
+        self.seen_since
+    }
+
+    /// How many moments there were so far: it grows with each.
+    pub fn told(&self) -> u64 {
+        self.dropped + self.moments.len() as u64
+    }
+
+    /// How many moments are not kept any more.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+}
+
+fn is_loaded(snapshot: &Snapshot) -> bool {
+    let needed = |watch: &&WatchView| watch.watched.is_needed();
+    let loading = snapshot.watches.iter().filter(needed).any(|watch| watch.health == WatchHealth::Loading);
+    snapshot.daemonset == Presence::Present && snapshot.phase != Phase::Loading && !loading
+}
+
+fn moment(at: Timestamp, node: &NodeView, change: NodeChange) -> NodeMoment {
+    NodeMoment { at, node: node.name.clone(), change }
+}
+
+fn joined(node: &NodeView) -> NodeChange {
+    NodeChange::State { from: None, to: node.state, after: None, down: None, why: why(node) }
+}
+
+fn why(node: &NodeView) -> Option<Str> {
+    node.cause.as_ref().map(|cause| cause.to_string().into())
+}
+
+/// What changed that is worth telling. The plan may call the same pod outdated or updated: that is no change of the node.
+fn changed(was: &NodeMark, is: &NodeMark, node: &NodeView) -> Option<NodeChange> {
+    let serves = |state| matches!(state, NodeState::Outdated | NodeState::Updated);
+    let serves = serves(was.state) && serves(is.state);
+    // Of two snapshots that are far apart, the later may show the next pod at work already.
+    let replaced = serves && was.pod != is.pod;
+    if was.state != is.state && !serves || replaced {
+        let after = Some(is.since.since(was.since)).filter(|_| is.since >= was.since);
+        let down = was.down_since.filter(|_| is.down_since.is_none()).map(|since| is.since.since(since));
+        let why = why(node).filter(|_| is_trouble(is.state));
+        return Some(NodeChange::State { from: Some(was.state), to: is.state, after, down, why });
+    }
+    if is.restarts > was.restarts && was.pod == is.pod {
+        let exit = node.restarted.and_then(|restarted| restarted.exit);
+        return Some(NodeChange::Restarted { times: is.restarts, exit });
+    }
+    let trouble = is.cause.filter(|kind| Some(*kind) != was.cause && !kind.is_ordinary_at_start());
+    trouble.and_then(|_| why(node)).map(|why| NodeChange::Trouble { why })
+}
+
+fn is_trouble(state: NodeState) -> bool {
+    match state {
+        NodeState::Failed | NodeState::NodeDown => true,
+        NodeState::Terminating
+        | NodeState::Creating
+        | NodeState::Pulling
+        | NodeState::Starting
+        | NodeState::Soaking
+        | NodeState::Outdated
+        | NodeState::Updated
+        | NodeState::Ineligible => false,
+    }
+}
+
+impl NodeChange {
+    /// Whether it is bad news.
+    pub fn severity(&self) -> Severity {
+        let bad = match self {
+            Self::State { to, .. } => is_trouble(*to),
+            Self::Trouble { .. } | Self::Restarted { .. } => true,
+            Self::Gone => false,
+        };
+        if bad { Severity::Warning } else { Severity::Normal }
+    }
+}
+
+impl fmt::Display for NodeChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (from, to, after, down, why) = match self {
+            Self::State { from, to, after, down, why } => (*from, *to, *after, *down, why.as_deref()),
+            Self::Trouble { why } => return f.write_str(why),
+            Self::Restarted { times, exit } => {
+                write!(f, "restarted (restart {times})")?;
+                return exit.map_or(Ok(()), |exit| write!(f, ", exit {exit}"));
+            }
+            Self::Gone => return f.write_str("gone from the list: it should not run the pod any more"),
+        };
+        let after = after.map(ShortDuration);
+        match (to, from, after) {
+            (NodeState::Terminating, ..) => f.write_str("its pod is going"),
+            (NodeState::Creating, Some(NodeState::Terminating), Some(after)) => {
+                write!(f, "its old pod is gone after {after}, a new one is made")
+            }
+            (NodeState::Creating, ..) => f.write_str("its new pod is made"),
+            (NodeState::Pulling, ..) => f.write_str("pulls the image"),
+            (NodeState::Starting, Some(NodeState::Pulling), Some(after)) => write!(f, "pulled in {after}, starts"),
+            (NodeState::Starting, ..) => f.write_str("starts"),
+            (NodeState::Soaking, Some(NodeState::Starting), Some(after)) => write!(f, "ready after {after}, soaks"),
+            (NodeState::Soaking, ..) => f.write_str("ready, soaks"),
+            (NodeState::Updated, ..) => f.write_str("updated"),
+            (NodeState::Failed, ..) => f.write_str("failed"),
+            (NodeState::NodeDown, ..) => f.write_str("node is not Ready"),
+            (NodeState::Outdated, ..) => f.write_str("serves the old revision"),
+            (NodeState::Ineligible, ..) => f.write_str("should not run the pod any more"),
+        }?;
+        why.map_or(Ok(()), |why| write!(f, ": {why}"))?;
+        down.map_or(Ok(()), |down| write!(f, ", {} after it went down", ShortDuration(down)))
+    }
+}
+
+impl fmt::Display for NodeMoment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", clock_time(self.at), self.node, self.change)
+    }
+}

@@ -1,0 +1,99 @@
+//! What the pods that are there now tell of the time before.
+//!
+//! A pod that the rollout made says when it was made and since when it is available. In between its node was unavailable, and
+//! from when its old pod was deleted, where that is known.
+
+use super::{NodeChange, NodeMoment, ProgressPoint};
+use crate::engine::model::Str;
+use crate::engine::model::node::NodeState;
+use crate::engine::model::time::Timestamp;
+use crate::engine::report::snapshot::{NodeView, Snapshot};
+
+/// When the rollout began: as it is recorded, else when the target's revision was. The first revision was never rolled out.
+fn began(snapshot: &Snapshot) -> Option<Timestamp> {
+    let is_first = snapshot.revisions.len() < 2;
+    snapshot.started_at.or_else(|| snapshot.to.as_ref().filter(|_| !is_first)?.created_at)
+}
+
+/// What happened before `snapshot`, oldest first, and how far the rollout was when.
+pub(super) fn reconstruct(
+    snapshot: &Snapshot,
+    taken: impl Fn(&str) -> Option<Timestamp>,
+) -> (Vec<NodeMoment>, Vec<ProgressPoint>) {
+    let Some(began) = began(snapshot) else { return Default::default() };
+    let mut moments = Vec::new();
+    // By how much each instant changes the nodes that are updated and those that are unavailable.
+    let mut steps: Vec<(Timestamp, i64, i64)> = Vec::new();
+    let mut updated = 0;
+    for node in snapshot.nodes.iter().filter(|node| node.eligible) {
+        let available = node.state == NodeState::Updated;
+        let Some(made) = node.pod_created_at.filter(|made| node.at_target && *made >= began) else {
+            updated += i64::from(available);
+            if let (Some(since), Some(_)) = (node.since, node.blame) {
+                steps.push((since.max(began), 0, 1));
+            }
+            continue;
+        };
+        let down = taken(&node.name).filter(|taken| (began..=made).contains(taken)).unwrap_or(made);
+        let mut say = |at, from, to, why| {
+            let change = NodeChange::State { from, to, after: None, down: None, why };
+            moments.push(NodeMoment { at, node: node.name.clone(), change });
+        };
+        if down < made {
+            say(down, Some(NodeState::Outdated), NodeState::Terminating, None);
+        }
+        say(made, None, NodeState::Creating, None);
+        steps.push((down, 0, 1));
+        let Some(since) = node.since.filter(|since| *since >= made && *since <= snapshot.at) else { continue };
+        match node.state {
+            NodeState::Updated => {
+                let change = NodeChange::State {
+                    from: None,
+                    to: NodeState::Updated,
+                    after: None,
+                    down: Some(since.since(down)),
+                    why: None,
+                };
+                moments.push(NodeMoment { at: since, node: node.name.clone(), change });
+                steps.push((since, 1, -1));
+            }
+            NodeState::Failed | NodeState::NodeDown => say(since, None, node.state, cause(node)),
+            NodeState::Terminating
+            | NodeState::Creating
+            | NodeState::Pulling
+            | NodeState::Starting
+            | NodeState::Soaking
+            | NodeState::Outdated
+            | NodeState::Ineligible => {}
+        }
+    }
+    moments.sort_by(|a, b| (a.at, &a.node).cmp(&(b.at, &b.node)));
+    (moments, points(snapshot, began, updated, steps))
+}
+
+fn cause(node: &NodeView) -> Option<Str> {
+    node.cause.as_ref().map(|cause| cause.to_string().into())
+}
+
+fn points(
+    snapshot: &Snapshot,
+    began: Timestamp,
+    mut updated: i64,
+    mut steps: Vec<(Timestamp, i64, i64)>,
+) -> Vec<ProgressPoint> {
+    steps.sort_unstable();
+    let nodes = snapshot.counts.nodes;
+    let count = |count: i64| u32::try_from(count).unwrap_or(0).min(nodes);
+    let mut unavailable = 0;
+    let mut points = vec![ProgressPoint { at: began, updated: count(updated), unavailable: 0, nodes }];
+    for (at, more_updated, more_unavailable) in steps {
+        updated += more_updated;
+        unavailable += more_unavailable;
+        let point = ProgressPoint { at, updated: count(updated), unavailable: count(unavailable), nodes };
+        match points.last_mut() {
+            Some(last) if last.at == at => *last = point,
+            _ => points.push(point),
+        }
+    }
+    points
+}

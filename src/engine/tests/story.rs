@@ -1,0 +1,191 @@
+//! What happened node by node, found by comparing snapshots.
+
+use super::*;
+use crate::engine::model::facts::Severity;
+use crate::engine::model::time::Timestamp;
+use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::story::{NodeChange, ProgressPoint, Story};
+
+/// Runs for so long, and has `story` see each second.
+fn watch(story: &mut Story, console: &mut FakeConsole, fake: &mut FakeCluster, secs: u64) {
+    for _ in 0..secs {
+        console.run_for(fake, 1);
+        story.observe(&console.snapshot(fake));
+    }
+}
+
+fn told(story: &Story, node: &str) -> Vec<String> {
+    story.of_node(node).map(|moment| moment.change.to_string()).collect()
+}
+
+/// How many nodes were updated at `at`.
+fn updated_at(progress: &[ProgressPoint], at: Timestamp) -> u32 {
+    progress.iter().take_while(|point| point.at <= at).last().map_or(0, |point| point.updated)
+}
+
+#[test]
+fn a_node_is_told_from_the_deletion_of_its_pod_to_its_update() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    let mut story = Story::default();
+    watch(&mut story, &mut console, &mut fake, 2);
+    assert_eq!(story.moments().count(), 0, "nothing happened yet");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 0);
+    watch(&mut story, &mut console, &mut fake, 120);
+    assert_eq!(fake.at("hash2"), 6);
+    for node in 1..=6 {
+        let told = told(&story, &format!("n{node}"));
+        assert!(told.last().is_some_and(|last| last.starts_with("updated")), "n{node}: {told:?}");
+    }
+    assert!(story.moments().all(|moment| moment.change.severity() == Severity::Normal));
+    assert!(story.moments().zip(story.moments().skip(1)).all(|(first, second)| first.at <= second.at));
+    let progress = story.progress();
+    assert!(progress.iter().all(|point| point.unavailable <= 1 && point.nodes == 6), "{progress:?}");
+    assert_eq!(progress.last().unwrap().updated, 6);
+
+    // How long a node was down is told where it ends.
+    fake.set_ready("n1", false);
+    watch(&mut story, &mut console, &mut fake, 7);
+    assert_eq!(story.progress().last().map(|point| (point.updated, point.unavailable)), Some((5, 1)));
+    fake.set_ready("n1", true);
+    watch(&mut story, &mut console, &mut fake, 2);
+    let told = told(&story, "n1");
+    let again = told.last().and_then(|last| last.strip_prefix("updated, ")?.strip_suffix(" after it went down"));
+    assert!(again.is_some_and(|down| ["7s", "8s"].contains(&down)), "{told:?}");
+    assert_eq!(story.progress().last().map(|point| (point.updated, point.unavailable)), Some((6, 0)));
+}
+
+#[test]
+fn what_was_not_watched_is_read_off_the_pods() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    let mut seen = Story::default();
+    watch(&mut seen, &mut console, &mut fake, 2);
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 2);
+    watch(&mut seen, &mut console, &mut fake, 120);
+    let snapshot = console.snapshot(&fake);
+    let read = Story::reconstructed(&snapshot, |_| None);
+    assert_eq!(snapshot.counts.updated, 4);
+    // Both agree on when how many nodes were updated, to two seconds: a watch tells a little later than it happens.
+    let began = snapshot.started_at.unwrap();
+    for secs in 1..120 {
+        let at = began + std::time::Duration::from_secs(secs);
+        let near = [0, 1, 2].map(|late| updated_at(seen.progress(), at + std::time::Duration::from_secs(late)));
+        let said = updated_at(read.progress(), at);
+        assert!(near.contains(&said), "after {secs}s: {said}, seen {near:?}");
+    }
+    assert!(read.progress().iter().all(|point| point.unavailable <= 2), "{:?}", read.progress());
+    let last = read.progress().last().unwrap();
+    assert_eq!((last.updated, last.unavailable, last.nodes), (4, 0, 6));
+    let updates = read.moments().filter(|moment| moment.change.to_string().starts_with("updated")).count();
+    assert_eq!(updates, 4);
+
+    // Where the deletion of a pod is known, its node is down from then on.
+    let node = read.moments().find(|moment| moment.change.to_string().starts_with("updated")).unwrap().node.clone();
+    let made = snapshot.nodes.iter().find(|known| known.name == node).unwrap().pod_created_at.unwrap();
+    let earlier = made - std::time::Duration::from_secs(1);
+    let with_log = Story::reconstructed(&snapshot, |name| (name == &*node).then_some(earlier));
+    let first = with_log.of_node(&node).next().unwrap();
+    assert_eq!((first.at, first.change.to_string().as_str()), (earlier, "its pod is going"));
+    // What cannot be is not believed: a pod is not deleted after its successor was made.
+    let wrong = Story::reconstructed(&snapshot, |_| Some(snapshot.at));
+    assert_eq!(wrong.progress(), read.progress());
+}
+
+#[test]
+fn a_failure_and_a_restart_are_told_with_their_cause() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    fake.broken.push("agent:bad".into());
+    let mut console = FakeConsole::open(&fake, "ops");
+    let mut story = Story::default();
+    watch(&mut story, &mut console, &mut fake, 2);
+    console.set_image(&mut fake, "agent:bad");
+    console.partition(&mut fake, 0);
+    watch(&mut story, &mut console, &mut fake, 60);
+    let bad: Vec<String> = story
+        .moments()
+        .filter(|moment| moment.change.severity() == Severity::Warning)
+        .map(|moment| moment.change.to_string())
+        .collect();
+    assert_eq!(bad, ["failed: image not found"]);
+    // Those who open a console now are told the same.
+    let later = Story::reconstructed(&console.snapshot(&fake), |_| None);
+    assert!(later.moments().any(|moment| moment.change.to_string() == "failed: image not found"));
+}
+
+/// A new template makes every node outdated, and an undo makes them updated again: no pod has changed.
+#[test]
+fn a_change_of_the_plan_is_no_change_of_a_node() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    let mut story = Story::default();
+    watch(&mut story, &mut console, &mut fake, 2);
+    console.set_image(&mut fake, "agent:v2");
+    watch(&mut story, &mut console, &mut fake, 10);
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    watch(&mut story, &mut console, &mut fake, 10);
+    let told: Vec<String> = story.moments().map(ToString::to_string).collect();
+    assert_eq!(told, Vec::<String>::new());
+}
+
+#[test]
+fn a_node_that_leaves_is_told() {
+    let mut fake = FakeCluster::rolling(3, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    let mut story = Story::default();
+    watch(&mut story, &mut console, &mut fake, 2);
+    let snapshot = console.snapshot(&fake);
+    let fewer = snapshot.nodes.iter().filter(|node| &*node.name != "n1").cloned().collect();
+    story.observe(&Snapshot { nodes: fewer, ..snapshot.clone() });
+    assert_eq!(story.moments().map(|moment| &moment.change).collect::<Vec<_>>(), [&NodeChange::Gone]);
+    story.observe(&snapshot);
+    assert_eq!(story.of_node("n1").count(), 2, "and when it comes back");
+}
+
+#[test]
+fn a_view_that_is_being_loaded_tells_nothing() {
+    let mut fake = FakeCluster::rolling(3, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.run_for(&mut fake, 2);
+    let loaded = console.snapshot(&fake);
+    let loading = Snapshot { phase: Phase::Loading, nodes: [].into(), ..loaded.clone() };
+    let mut story = Story::default();
+    story.observe(&loading);
+    assert_eq!((story.seen_since(), story.progress().len()), (None, 0));
+    story.observe(&loaded);
+    story.observe(&loading);
+    story.observe(&loaded);
+    assert_eq!(story.moments().count(), 0);
+}
+
+/// A node that flaps for a day leaves as much behind as one that flaps for an hour.
+#[test]
+fn it_keeps_no_more_than_it_has_room_for() {
+    let mut fake = FakeCluster::rolling(2, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.run_for(&mut fake, 2);
+    let calm = console.snapshot(&fake);
+    let mut story = Story::default();
+    for second in 0..20_000_u64 {
+        let at = calm.at + std::time::Duration::from_secs(second);
+        let mut nodes = calm.nodes.to_vec();
+        if second % 2 == 1 {
+            nodes[0].state = NodeState::NodeDown;
+        }
+        for node in &mut nodes {
+            node.since = Some(at);
+        }
+        let counts =
+            crate::engine::report::snapshot::Counts { available: 1 + u32::from(second % 2 == 0), ..calm.counts };
+        story.observe(&Snapshot { at, nodes: nodes.into(), counts, ..calm.clone() });
+    }
+    assert_eq!(story.moments().count() as u64 + story.dropped(), 19_999);
+    assert!(story.moments().count() <= 4_096 && story.progress().len() <= 2_048);
+    assert_eq!(story.told(), 19_999);
+    let last = calm.at + std::time::Duration::from_secs(19_999);
+    assert_eq!(story.moments().last().unwrap().at, last, "the newest stay");
+    assert_eq!(story.progress().last().unwrap().at, last);
+    assert!(story.progress().first().unwrap().at < calm.at + std::time::Duration::from_secs(60), "and the beginning");
+}

@@ -1,0 +1,242 @@
+//! A rollout as it is handed over: what it is, what is wrong, how far it was when, and what happened. As text, as one HTML page, and
+//! as JSON. Both front ends write it: `rolldeck report`, and `ctrl-s` in the console.
+//!
+//! ```text
+//!  Snapshot ─┬─▶ what it is, what is wrong, every node
+//!  Story ────┼─▶ node by node, how far it was when         ──▶ Handover ──▶ text · html (graph) · json
+//!  audit log ┴─▶ who did what
+//! ```
+//!
+//! Every text in it is free of secrets that can be recognised, and of characters that steer a terminal.
+
+mod graph;
+mod html;
+mod json;
+mod text;
+
+use std::sync::Arc;
+
+use crate::engine::model::facts::Severity;
+use crate::engine::model::node::NodeState;
+use crate::engine::model::printable::printable;
+use crate::engine::model::rollout_event::RolloutEvent;
+use crate::engine::model::time::{ShortDuration, Timestamp};
+use crate::engine::model::{Str, person_of};
+use crate::engine::report::diagnosis::{Diagnosis, Finding};
+use crate::engine::report::snapshot::words::Why;
+use crate::engine::report::snapshot::{NodeView, Snapshot};
+use crate::engine::report::story::{NodeMoment, ProgressPoint, Story};
+use crate::scrub::scrub;
+
+/// The version of all shapes that programs read.
+pub(crate) const API_VERSION: &str = "rolldeck.io/v1";
+
+/// Events that are nearer to each other than this, and say the same, are one: the audit log and an Event both tell it.
+const SAME_MILLIS: i64 = 5_000;
+
+/// A rollout, ready to be written.
+pub(crate) struct Handover {
+    context: String,
+    snapshot: Arc<Snapshot>,
+    diagnosis: Diagnosis,
+    /// What happened, oldest first.
+    lines: Vec<StoryLine>,
+    progress: Vec<ProgressPoint>,
+    /// What it is made of, and what cannot be known.
+    notes: Vec<String>,
+    /// What was on screen.
+    screen: Option<String>,
+}
+
+/// One thing that happened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct StoryLine {
+    /// When.
+    pub(crate) at: Timestamp,
+    /// Who did it; `None`: it happened by itself.
+    pub(crate) who: Option<Str>,
+    /// On which node, if it is about one.
+    pub(crate) node: Option<Str>,
+    /// What.
+    pub(crate) text: String,
+    /// Whether it is bad news.
+    pub(crate) severity: Severity,
+}
+
+impl StoryLine {
+    /// Something that happened to the whole rollout.
+    pub(crate) fn of_event(event: &RolloutEvent) -> Self {
+        let who = event.by.clone().or_else(|| Some(format!("({})", person_of(event.reported_by()?)).into()));
+        Self { at: event.at, who, node: None, text: event.to_string(), severity: event.severity() }
+    }
+
+    /// Something that happened to a node.
+    fn of_node(moment: &NodeMoment) -> Self {
+        let NodeMoment { at, node, change } = moment;
+        Self { at: *at, who: None, node: Some(node.clone()), text: change.to_string(), severity: change.severity() }
+    }
+}
+
+impl Handover {
+    /// The rollout of `snapshot`. `audited` is what the audit log of this account says of it, each line with whether the timeline
+    /// of the snapshot cannot have it, because it is an intermediate step.
+    pub(crate) fn new(context: &str, snapshot: Arc<Snapshot>, story: &Story, audited: Vec<StoryLine>) -> Self {
+        let mut notes = vec![
+            "Times are UTC. What happened to a node before it was watched is read off its present pod: pods that are gone \
+             tell nothing any more."
+                .to_owned(),
+        ];
+        match story.seen_since() {
+            Some(since) if since < snapshot.at => {
+                notes.push(format!("It was watched from {since} to {}.", snapshot.at))
+            }
+            _ => notes.push(format!("It was looked at once, at {}.", snapshot.at)),
+        }
+        if story.dropped() > 0 {
+            notes.push(format!("{} earlier moments of nodes are left out.", story.dropped()));
+        }
+        notes.push(if audited.is_empty() {
+            "No audit log of this account says anything of it: who did what is as far as Events on the DaemonSet tell, which \
+             a cluster usually keeps for an hour."
+                .to_owned()
+        } else {
+            "Who did what is from the audit log of this account, and from Events on the DaemonSet.".to_owned()
+        });
+        let freshness = snapshot.freshness().to_string();
+        if freshness != "live" {
+            notes.push(format!("The view was not complete: {freshness}."));
+        }
+        let reported = snapshot.timeline.iter().map(StoryLine::of_event);
+        let reported: Vec<StoryLine> = reported.filter(|line| !is_told(&audited, line)).collect();
+        let mut lines: Vec<StoryLine> =
+            audited.into_iter().chain(reported).chain(story.moments().map(StoryLine::of_node)).collect();
+        for line in &mut lines {
+            line.text = clean(&line.text);
+            line.who = line.who.as_ref().map(|who| clean(who).into());
+            line.node = line.node.as_ref().map(|node| clean(node).into());
+        }
+        lines.sort_by_key(|line| line.at);
+        let snapshot_began = snapshot.started_at;
+        Self {
+            context: clean(context),
+            diagnosis: Diagnosis::of(&snapshot),
+            snapshot,
+            lines,
+            progress: since_it_began(story.progress(), snapshot_began),
+            notes: notes.iter().map(|note| clean(note)).collect(),
+            screen: None,
+        }
+    }
+
+    /// With what was on screen.
+    pub(crate) fn with_screen(mut self, screen: &str) -> Self {
+        self.screen = Some(screen.lines().map(clean).collect::<Vec<_>>().join("\n"));
+        self
+    }
+
+    /// What it is, name and value.
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let snapshot = &*self.snapshot;
+        let counts = snapshot.counts;
+        let mut facts = vec![
+            ("state", format!("{}, {} of {} updated", snapshot.doing(), counts.updated, counts.nodes)),
+            ("change", format!("{}, {}", snapshot.change(), snapshot.numbers())),
+        ];
+        if let Some(began) = snapshot.started_at {
+            facts.push(("began", format!("{began}, {} ago", ShortDuration(snapshot.at.since(began)))));
+        }
+        facts.push(("driver", snapshot.driving().to_string()));
+        facts.push(("budget", snapshot.budget.to_string()));
+        if snapshot.started_at.is_some() {
+            facts.push(("plan", snapshot.plan.to_string()));
+            facts.push(("gates", snapshot.gating().to_string()));
+        }
+        facts.push(("view", snapshot.freshness().to_string()));
+        facts.iter().map(|(name, value)| (*name, clean(value))).collect()
+    }
+
+    /// The nodes by site, in the order of names; the sites too.
+    fn sites(&self) -> Vec<(Str, Vec<&NodeView>)> {
+        let mut sites: std::collections::BTreeMap<Str, Vec<&NodeView>> = std::collections::BTreeMap::new();
+        for node in self.snapshot.nodes.iter() {
+            sites.entry(node.site.clone()).or_default().push(node);
+        }
+        for nodes in sites.values_mut() {
+            nodes.sort_by(|a, b| natord::compare(&a.name, &b.name));
+        }
+        sites.into_iter().collect()
+    }
+
+    /// Why a node is where it is, in one line.
+    fn why(&self, node: &NodeView) -> String {
+        let why = Why { node, at: self.snapshot.at }.to_string();
+        let message = node.cause.as_ref().and_then(|cause| cause.message.as_deref());
+        clean(&match (why.as_str(), message) {
+            ("", _) => node.state.to_string(),
+            (why, None) => format!("{}: {why}", node.state),
+            (why, Some(message)) => format!("{}: {why} ({message})", node.state),
+        })
+    }
+}
+
+/// The points from when the rollout began on; that in force then included. All of them where none is recorded.
+fn since_it_began(points: &[ProgressPoint], began: Option<Timestamp>) -> Vec<ProgressPoint> {
+    let Some(began) = began else { return points.to_vec() };
+    let first = points.iter().rposition(|point| point.at <= began).unwrap_or(0);
+    points[first..].iter().map(|point| ProgressPoint { at: point.at.max(began), ..*point }).collect()
+}
+
+/// The name of a file for the rollout of this instant, without extension: `rolldeck-edge-agent-20261123T143005Z`.
+pub(crate) fn file_stem(snapshot: &Snapshot) -> String {
+    let time: String = snapshot.at.to_rfc3339().chars().filter(|c| !matches!(c, '-' | ':')).collect();
+    let fit = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
+    let name = |name: &str| name.chars().filter(fit).take(100).collect::<String>();
+    format!("rolldeck-{}-{}-{time}", name(&snapshot.namespace), name(&snapshot.name))
+}
+
+/// The sign that stands for a node in this state.
+fn sign(state: NodeState) -> char {
+    match state {
+        NodeState::Updated => '■',
+        NodeState::Outdated => '·',
+        NodeState::Failed => '✗',
+        NodeState::NodeDown => '!',
+        NodeState::Terminating
+        | NodeState::Creating
+        | NodeState::Pulling
+        | NodeState::Starting
+        | NodeState::Soaking => '◐',
+        NodeState::Ineligible => '-',
+    }
+}
+
+/// What each sign means.
+const LEGEND: &str = "■ updated  · outdated  ◐ on its way  ✗ failed  ! node down  - not eligible";
+
+/// The finding in one line, without its nodes.
+fn headline(finding: &Finding, at: Timestamp) -> String {
+    let mut text = finding.title.clone();
+    match finding.nodes.len() {
+        0 => {}
+        1 => text.push_str(", 1 node"),
+        count => text.push_str(&format!(", {count} nodes")),
+    }
+    if let Some(since) = finding.since.filter(|_| !finding.nodes.is_empty()) {
+        text.push_str(&format!(" for {}", ShortDuration(at.since(since))));
+    }
+    clean(&text)
+}
+
+/// Whether one of `lines` says what `event` says, at about the same time.
+fn is_told(lines: &[StoryLine], event: &StoryLine) -> bool {
+    let near = |line: &&StoryLine| (line.at.millis() - event.at.millis()).abs() <= SAME_MILLIS;
+    lines.iter().filter(near).any(|line| event.text.contains(&line.text) || line.text.contains(&event.text))
+}
+
+/// One line without secrets and without what steers a terminal.
+fn clean(text: &str) -> String {
+    printable(&scrub(text)).into_owned()
+}
+
+#[cfg(test)]
+mod tests;

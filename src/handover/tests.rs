@@ -1,0 +1,133 @@
+use serde_json::Value;
+
+use super::*;
+use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+use crate::engine::model::command::Command;
+use crate::engine::model::printable::is_printable;
+use crate::engine::model::printable::tests::HOSTILE;
+
+const SECRET: &str = "Authorization: Bearer eyJhbGciOiJSUzI1NiIsImtpZCI6IngifQ.eyJzdWIiOiJ4In0.c2lnbmF0dXJl";
+
+/// Six nodes, one of which cannot get the image.
+fn failed() -> (Arc<Snapshot>, Story) {
+    let mut fake = FakeCluster::rolling(6, 1);
+    fake.broken.push("agent:bad".into());
+    let mut console = FakeConsole::open(&fake, "ops");
+    let mut story = Story::default();
+    console.run_for(&mut fake, 2);
+    story.observe(&console.snapshot(&fake));
+    console.set_image(&mut fake, "agent:bad");
+    console.partition(&mut fake, 0);
+    for _ in 0..60 {
+        console.run_for(&mut fake, 1);
+        story.observe(&console.snapshot(&fake));
+    }
+    console.ask(&mut fake, Command::Pause { why: Some("the link is down".into()) }).unwrap();
+    console.run_for(&mut fake, 2);
+    (Arc::new(console.snapshot(&fake)), story)
+}
+
+#[test]
+fn the_text_says_what_it_is_what_is_wrong_and_what_happened() {
+    let (snapshot, story) = failed();
+    let text = Handover::new("prod-eu", snapshot, &story, Vec::new()).text();
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn the_page_needs_nothing_else_and_runs_nothing() {
+    let (snapshot, story) = failed();
+    let html = Handover::new("prod-eu", snapshot, &story, Vec::new()).with_screen("a screen").html();
+    for word in ["<script", "http://", "https://", "@import", "url(", "<iframe", "<link"] {
+        assert!(!html.contains(word), "{word}");
+    }
+    assert!(html.contains("default-src 'none'") && html.starts_with("<!DOCTYPE html>") && html.ends_with("</html>"));
+    assert_eq!(html.matches("<svg").count(), 2);
+    assert_eq!(html.matches("<i class=").count(), 6, "a cell a node");
+    assert_eq!(html.matches("<i class=\"failed\"").count(), 1);
+    assert!(html.contains("image not found") && html.contains("a screen") && html.contains("ops"));
+}
+
+#[test]
+fn the_json_has_all_of_it() {
+    let (snapshot, story) = failed();
+    let handover = Handover::new("prod-eu", snapshot.clone(), &story, Vec::new());
+    let json = serde_json::to_value(handover.json()).unwrap();
+    assert_eq!((&json["apiVersion"], &json["kind"]), (&"rolldeck.io/v1".into(), &"RolloutReport".into()));
+    assert_eq!(json["nodes"].as_array().unwrap().len(), 6);
+    let failures: Vec<&Value> =
+        json["timeline"].as_array().unwrap().iter().filter(|line| line["text"] == "failed: image not found").collect();
+    assert_eq!(failures.len(), 1);
+    assert!(failures[0]["wrong"] == true && failures[0]["node"].is_string());
+    assert!(json["findings"][0]["wrong"].as_bool().unwrap());
+    assert_eq!(json["progress"].as_array().unwrap().len(), story.progress().len());
+    assert!(
+        json["timeline"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|line| line["who"].as_str().is_some_and(|who| who.starts_with("ops")))
+    );
+}
+
+/// Names, messages and reasons come from whoever may write to the cluster.
+#[test]
+fn no_text_steers_a_terminal_or_a_browser_and_no_secret_is_handed_over() {
+    let (snapshot, story) = failed();
+    let mut snapshot = Arc::unwrap_or_clone(snapshot);
+    let hostile: Str = format!("{HOSTILE}</title><script>alert(1)</script><img src=x onerror=y> {SECRET}").into();
+    let mut nodes = snapshot.nodes.to_vec();
+    for node in &mut nodes {
+        node.name = format!("{}{hostile}", node.name).into();
+        node.site = hostile.clone();
+        if let Some(cause) = &mut node.cause {
+            cause.message = Some(hostile.clone());
+        }
+    }
+    snapshot.nodes = nodes.into();
+    snapshot.namespace = hostile.clone();
+    let line = StoryLine {
+        at: snapshot.at,
+        who: Some(hostile.clone()),
+        node: None,
+        text: hostile.to_string(),
+        severity: Severity::Warning,
+    };
+    let handover = Handover::new(&hostile, Arc::new(snapshot), &story, vec![line]).with_screen(&hostile);
+    let json = serde_json::to_string(&handover.json()).unwrap();
+    for (kind, written) in [("text", handover.text()), ("html", handover.html()), ("json", json)] {
+        assert!(written.chars().all(|c| c == '\n' || is_printable(c)), "{kind}");
+        assert!(!written.contains("eyJhbGciOi"), "{kind}");
+        if kind == "html" {
+            assert!(
+                !written.contains("<script") && !written.contains("<img") && written.contains("&lt;script"),
+                "{kind}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_the_audit_log_and_an_event_both_say_is_said_once() {
+    let line = |secs: i64, text: &str| StoryLine {
+        at: Timestamp::from_millis(secs * 1000),
+        who: None,
+        node: None,
+        text: text.into(),
+        severity: Severity::Normal,
+    };
+    let audited = [line(100, "paused: no update starts")];
+    assert!(is_told(&audited, &line(102, "ada@b: paused: no update starts (from b)")));
+    assert!(!is_told(&audited, &line(120, "paused: no update starts")));
+    assert!(!is_told(&audited, &line(100, "resumed")));
+}
+
+#[test]
+fn the_name_of_a_file_leads_nowhere_else() {
+    let (snapshot, _) = failed();
+    let mut snapshot = Arc::unwrap_or_clone(snapshot);
+    snapshot.at = Timestamp::parse("2026-11-21T14:30:05Z").unwrap();
+    snapshot.namespace = "../../etc".into();
+    snapshot.name = "a/b\u{202e}c".into();
+    assert_eq!(file_stem(&snapshot), "rolldeck-....etc-abc-20261121T143005Z");
+}
