@@ -108,15 +108,17 @@ impl Handover {
         }
         let reported = snapshot.timeline.iter().map(StoryLine::of_event);
         let reported: Vec<StoryLine> = reported.filter(|line| !is_told(&audited, line)).collect();
-        let mut lines: Vec<StoryLine> =
-            audited.into_iter().chain(reported).chain(story.moments().map(StoryLine::of_node)).collect();
+        // What was before it began is another story.
+        let snapshot_began = snapshot.started_at;
+        let of_it = |moment: &&NodeMoment| snapshot_began.is_none_or(|began| moment.at >= began);
+        let moments = story.moments().filter(of_it).map(StoryLine::of_node);
+        let mut lines: Vec<StoryLine> = audited.into_iter().chain(reported).chain(moments).collect();
         for line in &mut lines {
             line.text = clean(&line.text);
             line.who = line.who.as_ref().map(|who| clean(who).into());
             line.node = line.node.as_ref().map(|node| clean(node).into());
         }
         lines.sort_by_key(|line| line.at);
-        let snapshot_began = snapshot.started_at;
         Self {
             context: clean(context),
             diagnosis: Diagnosis::of(&snapshot),
@@ -179,11 +181,19 @@ impl Handover {
     }
 }
 
-/// The points from when the rollout began on; that in force then included. All of them where none is recorded.
+/// The points from when the rollout began on, that in force then included, one a second. All of them where no rollout is recorded.
 fn since_it_began(points: &[ProgressPoint], began: Option<Timestamp>) -> Vec<ProgressPoint> {
     let Some(began) = began else { return points.to_vec() };
     let first = points.iter().rposition(|point| point.at <= began).unwrap_or(0);
-    points[first..].iter().map(|point| ProgressPoint { at: point.at.max(began), ..*point }).collect()
+    let mut kept: Vec<ProgressPoint> = Vec::new();
+    for point in points[first..].iter().map(|point| ProgressPoint { at: point.at.max(began), ..*point }) {
+        match kept.last_mut() {
+            // Of what is true within one second, the last holds.
+            Some(last) if last.at.secs() == point.at.secs() => *last = point,
+            _ => kept.push(point),
+        }
+    }
+    kept
 }
 
 /// The name of a file for the rollout of this instant, without extension: `rolldeck-edge-agent-20261123T143005Z`.

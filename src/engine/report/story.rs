@@ -3,7 +3,7 @@
 //! ```text
 //! 14:30:05 ipc-017 its pod is going
 //! 14:30:09 ipc-017 pulls the image
-//! 14:30:23 ipc-017 pulled in 14s, starts
+//! 14:30:23 ipc-017 pulled in 14s
 //! 14:30:40 ipc-017 failed: crash loop
 //! ```
 //!
@@ -168,10 +168,13 @@ impl Story {
                 continue;
             };
             let mut next = NodeMark::of(node, now);
-            next.down_since = next.down_since.map(|since| mark.down_since.unwrap_or(since));
+            if next.state != mark.state && next.since <= mark.since {
+                // A pod that is not ready any more tells since when it runs, and not since when it is not ready.
+                next.since = now;
+            }
+            next.down_since = next.down_since.map(|_| mark.down_since.unwrap_or(next.since));
             if let Some(change) = changed(mark, &next, node) {
-                // The cluster may tell an instant before the last snapshot, because it tells it late.
-                let at = if matches!(change, NodeChange::State { .. }) { next.since.max(mark.since) } else { now };
+                let at = if matches!(change, NodeChange::State { .. }) { next.since } else { now };
                 found.push(moment(at, node, change));
             }
             *mark = next;
@@ -330,9 +333,12 @@ impl fmt::Display for NodeChange {
             (NodeState::Creating, Some(NodeState::Terminating), Some(after)) => {
                 write!(f, "its old pod is gone after {after}, a new one is made")
             }
+            // Its Events tell of the pull before the status of its containers does.
+            (NodeState::Creating | NodeState::Starting, Some(NodeState::Pulling), Some(after)) => {
+                write!(f, "pulled in {after}")
+            }
             (NodeState::Creating, ..) => f.write_str("its new pod is made"),
             (NodeState::Pulling, ..) => f.write_str("pulls the image"),
-            (NodeState::Starting, Some(NodeState::Pulling), Some(after)) => write!(f, "pulled in {after}, starts"),
             (NodeState::Starting, ..) => f.write_str("starts"),
             (NodeState::Soaking, Some(NodeState::Starting), Some(after)) => write!(f, "ready after {after}, soaks"),
             (NodeState::Soaking, ..) => f.write_str("ready, soaks"),

@@ -50,7 +50,7 @@ fn write(
         let secs = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let file = directory.join(format!("rolldeck-screen-{secs}.txt"));
         private_file::replace(&file, &format!("{screen}\n"))?;
-        return Ok(file.display().to_string());
+        return Ok(shown(&file));
     };
     let handover = Handover::new(context, snapshot.clone(), story, Vec::new()).with_screen(screen);
     let stem = directory.join(file_stem(snapshot));
@@ -58,5 +58,58 @@ fn write(
     for (extension, text) in [("txt", handover.text()), ("json", value), ("html", handover.html())] {
         private_file::replace(&stem.with_added_extension(extension), &text)?;
     }
-    Ok(format!("{}.txt, .json and .html", stem.display()))
+    Ok(format!("{}.txt, .json, .html", shown(&stem)))
+}
+
+/// A path as people write it: `~` for their home.
+fn shown(path: &Path) -> String {
+    let below_home = std::env::home_dir().and_then(|home| Some(path.strip_prefix(home).ok()?.to_owned()));
+    below_home.map_or_else(|| path.display().to_string(), |path| format!("~/{}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+
+    fn mode(path: &Path) -> u32 {
+        std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn the_screen_and_the_story_are_files_for_this_account_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let saved = directory.path().join("state").join("saved");
+        let mut fake = FakeCluster::rolling(3, 1);
+        let mut console = FakeConsole::open(&fake, "ops");
+        console.run_for(&mut fake, 2);
+        let snapshot = Arc::new(console.snapshot(&fake));
+        let rollout = (snapshot.clone(), Story::reconstructed(&snapshot, |_| None));
+        let said = write(&saved, "prod", "what is on screen", Some(&rollout)).unwrap();
+        let stem = saved.join(file_stem(&snapshot));
+        assert_eq!(said, format!("{}.txt, .json, .html", shown(&stem)));
+        assert_eq!(mode(&saved), 0o700);
+        for extension in ["txt", "json", "html"] {
+            let file = stem.with_added_extension(extension);
+            assert_eq!(mode(&file), 0o600, "{extension}");
+            assert!(std::fs::read_to_string(&file).unwrap().contains("what is on screen"), "{extension}");
+        }
+        // The list of all DaemonSets has no story.
+        write(&saved, "prod", "the list", None).unwrap();
+        let screens = std::fs::read_dir(&saved).unwrap().filter_map(Result::ok);
+        let screens = screens.filter(|file| file.file_name().to_string_lossy().starts_with("rolldeck-screen-"));
+        assert_eq!(screens.map(|file| std::fs::read_to_string(file.path()).unwrap()).collect::<Vec<_>>(), ["the list\n"]);
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_saved_is_said() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert!(write(&file.join("saved"), "prod", "", None).is_err());
+        // Nothing of it crashes where there is no rollout.
+        assert_eq!(shown(Path::new("/elsewhere/x")), "/elsewhere/x");
+    }
 }
