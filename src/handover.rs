@@ -16,6 +16,7 @@ mod text;
 
 use std::sync::Arc;
 
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::printable::printable;
@@ -147,7 +148,12 @@ impl Handover {
         if let Some(began) = snapshot.started_at {
             facts.push(("began", format!("{began}, {} ago", ShortDuration(snapshot.at.since(began)))));
         }
-        facts.push(("driver", snapshot.driving().to_string()));
+        // Whoever reads it is somebody else.
+        let driver = match snapshot.driver {
+            DriverView::You { .. } => "whoever wrote this drives".to_owned(),
+            _ => snapshot.driving().to_string(),
+        };
+        facts.push(("driver", driver));
         facts.push(("budget", snapshot.budget.to_string()));
         if snapshot.started_at.is_some() {
             facts.push(("plan", snapshot.plan.to_string()));

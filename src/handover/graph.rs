@@ -72,8 +72,10 @@ impl Graph<'_> {
                     line.grid x1=(LEFT) x2=(WIDTH - 8.0) y1=(y) y2=(y) {}
                     text.end x=(LEFT - 6.0) y=(y) dy="4" { (count) }
                 }
-                @for at in ticks {
-                    text.middle x=(format!("{:.1}", self.x(at))) y=(HEIGHT - 6.0) { (clock_time(at)) }
+                @for (nth, at) in (0..TICKS).zip(ticks) {
+                    // The last one would reach beyond the picture.
+                    @let class = if nth == TICKS - 1 { "end" } else { "middle" };
+                    text class=(class) x=(format!("{:.1}", self.x(at))) y=(HEIGHT - 6.0) { (clock_time(at)) }
                 }
                 @if let Some(limit) = self.limit.filter(|limit| *limit <= self.most) {
                     @let y = format!("{:.1}", self.y(limit));

@@ -24,6 +24,7 @@ mod quarantine;
 mod recreated;
 mod refused;
 mod release;
+mod report;
 mod same_answers;
 mod smoke;
 mod steps;

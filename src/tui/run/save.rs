@@ -100,7 +100,10 @@ mod tests {
         write(&saved, "prod", "the list", None).unwrap();
         let screens = std::fs::read_dir(&saved).unwrap().filter_map(Result::ok);
         let screens = screens.filter(|file| file.file_name().to_string_lossy().starts_with("rolldeck-screen-"));
-        assert_eq!(screens.map(|file| std::fs::read_to_string(file.path()).unwrap()).collect::<Vec<_>>(), ["the list\n"]);
+        assert_eq!(
+            screens.map(|file| std::fs::read_to_string(file.path()).unwrap()).collect::<Vec<_>>(),
+            ["the list\n"]
+        );
     }
 
     #[tokio::test]

@@ -3,11 +3,15 @@
 //! A pod that the rollout made says when it was made and since when it is available. In between its node was unavailable, and
 //! from when its old pod was deleted, where that is known.
 
+use std::time::Duration;
+
 use super::{NodeChange, NodeMoment, ProgressPoint};
 use crate::engine::model::Str;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
+
+const SECOND: Duration = Duration::from_secs(1);
 
 /// When the rollout began: as it is recorded, else when the target's revision was. The first revision was never rolled out.
 fn began(snapshot: &Snapshot) -> Option<Timestamp> {
@@ -27,24 +31,28 @@ pub(super) fn reconstruct(
     let mut updated = 0;
     for node in snapshot.nodes.iter().filter(|node| node.eligible) {
         let available = node.state == NodeState::Updated;
-        let Some(made) = node.pod_created_at.filter(|made| node.at_target && *made >= began) else {
+        // The cluster tells whole seconds, so what is later may seem to be earlier by a part of one.
+        let Some(made) = node.pod_created_at.filter(|made| node.at_target && *made + SECOND > began) else {
             updated += i64::from(available);
             if let (Some(since), Some(_)) = (node.since, node.blame) {
                 steps.push((since.max(began), 0, 1));
             }
             continue;
         };
-        let down = taken(&node.name).filter(|taken| (began..=made).contains(taken)).unwrap_or(made);
+        let made = made.max(began);
+        let known = taken(&node.name).filter(|taken| (began..made + SECOND).contains(taken));
+        let (down, made) = known.map_or((made, made), |taken| (taken, made.max(taken)));
         let mut say = |at, from, to, why| {
             let change = NodeChange::State { from, to, after: None, down: None, why };
             moments.push(NodeMoment { at, node: node.name.clone(), change });
         };
-        if down < made {
+        if known.is_some() {
             say(down, Some(NodeState::Outdated), NodeState::Terminating, None);
         }
         say(made, None, NodeState::Creating, None);
         steps.push((down, 0, 1));
-        let Some(since) = node.since.filter(|since| *since >= made && *since <= snapshot.at) else { continue };
+        let Some(since) = node.since.filter(|since| *since + SECOND >= made && *since <= snapshot.at) else { continue };
+        let since = since.max(made);
         match node.state {
             NodeState::Updated => {
                 let change = NodeChange::State {

@@ -1,0 +1,84 @@
+//! `report` of a rollout on real controllers: what the pods and the audit log tell afterwards.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::fixture::{BUDGET, DS, GOOD, MISSING, NODES, RolloutFixture};
+use crate::support::program::text;
+
+/// What happened to each node, in order: when, and what.
+fn by_node(report: &Value) -> BTreeMap<String, Vec<(String, String)>> {
+    let mut nodes: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    let word = |line: &Value, field: &str| line[field].as_str().unwrap().to_owned();
+    for line in report["timeline"].as_array().unwrap().iter().filter(|line| line["node"].is_string()) {
+        nodes.entry(word(line, "node")).or_default().push((word(line, "at"), word(line, "text")));
+    }
+    nodes
+}
+
+fn told(report: &Value, words: &str) -> bool {
+    report["timeline"].as_array().unwrap().iter().any(|line| line["text"].as_str().unwrap().contains(words))
+}
+
+#[test]
+fn a_report_tells_afterwards_what_happened_on_each_node() {
+    let Some(fixture) = RolloutFixture::new("report") else { return };
+    let operator = fixture.operator();
+    operator.ok(&["set-image", DS, &format!("agent={}", GOOD[1]), "--yes"]);
+    operator.ok(&["drive", DS, "--to", "100%", "--timeout", "120s"]);
+
+    // The rollout is over and handed back; nobody watched it but the driver, which is gone.
+    let page = operator.home().join("good.html");
+    let printed = operator.ok(&["report", DS, "--html", page.to_str().unwrap()]);
+    assert!(printed.contains("What is wrong\n  nothing") && printed.contains("20 of 20 updated"), "{printed}");
+    let html = std::fs::read_to_string(&page).unwrap();
+    let report = operator.json(&["report", DS, "-o", "json"]);
+    assert_eq!(report["kind"], "RolloutReport");
+    let nodes = by_node(&report);
+    assert_eq!(nodes.keys().cloned().collect::<Vec<_>>(), fixture.nodes, "each node has its story");
+    let pods = fixture.sandbox.pods();
+    for (node, story) in &nodes {
+        let words: Vec<&str> = story.iter().map(|(_, text)| text.as_str()).collect();
+        // The audit log has when the old pod was deleted, and the new pod has the rest.
+        assert_eq!(words[..2], ["its pod is going", "its new pod is made"], "{node}: {story:?}");
+        assert!(words[2].starts_with("updated, ") && words.len() == 3, "{node}: {story:?}");
+        let pod = pods.iter().find(|pod| pod["spec"]["nodeName"] == node.as_str()).unwrap();
+        let made = pod["metadata"]["creationTimestamp"].as_str().unwrap();
+        // Pods tell whole seconds.
+        let second = |time: &str| time[..19].to_owned();
+        let times: Vec<String> = story.iter().map(|(at, _)| second(at)).collect();
+        assert!(times.is_sorted() && times[1] >= second(made), "{node}: {made} {story:?}");
+        assert!(html.contains(node.as_str()));
+    }
+    let progress = report["progress"].as_array().unwrap();
+    let updated: Vec<u64> = progress.iter().map(|point| point["updated"].as_u64().unwrap()).collect();
+    assert!(updated.is_sorted() && updated.last() == Some(&(NODES as u64)), "{updated:?}");
+    let worst = progress.iter().map(|point| point["unavailable"].as_u64().unwrap()).max().unwrap();
+    assert!((1..=BUDGET as u64).contains(&worst), "{progress:?}");
+    for words in ["adopted", "template changed", "released", "complete: all 20 nodes"] {
+        assert!(told(&report, words), "{words}: {report:#}");
+    }
+
+    // A halt: the same from the log, and without it from the cluster.
+    operator.ok(&["set-image", DS, &format!("agent={MISSING}"), "--yes"]);
+    let driven = operator.run(&["drive", DS, "--to", "100%", "--timeout", "120s"]);
+    assert_eq!(driven.status.code(), Some(4), "{}", text(&driven));
+    for log in [&[][..], &["--audit-log", "none"][..]] {
+        let report = operator.json(&[&["report", DS, "-o", "json"], log].concat());
+        let wrong: Vec<&Value> =
+            report["findings"].as_array().unwrap().iter().filter(|finding| finding["wrong"] == true).collect();
+        let failed = wrong.iter().find(|finding| finding["title"].as_str().unwrap().starts_with("image not found"));
+        let on = failed.unwrap()["nodes"].as_array().unwrap();
+        assert!((1..=BUDGET).contains(&on.len()), "{on:?}");
+        let nodes = by_node(&report);
+        let story = &nodes[on[0].as_str().unwrap()];
+        assert!(story.iter().any(|(_, text)| text == "failed: image not found"), "{story:?}");
+        // Events on the DaemonSet say it where there is no log; said once where both do.
+        let halts = report["timeline"].as_array().unwrap().iter();
+        let halts = halts.filter(|line| line["text"].as_str().unwrap().contains("halted: image not found")).count();
+        assert_eq!(halts, 1, "{log:?} {report:#}");
+        let deleted = story.iter().any(|(_, text)| text == "its pod is going");
+        assert_eq!(deleted, log.is_empty(), "only the log knows when a pod was deleted: {story:?}");
+    }
+}
