@@ -15,6 +15,7 @@ mod json;
 mod text;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::Severity;
@@ -34,6 +35,9 @@ pub(crate) const API_VERSION: &str = "rolldeck.io/v1";
 
 /// Events that are nearer to each other than this, and say the same, are one: the audit log and an Event both tell it.
 const SAME_MILLIS: i64 = 5_000;
+
+/// What began no longer ago than this may only have been found then.
+const FOUND: Duration = Duration::from_secs(5);
 
 /// A rollout, ready to be written.
 pub(crate) struct Handover {
@@ -237,8 +241,11 @@ fn headline(finding: &Finding, at: Timestamp) -> String {
         1 => text.push_str(", 1 node"),
         count => text.push_str(&format!(", {count} nodes")),
     }
-    if let Some(since) = finding.since.filter(|_| !finding.nodes.is_empty()) {
-        text.push_str(&format!(" for {}", ShortDuration(at.since(since))));
+    // Who looks only once finds some causes at that moment: that says nothing of how long they have been there.
+    if let Some(age) =
+        finding.since.map(|since| at.since(since)).filter(|age| *age > FOUND && !finding.nodes.is_empty())
+    {
+        text.push_str(&format!(" for {}", ShortDuration(age)));
     }
     clean(&text)
 }

@@ -105,6 +105,8 @@ pub struct ProgressPoint {
 struct NodeMark {
     state: NodeState,
     cause: Option<CauseKind>,
+    /// The last cause that was told of this pod: one that goes and comes back is told once.
+    told: Option<CauseKind>,
     restarts: u32,
     since: Timestamp,
     down_since: Option<Timestamp>,
@@ -117,6 +119,7 @@ impl NodeMark {
         Self {
             state: node.state,
             cause: node.cause.as_ref().map(|cause| cause.kind),
+            told: node.cause.as_ref().map(|cause| cause.kind),
             restarts: node.restarts,
             since,
             down_since: node.blame.map(|_| since),
@@ -173,7 +176,11 @@ impl Story {
                 next.since = now;
             }
             next.down_since = next.down_since.map(|_| mark.down_since.unwrap_or(next.since));
-            if let Some(change) = changed(mark, &next, node) {
+            let change = changed(mark, &next, node);
+            if !matches!(change, Some(NodeChange::State { why: Some(_), .. } | NodeChange::Trouble { .. })) {
+                next.told = mark.told.filter(|_| mark.pod == next.pod);
+            }
+            if let Some(change) = change {
                 let at = if matches!(change, NodeChange::State { .. }) { next.since } else { now };
                 found.push(moment(at, node, change));
             }
@@ -286,7 +293,8 @@ fn changed(was: &NodeMark, is: &NodeMark, node: &NodeView) -> Option<NodeChange>
         let exit = node.restarted.and_then(|restarted| restarted.exit);
         return Some(NodeChange::Restarted { times: is.restarts, exit });
     }
-    let trouble = is.cause.filter(|kind| Some(*kind) != was.cause && !kind.is_ordinary_at_start());
+    let trouble =
+        is.cause.filter(|kind| Some(*kind) != was.cause && Some(*kind) != was.told && !kind.is_ordinary_at_start());
     trouble.and_then(|_| why(node)).map(|why| NodeChange::Trouble { why })
 }
 

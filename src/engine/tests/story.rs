@@ -111,8 +111,11 @@ fn a_failure_and_a_restart_are_told_with_their_cause() {
         .collect();
     assert_eq!(bad, ["failed: image not found"]);
     // Those who open a console now are told the same.
-    let later = Story::reconstructed(&console.snapshot(&fake), |_| None);
-    assert!(later.moments().any(|moment| moment.change.to_string() == "failed: image not found"));
+    console.run_for(&mut fake, 60);
+    let snapshot = console.snapshot(&fake);
+    let later = Story::reconstructed(&snapshot, |_| None);
+    let failed = later.moments().find(|moment| moment.change.to_string() == "failed: image not found").unwrap();
+    assert!(failed.at <= snapshot.halt.unwrap().at, "not when it was looked at");
 }
 
 /// A new template makes every node outdated, and an undo makes them updated again: no pod has changed.

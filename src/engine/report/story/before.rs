@@ -65,7 +65,13 @@ pub(super) fn reconstruct(
                 moments.push(NodeMoment { at: since, node: node.name.clone(), change });
                 steps.push((since, 1, -1));
             }
-            NodeState::Failed | NodeState::NodeDown => say(since, None, node.state, cause(node)),
+            NodeState::Failed => {
+                // The pod does not tell when it failed; a halt because of it does.
+                let halt = snapshot.halt.as_ref().filter(|halt| halt.nodes.contains(&node.name));
+                let since = halt.map_or(since, |halt| since.min(halt.at.max(made)));
+                say(since, None, node.state, cause(node));
+            }
+            NodeState::NodeDown => say(since, None, node.state, cause(node)),
             NodeState::Terminating
             | NodeState::Creating
             | NodeState::Pulling
