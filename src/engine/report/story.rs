@@ -11,6 +11,7 @@
 //! (`story/before.rs`): pods that are gone tell nothing any more.
 
 mod before;
+mod speed;
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -18,6 +19,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+pub use self::speed::UpdateSpeed;
 use super::node_story::clock_time;
 use super::snapshot::{NodeView, Phase, Snapshot, WatchView};
 use crate::engine::model::Str;

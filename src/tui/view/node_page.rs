@@ -199,7 +199,7 @@ fn why(
         Some(node) => node::about(ctx, page, shown, node, (cells, 2_000)),
         None => (vec![Line::from(ctx.span("this node is not part of the rollout any more", ThemeRole::Warn))], 1),
     };
-    // What happened follows the reasons; what else is known of the node comes last.
+    // What happened to the pod follows the reasons; then what else is known of the node, and what happened before this pod.
     let rest = lines.split_off(reasons);
     if node.is_some() {
         // Its name is above.
@@ -222,6 +222,13 @@ fn why(
         lines.push(Line::default());
         lines.push(Line::from(ctx.span(why, ThemeRole::Muted)));
     }
+    if let Reading::Failed(why) = &open.inspection.events {
+        lines.extend(wrapped(ctx, &format!("Events cannot be read: {why}"), cells, ThemeRole::Warn));
+    }
+    if !rest.is_empty() {
+        lines.push(Line::default());
+    }
+    lines.extend(rest);
     let seen: Vec<&NodeMoment> = page.story.of_node(&open.node).collect();
     if !seen.is_empty() {
         lines.push(Line::default());
@@ -231,13 +238,6 @@ fn why(
             lines.extend(wrapped(ctx, &format!("{} {change}", clock_time(*at)), cells, role));
         }
     }
-    if let Reading::Failed(why) = &open.inspection.events {
-        lines.extend(wrapped(ctx, &format!("Events cannot be read: {why}"), cells, ThemeRole::Warn));
-    }
-    if !rest.is_empty() {
-        lines.push(Line::default());
-    }
-    lines.extend(rest);
     lines
 }
 

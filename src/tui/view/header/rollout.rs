@@ -3,6 +3,7 @@
 use ratatui::text::{Line, Span};
 
 use super::super::{RenderContext, flow};
+use super::rail::{rail, speed};
 use super::{prewarm, recorded, unsent};
 use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::facts::StrategyKind;
@@ -11,12 +12,15 @@ use crate::engine::model::record::Direction;
 use crate::engine::report::snapshot::Alarm;
 use crate::engine::report::snapshot::Phase;
 use crate::engine::report::snapshot::Snapshot;
-use crate::tui::model::ShownSnapshot;
+use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{count, fit, fit_middle, width};
 
 /// The bar is at least as long where the estimate stands beside it.
 const ESTIMATE_BAR: usize = 16;
+
+/// How long it is at least where the speed stands there too.
+const SPEED_BAR: usize = 30;
 
 /// From which revision to which, how far the plan is, what it does now.
 pub(super) fn change(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Line<'static> {
@@ -26,16 +30,24 @@ pub(super) fn change(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usiz
     right.push(Span::raw(" "));
     let right_cells: usize = right.iter().map(|span| width(&span.content)).sum();
     let mut tail = format!("   {}", snapshot.numbers());
-    if let (true, total @ 1..) = (recorded(snapshot), snapshot.plan.steps.len()) {
+    let room = cells.saturating_sub(right_cells + 2);
+    let rail = rail(ctx, snapshot).filter(|rail| {
+        let rail: usize = rail.iter().map(|span| width(&span.content)).sum();
+        width(&snapshot.change().to_string()) + width(&tail) + 3 + rail <= room
+    });
+    if let (None, true, total @ 1..) = (&rail, recorded(snapshot), snapshot.plan.steps.len()) {
         let step = snapshot.plan.step.map_or(0, |step| step + 1);
         tail.push_str(&format!("   step {step} of {total}"));
     }
-    let room = cells.saturating_sub(right_cells + 2);
     let tail = fit(&tail, room.saturating_sub(12).max(room / 2)).into_owned();
     let versions = room.saturating_sub(width(&tail));
     let mut spans = vec![Span::raw(" ")];
     spans.extend(versions_of(ctx, snapshot, versions));
     spans.push(ctx.span(tail, ThemeRole::Text));
+    if let Some(rail) = rail {
+        spans.push(Span::raw("   "));
+        spans.extend(rail);
+    }
     let used: usize = spans.iter().map(|span| width(&span.content)).sum();
     spans.push(Span::raw(" ".repeat(cells.saturating_sub(used + right_cells))));
     spans.append(&mut right);
@@ -110,12 +122,23 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot) -> Vec<Span<
 }
 
 /// How many nodes are done, as a bar and in numbers.
-pub(super) fn progress(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Line<'static> {
+pub(super) fn progress(
+    ctx: &RenderContext<'_>,
+    page: &RolloutPage,
+    shown: &ShownSnapshot,
+    cells: usize,
+) -> Line<'static> {
+    let snapshot = &*shown.snapshot;
     let counts = snapshot.counts;
     let words = progress_in_words(snapshot);
     let mut spans = vec![Span::raw(" ")];
     let estimate = estimate(snapshot).filter(|_| estimate_beside_bar(snapshot, cells)).map(|text| format!("   {text}"));
-    let estimate = estimate.unwrap_or_default();
+    let mut estimate = estimate.unwrap_or_default();
+    if let Some(speed) = speed(ctx, page, shown)
+        && width(&words) + width(&speed) + width(&estimate) + 9 + SPEED_BAR <= cells
+    {
+        estimate = format!("   {speed}{estimate}");
+    }
     let bar = cells.saturating_sub(width(&words) + width(&estimate) + 6).min(60);
     if bar >= 8 {
         let part = |nodes: u32| match counts.nodes {

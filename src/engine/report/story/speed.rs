@@ -1,0 +1,95 @@
+//! How fast nodes are updated: so many a minute, and how that went up and down.
+
+use std::time::Duration;
+
+use super::Story;
+use crate::engine::model::time::Timestamp;
+
+/// Into how many parts the time is cut.
+const PARTS: usize = 8;
+/// How long a part is at least. Beyond that, whole parts of one of these lengths cover the time since the rollout began.
+const LENGTHS: [u64; 6] = [15, 30, 60, 120, 300, 900];
+
+/// How fast nodes were updated lately.
+#[derive(Clone, PartialEq, Debug)]
+pub struct UpdateSpeed {
+    /// Nodes that were updated in each part of the time, oldest first.
+    pub parts: [u32; PARTS],
+    /// How long a part is.
+    pub part: Duration,
+    /// How many nodes a minute, over the time that the parts cover and in which the rollout ran.
+    pub per_minute: f64,
+}
+
+impl Story {
+    /// How fast nodes were updated as of `now` in a rollout that began at `began`; `None` before two were.
+    pub fn speed(&self, began: Timestamp, now: Timestamp) -> Option<UpdateSpeed> {
+        let now = self.progress.last().map_or(now, |last| now.max(last.at));
+        let age = now.since(began);
+        let fits = |secs: &&u64| Duration::from_secs(**secs) * (PARTS as u32) >= age;
+        let part = Duration::from_secs(*LENGTHS.iter().find(fits).unwrap_or(&LENGTHS[LENGTHS.len() - 1]));
+        let mut parts = [0_u32; PARTS];
+        for pair in self.progress.windows(2) {
+            let [before, after] = pair else { continue };
+            // What was before it began counted the nodes that were at the target of that time.
+            if before.at < began {
+                continue;
+            }
+            let ago = now.since(after.at).as_millis() / part.as_millis().max(1);
+            let place = usize::try_from(ago).ok().and_then(|ago| (PARTS - 1).checked_sub(ago));
+            if let Some(place) = place {
+                parts[place] += after.updated.saturating_sub(before.updated);
+            }
+        }
+        let total: u32 = parts.iter().sum();
+        let minutes = age.min(part * (PARTS as u32)).as_secs_f64() / 60.0;
+        (total >= 2 && minutes > 0.0).then(|| UpdateSpeed { parts, part, per_minute: f64::from(total) / minutes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::report::story::ProgressPoint;
+
+    fn at(secs: u64) -> Timestamp {
+        Timestamp::from_millis(1_000_000_000) + Duration::from_secs(secs)
+    }
+
+    fn story(points: &[(u64, u32)]) -> Story {
+        let point = |(secs, updated): &(u64, u32)| ProgressPoint {
+            at: at(*secs),
+            updated: *updated,
+            unavailable: 0,
+            nodes: 100,
+        };
+        Story { progress: points.iter().map(point).collect(), ..Story::default() }
+    }
+
+    #[test]
+    fn nodes_are_counted_in_the_part_in_which_they_were_updated() {
+        let story = story(&[(0, 0), (20, 2), (50, 4), (100, 8), (119, 10)]);
+        let speed = story.speed(at(0), at(120)).unwrap();
+        assert_eq!((speed.part, speed.parts), (Duration::from_secs(15), [0, 2, 0, 2, 0, 0, 4, 2]));
+        assert!((speed.per_minute - 5.0).abs() < 1e-9, "{speed:?}");
+        // Nothing more happens: it goes down.
+        let later = story.speed(at(0), at(240)).unwrap();
+        assert_eq!((later.part, later.parts), (Duration::from_secs(30), [2, 2, 0, 6, 0, 0, 0, 0]));
+        assert!((later.per_minute - 2.5).abs() < 1e-9, "{later:?}");
+        assert_eq!(story.speed(at(0), at(200_000)), None, "and is not known any more");
+    }
+
+    #[test]
+    fn nothing_is_made_up() {
+        assert_eq!(Story::default().speed(at(0), at(60)), None);
+        assert_eq!(story(&[(0, 0), (30, 1)]).speed(at(0), at(60)), None, "one node is no speed");
+        // All nodes were at the target before there was another one; that they are not any more is no update.
+        assert_eq!(story(&[(0, 100), (10, 0), (20, 0)]).speed(at(5), at(60)), None);
+        // Nodes that go down and come back are counted again: they were brought back.
+        assert_eq!(
+            story(&[(0, 100), (10, 0), (20, 1), (30, 3)]).speed(at(5), at(60)).unwrap().parts.iter().sum::<u32>(),
+            3
+        );
+        assert_eq!(story(&[(0, 0), (10, 5)]).speed(at(10), at(10)), None);
+    }
+}

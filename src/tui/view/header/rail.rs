@@ -1,0 +1,72 @@
+//! The steps of the plan as a rail, and how fast it goes.
+//!
+//! ```text
+//!  ✓ 1 ── ▶ 10% (7/12) ── · 50% ── · 100%
+//!  ▂▃▅▅▂▅ 4/min
+//! ```
+
+use ratatui::text::Span;
+
+use super::super::RenderContext;
+use super::recorded;
+use crate::engine::model::record::Direction;
+use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::engine::report::story::UpdateSpeed;
+use crate::tui::model::{RolloutPage, ShownSnapshot};
+use crate::tui::theme::{Glyph, Glyphs, ThemeRole};
+
+/// From nothing to the most.
+const LEVELS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+
+/// The steps: those that are done, the one that is taken, those ahead. `None` where the plan does not say what happens next.
+pub(super) fn rail(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Option<Vec<Span<'static>>> {
+    let plan = &snapshot.plan;
+    if !recorded(snapshot) || plan.steps.len() < 2 || snapshot.direction == Direction::Back {
+        return None;
+    }
+    let updated = snapshot.counts.updated;
+    let mut spans = Vec::new();
+    for (nth, step) in plan.steps.iter().enumerate() {
+        let taken = plan.step.is_some_and(|taken| nth <= taken);
+        let current = plan.step == Some(nth);
+        let moving = current && updated < plan.allowed;
+        let (glyph, role) = match (taken, moving, &snapshot.phase) {
+            (false, ..) => (Glyph::Outdated, ThemeRole::Muted),
+            (true, false, _) => (Glyph::Updated, ThemeRole::Ok),
+            (true, true, Phase::Running) => (Glyph::Running, ThemeRole::Busy),
+            (true, true, Phase::Paused(_)) => (Glyph::Paused, ThemeRole::Warn),
+            (true, true, Phase::Halted) => (Glyph::Failed, ThemeRole::Bad),
+            (true, true, _) => (Glyph::Outdated, ThemeRole::Text),
+        };
+        let numbers = if moving { format!(" ({updated}/{})", plan.allowed) } else { String::new() };
+        if nth > 0 {
+            spans.push(ctx.span(format!(" {0}{0} ", ctx.glyph(Glyph::Rule)), ThemeRole::Frame));
+        }
+        spans.push(ctx.span(format!("{} {step}{numbers}", ctx.glyph(glyph)), role));
+    }
+    Some(spans)
+}
+
+/// How fast nodes are updated, while they are; `None` before there is anything to tell it from.
+pub(super) fn speed(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot) -> Option<String> {
+    let snapshot = &*shown.snapshot;
+    let began = snapshot.started_at.filter(|_| snapshot.phase == Phase::Running)?;
+    // In steps of a minute: what does not change by itself costs nothing.
+    let speed = page.story.speed(began, ctx.instant(shown, began))?;
+    let rate = match speed.per_minute {
+        rate if rate >= 9.5 => format!("{rate:.0}/min"),
+        rate => format!("{rate:.1}/min"),
+    };
+    Some(match ctx.model.glyphs {
+        Glyphs::Unicode => format!("{} {rate}", sparkline(&speed)),
+        Glyphs::Ascii => rate,
+    })
+}
+
+fn sparkline(speed: &UpdateSpeed) -> String {
+    let most = speed.parts.iter().copied().max().unwrap_or(0).max(1) as usize;
+    // The least that is not nothing is still seen.
+    let level = |count: u32| LEVELS[(count as usize * (LEVELS.len() - 1)).div_ceil(most)];
+    let line: String = speed.parts.iter().map(|count| level(*count)).collect();
+    line.trim_start().to_owned()
+}
