@@ -11,8 +11,8 @@ use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::prewarm::{
-    Prewarm, PrewarmCounts, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState,
-    PrewarmView, PrewarmWait,
+    Prewarm, PrewarmCounts, PrewarmLeftover, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSite, PrewarmSource,
+    PrewarmState, PrewarmView, PrewarmWait,
 };
 use crate::engine::model::record::By;
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
@@ -79,6 +79,7 @@ pub(super) fn warm(states: [PrewarmState; 3], asked: Prewarm) -> Snapshot {
         refusal: None,
         unobtainable: None,
         stuck: Vec::new(),
+        leftover: PrewarmLeftover::default(),
     };
     Snapshot { driver: DriverView::You { renewed_at: at(600) }, prewarm: Some(prewarm), nodes: nodes.into(), ..idle() }
 }

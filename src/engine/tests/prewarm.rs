@@ -9,7 +9,7 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::ImageState;
 use crate::engine::model::prewarm::{
-    PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait,
+    PrewarmLeftover, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait,
 };
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::Intent;
@@ -144,6 +144,88 @@ fn an_update_of_a_warm_node_takes_no_pull_slot_and_ends_its_pod() {
         "those that have it go first"
     );
     assert_eq!(fake.warm_nodes(), ["n3", "n4"], "what their own pods use needs no other to keep it");
+}
+
+/// `drive --until held` waits for what this tells.
+#[test]
+fn pods_that_nobody_needs_any_more_are_counted_until_they_are_gone() {
+    let (mut fake, mut console) = warming();
+    fake.warm_arrives("n1");
+    fake.warm_arrives("n2");
+    console.run_for(&mut fake, 2);
+    let leftover = |console: &mut FakeConsole, fake: &FakeCluster| console.snapshot(fake).prewarm.unwrap().leftover;
+    assert_eq!(leftover(&mut console, &fake), PrewarmLeftover::default(), "all are needed");
+    console.engine.command(Command::Prewarm(PrewarmCommand::Pause), fake.now).unwrap();
+    console.set_image(&mut fake, "agent:v2");
+    (fake.holds_images, fake.keeps_warm_pods) = (true, true);
+    console.partition(&mut fake, 19);
+    console.run_for(&mut fake, 30);
+    let left = leftover(&mut console, &fake);
+    assert_eq!((fake.deleted.len(), left.pods, left.ending), (1, 1, 0));
+    let (node, said) = left.refusal.unwrap();
+    assert_eq!(&*node, "n1");
+    let prewarm = console.snapshot(&fake).prewarm.unwrap();
+    assert_eq!(
+        prewarm.left_over().unwrap(),
+        format!("1 pod for pre-warming that nobody needs any more is left (n1: {said})")
+    );
+    assert!(prewarm.refused().unwrap().contains("its deletion failed"), "{:?}", prewarm.refused());
+    fake.keeps_warm_pods = false;
+    console.run_for(&mut fake, 10);
+    assert_eq!(leftover(&mut console, &fake), PrewarmLeftover::default());
+    assert!(!fake.warm_nodes().contains(&"n1".to_owned()), "{:?}", fake.warm_nodes());
+
+    fake.keeps_warm_pods = true;
+    let there = u32::try_from(fake.warm_nodes().len()).unwrap();
+    assert!(there > 0);
+    console.engine.command(Command::Prewarm(PrewarmCommand::Cancel), fake.now).unwrap();
+    console.run_for(&mut fake, 2);
+    assert_eq!(leftover(&mut console, &fake).pods, there, "nobody needs any of those that are cancelled");
+}
+
+const TOO_MANY_PULLS: &str =
+    "429 Too Many Requests - Server message: toomanyrequests: You have reached your pull rate limit";
+
+#[test]
+fn a_registry_that_limits_pulls_is_asked_by_one_node_at_a_time_and_ever_more_seldom() {
+    let (mut fake, mut console) = warming();
+    fake.warm_fails("n1", TOO_MANY_PULLS);
+    console.run_for(&mut fake, 1);
+    fake.warm_fails("n2", TOO_MANY_PULLS);
+    console.run_for(&mut fake, 25);
+    assert!(fake.warm_nodes().is_empty(), "another would be refused as well: {:?}", fake.warm_nodes());
+    let met = PrewarmState::Waiting(PrewarmWait::RateLimited("n1".into()));
+    assert_eq!(state(&mut console, &fake, "n3"), met);
+    console.run_for(&mut fake, 10);
+    assert_eq!(fake.warm_nodes(), ["n3"], "one tries");
+    assert_eq!(state(&mut console, &fake, "n4"), met);
+    fake.warm_fails("n3", TOO_MANY_PULLS);
+    console.run_for(&mut fake, 50);
+    assert!(fake.warm_nodes().is_empty(), "{:?}", fake.warm_nodes());
+    console.run_for(&mut fake, 15);
+    assert_eq!(fake.warm_nodes(), ["n4"], "after twice as long");
+    fake.warm_arrives("n4");
+    console.run_for(&mut fake, 2);
+    assert_eq!(fake.warm_nodes().len(), 3, "it serves again: two pull, as before");
+}
+
+#[test]
+fn a_network_that_fails_is_not_taken_for_a_limit_of_the_registry() {
+    let (mut fake, mut console) = warming();
+    fake.warm_fails("n1", "dial tcp 10.0.0.1:443: i/o timeout");
+    console.run_for(&mut fake, 2);
+    assert_eq!(fake.warm_nodes(), ["n2", "n3"]);
+}
+
+#[test]
+fn an_operator_who_asks_again_is_not_kept_waiting_by_the_limit_of_the_registry() {
+    let (mut fake, mut console) = warming();
+    fake.warm_fails("n1", TOO_MANY_PULLS);
+    console.run_for(&mut fake, 5);
+    assert_eq!(fake.warm_nodes(), ["n2"]);
+    console.engine.command(Command::Prewarm(PrewarmCommand::Retry), fake.now).unwrap();
+    console.run_for(&mut fake, 5);
+    assert_eq!(fake.warm_nodes().len(), 2);
 }
 
 #[test]
