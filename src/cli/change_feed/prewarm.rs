@@ -110,6 +110,7 @@ fn summary(prewarm: &PrewarmView) -> impl PartialEq + use<> {
         unobtainable,
         stuck: _,
         leftover: _,
+        pulls: _,
     } = prewarm;
     let stands = (request.paused.is_some(), request.cancelled.is_some(), unobtainable.is_some());
     let wanted = (request.source.clone(), request.nodes.clone(), request.by.by.clone());

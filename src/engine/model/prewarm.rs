@@ -15,6 +15,7 @@ use super::cause::{Cause, CauseKind};
 use super::estimate::TimeRange;
 use super::image::ImageRef;
 use super::labels::Selector;
+use super::pull::PrewarmPulls;
 use super::record::By;
 use super::settings::{Limit, Pace};
 use super::site::SiteLabel;
@@ -250,6 +251,8 @@ pub struct PrewarmView {
     pub stuck: Vec<StuckSet>,
     /// The pods that nobody needs any more.
     pub leftover: PrewarmLeftover,
+    /// How long pulls took, where the images are others than the target's.
+    pub pulls: PrewarmPulls,
 }
 
 /// Pods for pre-warming that nobody needs any more and that are still there: their node is updated or is not meant, other images

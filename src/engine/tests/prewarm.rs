@@ -5,12 +5,13 @@ use serde_json::json;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Early, PrewarmCommand, Refusal, Takeover};
 use crate::engine::model::event::{Event, Watched};
-use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::facts::{ClusterEvent, StrategyKind};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::ImageState;
 use crate::engine::model::prewarm::{
     PrewarmLeftover, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait,
 };
+use crate::engine::model::pull::PrewarmPulls;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::Intent;
 use crate::engine::model::settings::{Limit, Pace, Tuning};
@@ -181,6 +182,62 @@ fn pods_that_nobody_needs_any_more_are_counted_until_they_are_gone() {
     console.engine.command(Command::Prewarm(PrewarmCommand::Cancel), fake.now).unwrap();
     console.run_for(&mut fake, 2);
     assert_eq!(leftover(&mut console, &fake).pods, there, "nobody needs any of those that are cancelled");
+}
+
+/// The images of these nodes have arrived after so many seconds.
+fn pulled(fake: &mut FakeCluster, console: &mut FakeConsole, took: &[(&str, u32)]) {
+    for (node, secs) in took {
+        let warm = fake.warm.values().find(|warm| warm.pod.node.as_deref() == Some(*node)).unwrap();
+        let message = format!(
+            "Successfully pulled image \"agent:v2\" in {secs}s ({secs}s including waiting). Image size: 50000000 bytes."
+        );
+        let event = ClusterEvent {
+            version: Some(1),
+            object: warm.pod.uid.clone(),
+            node: Some((*node).into()),
+            container: Some(warm.pod.containers[0].name.clone()),
+            reason: "Pulled".into(),
+            message: message.into(),
+            at: fake.now,
+            count: 1,
+            ..ClusterEvent::default()
+        };
+        console.engine.observe(Event::Cluster(Box::new(event)), fake.now);
+        fake.warm_arrives(node);
+    }
+    console.run_for(fake, 2);
+}
+
+#[test]
+fn pulls_of_an_image_that_is_named_by_hand_are_compared() {
+    let mut fake = two_sites();
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.engine.command(start(image("v2"), PrewarmNodes::All, 6), fake.now).unwrap();
+    console.run_for(&mut fake, 2);
+    let nodes = fake.warm_nodes();
+    let took: Vec<(&str, u32)> =
+        nodes.iter().zip([10, 10, 10, 10, 10, 60]).map(|(node, secs)| (&**node, secs)).collect();
+    pulled(&mut fake, &mut console, &took);
+    let snapshot = console.snapshot(&fake);
+    assert!(snapshot.pulls.slow.is_empty(), "the target needs another image");
+    let pulls = snapshot.prewarm.unwrap().pulls;
+    assert_eq!(
+        pulls.lines(),
+        ["agent:v2, 50 MB, took ~10s on 6 nodes: hall-b ~10s", "slow: n6: 6× the median of its site (60s for v2)"]
+    );
+    let words = |name: &str| {
+        let node = snapshot.nodes.iter().find(|node| *node.name == *name).unwrap();
+        pulls.words(node, snapshot.at).unwrap_or_default()
+    };
+    assert_eq!(words("n1"), "pulled in 10s, 50 MB");
+    assert_eq!(words("n6"), "pulled in 60s, 50 MB, 6× the median of its site");
+    assert_eq!(words("n7"), "", "it has not begun, as far as its kubelet tells");
+
+    console.engine.command(Command::Prewarm(PrewarmCommand::Cancel), fake.now).unwrap();
+    console.set_image(&mut fake, "agent:v2");
+    let snapshot = console.snapshot(&fake);
+    assert_eq!(snapshot.pulls.slow.len(), 1, "now the target needs it");
+    assert!(snapshot.prewarm.is_none_or(|prewarm| prewarm.pulls == PrewarmPulls::default()));
 }
 
 const TOO_MANY_PULLS: &str =

@@ -18,6 +18,7 @@ use crate::engine::model::prewarm::{
     Prewarm, PrewarmCounts, PrewarmLeftover, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSite, PrewarmSource,
     PrewarmState, PrewarmView, PrewarmWait, Unobtainable,
 };
+use crate::engine::model::pull::PrewarmPulls;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{By, OURSELVES};
 use crate::engine::model::settings::{Limit, Pace};
@@ -121,6 +122,7 @@ fn prewarming(asked: Prewarm, wait: Option<&PrewarmWait>) -> Snapshot {
         unobtainable: None,
         stuck: Vec::new(),
         leftover: PrewarmLeftover::default(),
+        pulls: PrewarmPulls::default(),
     };
     Snapshot { driver: DriverView::You { renewed_at: ago(1) }, prewarm: Some(view), nodes: nodes.collect(), ..idle() }
 }

@@ -55,6 +55,7 @@ impl Engine {
             unobtainable: job.unobtainable,
             stuck: self.stuck_sets(job),
             leftover: self.prewarm_leftover(job),
+            pulls: self.view.prewarm_pulls().clone(),
             request: job.request.clone(),
         })
     }
