@@ -10,11 +10,17 @@
 //!
 //! The flags are written by one-shot commands before a driver is opened, so that nothing moves while only some of them are in
 //! force. How it is interrupted is said in `foreground`.
+//!
+//! Pods for pre-warming that nobody needs any more are deleted before it ends, unless their deletion fails: then it says what is
+//! left.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::{Instant, sleep_until};
+
 use super::args::{ContainerImage, DriveArgs, DriveUntil, by_container};
+use super::change_feed::Topic;
 use super::error::{CliError, CliErrorKind, Exit};
 use super::foreground::{self, Foreground, Task, TaskArgs};
 use super::one_shot::Consent;
@@ -27,9 +33,13 @@ use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::presence::Presence;
+use crate::engine::model::prewarm::PrewarmLeftover;
 use crate::engine::model::settings::{Finish, Tuning};
 use crate::engine::model::unsent::UnsentKind;
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
+
+/// How long pods for pre-warming that nobody needs any more are waited for where none of them goes.
+const CLEANS_UP_WITHIN: Duration = Duration::from_secs(30);
 
 /// Drives the rollout of the DaemonSet `name` until it ends.
 pub(crate) async fn run(
@@ -60,7 +70,7 @@ impl Task for Drive<'_> {
         }
         let images = &self.args.images;
         let had = !images.is_empty() && has_images(&snapshot, images);
-        if had && snapshot.started_at.is_none() && standing(&snapshot) == Exit::Done {
+        if had && snapshot.started_at.is_none() && standing(&snapshot) == Exit::Done && !has_leftovers(&snapshot) {
             return Ok(Exit::Done);
         }
         for command in edits(self.args) {
@@ -79,12 +89,12 @@ impl Task for Drive<'_> {
         self.drive(foreground, &rollout).await
     }
 
-    fn out_of_time(&self, _place: &CommandPlace, snapshot: &Snapshot, timeout: Duration) -> CliError {
-        out_of_time(snapshot, timeout)
+    fn out_of_time(&self, place: &CommandPlace, snapshot: &Snapshot, timeout: Duration) -> CliError {
+        self.left(place, snapshot).into_iter().fold(out_of_time(snapshot, timeout), CliError::hinted)
     }
 
-    fn left(&self, _place: &CommandPlace, _snapshot: &Snapshot) -> Vec<String> {
-        Vec::new()
+    fn left(&self, _place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
+        leftovers(snapshot).into_iter().collect()
     }
 }
 
@@ -103,10 +113,22 @@ impl Drive<'_> {
             foreground.room().await;
             let snapshot = snapshots.borrow_and_update().clone();
             foreground.tell(&snapshot)?;
-            if let Some(end) = course.end(&snapshot) {
+            if let Some(end) = course.end(&snapshot, Instant::now()) {
+                if let (Ok(_), Some(left)) = (&end, leftovers(&snapshot)) {
+                    foreground.say(Topic::Advice, left)?;
+                }
                 return end;
             }
-            snapshots.changed().await.map_err(|_gone| CliError::failed("the driver has stopped"))?;
+            let given_up = async {
+                match course.gives_up_at() {
+                    Some(at) => sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                changed = snapshots.changed() => changed.map_err(|_gone| CliError::failed("the driver has stopped"))?,
+                () = given_up => {}
+            }
         }
     }
 }
@@ -186,14 +208,17 @@ struct DriveEnd {
     until: DriveUntil,
     /// Whether we have held the lease: from then on, somebody else's lease means that ours was taken over.
     drove: bool,
+    /// What is waited for although everything else is over: what is left, and since when as much.
+    cleaning: Option<(PrewarmLeftover, Instant)>,
 }
 
 impl DriveEnd {
     fn new(until: DriveUntil) -> Self {
-        Self { until, drove: false }
+        Self { until, drove: false, cleaning: None }
     }
 
-    fn end(&mut self, snapshot: &Snapshot) -> Option<Result<Exit, CliError>> {
+    /// How it is over, if it is.
+    fn end(&mut self, snapshot: &Snapshot, now: Instant) -> Option<Result<Exit, CliError>> {
         if snapshot.daemonset == Presence::Absent {
             return Some(Err(deleted(snapshot)));
         }
@@ -202,34 +227,67 @@ impl DriveEnd {
             DriverView::Other { holder, .. } if self.drove => return Some(Err(taken_over(holder))),
             _ => {}
         }
+        let end = self.over(snapshot);
+        if end.is_none() || !has_leftovers(snapshot) || !matches!(snapshot.driver, DriverView::You { .. }) {
+            self.cleaning = None;
+            return end.map(Ok);
+        }
+        let left = snapshot.prewarm.as_ref().map(|prewarm| prewarm.leftover.clone()).unwrap_or_default();
+        let as_much = |(known, _): &(PrewarmLeftover, Instant)| (known.pods, known.ending) == (left.pods, left.ending);
+        if !self.cleaning.as_ref().is_some_and(as_much) {
+            self.cleaning = Some((left, now));
+        }
+        self.gives_up_at().filter(|at| *at <= now).and(end).map(Ok)
+    }
+
+    /// When what is left is not waited for any longer.
+    fn gives_up_at(&self) -> Option<Instant> {
+        self.cleaning.as_ref().map(|(_, since)| *since + CLEANS_UP_WITHIN)
+    }
+
+    /// How the rollout is over, whatever it leaves.
+    fn over(&self, snapshot: &Snapshot) -> Option<Exit> {
         match &snapshot.phase {
-            // A released rollout takes its pods for pre-warming with it; and pre-warming needs no rollout.
+            // Pre-warming needs no rollout.
             Phase::Idle | Phase::Complete | Phase::Native if still_prewarms(snapshot) => None,
             // `--on-failure rollback`: the roll back that this halt asks for is not recorded yet.
             Phase::Halted if snapshot.unsent.iter().any(|unsent| unsent.kind == UnsentKind::RollBack) => None,
-            Phase::Halted => Some(Ok(Exit::Halted)),
+            Phase::Halted => Some(Exit::Halted),
             // As after a halt, nothing moves before an operator decides. One who paused it decides when it goes on.
-            Phase::Paused(paused) if paused.is_by_rolldeck() => Some(Ok(Exit::Halted)),
-            Phase::Idle => Some(Ok(Exit::Done)),
-            Phase::Complete if snapshot.settings.policies.finish == Finish::Keep => Some(Ok(Exit::Done)),
+            Phase::Paused(paused) if paused.is_by_rolldeck() => Some(Exit::Halted),
+            Phase::Idle => Some(Exit::Done),
+            Phase::Complete if snapshot.settings.policies.finish == Finish::Keep => Some(Exit::Done),
             // Somebody changed the strategy back: the driver stays, to report it or to set it again.
             Phase::Native if is_set_back(snapshot) => None,
-            Phase::Native if snapshot.counts.updated == snapshot.counts.nodes => Some(Ok(Exit::Done)),
+            Phase::Native if snapshot.counts.updated == snapshot.counts.nodes => Some(Exit::Done),
             // Somebody released it before the end: its controller goes on.
-            Phase::Native => Some(Ok(Exit::Incomplete)),
-            Phase::Held if self.until == DriveUntil::Held && self.drove && at_rest(snapshot) => Some(Ok(Exit::Done)),
+            Phase::Native => Some(Exit::Incomplete),
+            Phase::Held if self.until == DriveUntil::Held && self.drove && at_rest(snapshot) => Some(Exit::Done),
             _ => None,
         }
     }
 }
 
-/// Whether we drive, and there is still something to pre-warm or to clean up after it.
+/// Whether we drive, and there is still something to pre-warm.
 fn still_prewarms(snapshot: &Snapshot) -> bool {
     let drives = matches!(snapshot.driver, DriverView::You { .. });
     snapshot.prewarm.as_ref().is_some_and(|prewarm| {
         let asked = &prewarm.request;
-        drives && (asked.cancelled.is_some() || (asked.paused.is_none() && !prewarm.is_done()))
+        drives && asked.cancelled.is_none() && asked.paused.is_none() && !prewarm.is_done()
     })
+}
+
+/// Whether pre-warming has left something that nobody needs any more. A released rollout takes all of it along.
+fn has_leftovers(snapshot: &Snapshot) -> bool {
+    snapshot.prewarm.as_ref().is_some_and(|prewarm| prewarm.request.cancelled.is_some() || prewarm.leftover.pods > 0)
+}
+
+/// What pre-warming has left, and who deletes it.
+fn leftovers(snapshot: &Snapshot) -> Option<String> {
+    let prewarm = snapshot.prewarm.as_ref()?;
+    let cancelled = || prewarm.request.cancelled.is_some().then(|| prewarm.to_string());
+    let left = prewarm.left_over().or_else(cancelled)?;
+    Some(format!("{left}: whoever drives next deletes what is left"))
 }
 
 /// Whether somebody changed the update strategy back under the rollout.

@@ -36,11 +36,12 @@ use crate::engine::model::pace::PacedSite;
 use crate::engine::model::person_of;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::{PrewarmCounts, PrewarmSite, PrewarmState, PrewarmView};
-use crate::engine::model::pull::PullState;
+use crate::engine::model::pull::{PrewarmPulls, PullState};
 use crate::engine::model::site::site_name;
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::template::ImageUse;
 use crate::engine::model::time::{ShortDuration, Timestamp};
+use crate::engine::report::prewarm_words::PrewarmWords;
 use crate::engine::report::snapshot::pull_words::PullRate;
 use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
@@ -96,6 +97,11 @@ pub(crate) async fn rollout(
                     output.line("")?;
                     output.table(&table(&snapshot))?;
                 }
+            }
+            // The table of images is about the target's.
+            if let Some(prewarm) = snapshot.prewarm.as_ref().filter(|it| args.images && !it.pulls.images.is_empty()) {
+                output.line("")?;
+                output.table(&prewarm_table(&snapshot, &prewarm.pulls))?;
             }
         }
     }
@@ -229,6 +235,7 @@ fn summary(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
         if !prewarm.images.is_empty() {
             say("", format!("{} by {}", prewarm.images.join(" "), person_of(&prewarm.request.by.by)));
         }
+        prewarm.pulls.lines().into_iter().for_each(|line| say("", line));
         let throughput = prewarm.throughput.map(|rate| format!("~{}", PullRate(rate)));
         let left = prewarm.estimate.map(|left| format!("{left} left"));
         let estimates: Vec<String> = left.into_iter().chain(throughput).collect();
@@ -450,6 +457,29 @@ fn image_cells(node: &NodeView, at: Timestamp) -> [String; IMAGE_HEAD.len()] {
         node.usual_pull.map_or_else(|| "-".to_owned(), |usual| usual.to_string()),
         why.map_or_else(String::new, |pull| pull.words(at, node.usual_pull)),
     ]
+}
+
+/// How far each node is with images that are pre-warmed and that the target does not need.
+fn prewarm_table(snapshot: &Snapshot, pulls: &PrewarmPulls) -> Vec<Vec<String>> {
+    let head = ["NODE", "PRE-WARM", "FOR", "EXPECTED", "WHY"];
+    let none = || "-".to_owned();
+    let cells = |node: &NodeView| {
+        let state = node.prewarm.as_ref()?;
+        let (elapsed, usual) = match state {
+            PrewarmState::Pulling { since } => {
+                let elapsed = ShortDuration(snapshot.at.since(*since)).to_string();
+                (elapsed, pulls.usual(&node.name, &node.site).map(|usual| usual.to_string()))
+            }
+            _ => (none(), None),
+        };
+        let why = match state {
+            PrewarmState::Pulling { .. } | PrewarmState::Present => pulls.words(node, snapshot.at).unwrap_or_default(),
+            _ => PrewarmWords { state, at: snapshot.at }.to_string(),
+        };
+        Some(vec![node.name.to_string(), state.word().to_owned(), elapsed, usual.unwrap_or_else(none), why])
+    };
+    let rows = snapshot.nodes.iter().filter_map(cells);
+    std::iter::once(head.map(str::to_owned).to_vec()).chain(rows).collect()
 }
 
 pub(crate) fn age(since: Option<Timestamp>, at: Timestamp) -> String {

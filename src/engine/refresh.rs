@@ -37,6 +37,8 @@ impl Engine {
         self.view.confirm_images(images.unwrap_or_default());
         let site_label = self.site_label();
         self.view.tell_sites_apart_by(&site_label);
+        let warmed = self.recorded_prewarm().and_then(|asked| self.template_to_prewarm(&asked.source).ok());
+        self.view.prewarms(&warmed.map(|template| template.images()).unwrap_or_default());
         self.view.sum_up_pulls();
         self.view.natural_ranks();
         let mut touched = self.view.take_touched();

@@ -27,8 +27,10 @@ fn a_fleet_is_pre_warmed_then_rolled_out_and_nothing_is_left() {
     practice.ok(&["set-image", DS, V2, "--yes"]);
     let missing = practice.status(DS).nodes(|node| node["image"] != "present");
     assert!(missing.is_empty(), "{missing:?}");
-    practice.ok(&["drive", DS, "--to", "3", "--until", "held", "--timeout", "60s"]);
-    assert!(practice.warm_pods().len() <= 20);
+    for updated in 1..=3 {
+        practice.ok(&["drive", DS, "--to", &updated.to_string(), "--until", "held", "--timeout", "60s"]);
+        assert_eq!(practice.warm_pods().len(), 20 - updated, "that of the last updated node is gone when the command ends");
+    }
     practice.ok(&["drive", DS, "--to", "100%", "--max-unavailable", "5", "--timeout", "120s"]);
     assert_eq!(practice.status(DS).0["counts"]["updated"], 20);
     assert!(practice.warm_pods().is_empty(), "{:?}", practice.warm_pods());

@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 
 use rolldeck::engine::model::command::{Command, Early, Step, Takeover};
 use rolldeck::engine::model::driver::DriverView;
+use rolldeck::engine::model::prewarm::{PrewarmState, PrewarmWait};
 use rolldeck::engine::model::quantity::IntOrPercent;
-use rolldeck::engine::model::settings::{Finish, Tuning};
-use rolldeck::engine::report::snapshot::Phase;
-use rolldeck::sim::world::scenario::built_in;
+use rolldeck::engine::model::settings::{Finish, Limit, Pace, Tuning};
+use rolldeck::engine::report::snapshot::{NodeView, Phase};
+use rolldeck::sim::world::kind::Kind;
+use rolldeck::sim::world::object::Body;
+use rolldeck::sim::world::scenario::{Scenario, built_in};
 
 use crate::support::simulated_fixture::{SimulatedFixture, V1, V2};
 
@@ -144,6 +147,81 @@ fn a_second_console_observes_and_takes_over_after_asking() {
     fixture.partition(second, 0);
     fixture.over(V2);
     assert!(fixture.worst_down <= 2);
+}
+
+/// A registry that serves six pulls in five minutes, and twenty nodes.
+const COUNTED: &str = r#"
+name = "counted"
+[[sites]]
+name = "hall"
+link = "100Mbit/s"
+nodes = [{ prefix = "node-", count = 20 }]
+[[images]]
+name = "registry.example/agent:v1"
+size = "20MB"
+[[images]]
+name = "registry.example/agent:v2"
+size = "20MB"
+[[registries]]
+name = "registry.example"
+pulls = 6
+per = "5m"
+[[daemonsets]]
+namespace = "edge"
+name = "agent"
+images = { agent = "registry.example/agent:v1" }
+max-unavailable = 2
+"#;
+
+/// Pulls that the registry refused because it had served its number.
+fn refused_pulls(fixture: &SimulatedFixture) -> usize {
+    let events = fixture.world.store().list(Kind::Event);
+    let said = events.filter_map(|event| match &event.body {
+        Body::Event(event) => Some(event.message.contains("toomanyrequests").then_some(event.count)),
+        _ => None,
+    });
+    said.flatten().map(|count| usize::try_from(count).unwrap()).sum()
+}
+
+#[test]
+fn a_registry_that_limits_pulls_delays_a_rollout_behind_the_gate_and_takes_nothing_down() {
+    for pace in [Pace::Fixed, Pace::Auto] {
+        let mut fixture = SimulatedFixture::new(&Scenario::parse("counted", COUNTED).unwrap(), 7);
+        fixture.open("ops");
+        fixture.run_for(2);
+        fixture.set_image(0, V2);
+        let gate = Tuning {
+            require_image: Some(true),
+            max_pulling: Some(Limit::At(IntOrPercent::Int(4))),
+            pace: Some(pace),
+            ..Tuning::default()
+        };
+        fixture.ask(0, Command::Tune(gate));
+        fixture.partition(0, 0);
+        let (mut met, mut halved) = (false, false);
+        let began = fixture.world.now();
+        let ended = fixture.run_until(3 * 3_600, |fixture| {
+            let shown = fixture.shown(0);
+            assert!(shown.halt.is_none(), "{:?}", shown.halt);
+            let limited =
+                |node: &NodeView| matches!(node.prewarm, Some(PrewarmState::Waiting(PrewarmWait::RateLimited(_))));
+            met |= shown.nodes.iter().any(limited);
+            halved |= shown.pace.iter().any(|paced| paced.why.to_string().contains("rate limit"));
+            shown.phase == Phase::Idle
+        });
+        let (took, refused) = (fixture.since(began), refused_pulls(&fixture));
+        println!(
+            "{pace:?}: {} min, {refused} pulls were refused, {} down at most",
+            took.as_secs() / 60,
+            fixture.worst_down
+        );
+        assert!(ended, "{:?}\n{}", fixture.phase(0), fixture.ledger.describe());
+        assert!(met && halved == (pace == Pace::Auto), "{pace:?}: the limit is on screen: {met}, {halved}");
+        assert_eq!(fixture.at(V2), 20);
+        assert!(fixture.worst_down <= 2, "{} down", fixture.worst_down);
+        // Three spans are waited for. A node tries after 30 s, and after twice as long each time; each failure is one refusal.
+        assert!((3..=24).contains(&refused), "{refused} pulls were refused");
+    }
 }
 
 /// A hundred and twenty nodes behind thin uplinks, some of which drop off the network again and again, updated ones too:

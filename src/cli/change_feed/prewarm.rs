@@ -17,8 +17,9 @@ impl Telling<'_> {
         if !last.is_some_and(|last| Arc::ptr_eq(&last.nodes, &self.snapshot.nodes)) {
             self.warm_nodes(last);
         }
+        let said = |refusal: &Option<(Str, Str)>| refusal.as_ref().map(|(_, message)| message.clone());
         let refused = |prewarm: &PrewarmView| {
-            (prewarm.refusal.as_ref().map(|(_, message)| message.clone()), prewarm.unobtainable.map(|why| why.cause))
+            (said(&prewarm.refusal), said(&prewarm.leftover.refusal), prewarm.unobtainable.map(|why| why.cause))
         };
         if let Some(prewarm) = is.filter(|is| was.map(refused).unwrap_or_default() != refused(is))
             && let Some(refused) = prewarm.refused()
@@ -108,6 +109,8 @@ fn summary(prewarm: &PrewarmView) -> impl PartialEq + use<> {
         refusal: _,
         unobtainable,
         stuck: _,
+        leftover: _,
+        pulls: _,
     } = prewarm;
     let stands = (request.paused.is_some(), request.cancelled.is_some(), unobtainable.is_some());
     let wanted = (request.source.clone(), request.nodes.clone(), request.by.by.clone());

@@ -2,10 +2,12 @@
 
 use serde::Serialize;
 
+use super::pulls::PrewarmPullsJson;
 use crate::engine::model::Str;
 use crate::engine::model::estimate::TimeRange;
 use crate::engine::model::prewarm::{
-    Prewarm, PrewarmCounts, PrewarmMethod, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmView, StuckSet,
+    Prewarm, PrewarmCounts, PrewarmLeftover, PrewarmMethod, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmView,
+    StuckSet,
 };
 use crate::engine::model::record::By;
 use crate::engine::model::settings::{Limit, Pace};
@@ -56,6 +58,13 @@ pub(crate) struct PrewarmJson<'a> {
     /// The StatefulSets that do not come to their next node.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     stuck: Vec<Stuck<'a>>,
+    /// How long pulls took, where the images are others than the target's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pulls: Option<PrewarmPullsJson<'a>>,
+    /// How many pods that nobody needs any more have still to be deleted, and where that failed.
+    left_over: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deletion_refusal: Option<Refusal<'a>>,
     /// Whether nothing more will happen by itself.
     done: bool,
 }
@@ -107,6 +116,8 @@ impl<'a> PrewarmJson<'a> {
             refusal,
             unobtainable,
             stuck,
+            leftover: PrewarmLeftover { pods: left_over, ending: _, refusal: deletion_refusal },
+            pulls,
         } = prewarm;
         // Its DaemonSet is known, the identifiers of writes are ours, and the driver of the rollout is told beside it.
         let Prewarm {
@@ -147,6 +158,9 @@ impl<'a> PrewarmJson<'a> {
             refusal: refusal.as_ref().map(|(node, message)| Refusal { node, message }),
             unobtainable: unobtainable.map(|why| why.to_string()),
             stuck: stuck.iter().zip(prewarm.stuck_in_words()).map(Stuck::new).collect(),
+            pulls: (!pulls.images.is_empty()).then(|| PrewarmPullsJson::new(pulls)),
+            left_over: *left_over,
+            deletion_refusal: deletion_refusal.as_ref().map(|(node, message)| Refusal { node, message }),
             done: prewarm.is_done(),
         }
     }

@@ -5,7 +5,8 @@ use serde::Serialize;
 use crate::engine::model::Str;
 use crate::engine::model::pace::PacedSite;
 use crate::engine::model::pull::{
-    Evidence, ImagePull, ImageSummary, PeerScope, PullCounts, PullFailure, PullState, PullSummary, SlowPull, UsualPull,
+    Evidence, FinishedPull, ImagePull, ImageSummary, NodePull, PeerScope, PrewarmPulls, PullCounts, PullFailure,
+    PullState, PullSummary, SlowPull, UsualPull,
 };
 use crate::engine::model::template::ImageUse;
 use crate::engine::model::time::Timestamp;
@@ -143,20 +144,63 @@ struct Slow<'a> {
 impl<'a> PullsJson<'a> {
     pub(super) fn new(summary: &'a PullSummary) -> Self {
         let PullSummary { counts, images, slow } = summary;
+        let (images, slow) = (images.iter().map(Summary::new), slow.iter().map(Slow::new));
+        Self { nodes: *counts, images: images.collect(), slow: slow.collect() }
+    }
+}
+
+/// The pulls of images that are pre-warmed and that the target does not need.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PrewarmPullsJson<'a> {
+    images: Vec<Summary<'a>>,
+    /// Finished pulls that took much longer than those of their peers, the slowest first.
+    slow: Vec<Slow<'a>>,
+    /// All finished pulls, by node.
+    finished: Vec<Finished<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Finished<'a> {
+    node: &'a str,
+    image: &'a str,
+    took_millis: u128,
+    transfer_millis: u128,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+}
+
+impl<'a> PrewarmPullsJson<'a> {
+    pub(super) fn new(pulls: &'a PrewarmPulls) -> Self {
+        let PrewarmPulls { images, slow, finished } = pulls;
+        let finished = finished.iter().map(|NodePull { node, image, pull }| {
+            let FinishedPull { took, transfer, bytes } = *pull;
+            Finished { node, image, took_millis: took.as_millis(), transfer_millis: transfer.as_millis(), bytes }
+        });
+        Self {
+            images: images.iter().map(Summary::new).collect(),
+            slow: slow.iter().map(Slow::new).collect(),
+            finished: finished.collect(),
+        }
+    }
+}
+
+impl<'a> Summary<'a> {
+    fn new(known: &'a ImageSummary) -> Self {
         let site = |(site, usual): &'a (Str, UsualPull)| Site { site, usual: UsualPullJson::new(*usual) };
-        let image = |known: &'a ImageSummary| Summary {
+        Self {
             image: &known.image,
             bytes: known.bytes,
             usual: known.fleet.map(UsualPullJson::new),
             sites: known.sites.iter().map(site).collect(),
-        };
-        let slowly = |slow: &'a SlowPull| Slow {
-            node: &slow.node,
-            image: &slow.image,
-            took_millis: slow.took.as_millis(),
-            times: slow.times,
-            scope: slow.scope,
-        };
-        Self { nodes: *counts, images: images.iter().map(image).collect(), slow: slow.iter().map(slowly).collect() }
+        }
+    }
+}
+
+impl<'a> Slow<'a> {
+    fn new(slow: &'a SlowPull) -> Self {
+        let SlowPull { node, image, took, times, scope } = slow;
+        Self { node, image, took_millis: took.as_millis(), times: *times, scope: *scope }
     }
 }

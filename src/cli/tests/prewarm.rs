@@ -1,19 +1,22 @@
 //! `prewarm`, and what other commands say of it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use insta::assert_snapshot;
 
 use super::script::{self, Script, at, node};
+use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::command::{Command, PrewarmCommand, Takeover};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::prewarm::{
-    Prewarm, PrewarmCounts, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState,
-    PrewarmView, PrewarmWait,
+    Prewarm, PrewarmCounts, PrewarmLeftover, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSite, PrewarmSource,
+    PrewarmState, PrewarmView, PrewarmWait,
 };
+use crate::engine::model::pull::{FinishedPull, ImageSummary, NodePull, PeerScope, PrewarmPulls, SlowPull, UsualPull};
 use crate::engine::model::record::By;
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 
@@ -79,6 +82,8 @@ pub(super) fn warm(states: [PrewarmState; 3], asked: Prewarm) -> Snapshot {
         refusal: None,
         unobtainable: None,
         stuck: Vec::new(),
+        leftover: PrewarmLeftover::default(),
+        pulls: PrewarmPulls::default(),
     };
     Snapshot { driver: DriverView::You { renewed_at: at(600) }, prewarm: Some(prewarm), nodes: nodes.into(), ..idle() }
 }
@@ -268,4 +273,32 @@ fn the_command_that_asks_for_the_same_again_is_spelled_for_a_shell() {
         prewarm.limits = PrewarmLimits::default();
     });
     assert_eq!(all, "prewarm --image '*'=agent:v2 --next-step");
+}
+
+#[tokio::test]
+async fn pulls_of_images_that_are_named_by_hand_are_listed() {
+    let mut snapshot = warm([PRESENT, PRESENT, pulling()], asked());
+    let secs = Duration::from_secs;
+    let usual = UsualPull { median: secs(10), quartiles: (secs(9), secs(12)), peers: 7, scope: PeerScope::Fleet };
+    let image: Str = "registry.example/agent:v2".into();
+    let pull = |node: &str, took: u64| NodePull {
+        node: node.into(),
+        image: image.clone(),
+        pull: FinishedPull { took: secs(took), transfer: secs(took), bytes: Some(50_000_000) },
+    };
+    snapshot.prewarm.as_mut().unwrap().pulls = PrewarmPulls {
+        images: [ImageSummary { image: image.clone(), bytes: Some(50_000_000), fleet: Some(usual), sites: vec![] }]
+            .into(),
+        slow: [SlowPull {
+            node: "ipc-002".into(),
+            image: image.clone(),
+            took: secs(60),
+            times: 6,
+            scope: PeerScope::Fleet,
+        }]
+        .into(),
+        finished: [pull("ipc-001", 10), pull("ipc-002", 60)].into(),
+    };
+    let output = Script::of(snapshot).run("status ds/agent --images").await;
+    assert_snapshot!(output.text);
 }

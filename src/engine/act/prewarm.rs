@@ -187,6 +187,10 @@ impl Engine {
 
     fn make_warm_pods(&mut self, not_after: Timestamp, now: Timestamp) -> Vec<(EffectId, Effect)> {
         let Some(job) = &self.warming.job else { return Vec::new() };
+        // The registry may have refused a pull since the nodes that are next were found.
+        if self.warming.writes.throttle().is_some_and(|throttle| now < throttle.again_at) {
+            return Vec::new();
+        }
         let (Ok(template), Some(daemonset)) = (&job.template, &self.view.daemonset) else { return Vec::new() };
         let owner =
             WarmPodOwner { namespace: &self.config().namespace, name: &self.config().name, uid: &daemonset.uid };
@@ -216,7 +220,6 @@ impl Engine {
     }
 
     fn delete_warm_pods(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
-        let asked = self.recorded_prewarm().map(Cow::into_owned);
         let mut doomed: Vec<(Str, Str, Str)> = Vec::new();
         let mut failed = Vec::new();
         for warm in self.view.warm.iter() {
@@ -232,7 +235,7 @@ impl Engine {
             let failing = self.failed_in_vain(warm);
             if let Some(cause) = failing {
                 failed.push((node.clone(), cause));
-            } else if !renewed && !self.is_not_needed(warm, &node, asked.as_ref()) {
+            } else if !renewed && !self.is_left_over(warm) {
                 continue;
             }
             doomed.push((node, pod.name.clone(), pod.uid.clone()));
@@ -264,12 +267,6 @@ impl Engine {
         (!cause.kind.is_the_registrys_verdict()).then_some(cause)
     }
 
-    /// Whether a pod is not needed any more: nothing is asked for, other images are, its node is not meant, or uses the images.
-    fn is_not_needed(&self, warm: &WarmPod, node: &Str, asked: Option<&Prewarm>) -> bool {
-        let (Some(job), Some(asked)) = (&self.warming.job, asked) else { return true };
-        asked.cancelled.is_some() || !self.is_needed(warm, node, job)
-    }
-
     /// What came of the creation of a pod.
     pub(super) fn warm_pod_outcome(&mut self, node: &Str, pod: &Str, outcome: Outcome, now: Timestamp) {
         match outcome {
@@ -297,8 +294,8 @@ impl Engine {
     /// What came of the deletion of a pod.
     pub(super) fn warm_deletion_outcome(&mut self, uid: &Str, outcome: &Outcome, now: Timestamp) {
         // One that was accepted counts until the watch shows the end of the pod.
-        if outcome.is_err() {
-            self.warming.writes.delete_failed(uid, now);
+        if let Err(error) = outcome {
+            self.warming.writes.delete_failed(uid, &error.message, now);
         }
         if matches!(outcome, Err(EffectError { kind: EffectErrorKind::NotFound, .. })) {
             self.view.observe(Event::WarmPodGone(uid.clone(), None), now);

@@ -322,6 +322,7 @@ impl Engine {
                 | PrewarmWait::SiteLimit { .. }
                 | PrewarmWait::NobodyDrives
                 | PrewarmWait::Refused(_)
+                | PrewarmWait::RateLimited(_)
                 | PrewarmWait::ViewStale(_) => true,
                 PrewarmWait::Unobtainable(_) => renews,
                 PrewarmWait::Paused

@@ -10,6 +10,7 @@ use super::Engine;
 use crate::engine::assess::plan::Limits;
 use crate::engine::assess::rows::Row;
 use crate::engine::model::Str;
+use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::node::NodeState;
 use crate::engine::model::pace::{Flap, PACED_SITES, PacedSite};
 use crate::engine::model::quantity::Rounding;
@@ -46,6 +47,8 @@ struct NodeWas {
     /// The uid of its pod that was ready.
     ready: Option<Str>,
     pulls: bool,
+    /// Its registry refuses its pull, because there were too many.
+    limited: bool,
 }
 
 /// How many nodes of a site pull, and how many it has.
@@ -139,7 +142,8 @@ impl Engine {
         updates.max(warming).max(1)
     }
 
-    /// The nodes that went down, or whose pod did, since they were looked at last, while others of their site pulled.
+    /// The nodes that went down, or whose pod did, since they were looked at last, while others of their site pulled; and those
+    /// whose registry began to refuse their pulls because there were too many.
     fn flapped(&mut self, uses: &BTreeMap<Str, SiteUse>) -> Vec<(Str, Str, Flap)> {
         let mut was = std::mem::take(&mut self.pacing.nodes);
         was.resize(self.view.nodes.len(), NodeWas::default());
@@ -148,6 +152,7 @@ impl Engine {
             let is = self.node_is(row);
             let known = std::mem::replace(&mut was[row.node], is);
             let what = match (&known.ready, &was[row.node]) {
+                (_, is) if is.limited && !known.limited => Flap::RateLimited,
                 (_, is) if known.up && !is.up => Flap::NotReady,
                 (Some(uid), is) if is.up && is.ready.is_none() && self.is_still_there(row, uid) => Flap::LostReadiness,
                 _ => continue,
@@ -158,7 +163,7 @@ impl Engine {
             let entry = &self.view.nodes[node];
             let pulling = uses.get(&entry.site).map_or(0, |site| site.pulling);
             let others_pull = pulling > u32::from(was[node].pulls);
-            others_pull.then(|| (entry.site.clone(), entry.name.clone(), what))
+            (others_pull || what == Flap::RateLimited).then(|| (entry.site.clone(), entry.name.clone(), what))
         });
         let reported = reported.collect();
         self.pacing.nodes = was;
@@ -167,7 +172,14 @@ impl Engine {
 
     fn node_is(&self, row: &Row) -> NodeWas {
         let pod = row.pod.filter(|_| row.ready).and_then(|pod| self.view.pod(pod));
-        NodeWas { up: !row.is_down, ready: pod.map(|pod| pod.fact.uid.clone()), pulls: row.pulls || row.warm_pulls }
+        let is_it = |cause: &Cause| cause.kind == CauseKind::ImageRateLimited;
+        let mut warm = self.view.warm.on(&self.view.nodes[row.node].name).filter_map(|warm| warm.failing.as_ref());
+        NodeWas {
+            up: !row.is_down,
+            ready: pod.map(|pod| pod.fact.uid.clone()),
+            pulls: row.pulls || row.warm_pulls,
+            limited: row.cause.as_ref().is_some_and(is_it) || warm.any(|(_, cause)| is_it(cause)),
+        }
     }
 
     /// Whether a node's pod is this one, and nobody takes it away.

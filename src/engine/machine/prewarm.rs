@@ -156,6 +156,13 @@ impl Engine {
         meant && !uses
     }
 
+    /// Whether nobody needs a pod any more: nothing is asked for, other images are, its node is not meant, or uses the images.
+    pub(crate) fn is_left_over(&self, warm: &WarmPod) -> bool {
+        let (Some(job), Some(asked)) = (&self.warming.job, self.recorded_prewarm()) else { return true };
+        let needed = || warm.fact.pod.node.as_ref().is_some_and(|node| self.is_needed(warm, node, job));
+        asked.cancelled.is_some() || !needed()
+    }
+
     /// Whether a StatefulSet is there that makes such a pod anew, or may be.
     pub(crate) fn is_of_a_set(&self, warm: &WarmPod) -> bool {
         warm.fact.set.as_ref().is_some_and(|set| self.warming.sets.may_have(set))
@@ -203,6 +210,7 @@ impl Engine {
             let rank = self.plan.rank(*node).unwrap_or(u32::MAX);
             (failed, rank, self.plan.site_place(*node), natural.get(*node).copied().unwrap_or(u32::MAX))
         });
+        let throttled = self.warming.writes.throttle().map(|throttle| PrewarmWait::RateLimited(throttle.node.clone()));
         let refused = self.warming.writes.refusal().map(|refusal| refusal.node.clone());
         // A node whose pod was refused may be the only one that is: another is tried first.
         line.sort_by_key(|node| Some(&self.view.nodes[*node].name) == refused.as_ref());
@@ -215,9 +223,10 @@ impl Engine {
             return job.leave_to_sets(line, stopped.as_ref());
         }
         for node in line {
-            let wait = match &stopped {
-                Some(why) => Err(why.clone()),
-                None => job.slots.take(&self.view.nodes[node].site),
+            let wait = match (&stopped, &throttled) {
+                (Some(why), _) => Err(why.clone()),
+                (None, Some(why)) if !job.next.is_empty() || self.tries_the_registry(job) => Err(why.clone()),
+                (None, _) => job.slots.take(&self.view.nodes[node].site),
             };
             match wait {
                 Ok(()) => job.next.push(node),
@@ -228,6 +237,13 @@ impl Engine {
         if refused.is_some() {
             job.next.truncate(1);
         }
+    }
+
+    /// Whether one node tries whether the registry serves again.
+    fn tries_the_registry(&self, job: &PrewarmJob) -> bool {
+        let node = self.warming.writes.throttle().and_then(|throttle| self.view.node(throttle.tries.as_ref()?));
+        let state = node.and_then(|node| job.states.get(node)?.as_ref());
+        matches!(state, Some(PrewarmState::Queued | PrewarmState::Pulling { .. }))
     }
 
     /// Whether the registry refuses the images wherever that was tried.
@@ -312,7 +328,9 @@ impl Engine {
             return Some(PrewarmWait::Refused(message.clone()));
         }
         let refusal = self.warming.writes.refusal().filter(|refusal| self.now < refusal.again_at);
-        refusal.map(|refusal| PrewarmWait::Refused(refusal.message.clone()))
+        let throttle = self.warming.writes.throttle().filter(|throttle| self.now < throttle.again_at);
+        let throttled = || throttle.map(|throttle| PrewarmWait::RateLimited(throttle.node.clone()));
+        refusal.map(|refusal| PrewarmWait::Refused(refusal.message.clone())).or_else(throttled)
     }
 
     /// How far a node is. `images`: as runtimes report them.

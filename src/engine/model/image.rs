@@ -76,6 +76,11 @@ pub fn normalized(image: &str) -> String {
     if tagged || long.contains('@') { long } else { format!("{long}:latest") }
 }
 
+/// The registry that `image` is pulled from: `docker.io` for `nginx`.
+pub fn registry_of(image: &str) -> String {
+    normalized(image).split('/').next().unwrap_or_default().to_owned()
+}
+
 impl FromStr for ImageRef {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {

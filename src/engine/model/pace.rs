@@ -109,7 +109,7 @@ pub enum PaceReason {
     },
 }
 
-/// What happens on a node whose link is overloaded.
+/// What happens on a node whose link is overloaded, or whose registry is asked too often.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Flap {
@@ -117,6 +117,8 @@ pub enum Flap {
     NotReady,
     /// The node is Ready, and its pod is not any more.
     LostReadiness,
+    /// The registry refused its pull, because there were too many.
+    RateLimited,
 }
 
 /// What comes over a link in an hour.
@@ -188,6 +190,7 @@ impl fmt::Display for Flap {
         f.write_str(match self {
             Self::NotReady => "is not Ready",
             Self::LostReadiness => "lost readiness",
+            Self::RateLimited => "met the rate limit of its registry",
         })
     }
 }
@@ -238,6 +241,10 @@ mod tests {
             (
                 PaceReason::Flapped { node: "ipc-017".into(), what: Flap::LostReadiness },
                 "halved: ipc-017 lost readiness",
+            ),
+            (
+                PaceReason::Flapped { node: "ipc-017".into(), what: Flap::RateLimited },
+                "halved: ipc-017 met the rate limit of its registry",
             ),
         ] {
             assert_eq!(why.to_string(), want);

@@ -15,6 +15,7 @@ use super::cause::{Cause, CauseKind};
 use super::estimate::TimeRange;
 use super::image::ImageRef;
 use super::labels::Selector;
+use super::pull::PrewarmPulls;
 use super::record::By;
 use super::settings::{Limit, Pace};
 use super::site::SiteLabel;
@@ -200,6 +201,8 @@ pub enum PrewarmWait {
     },
     /// The registry does not give the image to anybody: nothing more is tried.
     Unobtainable(Unobtainable),
+    /// The registry refused the pull of this node because there were too many: one is tried now and then until it serves again.
+    RateLimited(Str),
     /// Somebody paused it.
     Paused,
     /// It was cancelled, and is being cleaned up.
@@ -246,6 +249,22 @@ pub struct PrewarmView {
     pub refusal: Option<(Str, Str)>,
     /// The StatefulSets that do not go on.
     pub stuck: Vec<StuckSet>,
+    /// The pods that nobody needs any more.
+    pub leftover: PrewarmLeftover,
+    /// How long pulls took, where the images are others than the target's.
+    pub pulls: PrewarmPulls,
+}
+
+/// Pods for pre-warming that nobody needs any more and that are still there: their node is updated or is not meant, other images
+/// were asked for, or it was cancelled.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PrewarmLeftover {
+    /// How many have still to be deleted. Whoever drives does it.
+    pub pods: u32,
+    /// How many are deleted, and their kubelets have not ended them yet. That needs nobody.
+    pub ending: u32,
+    /// Where the last deletion of one of them failed, and what the API server said.
+    pub refusal: Option<(Str, Str)>,
 }
 
 /// A StatefulSet that does not come to its next node.

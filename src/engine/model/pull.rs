@@ -185,6 +185,36 @@ pub struct SlowPull {
     pub scope: PeerScope,
 }
 
+/// The finished pulls of images that are pre-warmed and that the target does not need: named by hand, or of another revision.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PrewarmPulls {
+    /// One entry for each of these images.
+    pub images: Arc<[ImageSummary]>,
+    /// Pulls that took much longer than those of their peers, the slowest first.
+    pub slow: Arc<[SlowPull]>,
+    /// All of them, by the name of the node; of several of one image the last.
+    pub finished: Arc<[NodePull]>,
+}
+
+/// A pull that ended well, on its node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NodePull {
+    /// The node.
+    pub node: Str,
+    /// The image.
+    pub image: Str,
+    /// How it went.
+    pub pull: FinishedPull,
+}
+
+impl PrewarmPulls {
+    /// The finished pulls on a node.
+    pub fn on<'a>(&'a self, node: &'a str) -> impl Iterator<Item = &'a NodePull> + use<'a> {
+        let begins = self.finished.partition_point(|pull| *pull.node < *node);
+        self.finished[begins..].iter().take_while(move |pull| *pull.node == *node)
+    }
+}
+
 impl PullSummary {
     /// How long `image` takes on nodes of `site`: those of the site where enough have pulled it, else all.
     pub fn usual(&self, image: &str, site: &str) -> Option<UsualPull> {

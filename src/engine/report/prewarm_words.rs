@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::prewarm::{
-    PrewarmCounts, PrewarmMethod, PrewarmState, PrewarmView, PrewarmWait, StuckSet, StuckWhy, Unobtainable,
+    PrewarmCounts, PrewarmLeftover, PrewarmMethod, PrewarmState, PrewarmView, PrewarmWait, StuckSet, StuckWhy,
+    Unobtainable,
 };
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::rules::recognise::{TextSource, recognise};
@@ -66,6 +67,9 @@ impl fmt::Display for PrewarmWait {
             }
             Self::SiteLimit { site, used, limit } => write!(f, "{used} of {limit} nodes of {site} pull"),
             Self::Unobtainable(why) => write!(f, "{why}"),
+            Self::RateLimited(node) => {
+                write!(f, "rate limit of the registry, met on {node}: one node at a time tries again")
+            }
             Self::Paused => f.write_str("pre-warming is paused"),
             Self::Cancelled => f.write_str("cancelled"),
             Self::NodeDown => f.write_str("the node is down"),
@@ -150,8 +154,24 @@ impl PrewarmView {
         if let Some(unobtainable) = self.unobtainable {
             return Some(format!("{unobtainable}; mend the image or the pull secret, then retry, or cancel it"));
         }
-        let (node, message) = self.refusal.as_ref()?;
-        Some(format!("its pod on {node} is refused: {message}; {}", refusal_remedy(message)))
+        if let Some((node, message)) = &self.refusal {
+            return Some(format!("its pod on {node} is refused: {message}; {}", refusal_remedy(message)));
+        }
+        let (node, message) = self.leftover.refusal.as_ref()?;
+        Some(format!("its pod on {node} is not needed any more, and its deletion failed: {message}; it is tried again"))
+    }
+
+    /// How many pods that nobody needs any more have still to be deleted, and what was said where that failed: `2 pods for
+    /// pre-warming that nobody needs any more are left (ipc-019: pods "agent-…" is forbidden)`.
+    pub fn left_over(&self) -> Option<String> {
+        let PrewarmLeftover { pods, ending: _, refusal } = &self.leftover;
+        let pods = match pods {
+            0 => return None,
+            1 => "1 pod for pre-warming that nobody needs any more is left".to_owned(),
+            pods => format!("{pods} pods for pre-warming that nobody needs any more are left"),
+        };
+        let said = refusal.as_ref().map(|(node, message)| format!(" ({node}: {message})")).unwrap_or_default();
+        Some(pods + &said)
     }
 
     /// The same of the API server in so few words that a remedy is read in one line: `pre-warm pods are refused (ipc-019): raise the

@@ -156,3 +156,24 @@ fn a_fixed_limit_is_told_as_it_is() {
     assert!(console.snapshot(&fake).pace.is_empty());
     assert!(fake.lease.as_ref().unwrap().pace.is_empty());
 }
+
+#[test]
+fn a_site_whose_registry_limits_pulls_is_halved() {
+    let mut fake = two_sites();
+    let mut console = warming(&mut fake);
+    for _ in 0..3 {
+        a_round_ends(&mut fake, &mut console, "hall-a");
+    }
+    let pace = |console: &mut FakeConsole, fake: &FakeCluster| {
+        let paced = console.snapshot(fake).pace.iter().find(|paced| &*paced.site == "hall-a").cloned().unwrap();
+        (paced.limit, paced.why.to_string())
+    };
+    assert_eq!(pace(&mut console, &fake).0, 3);
+    let refused = pulling(&fake, "hall-a").remove(0);
+    fake.warm_fails(&refused, "429 Too Many Requests - Server message: toomanyrequests");
+    console.run_for(&mut fake, 1);
+    let why = format!("halved: {refused} met the rate limit of its registry");
+    assert_eq!(pace(&mut console, &fake), (1, why.clone()));
+    console.run_for(&mut fake, 20);
+    assert_eq!(pace(&mut console, &fake), (1, why), "once, and not with every look");
+}

@@ -5,12 +5,13 @@ use serde_json::json;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Early, PrewarmCommand, Refusal, Takeover};
 use crate::engine::model::event::{Event, Watched};
-use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::facts::{ClusterEvent, StrategyKind};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::ImageState;
 use crate::engine::model::prewarm::{
-    PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait,
+    PrewarmLeftover, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait,
 };
+use crate::engine::model::pull::PrewarmPulls;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::Intent;
 use crate::engine::model::settings::{Limit, Pace, Tuning};
@@ -144,6 +145,144 @@ fn an_update_of_a_warm_node_takes_no_pull_slot_and_ends_its_pod() {
         "those that have it go first"
     );
     assert_eq!(fake.warm_nodes(), ["n3", "n4"], "what their own pods use needs no other to keep it");
+}
+
+/// `drive --until held` waits for what this tells.
+#[test]
+fn pods_that_nobody_needs_any_more_are_counted_until_they_are_gone() {
+    let (mut fake, mut console) = warming();
+    fake.warm_arrives("n1");
+    fake.warm_arrives("n2");
+    console.run_for(&mut fake, 2);
+    let leftover = |console: &mut FakeConsole, fake: &FakeCluster| console.snapshot(fake).prewarm.unwrap().leftover;
+    assert_eq!(leftover(&mut console, &fake), PrewarmLeftover::default(), "all are needed");
+    console.engine.command(Command::Prewarm(PrewarmCommand::Pause), fake.now).unwrap();
+    console.set_image(&mut fake, "agent:v2");
+    (fake.holds_images, fake.keeps_warm_pods) = (true, true);
+    console.partition(&mut fake, 19);
+    console.run_for(&mut fake, 30);
+    let left = leftover(&mut console, &fake);
+    assert_eq!((fake.deleted.len(), left.pods, left.ending), (1, 1, 0));
+    let (node, said) = left.refusal.unwrap();
+    assert_eq!(&*node, "n1");
+    let prewarm = console.snapshot(&fake).prewarm.unwrap();
+    assert_eq!(
+        prewarm.left_over().unwrap(),
+        format!("1 pod for pre-warming that nobody needs any more is left (n1: {said})")
+    );
+    assert!(prewarm.refused().unwrap().contains("its deletion failed"), "{:?}", prewarm.refused());
+    fake.keeps_warm_pods = false;
+    console.run_for(&mut fake, 10);
+    assert_eq!(leftover(&mut console, &fake), PrewarmLeftover::default());
+    assert!(!fake.warm_nodes().contains(&"n1".to_owned()), "{:?}", fake.warm_nodes());
+
+    fake.keeps_warm_pods = true;
+    let there = u32::try_from(fake.warm_nodes().len()).unwrap();
+    assert!(there > 0);
+    console.engine.command(Command::Prewarm(PrewarmCommand::Cancel), fake.now).unwrap();
+    console.run_for(&mut fake, 2);
+    assert_eq!(leftover(&mut console, &fake).pods, there, "nobody needs any of those that are cancelled");
+}
+
+/// The images of these nodes have arrived after so many seconds.
+fn pulled(fake: &mut FakeCluster, console: &mut FakeConsole, took: &[(&str, u32)]) {
+    for (node, secs) in took {
+        let warm = fake.warm.values().find(|warm| warm.pod.node.as_deref() == Some(*node)).unwrap();
+        let message = format!(
+            "Successfully pulled image \"agent:v2\" in {secs}s ({secs}s including waiting). Image size: 50000000 bytes."
+        );
+        let event = ClusterEvent {
+            version: Some(1),
+            object: warm.pod.uid.clone(),
+            node: Some((*node).into()),
+            container: Some(warm.pod.containers[0].name.clone()),
+            reason: "Pulled".into(),
+            message: message.into(),
+            at: fake.now,
+            count: 1,
+            ..ClusterEvent::default()
+        };
+        console.engine.observe(Event::Cluster(Box::new(event)), fake.now);
+        fake.warm_arrives(node);
+    }
+    console.run_for(fake, 2);
+}
+
+#[test]
+fn pulls_of_an_image_that_is_named_by_hand_are_compared() {
+    let mut fake = two_sites();
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.engine.command(start(image("v2"), PrewarmNodes::All, 6), fake.now).unwrap();
+    console.run_for(&mut fake, 2);
+    let nodes = fake.warm_nodes();
+    let took: Vec<(&str, u32)> =
+        nodes.iter().zip([10, 10, 10, 10, 10, 60]).map(|(node, secs)| (&**node, secs)).collect();
+    pulled(&mut fake, &mut console, &took);
+    let snapshot = console.snapshot(&fake);
+    assert!(snapshot.pulls.slow.is_empty(), "the target needs another image");
+    let pulls = snapshot.prewarm.unwrap().pulls;
+    assert_eq!(
+        pulls.lines(),
+        ["agent:v2, 50 MB, took ~10s on 6 nodes: hall-b ~10s", "slow: n6: 6× the median of its site (60s for v2)"]
+    );
+    let words = |name: &str| {
+        let node = snapshot.nodes.iter().find(|node| *node.name == *name).unwrap();
+        pulls.words(node, snapshot.at).unwrap_or_default()
+    };
+    assert_eq!(words("n1"), "pulled in 10s, 50 MB");
+    assert_eq!(words("n6"), "pulled in 60s, 50 MB, 6× the median of its site");
+    assert_eq!(words("n7"), "", "it has not begun, as far as its kubelet tells");
+
+    console.engine.command(Command::Prewarm(PrewarmCommand::Cancel), fake.now).unwrap();
+    console.set_image(&mut fake, "agent:v2");
+    let snapshot = console.snapshot(&fake);
+    assert_eq!(snapshot.pulls.slow.len(), 1, "now the target needs it");
+    assert!(snapshot.prewarm.is_none_or(|prewarm| prewarm.pulls == PrewarmPulls::default()));
+}
+
+const TOO_MANY_PULLS: &str =
+    "429 Too Many Requests - Server message: toomanyrequests: You have reached your pull rate limit";
+
+#[test]
+fn a_registry_that_limits_pulls_is_asked_by_one_node_at_a_time_and_ever_more_seldom() {
+    let (mut fake, mut console) = warming();
+    fake.warm_fails("n1", TOO_MANY_PULLS);
+    console.run_for(&mut fake, 1);
+    fake.warm_fails("n2", TOO_MANY_PULLS);
+    console.run_for(&mut fake, 25);
+    assert!(fake.warm_nodes().is_empty(), "another would be refused as well: {:?}", fake.warm_nodes());
+    let met = PrewarmState::Waiting(PrewarmWait::RateLimited("n1".into()));
+    assert_eq!(state(&mut console, &fake, "n3"), met);
+    console.run_for(&mut fake, 10);
+    assert_eq!(fake.warm_nodes(), ["n3"], "one tries");
+    assert_eq!(state(&mut console, &fake, "n4"), met);
+    fake.warm_fails("n3", TOO_MANY_PULLS);
+    console.run_for(&mut fake, 50);
+    assert!(fake.warm_nodes().is_empty(), "{:?}", fake.warm_nodes());
+    console.run_for(&mut fake, 15);
+    assert_eq!(fake.warm_nodes(), ["n4"], "after twice as long");
+    fake.warm_arrives("n4");
+    console.run_for(&mut fake, 2);
+    assert_eq!(fake.warm_nodes().len(), 3, "it serves again: two pull, as before");
+}
+
+#[test]
+fn a_network_that_fails_is_not_taken_for_a_limit_of_the_registry() {
+    let (mut fake, mut console) = warming();
+    fake.warm_fails("n1", "dial tcp 10.0.0.1:443: i/o timeout");
+    console.run_for(&mut fake, 2);
+    assert_eq!(fake.warm_nodes(), ["n2", "n3"]);
+}
+
+#[test]
+fn an_operator_who_asks_again_is_not_kept_waiting_by_the_limit_of_the_registry() {
+    let (mut fake, mut console) = warming();
+    fake.warm_fails("n1", TOO_MANY_PULLS);
+    console.run_for(&mut fake, 5);
+    assert_eq!(fake.warm_nodes(), ["n2"]);
+    console.engine.command(Command::Prewarm(PrewarmCommand::Retry), fake.now).unwrap();
+    console.run_for(&mut fake, 5);
+    assert_eq!(fake.warm_nodes().len(), 2);
 }
 
 #[test]

@@ -17,7 +17,9 @@ use super::View;
 use crate::engine::model::Str;
 use crate::engine::model::facts::{ClusterEvent, ListedImage, PodFact};
 use crate::engine::model::image::normalized;
-use crate::engine::model::pull::{FinishedPull, ImageSummary, PeerScope, PullFailure, PullSummary, SlowPull};
+use crate::engine::model::pull::{
+    FinishedPull, ImageSummary, NodePull, PeerScope, PrewarmPulls, PullFailure, PullSummary, SlowPull,
+};
 use crate::engine::model::template::{ImageUse, NeededImage};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::pulls::{
@@ -48,13 +50,19 @@ pub(super) struct PullLedger {
     /// By node: images that could not be pulled for a pod that is gone.
     absent: HashMap<Str, Vec<Str>>,
     /// What the target needs, with its long form and its size as far as nodes tell.
-    needed: Vec<(Str, String, Option<u64>)>,
+    needed: Vec<MeasuredImage>,
     summary: PullSummary,
+    /// The same of what is pre-warmed and the target does not need.
+    warmed: Vec<MeasuredImage>,
+    warm_summary: PrewarmPulls,
     /// The last that ended well, and that nobody has asked for.
     ended: VecDeque<PullEnd>,
     /// The summary is out of date.
     stale: bool,
 }
+
+/// An image whose pulls are compared, with its long form and its size as far as nodes tell.
+type MeasuredImage = (Str, String, Option<u64>);
 
 /// A pull that ended well, as its kubelet told.
 #[derive(Clone, Debug)]
@@ -282,7 +290,8 @@ impl PullLedger {
 
     fn note_end(&mut self, mut pull: PullEnd, image: &Str) {
         let long = normalized(image);
-        let listed = || self.needed.iter().find(|(_, known, _)| *known == long).and_then(|(.., bytes)| *bytes);
+        let measured = || self.needed.iter().chain(&self.warmed);
+        let listed = || measured().find(|(_, known, _)| *known == long).and_then(|(.., bytes)| *bytes);
         pull.bytes = pull.bytes.or_else(listed);
         if self.ended.len() >= FINISHED {
             self.ended.pop_front();
@@ -309,9 +318,21 @@ impl PullLedger {
         self.stale = true;
     }
 
-    /// Takes note of how large the target's images are on a node.
+    /// These are pre-warmed. Says whether that is news.
+    pub(super) fn warm(&mut self, images: &[Str]) -> bool {
+        let others = images.iter().filter(|image| !self.needed.iter().any(|(needed, ..)| needed == *image));
+        if others.clone().eq(self.warmed.iter().map(|(image, ..)| image)) {
+            return false;
+        }
+        self.warmed = others.map(|image| (image.clone(), normalized(image), None)).collect();
+        self.stale = true;
+        true
+    }
+
+    /// Takes note of how large the images are on a node.
     pub(super) fn note_sizes(&mut self, listed: &[ListedImage]) {
-        for (_, long, bytes) in self.needed.iter_mut().filter(|(.., bytes)| bytes.is_none()) {
+        let measured = self.needed.iter_mut().chain(&mut self.warmed);
+        for (_, long, bytes) in measured.filter(|(.., bytes)| bytes.is_none()) {
             let found = listed.iter().find(|image| image.bytes > 0 && normalized(&image.name) == *long);
             *bytes = found.map(|image| image.bytes);
             self.stale |= bytes.is_some();
@@ -323,9 +344,9 @@ impl PullLedger {
         self.stale |= !self.finished.is_empty();
     }
 
-    fn summed_up(&self, site_of: impl Fn(&str) -> Str) -> PullSummary {
+    fn summed_up(&self, measured: &[MeasuredImage], site_of: impl Fn(&str) -> Str) -> PullSummary {
         let mut slow = Vec::new();
-        let image = |(image, long, listed): &(Str, String, Option<u64>)| {
+        let image = |(image, long, listed): &MeasuredImage| {
             let none = Finished::default();
             let finished = &self.finished.get(long).unwrap_or(&none).pulls;
             let mut by_site: BTreeMap<Str, Vec<Duration>> = BTreeMap::new();
@@ -348,10 +369,24 @@ impl PullLedger {
             }));
             summary
         };
-        let images: Arc<[ImageSummary]> = self.needed.iter().map(image).collect();
+        let images: Arc<[ImageSummary]> = measured.iter().map(image).collect();
         slow.sort_by(|a, b| (b.times, b.took, &a.node).cmp(&(a.times, a.took, &b.node)));
         slow.truncate(SLOW);
         PullSummary { images, slow: slow.into(), ..PullSummary::default() }
+    }
+
+    fn warm_summed_up(&self, site_of: impl Fn(&str) -> Str) -> PrewarmPulls {
+        let PullSummary { images, slow, .. } = self.summed_up(&self.warmed, site_of);
+        let of_image = |(image, long, _): &MeasuredImage| {
+            let pulls = self.finished.get(long).into_iter().flat_map(|finished| &finished.pulls);
+            let last: BTreeMap<&Str, &FinishedPull> = pulls.map(|(node, pull)| (node, pull)).collect();
+            let named = |(node, pull): (&Str, &FinishedPull)| (node.clone(), image.clone(), *pull);
+            last.into_iter().map(named).collect::<Vec<_>>()
+        };
+        let mut finished: Vec<(Str, Str, FinishedPull)> = self.warmed.iter().flat_map(of_image).collect();
+        finished.sort_by(|a, b| a.0.cmp(&b.0));
+        let finished = finished.into_iter().map(|(node, image, pull)| NodePull { node, image, pull }).collect();
+        PrewarmPulls { images, slow, finished }
     }
 }
 
@@ -360,8 +395,23 @@ impl View {
     pub(crate) fn sum_up_pulls(&mut self) {
         if std::mem::take(&mut self.pulls.stale) {
             let site = |node: &str| self.node(node).map(|node| self.nodes[node].site.clone()).unwrap_or_default();
-            self.pulls.summary = self.pulls.summed_up(site);
+            let summary = self.pulls.summed_up(&self.pulls.needed, site);
+            let warm_summary = self.pulls.warm_summed_up(site);
+            (self.pulls.summary, self.pulls.warm_summary) = (summary, warm_summary);
         }
+    }
+
+    /// These images are pre-warmed.
+    pub(crate) fn prewarms(&mut self, images: &[Str]) {
+        if self.pulls.warm(images) {
+            let facts = self.nodes.iter().filter_map(|entry| entry.fact.as_ref());
+            facts.for_each(|fact| self.pulls.note_sizes(&fact.images));
+        }
+    }
+
+    /// The finished pulls of what is pre-warmed and the target does not need, as of the last [`View::sum_up_pulls`].
+    pub(crate) fn prewarm_pulls(&self) -> &PrewarmPulls {
+        &self.pulls.warm_summary
     }
 
     /// The pulls that ended well since this was called last.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::engine::model::Str;
-use crate::engine::model::cause::Cause;
+use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::record::By;
 use crate::engine::model::time::Timestamp;
 
@@ -22,8 +22,8 @@ const DELETE_AGAIN: Duration = Duration::from_secs(5);
 pub(crate) struct WarmWrites {
     /// By node: the name of the pod that is being made there and that no watch has shown, and since when.
     creating: BTreeMap<Str, (Str, Timestamp)>,
-    /// Uids of pods whose deletion was sent; where it failed, when it is sent again.
-    deleting: BTreeMap<Str, Option<Timestamp>>,
+    /// By uid: pods whose deletion was sent.
+    deleting: BTreeMap<Str, WarmDeletion>,
     /// By node: pulls that failed.
     attempts: BTreeMap<Str, Attempts>,
     /// What was asked for when, and the last request to try again, as this process knows them; `None`: not seen yet.
@@ -32,6 +32,30 @@ pub(crate) struct WarmWrites {
     renewed: BTreeSet<Str>,
     /// The last refusal, until a pod is made again.
     refusal: Option<WarmRefusal>,
+    /// The registry has refused a pull because there were too many, and has served none since.
+    throttle: Option<PullThrottle>,
+}
+
+/// The registry serves no more pulls for now. Each one that is tried all the same may count too.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct PullThrottle {
+    /// The node whose pull was refused last.
+    pub(crate) node: Str,
+    /// Before that nothing is pulled; then one at a time.
+    pub(crate) again_at: Timestamp,
+    /// How often in a row.
+    times: u32,
+    /// The node that tries whether it serves again.
+    pub(crate) tries: Option<Str>,
+}
+
+/// The deletion of a pod, until a watch shows that the pod goes.
+#[derive(Debug, Default)]
+struct WarmDeletion {
+    /// Where the last one failed: when the next is sent.
+    again_at: Option<Timestamp>,
+    /// What was said when the last one failed.
+    refusal: Option<Str>,
 }
 
 /// Pulls that failed on a node, so that its pod was deleted.
@@ -65,6 +89,9 @@ impl WarmWrites {
 
     pub(crate) fn create_sent(&mut self, node: &Str, pod: &Str, now: Timestamp) {
         self.creating.insert(node.clone(), (pod.clone(), now));
+        if let Some(throttle) = &mut self.throttle {
+            throttle.tries = Some(node.clone());
+        }
     }
 
     /// A pod is there, or it is known that none was made.
@@ -82,15 +109,20 @@ impl WarmWrites {
 
     /// Whether the deletion of this pod is on its way, or has to wait because the last one failed.
     pub(crate) fn is_deleting(&self, uid: &str, now: Timestamp) -> bool {
-        self.deleting.get(uid).is_some_and(|again_at| again_at.is_none_or(|at| now < at))
+        self.deleting.get(uid).is_some_and(|sent| sent.again_at.is_none_or(|at| now < at))
     }
 
     pub(crate) fn deleting(&self) -> impl Iterator<Item = &Str> {
         self.deleting.keys()
     }
 
+    /// Why the deletion of this pod failed, as long as none was accepted.
+    pub(crate) fn deletion_refusal(&self, uid: &str) -> Option<&Str> {
+        self.deleting.get(uid)?.refusal.as_ref()
+    }
+
     pub(crate) fn delete_sent(&mut self, uid: &Str) {
-        self.deleting.insert(uid.clone(), None);
+        self.deleting.entry(uid.clone()).or_default().again_at = None;
     }
 
     pub(crate) fn delete_settled(&mut self, uid: &str) {
@@ -98,8 +130,9 @@ impl WarmWrites {
     }
 
     /// A deletion was refused, or its answer lost.
-    pub(crate) fn delete_failed(&mut self, uid: &Str, now: Timestamp) {
-        self.deleting.insert(uid.clone(), Some(now + DELETE_AGAIN));
+    pub(crate) fn delete_failed(&mut self, uid: &Str, said: &Str, now: Timestamp) {
+        let failed = WarmDeletion { again_at: Some(now + DELETE_AGAIN), refusal: Some(said.clone()) };
+        self.deleting.insert(uid.clone(), failed);
     }
 
     /// What failed on this node.
@@ -110,13 +143,31 @@ impl WarmWrites {
     /// A pull failed, and its pod is deleted so that it does not go on outside of the limits.
     pub(crate) fn pull_failed(&mut self, node: &Str, cause: Cause, now: Timestamp) {
         let failed = self.attempts.get(node).map_or(0, |known| known.failed) + 1;
-        let wait = FIRST.saturating_mul(1 << (failed - 1).min(8)).min(LONGEST);
-        self.attempts.insert(node.clone(), Attempts { failed, cause, again_at: now + wait });
+        if cause.kind == CauseKind::ImageRateLimited {
+            self.rate_limited(node, now);
+        }
+        self.attempts.insert(node.clone(), Attempts { failed, cause, again_at: now + wait_after(failed) });
+    }
+
+    fn rate_limited(&mut self, node: &Str, now: Timestamp) {
+        // Pulls that were on their way then are refused for the same reason.
+        if self.throttle.as_ref().is_some_and(|known| now < known.again_at) {
+            return;
+        }
+        let times = self.throttle.as_ref().map_or(0, |known| known.times) + 1;
+        let again_at = now + wait_after(times);
+        self.throttle = Some(PullThrottle { node: node.clone(), again_at, times, tries: None });
     }
 
     /// It worked after all.
     pub(crate) fn pull_succeeded(&mut self, node: &str) {
         self.attempts.remove(node);
+        self.throttle.take_if(|throttle| throttle.tries.as_deref() == Some(node));
+    }
+
+    /// Whether the registry serves no more pulls for now.
+    pub(crate) fn throttle(&self) -> Option<&PullThrottle> {
+        self.throttle.as_ref()
     }
 
     /// Takes in what is asked for, and says whether it is news. If an operator has asked again since, everything that failed is
@@ -133,6 +184,7 @@ impl WarmWrites {
         self.request = request;
         self.attempts.clear();
         self.refusal = None;
+        self.throttle = None;
         self.renewed = if is_news { failed.collect() } else { BTreeSet::new() };
         true
     }
@@ -158,7 +210,13 @@ impl WarmWrites {
     /// When time alone lets something go on.
     pub(crate) fn changes_at(&self) -> impl Iterator<Item = Timestamp> {
         let again = self.attempts.values().map(|attempts| attempts.again_at);
-        let delete_again = self.deleting.values().copied().flatten();
-        again.chain(self.refusal.iter().map(|refusal| refusal.again_at)).chain(delete_again)
+        let delete_again = self.deleting.values().filter_map(|sent| sent.again_at);
+        let throttled = self.throttle.iter().map(|throttle| throttle.again_at);
+        again.chain(self.refusal.iter().map(|refusal| refusal.again_at)).chain(delete_again).chain(throttled)
     }
+}
+
+/// How long nothing is tried after so many failures in a row.
+fn wait_after(failures: u32) -> Duration {
+    FIRST.saturating_mul(1 << failures.saturating_sub(1).min(8)).min(LONGEST)
 }

@@ -70,6 +70,8 @@ kinds! {
     LineFull = "link to the API server congested",
     /// The registry refused an image for a while.
     Registry = "registry failing",
+    /// A registry counted pulls, and served no more.
+    PullsLimited = "registry limits pulls",
     /// A tag was moved to another image.
     TagMoved = "tag moved",
     /// Images are asked for at every start.
@@ -200,9 +202,11 @@ pub(super) fn of_world(fault: &Fault) -> Option<FaultKind> {
             FleetFault::EvictAll(_) => FaultKind::Evicted,
             FleetFault::Link { .. } => FaultKind::SlowLink,
             FleetFault::Registry { error: Some(_), .. } => FaultKind::Registry,
+            FleetFault::LimitPulls { quota: Some(_), .. } => FaultKind::PullsLimited,
             FleetFault::Clock { offset_millis, .. } if *offset_millis != 0 => FaultKind::NodeClock,
             FleetFault::Clock { .. }
             | FleetFault::Registry { error: None, .. }
+            | FleetFault::LimitPulls { quota: None, .. }
             | FleetFault::PowerOn(_)
             | FleetFault::Restore(_)
             | FleetFault::ProbesPass(_)

@@ -13,6 +13,7 @@ mod distance;
 mod faults;
 mod gates;
 mod prewarm;
+mod quota;
 mod rare;
 mod refusals;
 mod surging;
@@ -64,6 +65,7 @@ impl Case {
         generator.vary_max_restarts(&mut acts);
         generator.prewarming(seed, &mut acts);
         generator.vary_plan(&mut acts);
+        generator.limited_pulls(seed, &mut scenario);
         Self {
             found: String::new(),
             seed,

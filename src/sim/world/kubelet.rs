@@ -28,6 +28,7 @@ mod notes;
 mod pod;
 mod process;
 mod pull;
+mod quota;
 mod report;
 mod status;
 mod words;
@@ -206,6 +207,7 @@ impl Kubelets {
             FleetFault::Join(setup) => self.join(setup, now),
             FleetFault::Link { site, bytes_per_sec } => self.env.set_link(site, *bytes_per_sec),
             FleetFault::Registry { image, error } => self.env.set_registry(image, *error),
+            FleetFault::LimitPulls { registry, quota } => self.env.quotas.set(registry, *quota),
             FleetFault::Publish(image) => self.env.publish(image),
             FleetFault::PowerOff(node)
             | FleetFault::PowerOn(node)

@@ -14,6 +14,11 @@
 //! name = "registry.example/agent:v1"
 //! size = "180MB"
 //!
+//! [[registries]]
+//! name = "registry.example"
+//! pulls = 100
+//! per = "6h"
+//!
 //! [[daemonsets]]
 //! namespace = "edge"
 //! name = "agent"
@@ -205,6 +210,19 @@ pub enum PullError {
     Network,
     /// The registry was asked too often.
     RateLimit,
+    /// The registry counts pulls, and there were too many.
+    PullQuota,
+}
+
+/// So many pulls does a registry serve in any span of so long.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PullQuota {
+    /// How many.
+    pub pulls: u32,
+    /// In how long.
+    #[serde(with = "seconds")]
+    pub per: Duration,
 }
 
 /// A DaemonSet that runs at the beginning.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::object::{Body, Owner, Pod, PodStatus};
-use super::scenario::{ClusterFault, ControllerVariant, FleetFault, built_in};
+use super::scenario::{ClusterFault, ControllerVariant, FleetFault, PullQuota, built_in};
 use super::*;
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::model::template::Template;
@@ -259,6 +259,7 @@ fn every_world_recovers() {
         }
         set_image(&mut world, "v2");
         set_strategy(&mut world, StrategyKind::RollingUpdate);
+        world.inject(&FleetFault::LimitPulls { registry: "registry.example".into(), quota: None }.into());
         for node in &nodes {
             for fault in [FleetFault::PowerOn, FleetFault::Restore, FleetFault::ProbesPass, FleetFault::DiskFree] {
                 world.inject(&fault(node.clone()).into());
@@ -288,7 +289,7 @@ fn misfortune(node: Str, rng: &mut fastrand::Rng) -> Fault {
         FleetFault::EvictAll,
     ];
     let daemon_set: Str = "edge/agent".into();
-    match rng.usize(..faults.len() + 4) {
+    match rng.usize(..faults.len() + 5) {
         0 => ClusterFault::DeletePods { daemon_set, node }.into(),
         1 => ClusterFault::SetImages {
             daemon_set,
@@ -300,7 +301,11 @@ fn misfortune(node: Str, rng: &mut fastrand::Rng) -> Fault {
             ClusterFault::SetStrategy { daemon_set, kind, max_unavailable: None }.into()
         }
         3 => ClusterFault::Compact.into(),
-        nth => faults[nth - 4](node).into(),
+        4 => {
+            let quota = PullQuota { pulls: rng.u32(1..9), per: Duration::from_secs(rng.u64(10..200)) };
+            FleetFault::LimitPulls { registry: "registry.example".into(), quota: Some(quota) }.into()
+        }
+        nth => faults[nth - 5](node).into(),
     }
 }
 

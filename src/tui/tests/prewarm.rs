@@ -15,9 +15,10 @@ use crate::engine::model::event::{Permission, Right};
 use crate::engine::model::node::{ImageState, NodeState};
 use crate::engine::model::pace::{Flap, PaceReason, PacedSite, Throughput};
 use crate::engine::model::prewarm::{
-    Prewarm, PrewarmCounts, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState,
-    PrewarmView, PrewarmWait, Unobtainable,
+    Prewarm, PrewarmCounts, PrewarmLeftover, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSite, PrewarmSource,
+    PrewarmState, PrewarmView, PrewarmWait, Unobtainable,
 };
+use crate::engine::model::pull::PrewarmPulls;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{By, OURSELVES};
 use crate::engine::model::settings::{Limit, Pace};
@@ -120,6 +121,8 @@ fn prewarming(asked: Prewarm, wait: Option<&PrewarmWait>) -> Snapshot {
         refusal: None,
         unobtainable: None,
         stuck: Vec::new(),
+        leftover: PrewarmLeftover::default(),
+        pulls: PrewarmPulls::default(),
     };
     Snapshot { driver: DriverView::You { renewed_at: ago(1) }, prewarm: Some(view), nodes: nodes.collect(), ..idle() }
 }

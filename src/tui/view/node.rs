@@ -191,7 +191,8 @@ pub(super) fn about(
     }
     if let Some(prewarm) = prewarm {
         let words = PrewarmWords { state: prewarm, at: why::prewarm_instant(ctx, shown, prewarm) };
-        say(&mut lines, "Pre-warm", &words.to_string(), prewarm_sign(prewarm).1);
+        let pulls = why::prewarm_pulls(ctx, shown, node).map(|pulls| format!("{}: {pulls}", prewarm.word()));
+        say(&mut lines, "Pre-warm", &pulls.unwrap_or_else(|| words.to_string()), prewarm_sign(prewarm).1);
         if let PrewarmState::Failed { cause: Cause { message: Some(message), .. }, .. } = prewarm {
             say(&mut lines, "", message, ThemeRole::Text);
         }

@@ -29,8 +29,8 @@ use crate::engine::model::prewarm::{
 };
 use crate::engine::model::site::site_name;
 use crate::engine::report::prewarm_words::PrewarmWords;
-use crate::engine::report::snapshot::Snapshot;
 use crate::engine::report::snapshot::pull_words::PullRate;
+use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::tui::columns::MARGIN;
 use crate::tui::columns::nodes::prewarm_sign;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
@@ -358,7 +358,7 @@ fn draw_nodes(
         let (glyph, role) = prewarm_sign(state);
         put(buffer, area.x + 1, y, ctx.glyph(glyph), 1, ctx.style(role));
         let site = site_name(&node.site);
-        let words = words(ctx, shown, state);
+        let words = words(ctx, shown, node, state);
         put_cells(ctx, area, y, [table.short(&node.name), site, &words], widths, role, buffer);
         if screen.list.cursor() == Some(row) {
             select(ctx, Rect { y, height: 1, ..area }, buffer);
@@ -367,9 +367,13 @@ fn draw_nodes(
 }
 
 /// How far a node is, and of a failure what was said.
-fn words(ctx: &RenderContext<'_>, shown: &ShownSnapshot, state: &PrewarmState) -> String {
+fn words(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node: &NodeView, state: &PrewarmState) -> String {
     let words = PrewarmWords { state, at: why::prewarm_instant(ctx, shown, state) };
     match state {
+        PrewarmState::Pulling { .. } | PrewarmState::Present => match why::prewarm_pulls(ctx, shown, node) {
+            Some(pulls) => format!("{}: {pulls}", state.word()),
+            None => words.to_string(),
+        },
         PrewarmState::Failed { cause: Cause { message: Some(message), .. }, .. } => format!("{words} ({message})"),
         _ => words.to_string(),
     }

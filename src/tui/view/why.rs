@@ -20,6 +20,18 @@ pub(super) fn prewarm_instant(ctx: &RenderContext<'_>, shown: &ShownSnapshot, st
     }
 }
 
+/// What pulls took that bring a node other images than the target's, and how they compare.
+pub(super) fn prewarm_pulls(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node: &NodeView) -> Option<String> {
+    let pulls = &shown.snapshot.prewarm.as_ref()?.pulls;
+    match &node.prewarm {
+        Some(PrewarmState::Pulling { .. }) => {
+            pulls.usual(&node.name, &node.site)?;
+            pulls.words(node, ctx.present(shown))
+        }
+        _ => pulls.words(node, shown.snapshot.at),
+    }
+}
+
 /// The instant that the words for why a node is where it is are computed for.
 pub(super) fn instant(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node: &NodeView) -> Timestamp {
     match (node.state, node.since, node.pod_wait.as_ref().and_then(PodWait::instant)) {

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use super::PrewarmJob;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::node::NodeIx;
-use crate::engine::model::prewarm::{PrewarmCounts, PrewarmSite, PrewarmState, PrewarmView};
+use crate::engine::model::prewarm::{PrewarmCounts, PrewarmLeftover, PrewarmSite, PrewarmState, PrewarmView};
 use crate::engine::model::template::Template;
+use crate::engine::view::WarmPod;
 
 impl Engine {
     /// How far a node is pre-warmed, dated by our own clock.
@@ -52,8 +54,28 @@ impl Engine {
             refusal: self.warming.writes.refusal().map(|it| (it.node.clone(), it.message.clone())),
             unobtainable: job.unobtainable,
             stuck: self.stuck_sets(job),
+            leftover: self.prewarm_leftover(job),
+            pulls: self.view.prewarm_pulls().clone(),
             request: job.request.clone(),
         })
+    }
+
+    /// The pods that nobody needs any more. A pod that its StatefulSet would make anew goes with all others, once that is cancelled.
+    fn prewarm_leftover(&self, job: &PrewarmJob) -> PrewarmLeftover {
+        let goes_later = |warm: &&WarmPod| job.request.cancelled.is_none() && self.is_of_a_set(warm);
+        let ours = self.view.warm.iter().filter(|warm| self.is_left_over(warm));
+        let mut leftover = PrewarmLeftover::default();
+        for warm in ours.chain(self.view.warm.strays()).filter(|warm| !goes_later(warm)) {
+            let pod = &warm.fact.pod;
+            if pod.deletion_at.is_some() {
+                leftover.ending += 1;
+                continue;
+            }
+            leftover.pods += 1;
+            let refusal = self.warming.writes.deletion_refusal(&pod.uid);
+            leftover.refusal = leftover.refusal.or_else(|| Some((pod.node.clone()?, refusal?.clone())));
+        }
+        leftover
     }
 }
 

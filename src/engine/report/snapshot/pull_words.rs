@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use super::NodeView;
 use crate::engine::model::image::version_of;
+use crate::engine::model::prewarm::PrewarmState;
 use crate::engine::model::pull::{
-    Evidence, FinishedPull, ImagePull, ImageSummary, PeerScope, PullCounts, PullFailure, PullState, PullSummary,
-    SlowPull, UsualPull,
+    Evidence, FinishedPull, ImagePull, ImageSummary, NodePull, PeerScope, PrewarmPulls, PullCounts, PullFailure,
+    PullState, PullSummary, SlowPull, UsualPull,
 };
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::rules::pulls::times_slower;
@@ -222,6 +223,41 @@ impl PullSummary {
         let PullCounts { unknown, .. } = self.counts;
         let counts = (self.counts != PullCounts { unknown, ..PullCounts::default() }).then(|| self.counts.to_string());
         counts.into_iter().chain(images).chain(slow).collect()
+    }
+}
+
+impl PrewarmPulls {
+    /// The lines that say how pulls go: sizes and durations of each image, slow pulls.
+    pub fn lines(&self) -> Vec<String> {
+        let Self { images, slow, .. } = self;
+        PullSummary { images: images.clone(), slow: slow.clone(), ..PullSummary::default() }.lines()
+    }
+
+    /// How long the image usually takes that a node of this site pulls now: the first that has not come.
+    pub fn usual(&self, node: &str, site: &str) -> Option<UsualPull> {
+        let has_come = |image: &&ImageSummary| self.on(node).any(|pull| pull.image == image.image);
+        self.images.iter().find(|image| !has_come(image))?.usual(site)
+    }
+
+    /// What a node's pulls took, and how they compare: `pulled in 58s, 412 MB, 6× the median of its site`; of a pull that goes on
+    /// how far it is: `~40s of 58s, from 7 peers`.
+    pub fn words(&self, node: &NodeView, at: Timestamp) -> Option<String> {
+        match &node.prewarm {
+            Some(PrewarmState::Pulling { since }) => {
+                let usual = self.usual(&node.name, &node.site)?;
+                Some(PullEstimate { elapsed: at.since(*since), usual }.to_string())
+            }
+            Some(PrewarmState::Present) => {
+                let named = self.on(&node.name).map(|NodePull { image, pull, .. }| {
+                    let usual = self.images.iter().find(|known| known.image == *image)?.usual(&node.site);
+                    let times = usual.and_then(|usual| Some((times_slower(pull.took, usual)?, usual.scope)));
+                    let slow = times.map(|(times, scope)| format!(", {times}× {}", scope.median()));
+                    Some(format!("{pull}{}", slow.unwrap_or_default()))
+                });
+                Some(named.flatten().collect::<Vec<_>>().join("; ")).filter(|words| !words.is_empty())
+            }
+            _ => None,
+        }
     }
 }
 

@@ -8,10 +8,10 @@ use super::judge::{Broken, DeletionContext, listed};
 use super::{Observer, ROUNDED};
 use crate::engine::model::Str;
 use crate::engine::model::facts::WarmSetFact;
-use crate::engine::model::prewarm::{PREWARM, PREWARM_SET, Prewarm, PrewarmMethod};
+use crate::engine::model::prewarm::{PREWARM, PREWARM_SET, Prewarm, PrewarmMethod, PrewarmNodes};
 use crate::engine::model::quantity::Rounding;
-use crate::engine::model::record::{By, Intent, Record};
-use crate::engine::model::settings::Limit;
+use crate::engine::model::record::{By, Direction, Intent, OURSELVES, Record};
+use crate::engine::model::settings::{Limit, PrewarmAhead};
 use crate::engine::model::site::SiteLabel;
 use crate::engine::model::template::{NeededImage, Template};
 use crate::engine::model::time::Timestamp;
@@ -146,6 +146,9 @@ impl Observer {
                 format!("a pod for pre-warming was made on {node} while that was paused or cancelled"),
             ));
         }
+        if let Some(what) = self.not_by_settings(&asked, at).filter(|_| !suspended) {
+            return Some(("P2", format!("a pod for pre-warming was made on {node}: {what}")));
+        }
         // A console that cannot know yet that a watch is stuck acts on what it shows.
         if self.unaware.values().any(|until| at < *until) {
             return None;
@@ -163,9 +166,27 @@ impl Observer {
             let what = format!("{} pull with a limit of {limit}: {}", pulling.len(), listed(&pulling));
             return Some(("P6", format!("a pod for pre-warming on {node}: {what}")));
         }
-        let over = self.site_labels(at).into_iter().map(|label| self.over_in_site(&asked, node, &pulling, &label));
+        let over = |label| self.over_in_site(&asked, node, &pulling, &label, at);
+        let over = self.site_labels(at).into_iter().map(over);
         let over = over.collect::<Option<Vec<String>>>()?.into_iter().next()?;
         Some(("P6", format!("a pod for pre-warming on {node}: {over}")))
+    }
+
+    /// What rolldeck pre-warms by itself is on other nodes than the settings of the rollout say.
+    fn not_by_settings(&self, asked: &[&Prewarm], at: Timestamp) -> Option<String> {
+        let by_itself = |asked: &&Prewarm| &*asked.by.by == OURSELVES && asked.cancelled.is_none();
+        let records: Option<Vec<&Record>> = self.records.at(at).map(Option::as_ref).collect();
+        let intents: Vec<&Intent> = records?.into_iter().map(|record| &record.intent).collect();
+        // On the way back nothing is brought, and nothing that is there is changed.
+        if !asked.iter().all(by_itself) || intents.iter().any(|intent| intent.direction() == Direction::Back) {
+            return None;
+        }
+        let meant: Vec<Option<PrewarmNodes>> = intents.iter().map(|intent| nodes_by_settings(intent)).collect();
+        let wrong = |asked: &&Prewarm| !meant.contains(&Some(asked.nodes.clone()));
+        asked
+            .iter()
+            .all(wrong)
+            .then(|| format!("rolldeck brings images to {:?}, and is to bring them to {meant:?}", asked[0].nodes))
     }
 
     /// The labels by which whoever acts may tell nodes apart into sites.
@@ -188,13 +209,19 @@ impl Observer {
         node: &Str,
         pulling: &BTreeSet<Str>,
         label: &SiteLabel,
+        at: Timestamp,
     ) -> Option<String> {
         let site = |node: &Str| self.nodes.get(node).map(|seen| seen.site(label)).unwrap_or_default();
         let here = site(node);
         let size = self.nodes.keys().filter(|other| site(other) == here).count();
         let of_site = |limit: Limit| limit.at().map(|it| it.of(u32::try_from(size).unwrap_or(1), Rounding::Up));
-        let limits = asked.iter().map(|asked| of_site(asked.limits.max_pulling_per_site).unwrap_or(u32::MAX));
-        let limit = limits.max().unwrap_or(u32::MAX);
+        let own = asked.iter().map(|asked| of_site(asked.limits.max_pulling_per_site).unwrap_or(u32::MAX)).max();
+        let of_rollout = |record: &Option<Record>| {
+            let limit = record.as_ref().map(|record| record.intent.budgets.max_pulling_per_site);
+            limit.and_then(of_site).unwrap_or(u32::MAX)
+        };
+        let rollouts = self.records.at(at).map(of_rollout).max();
+        let limit = own.into_iter().chain(rollouts).min().unwrap_or(u32::MAX);
         let there: BTreeSet<Str> = pulling.iter().filter(|other| site(other) == here).cloned().collect();
         (there.len() > limit as usize)
             .then(|| format!("{} pull in site {here:?} with a limit of {limit}: {}", there.len(), listed(&there)))
@@ -297,6 +324,15 @@ impl Observer {
             let what = format!("{sets} StatefulSets and pods for pre-warming are left on {}", listed(&left));
             self.report_violation("P9", at, what);
         }
+    }
+}
+
+/// The nodes to which a rollout with these settings brings images before their turn.
+fn nodes_by_settings(intent: &Intent) -> Option<PrewarmNodes> {
+    match intent.prewarm {
+        PrewarmAhead::All => Some(PrewarmNodes::All),
+        PrewarmAhead::Step => Some(PrewarmNodes::StepAhead),
+        PrewarmAhead::Off => intent.gates.require_image.then_some(PrewarmNodes::NextStep),
     }
 }
 

@@ -13,6 +13,7 @@ use super::super::policy::tag_of;
 use super::super::scenario::{PullError, RegistryImage, Site};
 use super::KubeletAction;
 use super::link::Link;
+use super::quota::PullQuotas;
 
 /// Why a kubelet wakes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -56,6 +57,7 @@ pub(super) struct Env {
     pub(super) rng: fastrand::Rng,
     pub(super) actions: Vec<KubeletAction>,
     pub(super) links: Vec<Link>,
+    pub(super) quotas: PullQuotas,
     images: BTreeMap<Str, KnownImage>,
     agenda: BinaryHeap<Reverse<(Timestamp, u64, usize, WakeReason)>>,
     serial: u64,
@@ -68,6 +70,7 @@ impl Env {
             rng: fastrand::Rng::with_seed(seed),
             actions: Vec::new(),
             links: sites.iter().map(|site| Link::new(site, now)).collect(),
+            quotas: PullQuotas::default(),
             images: BTreeMap::new(),
             agenda: BinaryHeap::new(),
             serial: 0,

@@ -308,6 +308,7 @@ impl Kubelet {
             | FleetFault::Join(_)
             | FleetFault::Link { .. }
             | FleetFault::Registry { .. }
+            | FleetFault::LimitPulls { .. }
             | FleetFault::Publish(_) => {}
         }
     }

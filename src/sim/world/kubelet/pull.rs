@@ -103,11 +103,15 @@ impl Kubelet {
         let answer = match env.image(&wanted.image) {
             _ if self.network == Connectivity::Cut => Err(PullError::Network),
             None => Err(PullError::NotFound),
-            Some(known) => known
-                .image
-                .error
-                .map_or_else(|| Ok(RegistryEntry { id: known.id.clone(), bytes: known.image.bytes }), Err),
+            Some(known) => match known.image.error {
+                Some(error) => Err(error),
+                None => Ok(RegistryEntry { id: known.id.clone(), bytes: known.image.bytes }),
+            },
         };
+        let answer = answer.and_then(|served| match env.quotas.serves(&wanted.image, env.now) {
+            true => Ok(served),
+            false => Err(PullError::PullQuota),
+        });
         let after = match answer {
             Err(PullError::Network) => env.millis(TIMEOUT.0, TIMEOUT.1),
             _ => env.millis(ANSWER.0, ANSWER.1),

@@ -7,7 +7,7 @@ use std::num::NonZeroU8;
 use serde_json::json;
 
 use super::super::object::conditions;
-use super::super::scenario::PullError;
+use super::super::scenario::{PullError, PullQuota};
 use super::*;
 use crate::engine::model::facts::{ContainerState, PodPhase};
 
@@ -219,6 +219,32 @@ fn a_registry_that_serves_again_is_pulled_from() {
     fleet.inject(&FleetFault::Registry { image: "r.example/agent:v2".into(), error: None });
     fleet.run(300);
     assert!(fleet.is_ready(&agent));
+}
+
+#[test]
+fn a_registry_that_counts_pulls_is_asked_again_after_the_back_off() {
+    let image = RegistryImage::new("r.example/agent:v2", MB);
+    let mut fleet = TestFleet::new(4, 10 * MB, vec![image]);
+    let quota = PullQuota { pulls: 2, per: Duration::from_secs(200) };
+    fleet.inject(&FleetFault::LimitPulls { registry: "r.example".into(), quota: Some(quota) });
+    let agents: Vec<AssignedPod> =
+        ["n01", "n02", "n03", "n04"].map(|node| pod(node, node, &["r.example/agent:v2"])).into();
+    agents.iter().for_each(|agent| fleet.see(agent));
+    fleet.run(60);
+    let ready = |fleet: &TestFleet| agents.iter().filter(|agent| fleet.is_ready(agent)).count();
+    assert_eq!(ready(&fleet), 2);
+    let said =
+        fleet.events("Failed").iter().filter(|(_, said)| said.contains("toomanyrequests: You have reached")).count();
+    assert_eq!(said, 2 * 3, "at once, and after 10 and 20 s");
+    let refused = agents.iter().find(|agent| !fleet.is_ready(agent)).unwrap();
+    let (_, status) = fleet.statuses(refused).pop().unwrap();
+    let state = &status.containers[0].fact.state;
+    assert!(
+        matches!(state, ContainerState::Waiting { reason, .. } if ["ErrImagePull", "ImagePullBackOff"].contains(&&**reason)),
+        "{state:?}"
+    );
+    fleet.run(600);
+    assert_eq!(ready(&fleet), 4, "both came when the first did not count any more");
 }
 
 #[test]

@@ -20,6 +20,16 @@ pub(super) fn pull_error(image: &str, error: PullError) -> String {
         PullError::RateLimit => {
             ("Unknown", format!("unexpected status from HEAD request to {}: 429 Too Many Requests", url(image)))
         }
+        // Docker Hub lets a name be looked up, and counts what is read of it.
+        PullError::PullQuota => {
+            return format!(
+                "rpc error: code = Unknown desc = failed to pull and unpack image \"{image}\": failed to copy: \
+                 httpReadSeeker: failed open: unexpected status code {}: 429 Too Many Requests - Server message: \
+                 toomanyrequests: You have reached your pull rate limit. You may increase the limit by authenticating and \
+                 upgrading: https://www.docker.com/increase-rate-limit",
+                url(image)
+            );
+        }
     };
     format!(
         "rpc error: code = {code} desc = failed to pull and unpack image \"{image}\": failed to resolve reference \

@@ -11,7 +11,7 @@ use crate::engine::model::Str;
 use crate::engine::model::facts::{StrategyKind, Taint};
 use crate::engine::model::quantity::IntOrPercent;
 
-use super::{DaemonSetPlan, NodeSetup, PullError, RegistryImage};
+use super::{DaemonSetPlan, NodeSetup, PullError, PullQuota, RegistryImage};
 
 /// Something that happens.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -81,6 +81,13 @@ pub enum FleetFault {
         image: Str,
         /// How it refuses; `None` serves.
         error: Option<PullError>,
+    },
+    /// A registry counts pulls from now on, or does not any more.
+    LimitPulls {
+        /// Its name, as in `registry.example/agent:v2`; `docker.io` where an image names none.
+        registry: Str,
+        /// How many it serves; `None`: all.
+        quota: Option<PullQuota>,
     },
     /// The registry gets an image, or another of that name.
     Publish(Box<RegistryImage>),

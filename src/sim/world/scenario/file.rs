@@ -11,14 +11,15 @@ use toml::Spanned;
 
 use crate::engine::model::Str;
 use crate::engine::model::facts::{StrategyKind, Taint};
+use crate::engine::model::image::registry_of;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::template::{TaintEffect, VOLUME};
 use crate::engine::model::time::Timestamp;
 
 use super::units::{bytes, duration, rate};
 use super::{
-    ControllerVariant, DEFAULT_FLOOR, DaemonSetPlan, NodeSpec, PullError, RegistryImage, RolloutPlan, Scenario, Site,
-    Tolerates, numbered,
+    ControllerVariant, DEFAULT_FLOOR, DaemonSetPlan, Fault, FleetFault, NodeSpec, PullError, PullQuota, RegistryImage,
+    RolloutPlan, Scenario, Site, Tolerates, numbered,
 };
 
 use faults::{FaultEntry, add_faults};
@@ -40,6 +41,8 @@ struct File {
     sites: Vec<Spanned<SiteEntry>>,
     #[serde(default)]
     images: Vec<Spanned<ImageEntry>>,
+    #[serde(default)]
+    registries: Vec<Spanned<RegistryEntry>>,
     #[serde(default)]
     daemonsets: Vec<Spanned<DaemonSetEntry>>,
     #[serde(default)]
@@ -103,6 +106,14 @@ struct ImageEntry {
     #[serde(default)]
     distroless: bool,
     error: Option<PullError>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RegistryEntry {
+    name: Str,
+    pulls: u32,
+    per: String,
 }
 
 #[derive(Deserialize)]
@@ -183,6 +194,10 @@ pub(super) fn parse(text: &str) -> Result<Scenario, String> {
         let image = image(entry.get_ref()).map_err(line)?;
         scenario.images.push(image);
     }
+    for entry in file.registries {
+        let line = at(entry.span().start);
+        add_registry(&mut scenario, entry.into_inner()).map_err(line)?;
+    }
     for entry in file.daemonsets {
         let line = at(entry.span().start);
         let plan = daemon_set(entry.into_inner(), &scenario).map_err(line)?;
@@ -257,6 +272,29 @@ fn image(entry: &ImageEntry) -> Result<RegistryImage, String> {
         error: entry.error,
         ..plain
     })
+}
+
+/// A registry that counts pulls does so from the beginning.
+fn add_registry(scenario: &mut Scenario, entry: RegistryEntry) -> Result<(), String> {
+    let RegistryEntry { name, pulls, per } = entry;
+    if !scenario.images.iter().any(|image| registry_of(&image.name) == *name) {
+        return Err(format!("no `[[images]]` entry is of the registry `{name}`"));
+    }
+    let is_it =
+        |fault: &Fault| matches!(fault, Fault::Fleet(FleetFault::LimitPulls { registry, .. }) if *registry == name);
+    if scenario.faults.iter().any(|(_, fault)| is_it(fault)) {
+        return Err(format!("there is already a registry `{name}`"));
+    }
+    if pulls == 0 {
+        return Err(format!("registry `{name}`: with `pulls = 0` nothing is ever pulled; write at least 1"));
+    }
+    let per = duration(&per)?;
+    if per.is_zero() {
+        return Err(format!("registry `{name}`: `per` is no time; write `per = \"6h\"`"));
+    }
+    let quota = Some(PullQuota { pulls, per });
+    scenario.faults.push((Duration::ZERO, FleetFault::LimitPulls { registry: name, quota }.into()));
+    Ok(())
 }
 
 fn daemon_set(entry: DaemonSetEntry, scenario: &Scenario) -> Result<DaemonSetPlan, String> {

@@ -71,6 +71,29 @@ fn nodes_and_images_are_configured() {
 }
 
 #[test]
+fn a_registry_may_count_pulls() {
+    let file = |entries: &str| format!("{HEAD}[[images]]\nname = \"r.example/agent:v1\"\nsize = \"1MB\"\n{entries}");
+    let entry = |name: &str, pulls: &str, per: &str| {
+        format!("[[registries]]\nname = \"{name}\"\npulls = {pulls}\nper = \"{per}\"\n")
+    };
+    let scenario = Scenario::parse("test", &file(&entry("r.example", "10", "6h"))).unwrap();
+    let quota = Some(PullQuota { pulls: 10, per: Duration::from_secs(6 * 3600) });
+    let limited = FleetFault::LimitPulls { registry: "r.example".into(), quota };
+    assert_eq!(scenario.faults, [(Duration::ZERO, limited.into())]);
+    for (entries, line, hint) in [
+        (entry("other.example", "10", "6h"), 10, "no `[[images]]` entry is of the registry `other.example`"),
+        (entry("r.example", "10", "6h").repeat(2), 14, "there is already a registry `r.example`"),
+        (entry("r.example", "0", "6h"), 10, "`pulls = 0`"),
+        (entry("r.example", "-1", "6h"), 12, "-1"),
+        (entry("r.example", "10", "0s"), 10, "`per` is no time"),
+        (entry("r.example", "10", "soon"), 10, "soon"),
+    ] {
+        let why = Scenario::parse("test.toml", &file(&entries)).unwrap_err().to_string();
+        assert!(why.contains(&format!("line {line}")) && why.contains(hint), "{why}");
+    }
+}
+
+#[test]
 fn a_rollout_is_of_a_daemonset_and_to_images_that_there_are() {
     let image = |version: &str| format!("[[images]]\nname = \"agent:{version}\"\nsize = \"1MB\"\n");
     let set = "[[daemonsets]]\nnamespace = \"edge\"\nname = \"agent\"\nimages = { agent = \"agent:v1\" }\n";

@@ -95,6 +95,10 @@ fn words(
         PrewarmWait::NobodyDrives if !offered => {
             Some(("pre-warm waits: nobody drives".into(), format!("{drive} drive")))
         }
+        PrewarmWait::RateLimited(_) => {
+            let wait = page.summary.prewarm_stands.as_ref()?;
+            Some((format!("pre-warm waits: {wait}"), format!("{} try now", on_screen(page, ActionId::RetryPrewarm))))
+        }
         PrewarmWait::Refused(why) => Some((format!("pre-warm waits: {why}"), "ask for a role that allows it".into())),
         PrewarmWait::ViewStale(why)
             if !snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::ViewStale { .. })) =>
