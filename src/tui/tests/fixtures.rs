@@ -127,7 +127,7 @@ pub(super) fn updated(name: &str, secs: u64) -> NodeView {
 }
 
 pub(super) fn failed(name: &str, kind: CauseKind, message: &str, secs: u64) -> NodeView {
-    let cause = Some(Cause { kind, message: Some(message.into()) });
+    let cause = Some(Cause { kind, container: None, message: Some(message.into()) });
     NodeView { cause, image: ImageState::Failed, ..target(name, NodeState::Failed, secs) }
 }
 

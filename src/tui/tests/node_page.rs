@@ -105,6 +105,7 @@ fn crash_loop(pod: &str) -> Inspection {
             event("BackOff", message, 5, Severity::Warning, 60, 9),
             event("Pulled", "Successfully pulled image in 14s (14s including waiting)", 1, Severity::Normal, 58, 58),
         ]),
+        occupancy: Reading::Absent,
         stale: None,
     }
 }
