@@ -128,7 +128,7 @@ fn not_ready(pod: &PodFact) -> Option<Cause> {
     })
 }
 
-/// How schedulers tell of the nodes that a pod is not meant for: up to 1.35, and since.
+/// How schedulers tell of the nodes that a pod is not meant for: older ones and newer ones.
 const NOT_MEANT_FOR: [&str; 2] =
     ["didn't match Pod's node affinity/selector", "didn't satisfy plugin(s) [NodeAffinity]"];
 
@@ -280,10 +280,9 @@ mod tests {
         let cause = |pod: &PodFact| diagnose(pod, later).unwrap();
         assert_eq!(cause(&held).kind, CauseKind::StuckTerminating, "its kubelet has not ended it");
         let ended = container(ContainerState::Terminated { reason: "Error".into(), exit_code: 143, message: None });
-        for over in [
-            PodFact { deletion_grace_secs: Some(0), ..held.clone() },
-            PodFact { containers: vec![ended], ..held.clone() },
-        ] {
+        for over in
+            [PodFact { deletion_grace_secs: Some(0), ..held.clone() }, PodFact { containers: vec![ended], ..held }]
+        {
             let found = cause(&over);
             assert_eq!(found.kind, CauseKind::HeldByFinalizers);
             assert_eq!(found.message.as_deref(), Some("finalizers example.com/a, example.com/b"));

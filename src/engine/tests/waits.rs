@@ -88,7 +88,10 @@ fn a_volume_or_a_sandbox_is_the_cause_until_the_pod_begins() {
     };
     tell(&mut console, &fake, 7, "FailedMount");
     assert_eq!(cause(&mut console, &fake), Some(CauseKind::VolumeMount));
+    tell(&mut console, &fake, 8, "SuccessfulAttachVolume");
+    assert_eq!(cause(&mut console, &fake), None, "it is attached");
     tell(&mut console, &fake, 9, "FailedCreatePodSandBox");
+    tell(&mut console, &fake, 9, "SuccessfulAttachVolume");
     assert_eq!(cause(&mut console, &fake), Some(CauseKind::PodSandbox), "the later one");
     tell(&mut console, &fake, 8, "FailedMount");
     assert_eq!(cause(&mut console, &fake), Some(CauseKind::PodSandbox), "it came late");

@@ -181,7 +181,7 @@ fn pods(sandbox: &Sandbox) -> BTreeMap<String, String> {
 }
 
 /// A pod of somebody else that holds all it can of a node.
-fn hog(name: &str, node: &str, class: &str, requests: Value) -> Value {
+fn hog(name: &str, node: &str, class: &str, requests: &Value) -> Value {
     let containers = json!([{"name": "hog", "image": IMAGE, "resources": {"requests": requests}}]);
     json!({"metadata": {"name": name}, "spec": {"nodeName": node, "priorityClassName": class, "containers": containers}})
 }
@@ -208,9 +208,9 @@ fn every_cause_is_found_with_its_evidence() {
     let most = json!({"cpu": "800m", "memory": "900Mi", "ephemeral-storage": "1000Mi"});
     let others = "/api/v1/namespaces/default/pods";
     let hogs = [
-        hog(&format!("{namespace}-large"), full, "system-node-critical", most),
-        hog(&format!("{namespace}-little"), full, "", json!({"cpu": "50m"})),
-        hog(&format!("{namespace}-alone"), crowded, "", json!({})),
+        hog(&format!("{namespace}-large"), full, "system-node-critical", &most),
+        hog(&format!("{namespace}-little"), full, "", &json!({"cpu": "50m"})),
+        hog(&format!("{namespace}-alone"), crowded, "", &json!({})),
     ];
     hogs.iter().for_each(|hog| drop(admin.post(others, hog).ok()));
     let mut set = daemon_set("agent", IMAGE);

@@ -14,7 +14,7 @@ const OWNERS: usize = 3;
 /// What to do about the cause of a node, most fitting first.
 pub(super) fn of(cause: &Cause, node: &NodeView) -> Vec<String> {
     if let (CauseKind::HeldByFinalizers, Some(PodWait::Finalizers(finalizers))) = (cause.kind, &node.pod_wait) {
-        return finalizers.iter().take(OWNERS).map(|finalizer| owner_of(finalizer)).collect();
+        return finalizers.iter().take(OWNERS).map(owner_of).collect();
     }
     about(cause.kind).iter().map(|text| (*text).to_owned()).collect()
 }
