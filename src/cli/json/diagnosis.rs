@@ -28,7 +28,7 @@ pub(crate) struct DiagnosisJson<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct FindingJson<'a> {
-    /// `alarm`, `cause`, `suspect`, `nodeDown`, `restarted`, `slowPull`, `clock`, `moving`, `waits`.
+    /// `alarm`, `cause`, `suspect`, `nodeDown`, `restarted`, `slowPull`, `pressure`, `clock`, `moving`, `waits`.
     kind: &'static str,
     /// Of kind `cause`: which, in the console's words.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,6 +104,7 @@ fn word(kind: FindingKind) -> &'static str {
         FindingKind::NodeDown => "nodeDown",
         FindingKind::Restarted => "restarted",
         FindingKind::SlowPull => "slowPull",
+        FindingKind::Pressure => "pressure",
         FindingKind::Clock => "clock",
         FindingKind::Moving => "moving",
         FindingKind::Waits => "waits",

@@ -362,6 +362,7 @@ pub(super) fn node(name: &str, state: NodeState) -> NodeView {
         rank: None,
         clock_skew_millis: None,
         counted_unavailable_until: None,
+        pressure: None,
         details: NodeDetails::default(),
     }
 }

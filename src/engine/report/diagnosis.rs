@@ -57,6 +57,8 @@ pub enum FindingKind {
     Restarted,
     /// A pull takes much longer than on others.
     SlowPull,
+    /// A kubelet reports pressure.
+    Pressure,
     /// A clock is off.
     Clock,
     /// A node is on its way.
@@ -250,7 +252,11 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
     if let Some(cause) = &node.cause
         && is_trouble(cause, node)
     {
-        let mut found = warns(FindingKind::Cause(cause.kind), title(cause, node)).says(cause.message.clone());
+        let found = warns(FindingKind::Cause(cause.kind), title(cause, node)).says(cause.message.clone());
+        // Its kubelet rejects or evicts pods because of it.
+        let pressure = node.pressure.as_ref().filter(|_| cause.kind == CauseKind::Rejected);
+        let found_under = pressure.map(|pressure| format!("its kubelet reports {pressure}").into());
+        let mut found = found.says(found_under);
         found.remedies = remedies::of(cause, node);
         found.commands = remedies::commands(cause, node, snapshot);
         return Some(found);
@@ -280,6 +286,14 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
         let found = warns(FindingKind::SlowPull, format!("slow pull of {}", slow.image));
         let what = ["look at the link and the disk of the node", "pre-warm the image, or lower how many pull at once"];
         return Some(found.says(Some(slow.compared().into())).do_this(&what));
+    }
+    if let Some(pressure) = &node.pressure {
+        let found = warns(FindingKind::Pressure, format!("its node is under pressure: {pressure}"));
+        let what = [
+            "free what its kubelet lacks: it evicts pods, and may reject the next one",
+            "look at the conditions of the node",
+        ];
+        return Some(found.do_this(&what));
     }
     if let Some(millis) = node.notable_clock() {
         let found = warns(FindingKind::Clock, "its clock is off".to_owned());
