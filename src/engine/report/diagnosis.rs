@@ -15,6 +15,7 @@ mod remedies;
 use std::collections::HashMap;
 use std::fmt;
 
+use super::snapshot::pull_words::PullEstimate;
 use super::snapshot::words::Why;
 use super::snapshot::{Alarm, NodeView, Snapshot};
 use crate::engine::model::Str;
@@ -25,8 +26,10 @@ use crate::engine::model::inspection::Reading;
 use crate::engine::model::kubectl_command::KubectlCommand;
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::occupancy::{NodeOccupancy, lacking_resources};
-use crate::engine::model::pull::PullState;
+use crate::engine::model::pod_wait::PodWait;
+use crate::engine::model::pull::{ImagePull, PullState};
 use crate::engine::model::time::Timestamp;
+use crate::engine::rules::pulls::times_slower;
 
 /// How many different texts of a finding are kept as its evidence.
 const EVIDENCE: usize = 3;
@@ -282,10 +285,10 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
         let text: Str = format!("{} times{exit}", restarted.times).into();
         return Some(found.says(Some(text)).do_this(&["read the log of the run before"]));
     }
-    if let Some(slow) = node.images.iter().find_map(|pull| snapshot.pulls.slow_on(&node.name, &pull.image)) {
-        let found = warns(FindingKind::SlowPull, format!("slow pull of {}", slow.image));
+    if let Some((image, compared)) = slow_pull(node, snapshot) {
+        let found = warns(FindingKind::SlowPull, format!("slow pull of {image}"));
         let what = ["look at the link and the disk of the node", "pre-warm the image, or lower how many pull at once"];
-        return Some(found.says(Some(slow.compared().into())).do_this(&what));
+        return Some(found.says(Some(compared.into())).do_this(&what));
     }
     if let Some(pressure) = &node.pressure {
         let found = warns(FindingKind::Pressure, format!("its node is under pressure: {pressure}"));
@@ -311,6 +314,19 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
             Some(found.says(Some(text).filter(|text| !text.is_empty()).map(Into::into)))
         }
     }
+}
+
+/// The image whose pull takes or took much longer than on others, with how much longer.
+fn slow_pull<'a>(node: &'a NodeView, snapshot: &Snapshot) -> Option<(&'a Str, String)> {
+    if let (Some(PodWait::Pull { since: Some(since) }), Some(usual)) = (&node.pod_wait, node.usual_pull) {
+        let elapsed = snapshot.at.since(*since);
+        let pulled = node.images.iter().find(|pull| matches!(pull.state, PullState::Pulling { .. }));
+        if let (Some(pull), Some(_)) = (pulled, times_slower(elapsed, usual)) {
+            return Some((&pull.image, PullEstimate { elapsed, usual }.to_string()));
+        }
+    }
+    let slow = |pull: &'a ImagePull| Some((&pull.image, snapshot.pulls.slow_on(&node.name, &pull.image)?.compared()));
+    node.images.iter().find_map(slow)
 }
 
 /// Whether the cause is more than what a pod that starts has in the ordinary course.
