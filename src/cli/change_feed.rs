@@ -371,6 +371,7 @@ fn summary(node: &NodeView) -> impl PartialEq + use<> {
         site: _,
         labels: _,
         clock_skew_millis: _,
+        pressure: _,
         details: _,
         counted_unavailable_until: _,
     } = node;

@@ -9,18 +9,29 @@
 //! · budget: 2 of 2 down, 22 nodes: ipc-020 ipc-021 ipc-022 … (19 more)
 //! ```
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+
 use super::args::{DiagnoseArgs, OutputFormat};
 use super::error::{CliError, Exit};
 use super::json;
 use super::load;
 use super::output::Output;
 use super::status::with_all_watches;
+use super::suggested_commands::CommandPlace;
 use crate::driver::Session;
+use crate::engine::model::Str;
 use crate::engine::model::facts::Severity;
+use crate::engine::model::inspection::{Inspection, Reading};
+use crate::engine::model::occupancy::NodeOccupancy;
 use crate::engine::model::time::ShortDuration;
-use crate::engine::report::diagnosis::{Diagnosis, Finding};
+use crate::engine::report::diagnosis::{Diagnosis, Finding, OfferedCommand};
 use crate::engine::report::snapshot::Snapshot;
 
+/// How long is waited for what other pods hold.
+const READ_WITHIN: Duration = Duration::from_secs(20);
 /// How many nodes of a finding are named.
 const NAMED: usize = 10;
 
@@ -33,19 +44,37 @@ pub(crate) async fn run(
 ) -> Result<Exit, CliError> {
     let (rollout, snapshot) = load::one_look(session, namespace, &args.name.0, args.timeout).await?;
     let snapshot = with_all_watches(&rollout, snapshot).await;
-    let diagnosis = Diagnosis::of(&snapshot);
+    let mut diagnosis = Diagnosis::of(&snapshot);
+    let lacking: Vec<(Str, Str)> =
+        diagnosis.lacking(&snapshot).map(|(node, pod)| (node.clone(), pod.clone())).collect();
+    let read = lacking.iter().map(|(node, pod)| occupancy(session, namespace, node, pod));
+    for ((node, _), occupancy) in lacking.iter().zip(join_all(read).await) {
+        diagnosis.add_occupancy(node, &occupancy);
+    }
+    let place = CommandPlace::of(session);
     match output.format() {
         OutputFormat::Json | OutputFormat::Yaml => {
-            output.value(&json::DiagnosisJson::new(session.context(), &snapshot, &diagnosis))?;
+            output.value(&json::DiagnosisJson::new(&place, &snapshot, &diagnosis))?;
         }
         OutputFormat::Text => {
-            lines(session.context(), &snapshot, &diagnosis).iter().try_for_each(|line| output.line(line))?;
+            lines(&place, &snapshot, &diagnosis).iter().try_for_each(|line| output.line(line))?;
         }
     }
     Ok(if diagnosis.is_bad() { Exit::Halted } else { Exit::Done })
 }
 
-fn lines(context: &str, snapshot: &Snapshot, diagnosis: &Diagnosis) -> Vec<String> {
+/// What other pods hold of what this pod lacks on its node.
+async fn occupancy(session: &dyn Session, namespace: &str, node: &str, pod: &str) -> Reading<NodeOccupancy> {
+    let mut read = session.inspect(namespace, node, Some(pod));
+    let is_read = |inspection: &Arc<Inspection>| inspection.occupancy != Reading::Pending;
+    match tokio::time::timeout(READ_WITHIN, read.wait_for(is_read)).await {
+        Ok(Ok(inspection)) => inspection.occupancy.clone(),
+        Ok(Err(_)) | Err(_) => Reading::Failed(format!("no answer within {} s", READ_WITHIN.as_secs()).into()),
+    }
+}
+
+fn lines(place: &CommandPlace, snapshot: &Snapshot, diagnosis: &Diagnosis) -> Vec<String> {
+    let context = &place.context;
     let Snapshot { namespace, name, .. } = snapshot;
     let Diagnosis { findings, nodes, at_goal } = diagnosis;
     let mut lines =
@@ -57,7 +86,12 @@ fn lines(context: &str, snapshot: &Snapshot, diagnosis: &Diagnosis) -> Vec<Strin
         lines.push(String::new());
         lines.push(head(finding, snapshot));
         lines.extend(finding.evidence.iter().map(|evidence| format!("    {evidence}")));
+        lines.extend(finding.held.iter().map(|held| format!("    {held}")));
         lines.extend(finding.remedies.iter().map(|remedy| format!("    → {remedy}")));
+        let command = |OfferedCommand { text, command }: &OfferedCommand| {
+            Some(format!("    → {text}: {}", command.line(&place.flags()?)?))
+        };
+        lines.extend(finding.commands.iter().filter_map(command));
     }
     lines
 }

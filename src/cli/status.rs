@@ -409,6 +409,7 @@ fn node_cells(node: &NodeView, at: Timestamp) -> [String; NODE_HEAD.len()] {
         images: _,
         usual_pull: _,
         // They are printed as JSON only.
+        pressure: _,
         since: _,
         at_target: _,
         prewarm: _,

@@ -1,6 +1,7 @@
 //! Reads one node, its pod and the Events on that pod, for as long as somebody looks at them.
 //!
-//! Three small requests every two seconds, as `kubectl describe` makes them once. Nothing of it is kept, and no rule uses it.
+//! Three small requests every two seconds, as `kubectl describe` makes them once; and where the scheduler finds the node too small for the
+//! pod, now and then a list of the pods of that node. Nothing of it is kept, and no rule uses it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,9 +12,10 @@ use tokio::time::sleep;
 
 use super::failure::Failure;
 use super::http::{Call, Http, path_segment, with_query};
-use super::partial::{node_inspection, pod_events, pod_inspection};
+use super::partial::{lacking, node_inspection, node_occupancy, pod_events, pod_inspection};
 use crate::engine::model::Str;
 use crate::engine::model::inspection::{Inspection, Reading};
+use crate::engine::model::occupancy::NodeOccupancy;
 
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -21,6 +23,11 @@ const TIMEOUT: Duration = Duration::from_secs(15);
 const EVERY: Duration = Duration::from_secs(2);
 /// How many Events are asked for.
 const EVENTS: &str = "200";
+
+/// How many pods of a node are asked for. Kubelets take 110, unless told otherwise.
+const PODS: &str = "500";
+/// Every so many rounds the pods of the node are listed again: they are large.
+const PODS_EVERY: u32 = 5;
 
 /// What is read.
 #[derive(Clone, Debug)]
@@ -36,9 +43,11 @@ pub(super) fn inspect(http: Http, what: Inspected) -> watch::Receiver<Arc<Inspec
     let (sender, receiver) = watch::channel(Arc::<Inspection>::default());
     tokio::spawn(async move {
         let again = async {
-            loop {
+            for round in 0_u32.. {
                 let known = sender.borrow().clone();
-                let read = Arc::new(read(&http, &what, &known).await);
+                let mut read = read(&http, &what, &known).await;
+                read.occupancy = occupancy(&http, &what.node, &mut read, &known.occupancy, round).await;
+                let read = Arc::new(read);
                 sender.send_if_modified(|known| {
                     let changed = *known != read;
                     *known = read;
@@ -74,8 +83,38 @@ async fn read(http: &Http, what: &Inspected, known: &Inspection) -> Inspection {
         pod: settle(pod, &known.pod, &mut stale, pod_inspection),
         events: settle(events, &known.events, &mut stale, |list| pod_events(&list)),
         node: settle(Some(node), &known.node, &mut stale, |node| node_inspection(&node)),
+        occupancy: Reading::Absent,
         stale,
     }
+}
+
+/// What the pods of the node hold of what the pod lacks there.
+async fn occupancy(
+    http: &Http,
+    node: &str,
+    read: &mut Inspection,
+    known: &Reading<NodeOccupancy>,
+    round: u32,
+) -> Reading<NodeOccupancy> {
+    let Some(pod) = read.pod.read().filter(|pod| !lacking(pod).is_empty()) else { return Reading::Absent };
+    if let Reading::Read(_) | Reading::Failed(_) = known
+        && !round.is_multiple_of(PODS_EVERY)
+    {
+        return known.clone();
+    }
+    // Pods that have ended hold nothing.
+    let fields = format!("spec.nodeName={node},status.phase!=Succeeded,status.phase!=Failed");
+    let path = with_query("/api/v1/pods", &[("fieldSelector", &fields), ("limit", PODS)]);
+    let answer = get(http, &path).await;
+    if let Err(failure) = &answer
+        && failure.is_forbidden()
+    {
+        return Reading::Failed(format!("{failure}; it takes the right to list pods in all namespaces").into());
+    }
+    let mut stale = None;
+    let settled = settle(Some(answer), known, &mut stale, |list| node_occupancy(&list, pod, read.node.read()));
+    read.stale = read.stale.take().or(stale);
+    settled
 }
 
 async fn get(http: &Http, path: &str) -> Result<Value, Failure> {

@@ -12,6 +12,7 @@ mod event;
 mod inspection;
 mod lease;
 mod node;
+mod occupancy;
 mod pod;
 mod revision;
 
@@ -33,6 +34,7 @@ pub(super) use event::{EventWire, SOURCE};
 pub(super) use inspection::{node_inspection, pod_events, pod_inspection};
 pub(super) use lease::{lease_fact, lease_object, set_owner};
 pub(super) use node::{NodeWire, Wanted};
+pub(super) use occupancy::{lacking, node_occupancy};
 pub(super) use pod::PodWire;
 pub(super) use revision::revision_fact;
 

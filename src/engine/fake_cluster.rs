@@ -408,6 +408,12 @@ impl FakeCluster {
         self.log.push(Event::Node(Box::new(fact.clone())));
     }
 
+    pub(crate) fn change_node(&mut self, node: &str, change: impl FnOnce(&mut NodeFact)) {
+        let fact = self.nodes.get_mut(node).unwrap();
+        change(fact);
+        self.log.push(Event::Node(Box::new(fact.clone())));
+    }
+
     fn measure(&mut self) {
         self.worst_down = self.worst_down.max(self.down());
     }

@@ -9,6 +9,7 @@
 //! command    what operators ask                                             rollout_event: what happened; notice: what is said once
 //! ```
 
+pub mod amount;
 pub mod budget;
 pub mod cause;
 pub(crate) mod change_request;
@@ -30,9 +31,11 @@ pub mod image;
 pub mod images_on_nodes;
 pub mod ineligible;
 pub mod inspection;
+pub mod kubectl_command;
 pub mod labels;
 pub mod node;
 pub mod notice;
+pub mod occupancy;
 pub mod pace;
 pub mod pod_wait;
 pub mod presence;

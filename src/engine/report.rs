@@ -344,6 +344,7 @@ impl Engine {
             labels: entry.fact.as_ref().map(|fact| fact.labels.clone()).unwrap_or_default(),
             rank: self.plan.rank(row.node),
             clock_skew_millis: entry.fact.as_ref().and_then(|fact| fact.clock_skew_millis),
+            pressure: entry.fact.as_ref().and_then(|fact| fact.pressure.clone()),
             details: entry.fact.as_ref().map(|fact| fact.details.clone()).unwrap_or_default(),
             counted_unavailable_until: row.counted_unavailable_until.map(|at| self.view.our_time(at)),
         }

@@ -32,10 +32,12 @@ mod pods;
 mod pulls;
 mod readiness;
 pub(super) mod restarts;
+mod start_notes;
 mod warm;
 pub(super) mod watch_states;
 
 use self::ended::EndedPods;
+use self::start_notes::StartNotes;
 pub(crate) use creation::{Creation, IDLE_AFTER};
 pub(crate) use pods::{ObservedAt, PodEntry};
 pub(crate) use pulls::LastPullEvent;
@@ -104,6 +106,7 @@ pub(crate) struct View {
     newest_node: Option<u64>,
     ended: EndedPods,
     pulls: PullLedger,
+    start_notes: StartNotes,
     /// The pods that were made for pre-warming.
     pub(crate) warm: WarmPods,
     pub(crate) watches: WatchStates,
@@ -152,6 +155,7 @@ impl Default for View {
             newest_node: None,
             ended: EndedPods::default(),
             pulls: PullLedger::default(),
+            start_notes: StartNotes::default(),
             warm: WarmPods::default(),
             watches: WatchStates::default(),
             listed_revisions: HashSet::new(),

@@ -63,6 +63,7 @@ impl Handover {
                     h3 { (headline(finding, self.snapshot.at)) }
                     @if !finding.nodes.is_empty() { p.names { (clean(&finding.nodes.join(" "))) } }
                     @for evidence in &finding.evidence { pre { (clean(&evidence.to_string())) } }
+                    @for held in &finding.held { p { (clean(held)) } }
                     @for remedy in &finding.remedies { p { "→ " (clean(remedy)) } }
                 }
             }

@@ -55,6 +55,8 @@ struct ReportFinding {
     nodes: Vec<String>,
     since: Option<Timestamp>,
     evidence: Vec<String>,
+    /// What pods hold of what the nodes lack, where that was read.
+    held: Vec<String>,
     remedies: Vec<String>,
 }
 
@@ -119,6 +121,7 @@ impl Handover {
             nodes: finding.nodes.iter().map(|name| clean(name)).collect(),
             since: finding.since,
             evidence: finding.evidence.iter().map(|evidence| clean(&evidence.text)).collect(),
+            held: finding.held.iter().map(|held| clean(held)).collect(),
             remedies: finding.remedies.iter().map(|remedy| clean(remedy)).collect(),
         };
         let line = |line: &'_ StoryLine| (line.who.as_deref().map(clean), line.node.as_deref().map(clean));

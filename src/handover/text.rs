@@ -38,6 +38,7 @@ impl Handover {
                 line(&format!("      {}{more}", clean(&named.join(" "))));
             }
             finding.evidence.iter().for_each(|evidence| line(&format!("      {}", clean(&evidence.to_string()))));
+            finding.held.iter().for_each(|held| line(&format!("      {}", clean(held))));
             finding.remedies.iter().for_each(|remedy| line(&format!("      → {}", clean(remedy))));
         }
         if wrong().next().is_none() {

@@ -8,6 +8,8 @@ mod node;
 mod revisions;
 mod write;
 
+use std::sync::Arc;
+
 use self::effects::{Effects, refuse};
 pub(crate) use self::navigate::{fleet, open_rollout};
 pub(crate) use self::node::{follow_pod, read_log};
@@ -18,11 +20,12 @@ use super::dialog::Dialog;
 use super::list::Move;
 use super::message::ConsoleEffect;
 use super::model::{Model, Overlay};
-use super::node_page::NodeTab;
+use super::node_page::{NodeReading, NodeTab};
 use super::prompt::Prompt;
 use super::status::StatusSeverity;
 use super::theme::Glyphs;
 use super::view;
+use crate::engine::report::diagnosis::Diagnosis;
 
 /// Does what the action `id` stands for, with what was typed after its name.
 pub(crate) fn run(model: &mut Model, id: ActionId, argument: &str) -> Effects {
@@ -109,10 +112,21 @@ fn watches(model: &mut Model) -> Effects {
 }
 
 fn diagnosis(model: &mut Model) -> Effects {
-    if model.rollout().is_some_and(|page| page.live.is_some()) {
-        model.overlay = Overlay::Diagnosis { top: 0 };
+    let Some((namespace, snapshot)) = model.rollout().and_then(|page| {
+        let live = page.live.as_ref()?;
+        Some((page.target.namespace.clone(), live.snapshot.clone()))
+    }) else {
+        return Vec::new();
+    };
+    let (mut readings, mut effects) = (Vec::new(), Vec::new());
+    for (node, pod) in Diagnosis::of(&snapshot).lacking(&snapshot) {
+        let serial = model.next_serial();
+        readings.push(NodeReading { node: node.clone(), serial, inspection: Arc::default() });
+        let (namespace, node, pod) = (namespace.clone(), node.clone(), Some(pod.clone()));
+        effects.push(ConsoleEffect::Inspect { serial, namespace, node, pod });
     }
-    Vec::new()
+    model.overlay = Overlay::Diagnosis { top: 0, readings };
+    effects
 }
 
 fn palette(model: &mut Model) -> Effects {

@@ -17,7 +17,7 @@ use super::daemonset_ref::DaemonSetRef;
 use super::dialog::Dialog;
 use super::filter::Filter;
 use super::list::List;
-use super::node_page::NodePage;
+use super::node_page::{NodePage, NodeReading};
 use super::prewarm::PrewarmList;
 use super::prompt::Prompt;
 use super::revisions::RevisionScreen;
@@ -100,6 +100,8 @@ pub(crate) enum Overlay {
     /// What is wrong, cause by cause.
     Diagnosis {
         top: usize,
+        /// What is read of the nodes that lack something.
+        readings: Vec<NodeReading>,
     },
     Palette(Prompt),
     Filter(Prompt),
@@ -310,7 +312,11 @@ impl Model {
     /// Whether what is read under this number is still shown.
     pub(crate) fn reads(&self, serial: u64) -> bool {
         let log = |page: &NodePage| page.log.as_ref().map(|log| log.serial);
-        self.node_page().is_some_and(|page| page.serial == serial || log(page) == Some(serial))
+        let diagnosed = match &self.overlay {
+            Overlay::Diagnosis { readings, .. } => readings.iter().any(|reading| reading.serial == serial),
+            _ => false,
+        };
+        diagnosed || self.node_page().is_some_and(|page| page.serial == serial || log(page) == Some(serial))
     }
 
     /// How long writes stay possible.

@@ -56,6 +56,15 @@ impl NodeTab {
     }
 }
 
+/// What is read of a node for the diagnosis of a rollout, while that is shown.
+#[derive(Debug)]
+pub(crate) struct NodeReading {
+    pub(crate) node: Str,
+    /// The number under which the node is read.
+    pub(crate) serial: u64,
+    pub(crate) inspection: Arc<Inspection>,
+}
+
 /// The page of one node, while it is shown in place of the nodes.
 #[derive(Debug)]
 pub(crate) struct NodePage {

@@ -3,6 +3,7 @@
 mod bytes;
 mod chaos;
 mod console;
+mod diagnosis;
 mod distance;
 mod events;
 mod fixtures;

@@ -68,13 +68,21 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
             }
             Vec::new()
         }
-        Msg::Inspected(serial, inspection) => match model.node_page_mut().filter(|page| page.serial == serial) {
-            Some(page) => {
-                page.see(inspection);
-                read_log(model)
+        Msg::Inspected(serial, inspection) => {
+            if let Overlay::Diagnosis { readings, .. } = &mut model.overlay
+                && let Some(reading) = readings.iter_mut().find(|reading| reading.serial == serial)
+            {
+                reading.inspection = inspection;
+                return Vec::new();
             }
-            None => Vec::new(),
-        },
+            match model.node_page_mut().filter(|page| page.serial == serial) {
+                Some(page) => {
+                    page.see(inspection);
+                    read_log(model)
+                }
+                None => Vec::new(),
+            }
+        }
         Msg::Log(serial, news) => {
             let log = model.node_page_mut().and_then(|page| page.log.as_mut());
             if let Some(log) = log.filter(|log| log.serial == serial) {
@@ -149,7 +157,10 @@ fn on_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     }
     match &mut model.overlay {
         Overlay::None => dispatch(model, key),
-        Overlay::Help { top } | Overlay::Details { top } | Overlay::Watches { top } | Overlay::Diagnosis { top } => {
+        Overlay::Help { top }
+        | Overlay::Details { top }
+        | Overlay::Watches { top }
+        | Overlay::Diagnosis { top, .. } => {
             match key.code {
                 KeyCode::Down | KeyCode::Char('j') => scroll(top, 1),
                 KeyCode::Up | KeyCode::Char('k') => scroll(top, -1),

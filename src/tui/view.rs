@@ -113,7 +113,7 @@ fn page(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) -> Option<Posi
                 timeline::draw_over(ctx, area, timeline, *top, buffer);
             }
         }
-        Overlay::Diagnosis { top } => diagnosis::draw(ctx, area, *top, buffer),
+        Overlay::Diagnosis { top, readings } => diagnosis::draw(ctx, area, *top, readings, buffer),
         Overlay::Watches { top } => watches::draw(ctx, area, *top, buffer),
         Overlay::Dialog(dialog) => return dialog::draw(ctx, area, dialog, buffer),
         Overlay::None | Overlay::Palette(_) | Overlay::Filter(_) => {}

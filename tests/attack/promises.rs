@@ -20,8 +20,11 @@ const NOT_MET: &[CauseKind] = &[
     CauseKind::ImagePlatform,
     CauseKind::ImageName,
     CauseKind::ImageNeverPull,
+    CauseKind::VolumeMount,
+    CauseKind::PodSandbox,
     CauseKind::Config,
     CauseKind::ContainerStart,
+    CauseKind::InitFailure,
     CauseKind::OutOfMemory,
     CauseKind::PodInvalid,
 ];

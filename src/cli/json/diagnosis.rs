@@ -3,10 +3,11 @@
 use serde::Serialize;
 
 use super::TypeMeta;
+use crate::cli::suggested_commands::CommandPlace;
 use crate::engine::model::Str;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::time::Timestamp;
-use crate::engine::report::diagnosis::{Diagnosis, Finding, FindingEvidence, FindingKind};
+use crate::engine::report::diagnosis::{Diagnosis, Finding, FindingEvidence, FindingKind, OfferedCommand};
 use crate::engine::report::snapshot::Snapshot;
 
 /// What is wrong with one rollout.
@@ -27,7 +28,7 @@ pub(crate) struct DiagnosisJson<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct FindingJson<'a> {
-    /// `alarm`, `cause`, `suspect`, `nodeDown`, `restarted`, `slowPull`, `clock`, `moving`, `waits`.
+    /// `alarm`, `cause`, `suspect`, `nodeDown`, `restarted`, `slowPull`, `pressure`, `clock`, `moving`, `waits`.
     kind: &'static str,
     /// Of kind `cause`: which, in the console's words.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,7 +39,19 @@ struct FindingJson<'a> {
     nodes: &'a [Str],
     since: Option<Timestamp>,
     evidence: Vec<EvidenceJson<'a>>,
+    /// What pods hold of what the nodes lack, where that was read.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    held: &'a [String],
     remedies: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    commands: Vec<CommandJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct CommandJson<'a> {
+    /// What it is for.
+    text: &'a str,
+    command: String,
 }
 
 #[derive(Serialize)]
@@ -48,32 +61,38 @@ struct EvidenceJson<'a> {
 }
 
 impl<'a> DiagnosisJson<'a> {
-    pub(crate) fn new(context: &'a str, snapshot: &'a Snapshot, diagnosis: &'a Diagnosis) -> Self {
+    pub(crate) fn new(place: &'a CommandPlace, snapshot: &'a Snapshot, diagnosis: &'a Diagnosis) -> Self {
         let Diagnosis { findings, nodes, at_goal } = diagnosis;
         Self {
             meta: TypeMeta::new("Diagnosis"),
             at: snapshot.at,
-            context,
+            context: &place.context,
             namespace: &snapshot.namespace,
             name: &snapshot.name,
             nodes: *nodes,
             at_goal: *at_goal,
-            findings: findings.iter().map(FindingJson::of).collect(),
+            findings: findings.iter().map(|finding| FindingJson::of(finding, place)).collect(),
         }
     }
 }
 
 impl<'a> FindingJson<'a> {
-    fn of(finding: &'a Finding) -> Self {
-        let Finding { kind, title, severity, nodes, since, evidence, remedies } = finding;
+    fn of(finding: &'a Finding, place: &CommandPlace) -> Self {
+        let Finding { kind, title, severity, nodes, since, evidence, remedies, commands, held } = finding;
         let cause = match kind {
             FindingKind::Cause(cause) => Some(cause.to_string()),
             _ => None,
         };
         let (kind, wrong) = (word(*kind), *severity == Severity::Warning);
-        let evidence =
-            evidence.iter().map(|FindingEvidence { text, nodes }| EvidenceJson { text, nodes: *nodes }).collect();
-        Self { kind, cause, wrong, title, nodes, since: *since, evidence, remedies }
+        let evidence = evidence
+            .iter()
+            .map(|FindingEvidence { text, nodes, node: _ }| EvidenceJson { text, nodes: *nodes })
+            .collect();
+        let command = |OfferedCommand { text, command }: &'a OfferedCommand| {
+            Some(CommandJson { text, command: command.line(&place.flags()?)? })
+        };
+        let commands = commands.iter().filter_map(command).collect();
+        Self { kind, cause, wrong, title, nodes, since: *since, evidence, held, remedies, commands }
     }
 }
 
@@ -85,6 +104,7 @@ fn word(kind: FindingKind) -> &'static str {
         FindingKind::NodeDown => "nodeDown",
         FindingKind::Restarted => "restarted",
         FindingKind::SlowPull => "slowPull",
+        FindingKind::Pressure => "pressure",
         FindingKind::Clock => "clock",
         FindingKind::Moving => "moving",
         FindingKind::Waits => "waits",

@@ -58,6 +58,8 @@ pub(crate) struct NodeJson<'a> {
     /// Empty where it has not got the label that names it.
     site: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pressure: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     architecture: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     kubelet_version: Option<&'a str>,
@@ -95,6 +97,7 @@ impl<'a> NodeJson<'a> {
             site,
             clock_skew_millis,
             counted_unavailable_until,
+            pressure,
             details: NodeDetails { architecture, kubelet_version },
             // `state` says it.
             eligible: _,
@@ -130,6 +133,7 @@ impl<'a> NodeJson<'a> {
             serves: *serves,
             selected: *selected,
             site,
+            pressure: pressure.as_deref(),
             architecture: architecture.as_deref(),
             kubelet_version: kubelet_version.as_deref(),
             clock_skew_millis: *clock_skew_millis,

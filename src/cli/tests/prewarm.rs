@@ -103,7 +103,7 @@ fn pulling() -> PrewarmState {
 }
 
 pub(super) fn failed(kind: CauseKind, times: u32, again: Option<i64>) -> PrewarmState {
-    let cause = Cause { kind, message: Some("manifest unknown".into()) };
+    let cause = Cause { kind, container: None, message: Some("manifest unknown".into()) };
     PrewarmState::Failed { cause, times, again_at: again.map(at) }
 }
 

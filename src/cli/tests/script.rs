@@ -80,6 +80,7 @@ pub(super) struct Script {
     runs_by_itself: bool,
     context: &'static str,
     given: Option<String>,
+    inspection: Arc<Inspection>,
 }
 
 impl Script {
@@ -93,12 +94,19 @@ impl Script {
             runs_by_itself: false,
             context: "prod-eu",
             given: Some(String::new()),
+            inspection: Arc::default(),
         }
     }
 
     /// The kubeconfig context, where it matters what it is called.
     pub(super) fn on(mut self, context: &'static str) -> Self {
         self.context = context;
+        self
+    }
+
+    /// What is read of every node.
+    pub(super) fn reads(mut self, inspection: Inspection) -> Self {
+        self.inspection = Arc::new(inspection);
         self
     }
 
@@ -284,7 +292,7 @@ impl Session for Script {
     }
 
     fn inspect(&self, _namespace: &str, _node: &str, _pod: Option<&str>) -> watch::Receiver<Arc<Inspection>> {
-        watch::channel(Arc::default()).1
+        watch::channel(self.inspection.clone()).1
     }
 
     fn read_log(&self, _source: LogSource) -> mpsc::Receiver<LogNews> {
@@ -354,13 +362,15 @@ pub(super) fn node(name: &str, state: NodeState) -> NodeView {
         rank: None,
         clock_skew_millis: None,
         counted_unavailable_until: None,
+        pressure: None,
         details: NodeDetails::default(),
     }
 }
 
 /// The same, with an image that is not there.
 pub(super) fn cause(mut node: NodeView) -> NodeView {
-    node.cause = Some(Cause { kind: CauseKind::ImageNotFound, message: Some("manifest unknown".into()) });
+    node.cause =
+        Some(Cause { kind: CauseKind::ImageNotFound, container: None, message: Some("manifest unknown".into()) });
     node.blame = Some(Blame::Rollout);
     node
 }

@@ -2,10 +2,14 @@
 
 use super::script;
 use super::script::{Script, at, cause, node, rollout};
+use crate::engine::model::amount::Amount;
+use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::{EstimateBlocker, RolloutEstimate};
 use crate::engine::model::facts::{Severity, StrategyKind};
+use crate::engine::model::inspection::{Inspection, Reading};
 use crate::engine::model::node::NodeState;
+use crate::engine::model::occupancy::{HeldResource, NodeOccupancy};
 use crate::engine::model::pace::{Flap, PaceReason, PacedSite, Throughput};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::record::{OURSELVES, Paused};
@@ -284,6 +288,32 @@ async fn a_diagnosis_tells_each_cause_once() {
     let output = Script::of(snapshot).run("diagnose ds/agent").await;
     assert_eq!(output.code, 0);
     assert!(output.text.contains("nothing is wrong, and nothing waits"), "{}", output.text);
+}
+
+#[tokio::test]
+async fn a_diagnosis_names_the_pods_that_hold_what_is_scarce() {
+    let mut snapshot = rollout();
+    let mut nodes = snapshot.nodes.to_vec();
+    let message = Some("0/9 nodes are available: 1 Insufficient cpu".into());
+    nodes[0].cause = Some(Cause { kind: CauseKind::Unschedulable, container: None, message });
+    nodes[0].pod = Some("agent-x".into());
+    let name = nodes[0].name.clone();
+    snapshot.nodes = nodes.into();
+    let resource = HeldResource { name: "cpu".into(), asked: Amount::whole(2), ..HeldResource::default() };
+    let occupancy = NodeOccupancy { resources: vec![resource], pods: 3, is_cut: false };
+    let reading = |occupancy| Inspection { occupancy, ..Inspection::default() };
+    let script = Script::of(snapshot).reads(reading(Reading::Read(occupancy)));
+    let words = format!("cpu of {name}: ? allocatable, 0 requested by 3 pods, this pod asks for 2");
+    let text = script.run("diagnose ds/agent").await.text;
+    assert!(text.contains(&words), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&script.json("diagnose ds/agent -o json").await).unwrap();
+    let findings = json["findings"].as_array().unwrap();
+    let finding = findings.iter().find(|finding| finding["cause"] == "unschedulable").unwrap();
+    assert_eq!((&finding["held"][0], finding.get("commands")), (&words.into(), None));
+    let script = script.reads(reading(Reading::Failed("pods is forbidden".into())));
+    let text = script.run("diagnose ds/agent").await.text;
+    assert!(text.contains("cannot be read: pods is forbidden"), "{text}");
+    assert!(text.contains(&format!("describe node {name}")), "{text}");
 }
 
 #[tokio::test]

@@ -10,6 +10,9 @@ use crate::engine::model::Str;
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase, WarmPodFact};
 use crate::engine::model::template::ContainerRole;
 
+/// The most finalizers that are kept of a pod: enough to say what keeps it.
+const FINALIZERS: usize = 16;
+
 /// A pod of the wire.
 #[derive(Deserialize, Default, Debug)]
 #[serde(default)]
@@ -241,7 +244,7 @@ impl PodWire<'_> {
             deletion_grace_secs: meta.deletion_grace_period_seconds.map(|Clamped(secs)| secs),
             finalizers: match (&meta.deletion_timestamp, &meta.finalizers) {
                 (Some(_), Some(finalizers)) => {
-                    finalizers.iter().map(|finalizer| interner.words(finalizer, NAME)).collect()
+                    finalizers.iter().take(FINALIZERS).map(|finalizer| interner.words(finalizer, NAME)).collect()
                 }
                 _ => Arc::default(),
             },
@@ -377,6 +380,16 @@ mod tests {
         assert_eq!(pod.reason.as_deref(), Some("Unschedulable"));
         assert!(pod.message.is_some_and(|message| message.contains("Too many pods")));
         assert!(pod.containers.is_empty());
+    }
+
+    #[test]
+    fn no_more_finalizers_are_kept_than_are_read() {
+        let names: Vec<String> = (0..500).map(|nth| format!(r#""example.com/{nth}""#)).collect();
+        let pod = read(&format!(
+            r#"{{"metadata":{{"name":"p","deletionTimestamp":"2026-11-21T10:00:30Z","finalizers":[{}]}}}}"#,
+            names.join(",")
+        ));
+        assert_eq!((pod.finalizers.len(), &*pod.finalizers[0]), (FINALIZERS, "example.com/0"));
     }
 
     #[test]

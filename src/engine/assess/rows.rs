@@ -17,7 +17,7 @@ use self::restarts::watched_state;
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::event::{WatchHealth, Watched};
-use crate::engine::model::facts::{ConditionStatus, ContainerState, NodeFact, PodPhase};
+use crate::engine::model::facts::{ConditionStatus, ContainerFact, ContainerState, NodeFact, PodPhase};
 use crate::engine::model::node::{Blame, ImageState, NodeIx, NodeState, RestartsView};
 use crate::engine::model::pull::ImagePull;
 use crate::engine::model::record::size::bytes_of_name;
@@ -401,10 +401,11 @@ impl<'a> Assessor<'a> {
         if restarts(pod) > gates.max_restarts && ready_for.is_none_or(|ready_for| ready_for < deadline) {
             let ended = last_end(pod).map(|ended| format!("; {ended}")).unwrap_or_default();
             let words = format!("{} restarts, more than {}{ended}", restarts(pod), gates.max_restarts);
-            let kind =
-                pod.trouble.as_ref().map(|trouble| trouble.cause.kind).filter(|kind| kind.says_why_it_restarts());
-            let kind = kind.unwrap_or(CauseKind::CrashLoop);
-            return Some(Cause { kind, message: Some(words.into()) });
+            let known =
+                pod.trouble.as_ref().map(|trouble| &trouble.cause).filter(|known| known.kind.says_why_it_restarts());
+            let kind = known.map_or(CauseKind::CrashLoop, |known| known.kind);
+            let container = known.map_or_else(|| ended_last(pod), |known| known.container.clone());
+            return Some(Cause { kind, container, message: Some(words.into()) });
         }
         if available {
             return None;
@@ -416,7 +417,8 @@ impl<'a> Assessor<'a> {
                 Some(message) => Str::from(format!("{}: {message}", trouble.cause.kind)),
                 None => Str::from(trouble.cause.kind.to_string()),
             });
-            Cause { kind: CauseKind::Deadline, message }
+            let container = pod.trouble.as_ref().and_then(|trouble| trouble.cause.container.clone());
+            Cause { kind: CauseKind::Deadline, container, message }
         })
     }
 
@@ -533,7 +535,7 @@ impl<'a> Assessor<'a> {
     fn cause(&mut self, fact: Option<&NodeFact>, down: bool, pods: &OnNode<'_>) -> Option<Cause> {
         if down {
             let words = fact.and_then(|fact| fact.ready_reason.clone());
-            return Some(Cause { kind: CauseKind::NodeDown, message: words });
+            return Some(Cause { kind: CauseKind::NodeDown, container: None, message: words });
         }
         let any_pod = pods.live.or(pods.going);
         if let Some(ends_at) = any_pod.and_then(|pod| pod.fact.deletion_at).filter(|at| *at >= self.server_now) {
@@ -588,11 +590,20 @@ impl<'a> Assessor<'a> {
 
 /// How a container of the pod ended last: `agent ended with exit 137 (OOMKilled)`. Of one that ended with an error, if any did.
 fn last_end(pod: &PodEntry) -> Option<String> {
-    let ended = pod.fact.containers.iter().filter_map(|container| Some((container.last_exit?, container)));
-    let (exit, container) = ended.max_by_key(|(exit, _)| *exit != 0)?;
+    let (exit, container) = ended_container(pod)?;
     let reason = container.last_end.as_deref().filter(|reason| !matches!(*reason, "" | "Error" | "Completed"));
     let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
     Some(format!("{} ended with exit {exit}{reason}", container.name))
+}
+
+/// The container that ended last, as [`last_end`] means it.
+fn ended_last(pod: &PodEntry) -> Option<Str> {
+    ended_container(pod).map(|(_, container)| container.name.clone())
+}
+
+fn ended_container(pod: &PodEntry) -> Option<(i32, &ContainerFact)> {
+    let ended = pod.fact.containers.iter().filter_map(|container| Some((container.last_exit?, container)));
+    ended.max_by_key(|(exit, _)| *exit != 0)
 }
 
 fn restarts(pod: &PodEntry) -> u32 {

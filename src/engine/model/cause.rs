@@ -8,6 +8,8 @@ use super::with_all::with_all;
 pub struct Cause {
     /// What kind of trouble.
     pub kind: CauseKind,
+    /// The container that it is about, where it is about one.
+    pub container: Option<Str>,
     /// What the cluster said, word by word.
     pub message: Option<Str>,
 }
@@ -30,12 +32,18 @@ pub enum CauseKind {
     ImageNeverPull,
     /// The pull failed otherwise, mostly the network.
     ImagePull,
+    /// A volume is not attached or not mounted.
+    VolumeMount,
+    /// The runtime or the network plugin does not set up the pod's sandbox.
+    PodSandbox,
     /// A ConfigMap, Secret or setting is missing or wrong.
     Config,
     /// The runtime cannot create or start the container.
     ContainerStart,
     /// The container keeps ending.
     CrashLoop,
+    /// An init container ends with an error, so that nothing after it starts.
+    InitFailure,
     /// The container was killed for its memory use.
     OutOfMemory,
     /// The container runs but is not ready.
@@ -58,6 +66,8 @@ pub enum CauseKind {
     ControllerIdle,
     /// The pod does not go away.
     StuckTerminating,
+    /// The pod has ended, and finalizers keep its object.
+    HeldByFinalizers,
     /// It was not available within the progress deadline.
     Deadline,
     /// Its node went down.

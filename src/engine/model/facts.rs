@@ -211,6 +211,16 @@ pub struct PodFact {
     pub containers: Vec<ContainerFact>,
 }
 
+impl PodFact {
+    /// Whether all of it has ended, so that only finalizers keep its object. A kubelet that has ended a pod deletes it with a grace of
+    /// nothing, and so does the API server where there is no node.
+    pub fn is_held_by_finalizers(&self) -> bool {
+        let ended = |container: &ContainerFact| matches!(container.state, ContainerState::Terminated { .. });
+        let over = !self.containers.is_empty() && self.containers.iter().all(ended);
+        !self.finalizers.is_empty() && (over || self.deletion_grace_secs.unwrap_or(0) == 0)
+    }
+}
+
 /// `spec.updateStrategy`.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct UpdateStrategy {

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::Str;
 use super::facts::Severity;
+use super::occupancy::NodeOccupancy;
 use super::time::Timestamp;
 
 /// What became of one question.
@@ -44,6 +45,8 @@ pub struct Inspection {
     pub node: Reading<NodeInspection>,
     /// The Events on the pod, newest first.
     pub events: Reading<Vec<PodEvent>>,
+    /// What other pods hold of what the pod lacks on the node; absent where it lacks nothing.
+    pub occupancy: Reading<NodeOccupancy>,
     /// Why some of it could not be read again: what is shown of that is what was read before.
     pub stale: Option<Str>,
 }

@@ -179,7 +179,7 @@ impl fmt::Display for PodWaitAsOf<'_> {
 }
 
 /// `finalizer a.example/x`.
-struct Finalizers<'a>(&'a [Str]);
+pub(crate) struct Finalizers<'a>(pub(crate) &'a [Str]);
 
 impl fmt::Display for Finalizers<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

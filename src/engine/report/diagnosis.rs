@@ -10,18 +10,26 @@
 //! The cause of a node is the one that the engine judges by (docs/kubernetes.md, *Why a pod is not healthy*). A hundred nodes with the
 //! same one are one finding.
 
+mod remedies;
+
 use std::collections::HashMap;
 use std::fmt;
 
+use super::snapshot::pull_words::PullEstimate;
 use super::snapshot::words::Why;
 use super::snapshot::{Alarm, NodeView, Snapshot};
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::clocks::ClockOff;
 use crate::engine::model::facts::Severity;
+use crate::engine::model::inspection::Reading;
+use crate::engine::model::kubectl_command::KubectlCommand;
 use crate::engine::model::node::{Blame, NodeState};
-use crate::engine::model::pull::PullState;
+use crate::engine::model::occupancy::{NodeOccupancy, lacking_resources};
+use crate::engine::model::pod_wait::PodWait;
+use crate::engine::model::pull::{ImagePull, PullState};
 use crate::engine::model::time::Timestamp;
+use crate::engine::rules::pulls::times_slower;
 
 /// How many different texts of a finding are kept as its evidence.
 const EVIDENCE: usize = 3;
@@ -52,6 +60,8 @@ pub enum FindingKind {
     Restarted,
     /// A pull takes much longer than on others.
     SlowPull,
+    /// A kubelet reports pressure.
+    Pressure,
     /// A clock is off.
     Clock,
     /// A node is on its way.
@@ -77,6 +87,19 @@ pub struct Finding {
     pub evidence: Vec<FindingEvidence>,
     /// What an operator can do, most fitting first.
     pub remedies: Vec<String>,
+    /// Commands for that, about the first of the nodes.
+    pub commands: Vec<OfferedCommand>,
+    /// What pods hold of what others lack, where that was read.
+    pub held: Vec<String>,
+}
+
+/// A command that somebody may paste.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OfferedCommand {
+    /// What it is for, and what speaks against it.
+    pub text: String,
+    /// The command.
+    pub command: KubectlCommand,
 }
 
 /// What the cluster says.
@@ -86,6 +109,8 @@ pub struct FindingEvidence {
     pub text: Str,
     /// On how many of the nodes.
     pub nodes: u32,
+    /// The first of them; none where it is about the whole rollout.
+    pub node: Option<Str>,
 }
 
 impl fmt::Display for FindingEvidence {
@@ -121,6 +146,40 @@ impl Diagnosis {
         Self { findings, nodes, at_goal }
     }
 
+    /// The nodes that lack what a pod asks for, each with that pod: one for each text of the scheduler. Which pods hold it there is read
+    /// only for them.
+    pub fn lacking<'a>(&'a self, snapshot: &'a Snapshot) -> impl Iterator<Item = (&'a Str, &'a Str)> {
+        let unschedulable = |finding: &&Finding| finding.kind == FindingKind::Cause(CauseKind::Unschedulable);
+        let evidence = self.findings.iter().filter(unschedulable).flat_map(|finding| &finding.evidence);
+        let lacks = evidence.filter(|evidence| !lacking_resources(&evidence.text).is_empty());
+        lacks.filter_map(|evidence| {
+            let node = evidence.node.as_ref()?;
+            Some((node, snapshot.nodes.iter().find(|view| view.name == *node)?.pod.as_ref()?))
+        })
+    }
+
+    /// Takes in what was read of a node that lacks something.
+    pub fn add_occupancy(&mut self, node: &Str, read: &Reading<NodeOccupancy>) {
+        let unschedulable = |finding: &&mut Finding| {
+            finding.kind == FindingKind::Cause(CauseKind::Unschedulable) && finding.nodes.contains(node)
+        };
+        let Some(finding) = self.findings.iter_mut().find(unschedulable) else { return };
+        match read {
+            Reading::Read(occupancy) => finding.held.extend(occupancy.lines(node)),
+            Reading::Failed(why) => {
+                let text = format!("which pods hold it cannot be read: {why}");
+                if !finding.held.contains(&text) {
+                    finding.held.push(text);
+                }
+                let command = KubectlCommand::DescribeNode { node: node.clone() };
+                let text = "who may list the pods of all namespaces sees them with".to_owned();
+                finding.commands.push(OfferedCommand { text, command });
+            }
+            Reading::Pending => finding.held.push(format!("which pods hold it on {node} is being read")),
+            Reading::Absent => {}
+        }
+    }
+
     /// Whether anything is wrong, and does not only wait.
     pub fn is_bad(&self) -> bool {
         self.findings.iter().any(|finding| finding.severity == Severity::Warning)
@@ -129,8 +188,17 @@ impl Diagnosis {
 
 impl Finding {
     fn new(kind: FindingKind, title: impl Into<String>, severity: Severity) -> Self {
-        let (nodes, evidence, remedies) = (Vec::new(), Vec::new(), Vec::new());
-        Self { kind, title: title.into(), severity, nodes, since: None, evidence, remedies }
+        Self {
+            kind,
+            title: title.into(),
+            severity,
+            nodes: Vec::new(),
+            since: None,
+            evidence: Vec::new(),
+            remedies: Vec::new(),
+            commands: Vec::new(),
+            held: Vec::new(),
+        }
     }
 
     fn on(mut self, node: &NodeView) -> Self {
@@ -140,7 +208,8 @@ impl Finding {
     }
 
     fn says(mut self, text: Option<Str>) -> Self {
-        self.evidence.extend(text.map(|text| FindingEvidence { text, nodes: 1 }));
+        let node = self.nodes.first().cloned();
+        self.evidence.extend(text.map(|text| FindingEvidence { text, nodes: 1, node }));
         self
     }
 
@@ -186,14 +255,19 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
     if let Some(cause) = &node.cause
         && is_trouble(cause, node)
     {
-        let what = remedies(cause.kind);
         let found = warns(FindingKind::Cause(cause.kind), title(cause, node)).says(cause.message.clone());
-        return Some(found.do_this(what));
+        // Its kubelet rejects or evicts pods because of it.
+        let pressure = node.pressure.as_ref().filter(|_| cause.kind == CauseKind::Rejected);
+        let found_under = pressure.map(|pressure| format!("its kubelet reports {pressure}").into());
+        let mut found = found.says(found_under);
+        found.remedies = remedies::of(cause, node);
+        found.commands = remedies::commands(cause, node, snapshot);
+        return Some(found);
     }
     match node.state {
         NodeState::NodeDown => {
             let found = warns(FindingKind::NodeDown, CauseKind::NodeDown.to_string());
-            return Some(found.do_this(remedies(CauseKind::NodeDown)));
+            return Some(found.do_this(remedies::about(CauseKind::NodeDown)));
         }
         NodeState::Failed => return Some(warns(FindingKind::Cause(CauseKind::Deadline), why(node, snapshot))),
         NodeState::Terminating
@@ -211,10 +285,18 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
         let text: Str = format!("{} times{exit}", restarted.times).into();
         return Some(found.says(Some(text)).do_this(&["read the log of the run before"]));
     }
-    if let Some(slow) = node.images.iter().find_map(|pull| snapshot.pulls.slow_on(&node.name, &pull.image)) {
-        let found = warns(FindingKind::SlowPull, format!("slow pull of {}", slow.image));
+    if let Some((image, compared)) = slow_pull(node, snapshot) {
+        let found = warns(FindingKind::SlowPull, format!("slow pull of {image}"));
         let what = ["look at the link and the disk of the node", "pre-warm the image, or lower how many pull at once"];
-        return Some(found.says(Some(slow.compared().into())).do_this(&what));
+        return Some(found.says(Some(compared.into())).do_this(&what));
+    }
+    if let Some(pressure) = &node.pressure {
+        let found = warns(FindingKind::Pressure, format!("its node is under pressure: {pressure}"));
+        let what = [
+            "free what its kubelet lacks: it evicts pods, and may reject the next one",
+            "look at the conditions of the node",
+        ];
+        return Some(found.do_this(&what));
     }
     if let Some(millis) = node.notable_clock() {
         let found = warns(FindingKind::Clock, "its clock is off".to_owned());
@@ -234,6 +316,19 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
     }
 }
 
+/// The image whose pull takes or took much longer than on others, with how much longer.
+fn slow_pull<'a>(node: &'a NodeView, snapshot: &Snapshot) -> Option<(&'a Str, String)> {
+    if let (Some(PodWait::Pull { since: Some(since) }), Some(usual)) = (&node.pod_wait, node.usual_pull) {
+        let elapsed = snapshot.at.since(*since);
+        let pulled = node.images.iter().find(|pull| matches!(pull.state, PullState::Pulling { .. }));
+        if let (Some(pull), Some(_)) = (pulled, times_slower(elapsed, usual)) {
+            return Some((&pull.image, PullEstimate { elapsed, usual }.to_string()));
+        }
+    }
+    let slow = |pull: &'a ImagePull| Some((&pull.image, snapshot.pulls.slow_on(&node.name, &pull.image)?.compared()));
+    node.images.iter().find_map(slow)
+}
+
 /// Whether the cause is more than what a pod that starts has in the ordinary course.
 fn is_trouble(cause: &Cause, node: &NodeView) -> bool {
     let starts =
@@ -243,6 +338,9 @@ fn is_trouble(cause: &Cause, node: &NodeView) -> bool {
 
 /// The cause, and of which image where it is about one.
 fn title(cause: &Cause, node: &NodeView) -> String {
+    if let (CauseKind::InitFailure, Some(container)) = (cause.kind, &cause.container) {
+        return format!("{cause}: {container}");
+    }
     let failed = node.images.iter().find(|pull| matches!(pull.state, PullState::Failed { .. }));
     match failed.filter(|_| cause.kind.is_about_the_image()) {
         Some(pull) => format!("{cause}: {}", pull.image),
@@ -252,66 +350,4 @@ fn title(cause: &Cause, node: &NodeView) -> String {
 
 fn why(node: &NodeView, snapshot: &Snapshot) -> String {
     Why { node, at: snapshot.at }.to_string()
-}
-
-/// What to do about a cause, most fitting first.
-pub fn remedies(kind: CauseKind) -> &'static [&'static str] {
-    match kind {
-        CauseKind::ImageNotFound => &[
-            "correct the name or the tag, or push the image",
-            "give the DaemonSet an image that is there, or roll back",
-        ],
-        CauseKind::ImageDenied => &[
-            "check imagePullSecrets of the template and of its service account, and whether the registry lets them read",
-            "some registries answer so for an image that is not there",
-        ],
-        CauseKind::ImageRateLimited => {
-            &["wait: it is pulled again by itself", "lower how many pull at once, or pull from a mirror of your own"]
-        }
-        CauseKind::ImagePlatform => {
-            &["build the image for the architecture of the node", "or leave such nodes out by a node selector"]
-        }
-        CauseKind::ImageName => &["correct the name of the image in the template"],
-        CauseKind::ImageNeverPull => &["bring the image onto the node, or change imagePullPolicy: Never"],
-        CauseKind::ImagePull => &[
-            "check from the node whether the registry can be reached: link, name server, proxy, certificate, disk space",
-            "it is pulled again by itself",
-        ],
-        CauseKind::Config => &["make the ConfigMap, Secret or key that the message names, or correct its name"],
-        CauseKind::ContainerStart => &[
-            "correct command, mounts or security settings as the message says",
-            "look at the container runtime of the node",
-        ],
-        CauseKind::CrashLoop => &["read the log of the run before", "roll back"],
-        CauseKind::OutOfMemory => &["raise the memory limit, or make it need less", "roll back"],
-        CauseKind::NotReady => {
-            &["look at the readiness probe and at the log", "a container without a probe is ready once it runs"]
-        }
-        CauseKind::Unschedulable => &[
-            "free what the message names on the node, or lower the requests of the template",
-            "a priority class lets it take the place of pods that matter less",
-        ],
-        CauseKind::Rejected => &[
-            "free what the kubelet lacks: disk, memory, pods; its controller makes another pod by itself",
-            "look at the conditions of the node",
-        ],
-        CauseKind::AdmissionRefused => &["change the template or the policy that the message names", "roll back"],
-        CauseKind::QuotaExceeded => &["raise the namespace's ResourceQuota, or free what it counts"],
-        CauseKind::CreationForbidden => &[
-            "make the service account that is missing, or change the Pod Security level of the namespace, as the message says",
-        ],
-        CauseKind::PodInvalid => &["correct the template as the message says", "roll back"],
-        CauseKind::NotCreated => {
-            &["look at the Events on the DaemonSet: its controller says there why it makes no pod"]
-        }
-        CauseKind::ControllerIdle => {
-            &["look at kube-controller-manager: it does not act on this DaemonSet, or has lost its lease"]
-        }
-        CauseKind::StuckTerminating => &[
-            "a finalizer or the kubelet keeps it: see finalizers in its YAML, and whether the node answers",
-            "delete it by force only when the node is gone for good",
-        ],
-        CauseKind::Deadline => &["look at its log and its Events", "raise the progress deadline, or roll back"],
-        CauseKind::NodeDown => &["look at the node: power, link, kubelet; nothing is updated there meanwhile"],
-    }
 }

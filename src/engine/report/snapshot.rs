@@ -418,6 +418,8 @@ pub struct NodeView {
     pub rank: Option<u32>,
     /// Its clock minus the API server's, in milliseconds, once measured.
     pub clock_skew_millis: Option<i64>,
+    /// Which pressure its kubelet reports, such as `DiskPressure`: it may evict pods.
+    pub pressure: Option<Str>,
     /// What is shown of it as the cluster tells it.
     pub details: NodeDetails,
     /// Until when, by our clock, the DaemonSet controller counts its pod as unavailable that is available, because the

@@ -57,11 +57,9 @@ impl Engine {
     /// A pod that is on its way out.
     fn ends(&self, pod: &PodFact) -> PodWait {
         let finalizers: Arc<[Str]> = pod.finalizers.clone();
-        let ended = |container: &ContainerFact| matches!(container.state, ContainerState::Terminated { .. });
-        let over = !pod.containers.is_empty() && pod.containers.iter().all(ended);
         let ends_at = self.view.our_time(pod.deletion_at.unwrap_or_default());
         let grace = pod.deletion_grace_secs.unwrap_or(0);
-        if !finalizers.is_empty() && (over || grace == 0) {
+        if pod.is_held_by_finalizers() {
             return PodWait::Finalizers(finalizers);
         }
         if ends_at > self.now {

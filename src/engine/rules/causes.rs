@@ -17,6 +17,8 @@ struct CauseConsequences {
     ordinary_at_start: bool,
     /// A pod that restarts too often fails with this cause, instead of with the crash loop that any other ends in.
     says_why_it_restarts: bool,
+    /// Only an Event tells it: it ends without a word in the pod's statuses.
+    told_by_an_event: bool,
     /// What becomes of the words for what the pod waits for.
     pod_wait: PodWaitWords,
 }
@@ -55,6 +57,7 @@ impl CauseKind {
             image,
             ordinary_at_start: false,
             says_why_it_restarts: false,
+            told_by_an_event: false,
             pod_wait: PodWaitWords::LeftOut,
         };
         let (against, unrelated) = (true, false);
@@ -73,13 +76,24 @@ impl CauseKind {
                 pod_wait: PodWaitWords::InsteadIfUnexplained,
                 ..of(Some(60), against, ImageVerdict::Nothing)
             },
+            // Attaching and mounting take minutes in the ordinary course, and kubelets complain meanwhile.
+            Self::VolumeMount => {
+                CauseConsequences { told_by_an_event: true, ..of(None, against, ImageVerdict::Nothing) }
+            }
+            Self::PodSandbox => {
+                CauseConsequences { told_by_an_event: true, ..of(None, unrelated, ImageVerdict::Nothing) }
+            }
             Self::CrashLoop | Self::ControllerIdle | Self::Deadline => of(None, against, ImageVerdict::Nothing),
-            Self::OutOfMemory => {
+            Self::OutOfMemory | Self::InitFailure => {
                 CauseConsequences { says_why_it_restarts: true, ..of(None, against, ImageVerdict::Nothing) }
             }
             Self::Unschedulable | Self::NodeDown => of(None, unrelated, ImageVerdict::Nothing),
             Self::StuckTerminating => {
                 CauseConsequences { pod_wait: PodWaitWords::Added, ..of(None, unrelated, ImageVerdict::Nothing) }
+            }
+            // What the pod waits for names the finalizers.
+            Self::HeldByFinalizers => {
+                CauseConsequences { pod_wait: PodWaitWords::Instead, ..of(None, unrelated, ImageVerdict::Nothing) }
             }
             Self::NotReady => CauseConsequences {
                 ordinary_at_start: true,
@@ -107,6 +121,11 @@ impl CauseKind {
     /// Whether a pod that restarts too often fails with this cause, instead of with a crash loop.
     pub(crate) fn says_why_it_restarts(self) -> bool {
         self.consequences().says_why_it_restarts
+    }
+
+    /// Whether only an Event tells it, so that it ends without a word in the pod's statuses.
+    pub(crate) fn is_told_by_an_event(self) -> bool {
+        self.consequences().told_by_an_event
     }
 
     /// What becomes of the words for what the pod waits for.

@@ -7,6 +7,10 @@ use super::recognise::{TextSource, recognise};
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase};
+use crate::engine::model::inspection::EndedRun;
+use crate::engine::model::pod_wait::Finalizers;
+use crate::engine::model::settings::Secs;
+use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;
 
 /// How long after `deletionTimestamp` (which includes the grace) a pod is still thought to be on its way out.
@@ -21,7 +25,10 @@ pub(crate) fn stuck_at(pod: &PodFact) -> Option<Timestamp> {
 pub(crate) fn diagnose(pod: &PodFact, now: Timestamp) -> Option<Cause> {
     if let Some(stuck_at) = stuck_at(pod) {
         let overdue = now > stuck_at;
-        return overdue.then(|| cause(CauseKind::StuckTerminating, pod.message.clone()));
+        return overdue.then(|| match pod.is_held_by_finalizers() {
+            true => cause(CauseKind::HeldByFinalizers, Some(Finalizers(&pod.finalizers).to_string().into())),
+            false => cause(CauseKind::StuckTerminating, pod.message.clone().or_else(|| Some(not_ended(pod)))),
+        });
     }
     if pod.phase == PodPhase::Failed {
         return Some(cause(CauseKind::Rejected, pod.message.clone().or_else(|| pod.reason.clone())));
@@ -34,33 +41,81 @@ pub(crate) fn diagnose(pod: &PodFact, now: Timestamp) -> Option<Cause> {
     pod.containers.iter().find_map(diagnose_container).or_else(|| not_ready(pod))
 }
 
+/// What keeps `pod` from starting, as its kubelet told in an Event, where its statuses say nothing of it. Kubelets write
+/// *FailedMount* for pods that run as well: there it is no cause.
+pub(crate) fn diagnose_start(pod: &PodFact, told: &Cause) -> Option<Cause> {
+    let has_begun = |container: &ContainerFact| {
+        let waits = matches!(container.state, ContainerState::Waiting { .. });
+        !waits || container.image_present || container.restarts > 0 || container.last_exit.is_some()
+    };
+    let starts = pod.bound && pod.deletion_at.is_none() && pod.phase == PodPhase::Pending;
+    (starts && !pod.containers.iter().any(has_begun)).then(|| told.clone())
+}
+
 fn diagnose_container(container: &ContainerFact) -> Option<Cause> {
-    match &container.state {
+    let (kind, message) = match &container.state {
         ContainerState::Waiting { reason, message } => {
-            let message = || message.clone().or_else(|| Some(reason.clone()));
+            let message = message.clone().or_else(|| Some(reason.clone()));
             let kind = match recognise(TextSource::WaitingReason, reason)? {
-                CauseKind::ImagePull => pull_failure(message().as_deref().unwrap_or_default()),
-                CauseKind::CrashLoop => end(container.last_end.as_deref().unwrap_or_default()),
+                CauseKind::ImagePull => pull_failure(message.as_deref().unwrap_or_default()),
+                CauseKind::CrashLoop => end(container, container.last_end.as_deref().unwrap_or_default()),
                 kind => kind,
             };
-            Some(cause(kind, message()))
+            (kind, message)
         }
         ContainerState::Terminated { reason, exit_code, message } if *exit_code != 0 => {
             let words = || Some(format!("{reason}, exit code {exit_code}").into());
-            Some(cause(end(reason), message.clone().or_else(words)))
+            (end(container, reason), message.clone().or_else(words))
         }
-        ContainerState::Terminated { .. } | ContainerState::Running { .. } => None,
+        ContainerState::Terminated { .. } | ContainerState::Running { .. } => return None,
+    };
+    let message = if kind == CauseKind::InitFailure { init_end(container) } else { message };
+    Some(Cause { kind, container: Some(container.name.clone()), message })
+}
+
+/// How an init container ended, and what its kubelet says: `setup ended with exit 137 (SIGKILL), 4 restarts: back-off 40s …`.
+fn init_end(container: &ContainerFact) -> Option<Str> {
+    let (reason, exit_code, said) = match &container.state {
+        ContainerState::Terminated { reason, exit_code, message } => (Some(reason), Some(*exit_code), message.as_ref()),
+        ContainerState::Waiting { message, .. } => (container.last_end.as_ref(), container.last_exit, message.as_ref()),
+        ContainerState::Running { .. } => return None,
+    };
+    let mut words = container.name.to_string();
+    match exit_code {
+        Some(exit_code) => {
+            let run = EndedRun { reason: reason.cloned().unwrap_or_default(), exit_code, ..EndedRun::default() };
+            words.push_str(&format!(" ended with {run}"));
+        }
+        None => words.push_str(" keeps ending"),
     }
+    match container.restarts {
+        0 => {}
+        1 => words.push_str(", 1 restart"),
+        times => words.push_str(&format!(", {times} restarts")),
+    }
+    if let Some(said) = said {
+        words.push_str(&format!(": {said}"));
+    }
+    Some(words.into())
 }
 
 /// What ended a container, by the reason that its runtime gives.
-fn end(reason: &str) -> CauseKind {
-    recognise(TextSource::EndReason, reason).unwrap_or(CauseKind::CrashLoop)
+fn end(container: &ContainerFact, reason: &str) -> CauseKind {
+    recognise(TextSource::EndReason, reason).unwrap_or(match container.role {
+        ContainerRole::Init => CauseKind::InitFailure,
+        ContainerRole::Main => CauseKind::CrashLoop,
+    })
 }
 
 /// Why a pull failed, by the words of runtimes and registries.
 fn pull_failure(message: &str) -> CauseKind {
     recognise(TextSource::PullMessage, message).unwrap_or(CauseKind::ImagePull)
+}
+
+/// Of a pod that its kubelet has not ended.
+fn not_ended(pod: &PodFact) -> Str {
+    let grace = Secs(pod.deletion_grace_secs.unwrap_or(0));
+    format!("its kubelet has not ended it within its grace of {grace}").into()
 }
 
 fn not_ready(pod: &PodFact) -> Option<Cause> {
@@ -73,15 +128,19 @@ fn not_ready(pod: &PodFact) -> Option<Cause> {
     })
 }
 
+/// How schedulers tell of the nodes that a pod is not meant for: older ones and newer ones.
+const NOT_MEANT_FOR: [&str; 2] =
+    ["didn't match Pod's node affinity/selector", "didn't satisfy plugin(s) [NodeAffinity]"];
+
 /// The scheduler's message without the clause that every DaemonSet pod gets for all the nodes it is not meant for.
 fn drop_affinity_clause(message: &str) -> Str {
-    let kept: Vec<&str> =
-        message.split(", ").filter(|clause| !clause.contains("didn't match Pod's node affinity/selector")).collect();
+    let is_noise = |clause: &&str| NOT_MEANT_FOR.iter().any(|words| clause.contains(words));
+    let kept: Vec<&str> = message.split(", ").filter(|clause| !is_noise(clause)).collect();
     kept.join(", ").into()
 }
 
 fn cause(kind: CauseKind, message: Option<Str>) -> Cause {
-    Cause { kind, message }
+    Cause { kind, container: None, message }
 }
 
 #[cfg(test)]
@@ -138,6 +197,100 @@ mod tests {
     }
 
     #[test]
+    fn an_init_container_that_fails_is_named_with_how_it_ended() {
+        let state = |reason: &str, message: Option<&str>| ContainerState::Waiting {
+            reason: reason.into(),
+            message: message.map(Into::into),
+        };
+        let ended = |exit_code: i32, reason: &str, message: Option<&str>| ContainerState::Terminated {
+            reason: reason.into(),
+            exit_code,
+            message: message.map(Into::into),
+        };
+        let back_off = || state("CrashLoopBackOff", Some("back-off 40s"));
+        for (state, last, restarts, kind, words) in [
+            (
+                back_off(),
+                Some((1, "Error")),
+                4,
+                CauseKind::InitFailure,
+                "setup ended with exit 1, 4 restarts: back-off 40s",
+            ),
+            (
+                back_off(),
+                Some((139, "Error")),
+                1,
+                CauseKind::InitFailure,
+                "setup ended with exit 139 (SIGSEGV), 1 restart: back-off 40s",
+            ),
+            (back_off(), None, 0, CauseKind::InitFailure, "setup keeps ending: back-off 40s"),
+            (ended(3, "Error", None), None, 0, CauseKind::InitFailure, "setup ended with exit 3"),
+            (
+                ended(3, "Error", Some("no config")),
+                None,
+                0,
+                CauseKind::InitFailure,
+                "setup ended with exit 3: no config",
+            ),
+            (back_off(), Some((137, "OOMKilled")), 2, CauseKind::OutOfMemory, "back-off 40s"),
+            (state("ErrImagePull", Some("manifest unknown")), None, 0, CauseKind::ImageNotFound, "manifest unknown"),
+        ] {
+            let init = ContainerFact {
+                name: "setup".into(),
+                role: ContainerRole::Init,
+                last_exit: last.map(|(exit, _)| exit),
+                last_end: last.map(|(_, reason)| reason.into()),
+                restarts,
+                ..container(state)
+            };
+            let main = container(ContainerState::Waiting { reason: "PodInitializing".into(), message: None });
+            let pod = PodFact { containers: vec![init, main], ..PodFact::default() };
+            let cause = diagnose(&pod, Timestamp::default()).unwrap();
+            assert_eq!((cause.kind, cause.message.as_deref()), (kind, Some(words)));
+            assert_eq!(cause.container.as_deref(), Some("setup"));
+        }
+    }
+
+    #[test]
+    fn what_a_kubelet_told_counts_until_the_pod_begins() {
+        let told = Cause { kind: CauseKind::PodSandbox, container: None, message: Some("no IP addresses".into()) };
+        let starts = PodFact { bound: true, ..waiting("ContainerCreating", "") };
+        let counts = |pod: &PodFact| diagnose_start(pod, &told) == Some(told.clone());
+        assert!(counts(&starts) && counts(&PodFact { containers: Vec::new(), ..starts.clone() }));
+        let begun = |change: fn(&mut ContainerFact)| {
+            let mut pod = starts.clone();
+            change(&mut pod.containers[0]);
+            pod
+        };
+        assert!(!counts(&begun(|container| container.image_present = true)));
+        assert!(!counts(&begun(|container| container.restarts = 1)));
+        assert!(!counts(&begun(|container| container.last_exit = Some(0))));
+        assert!(!counts(&begun(|container| container.state = ContainerState::Running { since: None })));
+        assert!(!counts(&PodFact { bound: false, ..starts.clone() }));
+        assert!(!counts(&PodFact { phase: PodPhase::Running, ..starts.clone() }));
+        assert!(!counts(&PodFact { deletion_at: Some(Timestamp::default()), ..starts }));
+    }
+
+    #[test]
+    fn finalizers_are_named_once_nothing_else_keeps_the_pod() {
+        let at = Timestamp::from_millis(1_000_000);
+        let later = at + Duration::from_secs(60);
+        let finalizers: std::sync::Arc<[Str]> = ["example.com/a".into(), "example.com/b".into()].into();
+        let held = PodFact { deletion_at: Some(at), finalizers, deletion_grace_secs: Some(30), ..PodFact::default() };
+        let cause = |pod: &PodFact| diagnose(pod, later).unwrap();
+        assert_eq!(cause(&held).kind, CauseKind::StuckTerminating, "its kubelet has not ended it");
+        let ended = container(ContainerState::Terminated { reason: "Error".into(), exit_code: 143, message: None });
+        for over in
+            [PodFact { deletion_grace_secs: Some(0), ..held.clone() }, PodFact { containers: vec![ended], ..held }]
+        {
+            let found = cause(&over);
+            assert_eq!(found.kind, CauseKind::HeldByFinalizers);
+            assert_eq!(found.message.as_deref(), Some("finalizers example.com/a, example.com/b"));
+            assert_eq!(diagnose(&over, at + Duration::from_secs(9)), None, "controllers take them off by themselves");
+        }
+    }
+
+    #[test]
     fn a_pod_is_stuck_only_past_its_grace() {
         let at = Timestamp::from_millis(1_000_000);
         let pod = PodFact { deletion_at: Some(at), ..PodFact::default() };
@@ -159,5 +312,11 @@ mod tests {
         };
         let cause = diagnose(&pod, Timestamp::default()).unwrap();
         assert_eq!(cause.message.as_deref(), Some("0/3 nodes are available: 1 Insufficient cpu"));
+        let newer = "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't satisfy plugin(s) [NodeAffinity]. no new \
+                     claims to deallocate, preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.";
+        assert_eq!(
+            &*drop_affinity_clause(newer),
+            "0/3 nodes are available: 1 Insufficient cpu, preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
+        );
     }
 }

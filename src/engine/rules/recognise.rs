@@ -16,13 +16,15 @@ pub(crate) enum TextSource {
     PullMessage,
     /// The reason for which a container ended with an error.
     EndReason,
+    /// The reason of a kubelet's Event on a pod that has not begun.
+    StartEventReason,
     /// The message of an Event of the DaemonSet's controller: a pod that could not be created. It quotes the API server.
     CreationMessage,
 }
 
 /// In each source the first entry that matches decides. A reason matches if it is one of the words; a message matches if it
 /// contains one of them, in upper or lower case.
-const TABLE: [(TextSource, CauseKind, &[&str]); 18] = [
+const TABLE: [(TextSource, CauseKind, &[&str]); 20] = [
     (TextSource::PodReason, CauseKind::Unschedulable, &["Unschedulable"]),
     (
         TextSource::WaitingReason,
@@ -65,6 +67,8 @@ const TABLE: [(TextSource, CauseKind, &[&str]); 18] = [
     ),
     (TextSource::EndReason, CauseKind::OutOfMemory, &["OOMKilled"]),
     (TextSource::EndReason, CauseKind::ContainerStart, &["StartError", "ContainerCannotRun"]),
+    (TextSource::StartEventReason, CauseKind::VolumeMount, &["FailedMount", "FailedAttachVolume", "FailedMapVolume"]),
+    (TextSource::StartEventReason, CauseKind::PodSandbox, &["FailedCreatePodSandBox", "NetworkNotReady"]),
     (
         TextSource::CreationMessage,
         CauseKind::AdmissionRefused,
@@ -87,7 +91,9 @@ const TABLE: [(TextSource, CauseKind, &[&str]); 18] = [
 pub(crate) fn recognise(source: TextSource, text: &str) -> Option<CauseKind> {
     let is_message = match source {
         TextSource::PullMessage | TextSource::CreationMessage => true,
-        TextSource::PodReason | TextSource::WaitingReason | TextSource::EndReason => false,
+        TextSource::PodReason | TextSource::WaitingReason | TextSource::EndReason | TextSource::StartEventReason => {
+            false
+        }
     };
     let lower = if is_message { text.to_lowercase() } else { String::new() };
     let matches = |word: &&str| if is_message { lower.contains(word) } else { text == *word };
@@ -109,6 +115,8 @@ mod tests {
             | CauseKind::ImageName
             | CauseKind::ImageNeverPull
             | CauseKind::ImagePull
+            | CauseKind::VolumeMount
+            | CauseKind::PodSandbox
             | CauseKind::Config
             | CauseKind::ContainerStart
             | CauseKind::CrashLoop
@@ -118,12 +126,14 @@ mod tests {
             | CauseKind::QuotaExceeded
             | CauseKind::CreationForbidden
             | CauseKind::PodInvalid => true,
-            // The pod's phase; its containers run; a message that is not in the table; nothing happens; time.
+            // The pod's phase; its containers run; a crash loop of an init container; a message that is not in the table; nothing happens; time.
             CauseKind::Rejected
             | CauseKind::NotReady
+            | CauseKind::InitFailure
             | CauseKind::NotCreated
             | CauseKind::ControllerIdle
             | CauseKind::StuckTerminating
+            | CauseKind::HeldByFinalizers
             | CauseKind::Deadline
             | CauseKind::NodeDown => false,
         }

@@ -1,7 +1,8 @@
 //! What is waited for, said in words: by each node that moves, and by the rollout before any can.
 
 use super::*;
-use crate::engine::model::facts::PodPhase;
+use crate::engine::model::cause::CauseKind;
+use crate::engine::model::facts::{ClusterEvent, PodPhase};
 use crate::engine::model::settings::Secs;
 
 /// Four nodes, the first of which was just taken; its replacement gets ready only when it is told to.
@@ -39,7 +40,75 @@ fn a_pod_that_ends_says_how_long_it_has_and_what_keeps_it() {
         pod.finalizers = ["example.com/hold".into()].into();
         pod.deletion_grace_secs = Some(0);
     });
-    assert_eq!(console.state(&fake, "n1").1, "stuck terminating; kept by finalizer example.com/hold");
+    assert_eq!(console.state(&fake, "n1").1, "kept by finalizer example.com/hold");
+    let cause = |console: &mut FakeConsole, fake: &FakeCluster| {
+        let snapshot = console.snapshot(fake);
+        snapshot.nodes.iter().find(|node| &*node.name == "n1").unwrap().cause.clone().unwrap()
+    };
+    let found = cause(&mut console, &fake);
+    assert_eq!(
+        (found.kind, found.message.as_deref()),
+        (CauseKind::HeldByFinalizers, Some("finalizer example.com/hold"))
+    );
+    fake.change_pod("n1", |pod| pod.deletion_grace_secs = Some(30));
+    console.state(&fake, "n1");
+    assert_eq!(cause(&mut console, &fake).kind, CauseKind::StuckTerminating, "its kubelet has not ended it");
+}
+
+/// What only Events tell is a cause until the pod begins, and not a moment longer.
+#[test]
+fn a_volume_or_a_sandbox_is_the_cause_until_the_pod_begins() {
+    let (mut fake, mut console) = one_taken();
+    let gone: Vec<_> = fake.pods.values().filter(|pod| pod.deletion_at.is_some()).cloned().collect();
+    fake.take_pod(&gone[0].uid);
+    console.run(&mut fake);
+    fake.create_pod("n1");
+    fake.change_pod("n1", |pod| {
+        (pod.bound, pod.phase) = (true, PodPhase::Pending);
+        pod.containers[0].image_present = false;
+        pod.containers[0].state = ContainerState::Waiting { reason: "ContainerCreating".into(), message: None };
+    });
+    let uid = fake.pods.values().find(|pod| pod.node.as_deref() == Some("n1")).unwrap().uid.clone();
+    let tell = |console: &mut FakeConsole, fake: &FakeCluster, version: u64, reason: &str| {
+        let event = ClusterEvent {
+            version: Some(version),
+            object: uid.clone(),
+            reason: reason.into(),
+            message: format!("{reason}: Pulling image \"agent:v2\"").into(),
+            at: fake.now,
+            count: 1,
+            ..ClusterEvent::default()
+        };
+        console.engine.observe(Event::Cluster(Box::new(event)), fake.now);
+    };
+    let cause = |console: &mut FakeConsole, fake: &FakeCluster| {
+        let snapshot = console.snapshot(fake);
+        let node = snapshot.nodes.iter().find(|node| &*node.name == "n1").unwrap().clone();
+        node.cause.map(|cause| cause.kind)
+    };
+    tell(&mut console, &fake, 7, "FailedMount");
+    assert_eq!(cause(&mut console, &fake), Some(CauseKind::VolumeMount));
+    tell(&mut console, &fake, 8, "SuccessfulAttachVolume");
+    assert_eq!(cause(&mut console, &fake), None, "it is attached");
+    tell(&mut console, &fake, 9, "FailedCreatePodSandBox");
+    tell(&mut console, &fake, 9, "SuccessfulAttachVolume");
+    assert_eq!(cause(&mut console, &fake), Some(CauseKind::PodSandbox), "the later one");
+    tell(&mut console, &fake, 8, "FailedMount");
+    assert_eq!(cause(&mut console, &fake), Some(CauseKind::PodSandbox), "it came late");
+    tell(&mut console, &fake, 10, "Pulling");
+    assert_eq!(cause(&mut console, &fake), None, "it pulls, so the sandbox is there");
+    tell(&mut console, &fake, 9, "FailedCreatePodSandBox");
+    assert_eq!(cause(&mut console, &fake), None, "it came late");
+    tell(&mut console, &fake, 11, "FailedCreatePodSandBox");
+    assert_eq!(cause(&mut console, &fake), Some(CauseKind::PodSandbox), "the sandbox was made anew");
+    fake.change_pod("n1", |pod| {
+        pod.phase = PodPhase::Running;
+        pod.containers[0].image_present = true;
+        pod.containers[0].state = ContainerState::Running { since: None };
+    });
+    assert_ne!(cause(&mut console, &fake), Some(CauseKind::PodSandbox));
+    tell(&mut console, &fake, 12, "FailedMount");
+    assert_ne!(cause(&mut console, &fake), Some(CauseKind::VolumeMount), "a pod that runs has its volumes");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::engine::model::facts::{ClusterEvent, PodFact, StrategyKind};
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::version::is_older;
-use crate::engine::rules::diagnose::diagnose;
+use crate::engine::rules::diagnose::{diagnose, diagnose_start};
 
 /// A pod, and what only an observer knows of it.
 #[derive(Debug)]
@@ -37,6 +37,28 @@ pub(crate) struct PodEntry {
 pub(crate) struct PodTrouble {
     pub(crate) cause: Cause,
     pub(crate) since: Timestamp,
+}
+
+impl PodTrouble {
+    /// Of a pod as it is now; `note`: what its kubelet told of its start.
+    fn next(
+        known: Option<&Self>,
+        fact: &PodFact,
+        note: Option<&Cause>,
+        (now, server_now): (Timestamp, Timestamp),
+    ) -> Option<Self> {
+        let cause = diagnose(fact, server_now).or_else(|| diagnose_start(fact, note?));
+        let diagnosed = cause.map(|cause| Self { cause, since: known.map_or(now, |trouble| trouble.since) });
+        // While a pull is tried again the status does not name the last failure. It counts until the images are present. What an
+        // Event told ends otherwise.
+        let tries_again =
+            fact.deletion_at.is_none() && fact.containers.iter().any(|container| !container.image_present);
+        let known = known.filter(|known| tries_again && !known.cause.kind.is_told_by_an_event());
+        // If the registry has refused the image before, a later failure to reach the registry does not replace that cause.
+        let verdict = known.filter(|known| known.cause.kind.is_the_registrys_verdict());
+        let diagnosed = diagnosed.filter(|now| !(verdict.is_some() && now.cause.kind.leaves_the_image_open()));
+        diagnosed.or_else(|| known.cloned())
+    }
 }
 
 /// The last span of time in which a pod was ready, once it is over.
@@ -155,7 +177,9 @@ impl View {
             }
         }
         let server_now = self.server_time(now);
-        self.pods[ix] = Some(PodEntry::next(before.as_ref(), fact, node, observed, (now, server_now)));
+        let note = self.start_note(&fact.uid);
+        let entry = PodEntry::next(before.as_ref(), fact, node, note, observed, (now, server_now));
+        self.pods[ix] = Some(entry);
     }
 
     /// Counts an old pod that was deleted while it was unready under RollingUpdate: what the cascade consists of.
@@ -192,6 +216,7 @@ impl View {
     /// Removes a pod without noting its end: if it is there after all, its watch brings it back.
     pub(super) fn forget_pod(&mut self, uid: &Str) {
         let pulls = self.pulls.forget_pod(uid);
+        self.start_notes.forget_pod(uid);
         if let Some(ix) = self.pod_index.remove(uid) {
             let node = self.pods[ix].take().and_then(|entry| entry.node);
             self.pulls.note_absent(node.map(|node| &self.nodes[node].name), &pulls);
@@ -215,6 +240,21 @@ impl View {
             let warm = self.warm.get(&event.object).and_then(|warm| warm.fact.pod.node.clone());
             self.touch_named(warm.as_ref());
         }
+        if !self.ended.contains(&event.object) {
+            self.note_start(event, now);
+        }
+    }
+
+    /// Diagnoses a pod again of which an Event told something.
+    pub(super) fn judge_pod_again(&mut self, uid: &str, now: Timestamp) {
+        let server_now = self.server_time(now);
+        let Some(&ix) = self.pod_index.get(uid) else { return };
+        let Some(entry) = &self.pods[ix] else { return };
+        let trouble = PodTrouble::next(entry.trouble.as_ref(), &entry.fact, self.start_note(uid), (now, server_now));
+        if let Some(entry) = &mut self.pods[ix] {
+            entry.trouble = trouble;
+        }
+        self.touch_pod(uid);
     }
 }
 
@@ -223,6 +263,7 @@ impl PodEntry {
         before: Option<&Self>,
         fact: PodFact,
         node: Option<NodeIx>,
+        note: Option<&Cause>,
         observed: ObservedAt,
         (now, server_now): (Timestamp, Timestamp),
     ) -> Self {
@@ -235,16 +276,8 @@ impl PodEntry {
                 (None, None) => observed,
             }
         });
-        let known = before.and_then(|before| before.trouble.as_ref());
-        let diagnosed = diagnose(&fact, server_now)
-            .map(|cause| PodTrouble { cause, since: known.map_or(now, |trouble| trouble.since) });
-        // While a pull is tried again the status does not name the last failure. It counts until the images are present.
-        let tries_again =
-            fact.deletion_at.is_none() && fact.containers.iter().any(|container| !container.image_present);
-        // If the registry has refused the image before, a later failure to reach the registry does not replace that cause.
-        let verdict = known.filter(|known| tries_again && known.cause.kind.is_the_registrys_verdict());
-        let diagnosed = diagnosed.filter(|now| !(verdict.is_some() && now.cause.kind.leaves_the_image_open()));
-        let trouble = diagnosed.or_else(|| known.filter(|_| tries_again).cloned());
+        let trouble =
+            PodTrouble::next(before.and_then(|before| before.trouble.as_ref()), &fact, note, (now, server_now));
         let restarts = Restarts::next(before, &fact, observed);
         let served = ServedSpan::next(before, &fact, observed, (now, server_now));
         Self { fact, first_observed, ready_observed, trouble, served, restarts, node, listed: true }

@@ -97,7 +97,7 @@ pub(crate) struct ContainerPullEvents {
 
 /// When an event was written.
 #[derive(Clone, Copy, Debug)]
-struct Written {
+pub(super) struct Written {
     version: Option<u64>,
     /// By the node's clock.
     at: Timestamp,
@@ -117,7 +117,11 @@ pub(crate) enum LastPullEvent<'a> {
 }
 
 impl Written {
-    fn is_before(self, other: Self) -> bool {
+    pub(super) fn of(event: &ClusterEvent) -> Self {
+        Self { version: event.version, at: event.at }
+    }
+
+    pub(super) fn is_before(self, other: Self) -> bool {
         match (self.version, other.version) {
             (Some(ours), Some(theirs)) => ours < theirs,
             _ => self.at < other.at,
@@ -148,7 +152,7 @@ impl ContainerPullEvents {
 
     /// Takes in an event; says whether it was news.
     fn take_in(&mut self, event: &ClusterEvent) -> bool {
-        let written = Written { version: event.version, at: event.at };
+        let written = Written::of(event);
         let is_old = |known: Option<Written>| known.is_some_and(|known| !known.is_before(written));
         match &*event.reason {
             "Pulling" if !is_old(self.pulling) => self.pulling = Some(written),
@@ -238,6 +242,13 @@ impl PullLedger {
             }
         }
         true
+    }
+
+    /// When a kubelet last told that it pulls for a pod, or has pulled.
+    pub(super) fn begun(&self, uid: &str) -> Option<Written> {
+        let told = self.pods.get(uid)?.iter();
+        let told = told.flat_map(|events| [events.pulling, events.pulled.map(|(written, _)| written)]).flatten();
+        told.reduce(|one, other| if one.is_before(other) { other } else { one })
     }
 
     /// Forgets a pod that is gone; returns what was known of it.

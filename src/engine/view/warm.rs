@@ -243,6 +243,7 @@ impl View {
     fn forget_warm_pod(&mut self, uid: &Str) {
         let node = self.warm.forget(uid).and_then(|pod| pod.fact.pod.node);
         let pulls = self.pulls.forget_pod(uid);
+        self.start_notes.forget_pod(uid);
         self.pulls.note_absent(node.as_ref(), &pulls);
         self.touch_named(node.as_ref());
     }

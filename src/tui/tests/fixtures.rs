@@ -98,6 +98,7 @@ pub(super) fn node(name: &str) -> NodeView {
         rank: None,
         clock_skew_millis: None,
         counted_unavailable_until: None,
+        pressure: None,
         details: NodeDetails::default(),
     }
 }
@@ -127,7 +128,7 @@ pub(super) fn updated(name: &str, secs: u64) -> NodeView {
 }
 
 pub(super) fn failed(name: &str, kind: CauseKind, message: &str, secs: u64) -> NodeView {
-    let cause = Some(Cause { kind, message: Some(message.into()) });
+    let cause = Some(Cause { kind, container: None, message: Some(message.into()) });
     NodeView { cause, image: ImageState::Failed, ..target(name, NodeState::Failed, secs) }
 }
 

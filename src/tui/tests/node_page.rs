@@ -14,6 +14,7 @@ use crate::engine::model::inspection::{
     ConditionInspection, ContainerInspection, ContainerKind, ContainerPhase, EndedRun, Inspection, NodeInspection,
     PodEvent, PodInspection, Reading,
 };
+use crate::engine::model::occupancy::{HeldResource, NodeOccupancy, ResourceHolder};
 use crate::engine::model::printable::tests::HOSTILE;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::message::{ConsoleEffect, Msg};
@@ -105,6 +106,7 @@ fn crash_loop(pod: &str) -> Inspection {
             event("BackOff", message, 5, Severity::Warning, 60, 9),
             event("Pulled", "Successfully pulled image in 14s (14s including waiting)", 1, Severity::Normal, 58, 58),
         ]),
+        occupancy: Reading::Absent,
         stale: None,
     }
 }
@@ -300,6 +302,13 @@ fn hostile_texts_and_all_sizes() {
             let mut console = read("l", width, height);
             let mut inspection = crash_loop(&hostile("pod"));
             inspection.stale = Some(hostile("stale").into());
+            let resource = HeldResource {
+                name: hostile("resource").into(),
+                holders: vec![ResourceHolder { name: hostile("holder").into(), ..ResourceHolder::default() }; 9],
+                ..HeldResource::default()
+            };
+            let resources = vec![resource];
+            inspection.occupancy = Reading::Read(NodeOccupancy { resources, ..NodeOccupancy::default() });
             inspected(&mut console, inspection);
             let lines = [hostile("a"), "x".repeat(4_096), String::new()];
             log(&mut console, &lines.each_ref().map(|line| &**line), LogState::Waiting(hostile("w").into()));

@@ -58,9 +58,12 @@ fn asked() -> Prewarm {
 
 /// Present on the first twelve, failed on one, pulled on two, queued on one, and the rest waits for `wait`.
 fn state_of(nth: usize, wait: Option<&PrewarmWait>) -> PrewarmState {
-    let not_found =
-        Cause { kind: CauseKind::ImageNotFound, message: Some("manifest for edge/agent:v2.0.0 not found".into()) };
-    let network = Cause { kind: CauseKind::ImagePull, message: Some("dial tcp: i/o timeout".into()) };
+    let not_found = Cause {
+        kind: CauseKind::ImageNotFound,
+        container: None,
+        message: Some("manifest for edge/agent:v2.0.0 not found".into()),
+    };
+    let network = Cause { kind: CauseKind::ImagePull, container: None, message: Some("dial tcp: i/o timeout".into()) };
     match nth {
         0..12 => PrewarmState::Present,
         12 => PrewarmState::Failed { cause: not_found, times: 1, again_at: None },

@@ -220,7 +220,7 @@ fn what_is_set_back() {
 fn refusals_are_shown_with_their_reason() {
     let said =
         "Error creating: pods \"agent-8x2lq\" is forbidden: exceeded quota: edge, requested: pods=1, used: pods=120";
-    let cause = |kind, said: Option<&str>| Some(Cause { kind, message: said.map(Into::into) });
+    let cause = |kind, said: Option<&str>| Some(Cause { kind, container: None, message: said.map(Into::into) });
     let without_pod = |name: &str, state, cause| NodeView {
         cause,
         pod: None,

@@ -16,8 +16,9 @@ use ratatui::text::Line;
 
 use super::{RenderContext, put_box, put_lines};
 use crate::engine::model::facts::Severity;
-use crate::engine::report::diagnosis::{Diagnosis, Finding};
+use crate::engine::report::diagnosis::{Diagnosis, Finding, OfferedCommand};
 use crate::tui::model::ShownSnapshot;
+use crate::tui::node_page::NodeReading;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::wrap;
 
@@ -25,10 +26,10 @@ use crate::tui::words::wrap;
 const NAMED: usize = 30;
 
 /// Draws it over everything but the first line.
-pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer: &mut Buffer) {
+pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, readings: &[NodeReading], buffer: &mut Buffer) {
     let Some(shown) = ctx.model.rollout().and_then(|page| page.live.as_ref()) else { return };
     let width = area.width.min(120);
-    let lines = lines(ctx, shown, usize::from(width.saturating_sub(4)));
+    let lines = lines(ctx, shown, readings, usize::from(width.saturating_sub(4)));
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(area.height.saturating_sub(1));
     let over = Rect { x: area.width.saturating_sub(width) / 2, y: area.bottom() - height, width, height };
     let inside = put_box(ctx, buffer, over, "What is wrong  (j k scroll, any other key closes)");
@@ -36,8 +37,12 @@ pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer: &mut
     put_lines(buffer, inside, &lines[top..]);
 }
 
-fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Vec<Line<'static>> {
-    let Diagnosis { findings, nodes, at_goal } = Diagnosis::of(&shown.snapshot);
+fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, readings: &[NodeReading], cells: usize) -> Vec<Line<'static>> {
+    let mut diagnosis = Diagnosis::of(&shown.snapshot);
+    for NodeReading { node, inspection, .. } in readings {
+        diagnosis.add_occupancy(node, &inspection.occupancy);
+    }
+    let Diagnosis { findings, nodes, at_goal } = diagnosis;
     let text = format!("{at_goal} of {nodes} nodes are where they should be");
     let mut lines = vec![Line::from(ctx.span(text, ThemeRole::Title))];
     if findings.is_empty() {
@@ -76,8 +81,17 @@ fn of(ctx: &RenderContext<'_>, shown: &ShownSnapshot, finding: &Finding, cells: 
     for evidence in &finding.evidence {
         say(&evidence.to_string(), "  ", ThemeRole::Text);
     }
+    for held in &finding.held {
+        say(held, "  ", ThemeRole::Text);
+    }
+    let arrow = format!("  {} ", ctx.glyph(Glyph::Arrow));
     for remedy in &finding.remedies {
-        say(remedy, &format!("  {} ", ctx.glyph(Glyph::Arrow)), ThemeRole::Ok);
+        say(remedy, &arrow, ThemeRole::Ok);
+    }
+    for OfferedCommand { text, command } in &finding.commands {
+        if let Some(line) = ctx.model.cluster_flags.as_deref().and_then(|cluster| command.line(cluster)) {
+            say(&format!("{text}: {line}"), &arrow, ThemeRole::Ok);
+        }
     }
     lines
 }

@@ -121,6 +121,7 @@ pub(super) fn about(
         rank,
         clock_skew_millis: _,
         counted_unavailable_until,
+        pressure,
         details: NodeDetails { architecture, kubelet_version },
     } = node;
     let (glyph, role) = sign(node);
@@ -214,6 +215,9 @@ pub(super) fn about(
             format!("; its controller counts it unavailable for {left} more")
         });
         say(&mut lines, "Clock", &format!("{}{}", ClockOff(millis), waits.unwrap_or_default()), ThemeRole::Warn);
+    }
+    if let Some(pressure) = pressure {
+        say(&mut lines, "Pressure", &format!("{pressure}: its kubelet may evict pods"), ThemeRole::Warn);
     }
     if let Some(rank) = *rank {
         say(&mut lines, "In line", &format!("place {}", rank + 1), ThemeRole::Text);

@@ -18,6 +18,7 @@ use super::{RenderContext, ScreenParts, Shape, node, put, put_lines, put_rule};
 use crate::engine::model::container_log::LogState;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::inspection::{ContainerPhase, Reading};
+use crate::engine::model::kubectl_command::KubectlCommand;
 use crate::engine::report::node_story::{clock_time, node_story};
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::story::NodeMoment;
@@ -211,6 +212,13 @@ fn why(
         lines.push(Line::from(ctx.span("Last words of the container", ThemeRole::Column)));
         lines.extend(words.lines().flat_map(|text| wrapped(ctx, text, cells, ThemeRole::Bad)));
     }
+    let (held, command) = held(ctx, open);
+    if !held.is_empty() {
+        lines.push(Line::default());
+        lines.push(Line::from(ctx.span("What the node has of what its pod lacks", ThemeRole::Column)));
+        lines.extend(held.iter().flat_map(|text| wrapped(ctx, text, cells, ThemeRole::Text)));
+        lines.extend(command.iter().flat_map(|text| wrapped(ctx, text, cells, ThemeRole::Text)));
+    }
     if !story.is_empty() {
         lines.push(Line::default());
         lines.push(Line::from(ctx.span("What happened to its pod (UTC)", ThemeRole::Column)));
@@ -239,6 +247,19 @@ fn why(
         }
     }
     lines
+}
+
+/// What other pods hold of what the pod lacks; where that cannot be read, also the command that shows it to others.
+fn held(ctx: &RenderContext<'_>, open: &NodePage) -> (Vec<String>, Option<String>) {
+    match &open.inspection.occupancy {
+        Reading::Read(occupancy) => (occupancy.lines(&open.node), None),
+        Reading::Failed(why) => {
+            let text = format!("which pods hold it cannot be read: {why}; somebody who may do so sees them with:");
+            let command = KubectlCommand::DescribeNode { node: open.node.clone() };
+            (vec![text], ctx.model.cluster_flags.as_deref().and_then(|cluster| command.line(cluster)))
+        }
+        Reading::Pending | Reading::Absent => (Vec::new(), None),
+    }
 }
 
 fn events(ctx: &RenderContext<'_>, shown: &ShownSnapshot, open: &NodePage, cells: usize) -> Vec<Line<'static>> {

@@ -1,25 +1,32 @@
-//! `rolldeck diagnose`: a dozen causes at once on one DaemonSet, each found with its evidence, beside what `kubectl describe` says.
+//! `rolldeck diagnose`: two dozen nodes with a cause each on one DaemonSet, each found with its evidence, beside what `kubectl describe`
+//! says.
 //!
-//! The scheduler, the DaemonSet controller and quota are the real ones; what only a kubelet can say is written as a kubelet writes it.
+//! The scheduler, the DaemonSet controller, quota, finalizers and rights are the real ones; what only a kubelet can say, in statuses and in
+//! Events, is written as a kubelet writes it.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::fixture::operator;
-use crate::support::control_plane::{Sandbox, daemon_set, sandbox};
-use crate::support::program::text;
+use super::fixture::{grants, operator};
+use crate::support::control_plane::{Grant, Sandbox, daemon_set, sandbox};
+use crate::support::program::{Operator, text};
 
-const SOON: Duration = Duration::from_secs(60);
+/// A pod that does not go away counts as stuck 45 s past its grace.
+const SOON: Duration = Duration::from_secs(120);
 const IMAGE: &str = "registry.test/agent:v9";
 
-/// What a kubelet writes of the container `agent`: its state, how it ended before, and how often it was started again.
-fn container(state: &Value, last: Option<&Value>, restarts: u32) -> Value {
+/// What a kubelet writes of a container: its state, how it ended before, and how often it was started again.
+fn status_of(name: &str, state: &Value, last: Option<&Value>, restarts: u32) -> Value {
     json!([{
-        "name": "agent", "image": IMAGE, "imageID": "", "ready": false, "started": false, "restartCount": restarts,
+        "name": name, "image": IMAGE, "imageID": "", "ready": false, "started": false, "restartCount": restarts,
         "state": state, "lastState": last.map(|last| json!({"terminated": last})).unwrap_or_else(|| json!({})),
     }])
+}
+
+fn container(state: &Value, last: Option<&Value>, restarts: u32) -> Value {
+    status_of("agent", state, last, restarts)
 }
 
 fn waiting(reason: &str, message: &str) -> Value {
@@ -39,11 +46,44 @@ fn crashed(reason: &str, code: i32) -> Value {
 struct Case {
     cause: &'static str,
     containers: Value,
+    /// Of the init container `setup`; `None`: it ended well.
+    init: Option<Value>,
+    /// A Warning on the pod: reason and message.
+    event: Option<(&'static str, &'static str)>,
     words: &'static str,
 }
 
+impl Case {
+    /// What kubectl shows of it: a reason, since it leaves the messages of statuses out; of an Event the message.
+    fn shown_by_kubectl(&self) -> &str {
+        let init = self.init.as_ref().filter(|_| self.event.is_none());
+        match self.event {
+            Some((_, message)) => message,
+            None => {
+                let state = &init.unwrap_or(&self.containers)[0]["state"];
+                let known = [&state["waiting"]["reason"], &state["terminated"]["reason"]];
+                known.into_iter().find_map(Value::as_str).unwrap()
+            }
+        }
+    }
+}
+
+/// A pod whose init container `setup` fails.
+fn init(state: &Value, last: Option<&Value>, restarts: u32, words: &'static str) -> Case {
+    let init = Some(status_of("setup", state, last, restarts));
+    Case { cause: "init container fails: setup", containers: waiting("PodInitializing", ""), init, event: None, words }
+}
+
+/// A pod of which its kubelet says in an Event why it does not start.
+fn told(cause: &'static str, reason: &'static str, words: &'static str) -> Case {
+    let init = Some(status_of("setup", &json!({"waiting": {"reason": "PodInitializing"}}), None, 0));
+    Case { cause, containers: waiting("PodInitializing", ""), init, event: Some((reason, words)), words }
+}
+
 fn cases() -> Vec<Case> {
-    let case = |cause, containers, words| Case { cause, containers, words };
+    let case = |cause, containers, words| Case { cause, containers, init: None, event: None, words };
+    let back_off =
+        json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 40s restarting failed container=setup"}});
     vec![
         case(
             "image not found",
@@ -86,6 +126,36 @@ fn cases() -> Vec<Case> {
         ),
         case("crash loop", crashed("Error", 1), "agent ended with exit 1"),
         case("out of memory", crashed("OOMKilled", 137), "agent ended with exit 137 (OOMKilled)"),
+        init(&back_off, Some(&ended("Error", 139)), 2, "setup ended with exit 139 (SIGSEGV), 2 restarts: back-off 40s"),
+        init(&json!({"terminated": ended("Error", 3)}), None, 0, "setup ended with exit 3"),
+        told(
+            "volume not mounted",
+            "FailedMount",
+            "MountVolume.SetUp failed for volume \"config\" : configmap \"agent\" not found",
+        ),
+        told(
+            "volume not mounted",
+            "FailedAttachVolume",
+            "Multi-Attach error for volume \"data\" Volume is already exclusively attached to one node",
+        ),
+        told(
+            "pod sandbox fails",
+            "NetworkNotReady",
+            "network is not ready: container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady \
+             message:Network plugin returns error: cni plugin not initialized",
+        ),
+        told(
+            "pod sandbox fails",
+            "FailedCreatePodSandBox",
+            "Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox \"4f\": plugin \
+             type=\"host-local\" failed (add): failed to allocate for range 0: no IP addresses available in range set",
+        ),
+        told(
+            "pod sandbox fails",
+            "FailedCreatePodSandBox",
+            "Failed to create pod sandbox: rpc error: code = Unknown desc = failed to reserve sandbox name \"agent_1\": name \
+             \"agent_1\" is reserved for \"8c\"",
+        ),
     ]
 }
 
@@ -110,31 +180,81 @@ fn pods(sandbox: &Sandbox) -> BTreeMap<String, String> {
     sandbox.pods().iter().filter_map(pod).collect()
 }
 
+/// A pod of somebody else that holds all it can of a node.
+fn hog(name: &str, node: &str, class: &str, requests: &Value) -> Value {
+    let containers = json!([{"name": "hog", "image": IMAGE, "resources": {"requests": requests}}]);
+    json!({"metadata": {"name": name}, "spec": {"nodeName": node, "priorityClassName": class, "containers": containers}})
+}
+
+fn finding<'a>(found: &'a Value, node: &str) -> Vec<&'a Value> {
+    let is_on = |finding: &&Value| finding["nodes"].as_array().unwrap().iter().any(|name| name == node);
+    found["findings"].as_array().unwrap().iter().filter(is_on).collect()
+}
+
 #[test]
-fn a_dozen_causes_are_found_with_their_evidence() {
+fn every_cause_is_found_with_its_evidence() {
     let Some(sandbox) = sandbox("diagnose") else { return };
     let (admin, namespace) = (sandbox.admin(), sandbox.namespace().to_owned());
     let cases = cases();
-    // Beyond those of the kubelets: one node is too small, one is down, one may have no pod, and one is well.
-    let nodes = sandbox.nodes(cases.len() + 4);
-    let [small, down, unmade, well] = nodes[cases.len()..].as_array::<4>().unwrap();
-    admin.patch(&format!("/api/v1/nodes/{small}/status"), &json!({"status": {"allocatable": {"cpu": "100m"}}})).ok();
+    // Beyond those of the kubelets.
+    let nodes = sandbox.nodes(cases.len() + 8);
+    let [small, full, crowded, down, unmade, held, stuck, well] = nodes[cases.len()..].as_array::<8>().unwrap();
+    let allocatable = |node: &str, amounts: Value| {
+        admin.patch(&format!("/api/v1/nodes/{node}/status"), &json!({"status": {"allocatable": amounts}})).ok();
+    };
+    allocatable(small, json!({"cpu": "100m"}));
+    allocatable(full, json!({"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1Gi"}));
+    allocatable(crowded, json!({"pods": "1"}));
+    let most = json!({"cpu": "800m", "memory": "900Mi", "ephemeral-storage": "1000Mi"});
+    let others = "/api/v1/namespaces/default/pods";
+    let hogs = [
+        hog(&format!("{namespace}-large"), full, "system-node-critical", &most),
+        hog(&format!("{namespace}-little"), full, "", &json!({"cpu": "50m"})),
+        hog(&format!("{namespace}-alone"), crowded, "", &json!({})),
+    ];
+    hogs.iter().for_each(|hog| drop(admin.post(others, hog).ok()));
     let mut set = daemon_set("agent", IMAGE);
-    set["spec"]["template"]["spec"]["containers"][0]["resources"] = json!({"requests": {"cpu": "200m"}});
+    let spec = &mut set["spec"]["template"]["spec"];
+    spec["initContainers"] = json!([{"name": "setup", "image": IMAGE}]);
+    spec["containers"][0]["resources"] =
+        json!({"requests": {"cpu": "200m", "memory": "200Mi", "ephemeral-storage": "200Mi"}});
     sandbox.create_daemon_set(set);
     let made = until("a pod on every node", || Some(pods(&sandbox)).filter(|pods| pods.len() == nodes.len()));
-    until("all but one are bound", || {
+    until("all are bound but those without room", || {
         let bound = sandbox.pods().iter().filter(|pod| pod["spec"]["nodeName"].is_string()).count();
-        (bound == nodes.len() - 1).then_some(())
+        (bound == nodes.len() - 3).then_some(())
     });
-    let status = |node: &str, status: Value| {
-        admin
-            .patch(&format!("/api/v1/namespaces/{namespace}/pods/{}/status", made[node]), &json!({"status": status}))
-            .ok();
+    let path = |node: &str| format!("/api/v1/namespaces/{namespace}/pods/{}", made[node]);
+    let delete = |node: &str, grace: u32| {
+        admin.request(reqwest::Method::DELETE, &path(node), Some(&json!({"gracePeriodSeconds": grace}))).unwrap().ok();
     };
+    let finalizers = |names: Value| admin.patch(&path(held), &json!({"metadata": {"finalizers": names}})).ok();
+    finalizers(json!(["example.com/unmount", "hooks.example.org/drain"]));
+    delete(held, 0);
+    // No kubelet ends this one.
+    delete(stuck, 1);
+    let status = |node: &str, status: Value| {
+        admin.patch(&format!("{}/status", path(node)), &json!({"status": status})).ok();
+    };
+    let done = status_of("setup", &json!({"terminated": ended("Completed", 0)}), None, 0);
     for (node, case) in nodes.iter().zip(&cases) {
         let conditions = json!([{"type": "Ready", "status": "False", "reason": "ContainersNotReady"}]);
-        status(node, json!({"phase": "Pending", "containerStatuses": case.containers, "conditions": conditions}));
+        let init = case.init.as_ref().unwrap_or(&done);
+        status(
+            node,
+            json!({"phase": "Pending", "initContainerStatuses": init, "containerStatuses": case.containers,
+                "conditions": conditions}),
+        );
+        if let Some((reason, message)) = case.event {
+            let pod = admin.get(&path(node)).ok();
+            let now = pod["metadata"]["creationTimestamp"].clone();
+            let about = json!({"kind": "Pod", "apiVersion": "v1", "namespace": namespace, "name": made[node],
+                "uid": pod["metadata"]["uid"]});
+            let event = json!({"metadata": {"name": format!("{}.1", made[node])}, "involvedObject": about, "type": "Warning",
+                "reason": reason, "message": message, "source": {"component": "kubelet", "host": node},
+                "firstTimestamp": now, "lastTimestamp": now, "count": 1});
+            admin.post(&sandbox.path("events", ""), &event).ok();
+        }
     }
     let runs = container(&json!({"running": {"startedAt": "2026-11-23T07:00:00Z"}}), None, 0);
     for node in [down, well] {
@@ -150,34 +270,33 @@ fn a_dozen_causes_are_found_with_their_evidence() {
     let (quotas, hard) = (sandbox.path("resourcequotas", ""), json!({"pods": "0"}));
     admin.post(&quotas, &json!({"metadata": {"name": "full"}, "spec": {"hard": hard}})).ok();
     admin.patch(&format!("{quotas}/full/status"), &json!({"status": {"hard": hard, "used": hard}})).ok();
-    let path = format!("/api/v1/namespaces/{namespace}/pods/{}", made[unmade]);
-    let now = json!({"gracePeriodSeconds": 0});
-    admin.request(reqwest::Method::DELETE, &path, Some(&now)).unwrap().ok();
+    delete(unmade, 0);
 
     let operator = operator(&sandbox, &namespace);
     let wanted = cases.iter().zip(&nodes).map(|(case, node)| (node, case.cause));
-    let wanted = wanted.chain([(small, "unschedulable"), (down, "node not ready"), (unmade, "quota exceeded")]);
+    let wanted = wanted.chain([small, full, crowded].map(|node| (node, "unschedulable")));
+    let wanted = wanted.chain([(down, "node not ready"), (unmade, "quota exceeded")]);
+    let wanted = wanted.chain([(held, "kept by finalizers"), (stuck, "stuck terminating")]);
     let wanted: BTreeMap<&String, &str> = wanted.collect();
+    let mut missing = Vec::new();
     let diagnosis = until("every cause is found", || {
         let output = operator.run(&["diagnose", "ds/agent", "-o", "json"]);
         let found: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output)));
         assert_eq!(output.status.code(), Some(4));
-        let finding = |node: &str| {
-            let findings = found["findings"].as_array().unwrap().iter();
-            findings
-                .filter(|finding| finding["nodes"].as_array().unwrap().iter().any(|name| name == node))
-                .collect::<Vec<_>>()
-        };
         let says = |(node, cause): (&&String, &&str)| {
-            let of_node = finding(node);
-            of_node.len() == 1
-                && of_node[0]["title"].as_str().unwrap().starts_with(cause)
-                && of_node[0]["wrong"] == true
+            let of_node = finding(&found, node);
+            let title = |finding: &Value| finding["title"].as_str().unwrap().starts_with(cause);
+            matches!(&of_node[..], [only] if title(only) && only["wrong"] == true)
         };
-        if !wanted.iter().all(says) {
+        let now: Vec<String> = wanted.iter().filter(|one| !says(*one)).map(|one| format!("{one:?}")).collect();
+        if now != missing {
+            println!("not found yet: {now:?}");
+            missing = now;
+        }
+        if !missing.is_empty() {
             return None;
         }
-        assert!(finding(well).is_empty(), "{found}");
+        assert!(finding(&found, well).is_empty(), "{found}");
         assert_eq!((found["nodes"].as_u64(), found["atGoal"].as_u64()), (Some(nodes.len() as u64), Some(1)));
         Some(found)
     });
@@ -185,20 +304,67 @@ fn a_dozen_causes_are_found_with_their_evidence() {
     for finding in diagnosis["findings"].as_array().unwrap() {
         assert!(!finding["remedies"].as_array().unwrap().is_empty(), "nothing to do: {finding}");
     }
+    let of = |node: &str| finding(&diagnosis, node)[0].clone();
     // Side by side with kubectl.
     for (node, case) in nodes.iter().zip(&cases) {
-        // kubectl tells the reason, and leaves the kubelet's words out.
         let described = admin.kubectl_ok(["describe", "pod", "-n", &namespace, &made[node]]);
-        let reason = case.containers[0]["state"]["waiting"]["reason"].as_str().unwrap();
-        assert!(described.contains(reason), "kubectl does not say `{reason}`:\n{described}");
-        let finding =
-            diagnosis["findings"].as_array().unwrap().iter().find(|finding| finding["nodes"][0] == **node).unwrap();
-        let evidence = finding["evidence"].to_string().replace("\\\"", "\"");
+        let shown = case.shown_by_kubectl();
+        assert!(described.contains(shown), "kubectl does not say `{shown}`:\n{described}");
+        let evidence = of(node)["evidence"].to_string().replace("\\\"", "\"");
         assert!(evidence.contains(case.words), "`{}` is not in {evidence}", case.words);
     }
     let described = admin.kubectl_ok(["describe", "daemonset", "-n", &namespace, "agent"]);
     assert!(described.contains("exceeded quota: full"), "{described}");
-    let quota =
-        diagnosis["findings"].as_array().unwrap().iter().find(|finding| finding["cause"] == "quota exceeded").unwrap();
-    assert!(quota["evidence"].to_string().contains("exceeded quota: full"), "{quota}");
+    assert!(of(unmade)["evidence"].to_string().contains("exceeded quota: full"));
+    let unscheduled = of(small)["evidence"].to_string();
+    assert!(unscheduled.contains("1 Insufficient cpu") && !unscheduled.contains("ffinity"), "{unscheduled}");
+    assert!(of(stuck)["evidence"].to_string().contains("within its grace of 1s"));
+    let described = admin.kubectl_ok(["describe", "pod", "-n", &namespace, &made[held]]);
+    assert!(described.contains("Terminating"), "{described}");
+    let words = of(held).to_string();
+    for name in ["finalizers example.com/unmount, hooks.example.org/drain", "the controller of example.com takes"] {
+        assert!(words.contains(name), "{name}: {words}");
+    }
+
+    // Commands that are offered do what they say. Nobody answers for logs here, so that one is only compared.
+    let offered = |node: &str| of(node)["commands"][0]["command"].as_str().unwrap().to_owned();
+    let log = offered(&nodes[cases.iter().position(|case| case.cause.starts_with("init")).unwrap()]);
+    assert!(log.starts_with("kubectl ") && log.contains(" logs ") && log.contains(" -c setup"), "{log}");
+    let patch = offered(held);
+    let patch = shlex::split(&patch).unwrap();
+    let begins = patch.iter().position(|word| word == "patch").unwrap();
+
+    // Which pods hold what is scarce: the rights that a rollout needs do not tell, and then it is said which would.
+    let text_of = |operator: &Operator| operator.ok_or_not(&["diagnose", "ds/agent"]);
+    let no = text_of(&operator);
+    for words in ["takes the right to list pods in all namespaces", &format!("describe node {full}")] {
+        assert!(no.contains(words), "{words}: {no}");
+    }
+    let mut rights = grants(&namespace).to_vec();
+    rights.push(Grant::everywhere("list", "pods"));
+    let reader = Operator::new(sandbox.user("bob", &rights).kubeconfig(), &namespace);
+    let yes = text_of(&reader);
+    let described = admin.kubectl_ok(["describe", "node", full]);
+    let large = format!("{namespace}-large");
+    assert!(described.contains(&large) && described.contains("850m"), "kubectl sums up something else: {described}");
+    for words in [
+        format!("cpu of {full}: 1 allocatable, 850m requested by 2 pods, this pod asks for 200m"),
+        format!("held by default/{large} 800m (higher priority: 2000001000), default/{namespace}-little 50m"),
+        format!("memory of {full}: 1Gi allocatable, 900Mi requested by 2 pods, this pod asks for 200Mi"),
+        format!("ephemeral-storage of {full}: 1Gi allocatable, 1000Mi requested by 2 pods, this pod asks for 200Mi"),
+        format!("cpu of {small}: 100m allocatable, 0 requested by 0 pods, this pod asks for 200m"),
+        format!("pods of {crowded}: 1 allocatable, 1 requested by 1 pod, this pod asks for 1"),
+        format!("held by default/{namespace}-alone 1"),
+    ] {
+        assert!(yes.contains(&words), "{words}: {yes}");
+    }
+
+    admin.kubectl_ok(patch[begins..].iter().map(String::as_str));
+    until("the pod that only finalizers kept is gone", || {
+        pods(&sandbox).values().all(|pod| *pod != made[held]).then_some(())
+    });
+    for hog in &hogs {
+        let path = format!("{others}/{}", hog["metadata"]["name"].as_str().unwrap());
+        admin.request(reqwest::Method::DELETE, &path, Some(&json!({"gracePeriodSeconds": 0}))).unwrap().ok();
+    }
 }

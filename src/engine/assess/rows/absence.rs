@@ -44,7 +44,7 @@ impl Assessor<'_> {
             let grace = refusal.kind.grace().unwrap_or_default();
             let refused_for = now.since(refusal.since.max(since));
             self.wake_after(grace, refused_for);
-            let cause = Cause { kind: refusal.kind, message: Some(refusal.message.clone()) };
+            let cause = Cause { kind: refusal.kind, container: None, message: Some(refusal.message.clone()) };
             return Some(Absence {
                 cause: Some(cause),
                 trouble: true,
@@ -62,9 +62,9 @@ impl Assessor<'_> {
         let kind = if idle { CauseKind::ControllerIdle } else { CauseKind::NotCreated };
         let failed = halted_on_it || (known && absent_for >= deadline);
         let cause = if failed {
-            Some(Cause { kind: CauseKind::Deadline, message: Some(kind.to_string().into()) })
+            Some(Cause { kind: CauseKind::Deadline, container: None, message: Some(kind.to_string().into()) })
         } else {
-            (idle || missing_for >= NOTABLE).then_some(Cause { kind, message: None })
+            (idle || missing_for >= NOTABLE).then_some(Cause { kind, container: None, message: None })
         };
         Some(Absence { cause, trouble: idle || absent_for >= TROUBLE, failed })
     }

@@ -1,0 +1,66 @@
+//! Commands of kubectl that are offered for pasting.
+
+use super::Str;
+use super::container_log::LogSource;
+use super::shell::{shell_flag, shell_word};
+
+/// A command of kubectl, without the flags that say which cluster is meant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum KubectlCommand {
+    /// Prints a log.
+    Log(LogSource),
+    /// Prints a node with the requests of all its pods.
+    DescribeNode {
+        /// The node.
+        node: Str,
+    },
+    /// Takes all finalizers off a pod.
+    DropFinalizers {
+        /// The pod's namespace.
+        namespace: Str,
+        /// The pod.
+        pod: Str,
+    },
+}
+
+impl KubectlCommand {
+    /// The command, quoted for a shell; `cluster` are the flags that lead to the cluster, quoted already. `None` where a name cannot be
+    /// pasted safely.
+    pub fn line(&self, cluster: &str) -> Option<String> {
+        let kubectl = if cluster.is_empty() { "kubectl".to_owned() } else { format!("kubectl {cluster}") };
+        match self {
+            Self::Log(source) => source.kubectl(cluster),
+            Self::DescribeNode { node } => Some(format!("{kubectl} describe node {}", shell_word(node)?)),
+            Self::DropFinalizers { namespace, pod } => {
+                let (namespace, pod) = (shell_flag("-n", namespace)?, shell_word(pod)?);
+                let patch = r#"'{"metadata":{"finalizers":null}}'"#;
+                Some(format!("{kubectl} patch pod {namespace} {pod} --type merge -p {patch}"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::model::container_log::LogRun;
+
+    #[test]
+    fn commands_name_the_cluster_and_quote_what_they_are_about() {
+        let (namespace, pod): (Str, Str) = ("edge".into(), "agent-x".into());
+        let drop = KubectlCommand::DropFinalizers { namespace: namespace.clone(), pod: pod.clone() };
+        assert_eq!(
+            drop.line("--context prod").as_deref(),
+            Some(
+                r#"kubectl --context prod patch pod -n edge agent-x --type merge -p '{"metadata":{"finalizers":null}}'"#
+            )
+        );
+        let node = KubectlCommand::DescribeNode { node: "ipc 1".into() };
+        assert_eq!(node.line("").as_deref(), Some("kubectl describe node 'ipc 1'"));
+        let log = LogSource { namespace, pod, container: "setup".into(), run: LogRun::Previous };
+        assert_eq!(
+            KubectlCommand::Log(log).line("").as_deref(),
+            Some("kubectl logs -n edge agent-x -c setup --previous")
+        );
+    }
+}

@@ -1,0 +1,135 @@
+//! What an operator can do about each cause.
+
+use super::OfferedCommand;
+use crate::engine::model::Str;
+use crate::engine::model::cause::{Cause, CauseKind};
+use crate::engine::model::container_log::{LogRun, LogSource};
+use crate::engine::model::kubectl_command::KubectlCommand;
+use crate::engine::model::pod_wait::PodWait;
+use crate::engine::report::snapshot::{NodeView, Snapshot};
+
+/// Of how many finalizers it is said who takes them off.
+const OWNERS: usize = 3;
+
+/// What to do about the cause of a node, most fitting first.
+pub(super) fn of(cause: &Cause, node: &NodeView) -> Vec<String> {
+    if let (CauseKind::HeldByFinalizers, Some(PodWait::Finalizers(finalizers))) = (cause.kind, &node.pod_wait) {
+        return finalizers.iter().take(OWNERS).map(owner_of).collect();
+    }
+    about(cause.kind).iter().map(|text| (*text).to_owned()).collect()
+}
+
+/// Commands for that.
+pub(super) fn commands(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> Vec<OfferedCommand> {
+    let Some(pod) = &node.pod else { return Vec::new() };
+    let (namespace, pod) = (snapshot.namespace.clone(), pod.clone());
+    let (text, command) = match (cause.kind, &cause.container) {
+        (CauseKind::CrashLoop | CauseKind::InitFailure | CauseKind::OutOfMemory, Some(container)) => {
+            // A kubelet has a run before only of a container that it has started again.
+            let run = if node.restarts > 0 { LogRun::Previous } else { LogRun::Current };
+            let source = LogSource { namespace, pod, container: container.clone(), run };
+            (format!("what {container} wrote on {}", node.name), KubectlCommand::Log(source))
+        }
+        (CauseKind::HeldByFinalizers, _) => {
+            let text = format!(
+                "only where that controller is gone for good, because what it was to clean up then stays: let the pod of {} go",
+                node.name
+            );
+            (text, KubectlCommand::DropFinalizers { namespace, pod })
+        }
+        _ => return Vec::new(),
+    };
+    vec![OfferedCommand { text, command }]
+}
+
+/// Who takes a finalizer off.
+fn owner_of(finalizer: &Str) -> String {
+    match &**finalizer {
+        "foregroundDeletion" | "orphan" => {
+            format!("the garbage collector of kube-controller-manager takes {finalizer} off: look whether it runs")
+        }
+        "batch.kubernetes.io/job-tracking" => {
+            format!("the Job controller of kube-controller-manager takes {finalizer} off: look whether it runs")
+        }
+        named => match named.split_once('/') {
+            Some((domain, _)) => {
+                format!("the controller of {domain} takes {finalizer} off: look whether it runs, and what it waits for")
+            }
+            None => format!("whoever set {finalizer} takes it off: look for a controller that knows it"),
+        },
+    }
+}
+
+/// What to do about a cause, most fitting first.
+pub(super) fn about(kind: CauseKind) -> &'static [&'static str] {
+    match kind {
+        CauseKind::ImageNotFound => &[
+            "correct the name or the tag, or push the image",
+            "give the DaemonSet an image that is there, or roll back",
+        ],
+        CauseKind::ImageDenied => &[
+            "check imagePullSecrets of the template and of its service account, and whether the registry lets them read",
+            "some registries answer so for an image that is not there",
+        ],
+        CauseKind::ImageRateLimited => {
+            &["wait: it is pulled again by itself", "lower how many pull at once, or pull from a mirror of your own"]
+        }
+        CauseKind::ImagePlatform => {
+            &["build the image for the architecture of the node", "or leave such nodes out by a node selector"]
+        }
+        CauseKind::ImageName => &["correct the name of the image in the template"],
+        CauseKind::ImageNeverPull => &["bring the image onto the node, or change imagePullPolicy: Never"],
+        CauseKind::ImagePull => &[
+            "check from the node whether the registry can be reached: link, name server, proxy, certificate, disk space",
+            "it is pulled again by itself",
+        ],
+        CauseKind::VolumeMount => &[
+            "make the ConfigMap, Secret, claim or path that the message names, or correct its name in the template",
+            "of a volume of a driver: look whether its pod runs on the node, and whether another node still has the volume",
+        ],
+        CauseKind::PodSandbox => &[
+            "look at the pod of the network plugin on the node: it configures CNI and gives out addresses",
+            "where the message names a reserved name or a timeout: look at the container runtime of the node",
+        ],
+        CauseKind::Config => &["make the ConfigMap, Secret or key that the message names, or correct its name"],
+        CauseKind::ContainerStart => &[
+            "correct command, mounts or security settings as the message says",
+            "look at the container runtime of the node",
+        ],
+        CauseKind::CrashLoop => &["read the log of the run before", "roll back"],
+        CauseKind::InitFailure => {
+            &["read what it wrote last: nothing after it starts until it ends well", "correct it, or roll back"]
+        }
+        CauseKind::OutOfMemory => &["raise the memory limit, or make it need less", "roll back"],
+        CauseKind::NotReady => {
+            &["look at the readiness probe and at the log", "a container without a probe is ready once it runs"]
+        }
+        CauseKind::Unschedulable => &[
+            "free what the message names on the node, or lower the requests of the template",
+            "a priority class lets it take the place of pods that matter less",
+        ],
+        CauseKind::Rejected => &[
+            "free what the kubelet lacks: disk, memory, pods; its controller makes another pod by itself",
+            "look at the conditions of the node",
+        ],
+        CauseKind::AdmissionRefused => &["change the template or the policy that the message names", "roll back"],
+        CauseKind::QuotaExceeded => &["raise the namespace's ResourceQuota, or free what it counts"],
+        CauseKind::CreationForbidden => &[
+            "make the service account that is missing, or change the Pod Security level of the namespace, as the message says",
+        ],
+        CauseKind::PodInvalid => &["correct the template as the message says", "roll back"],
+        CauseKind::NotCreated => {
+            &["look at the Events on the DaemonSet: its controller says there why it makes no pod"]
+        }
+        CauseKind::ControllerIdle => {
+            &["look at kube-controller-manager: it does not act on this DaemonSet, or has lost its lease"]
+        }
+        CauseKind::StuckTerminating => &[
+            "its kubelet has not ended it: look whether the node answers, and at the Events for a volume that is not unmounted",
+            "delete it by force only when the node is gone for good",
+        ],
+        CauseKind::HeldByFinalizers => &["look at the controllers that set them: each takes its own off"],
+        CauseKind::Deadline => &["look at its log and its Events", "raise the progress deadline, or roll back"],
+        CauseKind::NodeDown => &["look at the node: power, link, kubelet; nothing is updated there meanwhile"],
+    }
+}

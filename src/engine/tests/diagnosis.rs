@@ -1,0 +1,112 @@
+//! What is found wrong, with its evidence and what to do.
+
+use super::*;
+use crate::engine::model::cause::CauseKind;
+use crate::engine::model::facts::PodPhase;
+use crate::engine::report::diagnosis::{Diagnosis, Finding, FindingKind};
+
+/// A rollout that has taken its first node, whose new pod gets ready only when it is told to.
+fn one_taken(nodes: usize) -> (FakeCluster, FakeConsole) {
+    let mut fake = FakeCluster::rolling(nodes, 1);
+    fake.slow = true;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, nodes.try_into().map(|nodes: u32| nodes - 1).unwrap());
+    console.run(&mut fake);
+    (fake, console)
+}
+
+/// The one finding of a node, with something to do about it.
+fn found(console: &mut FakeConsole, fake: &FakeCluster, node: &str) -> Finding {
+    let diagnosis = Diagnosis::of(&console.snapshot(fake));
+    let mut of_node = diagnosis.findings.into_iter().filter(|finding| finding.nodes.iter().any(|name| &**name == node));
+    let finding = of_node.next().unwrap();
+    assert_eq!(of_node.next(), None, "a node has one cause");
+    assert!(!finding.remedies.is_empty(), "{finding:?}");
+    finding
+}
+
+fn evidence(finding: &Finding) -> Vec<String> {
+    finding.evidence.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_pod_that_is_not_made_says_who_refuses_it() {
+    for (said, kind) in [
+        ("Error creating: admission webhook \"policy.example\" denied the request: no", CauseKind::AdmissionRefused),
+        ("Error creating: pods \"agent-\" is forbidden: exceeded quota: small", CauseKind::QuotaExceeded),
+        ("Error creating: pods \"agent-\" is forbidden: violates PodSecurity", CauseKind::CreationForbidden),
+        ("Error creating: Pod \"agent-x\" is invalid: spec.containers[0].image: Required", CauseKind::PodInvalid),
+    ] {
+        let (mut fake, mut console) = one_taken(4);
+        fake.refuses = Some(said.into());
+        fake.kubelets();
+        let finding = found(&mut console, &fake, "n1");
+        assert_eq!((finding.kind, evidence(&finding)), (FindingKind::Cause(kind), vec![said.to_owned()]));
+    }
+}
+
+#[test]
+fn a_controller_that_does_nothing_is_found() {
+    let (mut fake, mut console) = one_taken(4);
+    fake.idle = true;
+    fake.kubelets();
+    console.run(&mut fake);
+    fake.wait(50);
+    let finding = found(&mut console, &fake, "n1");
+    assert_eq!(finding.kind, FindingKind::Cause(CauseKind::ControllerIdle));
+}
+
+#[test]
+fn an_evicted_pod_and_a_node_under_pressure_are_found() {
+    let (mut fake, mut console) = one_taken(4);
+    fake.kubelets();
+    for node in ["n1", "n2"] {
+        fake.change_node(node, |fact| fact.pressure = Some("DiskPressure".into()));
+    }
+    fake.change_pod("n1", |pod| {
+        (pod.phase, pod.reason) = (PodPhase::Failed, Some("Evicted".into()));
+        pod.message = Some("The node was low on resource: ephemeral-storage.".into());
+    });
+    let finding = found(&mut console, &fake, "n1");
+    assert_eq!(finding.kind, FindingKind::Cause(CauseKind::Rejected));
+    let words = ["The node was low on resource: ephemeral-storage.", "its kubelet reports DiskPressure"];
+    assert_eq!(evidence(&finding), words);
+    let finding = found(&mut console, &fake, "n2");
+    assert_eq!((finding.kind, &*finding.title), (FindingKind::Pressure, "its node is under pressure: DiskPressure"));
+}
+
+#[test]
+fn a_pod_that_is_not_ready_in_time_says_which_container() {
+    let (mut fake, mut console) = one_taken(4);
+    fake.kubelets();
+    fake.change_pod("n1", |pod| pod.containers[0].state = ContainerState::Running { since: None });
+    let diagnosis = Diagnosis::of(&console.snapshot(&fake));
+    let starts = diagnosis.findings.iter().find(|finding| finding.nodes.iter().any(|name| &**name == "n1")).unwrap();
+    assert_eq!(starts.kind, FindingKind::Moving, "it may take its time");
+    fake.wait(3_600);
+    let finding = found(&mut console, &fake, "n1");
+    assert_eq!(finding.kind, FindingKind::Cause(CauseKind::Deadline));
+    assert_eq!(evidence(&finding), ["not ready: containers with unready status: agent"]);
+}
+
+#[test]
+fn a_clock_that_is_off_is_found() {
+    let (mut fake, mut console) = one_taken(4);
+    fake.change_node("n3", |fact| fact.clock_skew_millis = Some(90_000));
+    let finding = found(&mut console, &fake, "n3");
+    assert_eq!((finding.kind, finding.evidence.len()), (FindingKind::Clock, 1));
+}
+
+#[test]
+fn a_hundred_nodes_with_one_cause_are_one_finding() {
+    let (mut fake, mut console) = one_taken(120);
+    for nth in 2..=101 {
+        fake.set_node_ready(&format!("n{nth}"), false);
+    }
+    let diagnosis = Diagnosis::of(&console.snapshot(&fake));
+    let down: Vec<&Finding> =
+        diagnosis.findings.iter().filter(|found| found.kind == FindingKind::Cause(CauseKind::NodeDown)).collect();
+    let [down] = &down[..] else { panic!("{down:?}") };
+    assert_eq!((down.nodes.len(), diagnosis.nodes), (100, 120));
+}

@@ -1,0 +1,83 @@
+//! What kubelets told in Events of pods that do not start: a volume that is not mounted, a sandbox that is not set up. Statuses say
+//! `ContainerCreating` all the while.
+//!
+//! A note ends where its pod begins: once a container has its image, runs or ended (`rules::diagnose::diagnose_start`), or once a newer
+//! Event tells of a pull, because a kubelet pulls after the sandbox is there. A volume that is attached ends what was told of volumes; a
+//! kubelet that cannot mount it all the same repeats that. Of two notes the one that was written later counts, in whatever order they come.
+
+use std::collections::HashMap;
+
+use super::View;
+use super::pulls::Written;
+use crate::engine::model::Str;
+use crate::engine::model::cause::{Cause, CauseKind};
+use crate::engine::model::facts::ClusterEvent;
+use crate::engine::model::time::Timestamp;
+use crate::engine::rules::recognise::{TextSource, recognise};
+
+/// The reason of the Event that a volume is attached.
+const ATTACHED: &str = "SuccessfulAttachVolume";
+/// Of how many pods notes are kept.
+const PODS: usize = 5_000;
+
+/// What was told last of a pod.
+#[derive(Debug)]
+struct StartNote {
+    written: Written,
+    /// `None`: what was told before is over.
+    cause: Option<Cause>,
+}
+
+/// The newest note of each pod, by its uid.
+#[derive(Debug, Default)]
+pub(super) struct StartNotes {
+    pods: HashMap<Str, StartNote>,
+}
+
+impl StartNotes {
+    /// Takes in an Event about a pod that is not gone; says whether it was news.
+    fn take_in(&mut self, event: &ClusterEvent, is_there: impl Fn(&str) -> bool) -> bool {
+        let kind = recognise(TextSource::StartEventReason, &event.reason);
+        if kind.is_none() && &*event.reason != ATTACHED {
+            return false;
+        }
+        let written = Written::of(event);
+        let known = self.pods.get(&event.object);
+        let of_sandbox = |note: &StartNote| note.cause.as_ref().is_some_and(|it| it.kind == CauseKind::PodSandbox);
+        if known.is_some_and(|known| written.is_before(known.written) || (kind.is_none() && of_sandbox(known))) {
+            return false;
+        }
+        if known.is_none() && self.pods.len() >= PODS {
+            // Events are kept for an hour, those of pods that went before we looked as well.
+            self.pods.retain(|uid, _| is_there(uid));
+            if self.pods.len() >= PODS {
+                return false;
+            }
+        }
+        let cause = kind.map(|kind| Cause { kind, container: None, message: Some(event.message.clone()) });
+        self.pods.insert(event.object.clone(), StartNote { written, cause });
+        true
+    }
+
+    /// Forgets a pod that is gone.
+    pub(super) fn forget_pod(&mut self, uid: &str) {
+        self.pods.remove(uid);
+    }
+}
+
+impl View {
+    /// What a kubelet told last of a pod that does not start, if nothing has told since that it begins.
+    pub(super) fn start_note(&self, uid: &str) -> Option<&Cause> {
+        let note = self.start_notes.pods.get(uid)?;
+        let begun = self.pulls.begun(uid).is_some_and(|begun| !begun.is_before(note.written));
+        note.cause.as_ref().filter(|_| !begun)
+    }
+
+    /// Takes in an Event about a pod that is not gone, and what follows from it for the pod.
+    pub(super) fn note_start(&mut self, event: &ClusterEvent, now: Timestamp) {
+        let is_there = |uid: &str| self.pod_index.contains_key(uid);
+        if self.start_notes.take_in(event, is_there) || self.start_notes.pods.contains_key(&event.object) {
+            self.judge_pod_again(&event.object, now);
+        }
+    }
+}

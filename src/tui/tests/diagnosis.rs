@@ -1,0 +1,134 @@
+//! What the diagnosis and the page of a node add to a cause: what is read on demand, and commands for pasting.
+
+use std::sync::Arc;
+
+use super::console::TestConsole;
+use super::fixtures::{failed, running};
+use crate::engine::model::Str;
+use crate::engine::model::amount::Amount;
+use crate::engine::model::cause::CauseKind;
+use crate::engine::model::inspection::{Inspection, Reading};
+use crate::engine::model::node::NodeState;
+use crate::engine::model::occupancy::{HeldResource, NodeOccupancy, ResourceHolder};
+use crate::engine::model::pod_wait::PodWait;
+use crate::engine::report::snapshot::{NodeView, Snapshot};
+use crate::tui::message::{ConsoleEffect, Msg};
+
+const LACKS: &str = "0/9 nodes are available: 1 Insufficient cpu";
+
+/// A rollout with these nodes beside its own.
+fn with(nodes: impl IntoIterator<Item = NodeView>) -> Snapshot {
+    let snapshot = running();
+    let nodes = snapshot.nodes.iter().cloned().chain(nodes).collect();
+    Snapshot { nodes, ..snapshot }
+}
+
+fn pod_of(node: NodeView, pod: &str) -> NodeView {
+    NodeView { pod: Some(pod.into()), ..node }
+}
+
+fn unschedulable() -> Snapshot {
+    let node = |name: &str| pod_of(failed(name, CauseKind::Unschedulable, LACKS, 60), &format!("ipc-agent-{name}"));
+    let ports =
+        failed("ports", CauseKind::Unschedulable, "0/9 nodes are available: 1 node(s) didn't have free ports", 60);
+    with([node("tight-1"), node("tight-2"), ports])
+}
+
+fn occupancy() -> Inspection {
+    let holder = ResourceHolder {
+        namespace: "shop".into(),
+        name: "till-0".into(),
+        request: Amount::whole(3),
+        higher_priority: None,
+    };
+    let resource = HeldResource {
+        name: "cpu".into(),
+        asked: Amount::whole(2),
+        allocatable: Some(Amount::whole(4)),
+        requested: Amount::whole(3),
+        holders: vec![holder],
+    };
+    let occupancy = NodeOccupancy { resources: vec![resource], pods: 7, is_cut: false };
+    Inspection { occupancy: Reading::Read(occupancy), ..Inspection::default() }
+}
+
+fn forbidden() -> Inspection {
+    let why = "pods is forbidden; it takes the right to list pods in all namespaces";
+    Inspection { occupancy: Reading::Failed(why.into()), ..Inspection::default() }
+}
+
+/// What is being read: of which node and pod, under which number.
+fn reads(console: &TestConsole) -> Vec<(Str, Option<Str>, u64)> {
+    let read = |effect: &ConsoleEffect| match effect {
+        ConsoleEffect::Inspect { serial, node, pod, .. } => Some((node.clone(), pod.clone(), *serial)),
+        _ => None,
+    };
+    console.effects.iter().filter_map(read).collect()
+}
+
+/// The screen as one line, since sentences are broken.
+fn flat(console: &TestConsole) -> String {
+    console.screen().replace(['│', '\n'], " ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn what_holds_a_scarce_resource_is_read_while_the_diagnosis_is_shown() {
+    let mut console = TestConsole::on(unschedulable(), 160, 90).typed("i");
+    let [(node, pod, serial)] = &reads(&console)[..] else { panic!("{:?}", console.effects) };
+    assert_eq!((&**node, pod.as_deref()), ("tight-1", Some("ipc-agent-tight-1")), "one for a text of the scheduler");
+    let serial = *serial;
+    assert!(console.model.reads(serial));
+    assert!(flat(&console).contains("which pods hold it on tight-1 is being read"), "{}", console.screen());
+    console.tell(Msg::Inspected(serial, Arc::new(occupancy())));
+    for words in ["cpu of tight-1: 4 allocatable, 3 requested by 7 pods, this pod asks for 2", "held by shop/till-0 3"]
+    {
+        assert!(flat(&console).contains(words), "{words}: {}", console.screen());
+    }
+    console.tell(Msg::Inspected(serial, Arc::new(forbidden())));
+    for words in ["right to list pods in all namespaces", "kubectl --context prod-eu describe node tight-1"] {
+        assert!(flat(&console).contains(words), "{words}: {}", console.screen());
+    }
+    console.type_keys("<esc>");
+    assert!(!console.model.reads(serial), "nobody looks any more");
+    console.tell(Msg::Inspected(serial, Arc::new(occupancy())));
+}
+
+#[test]
+fn the_page_of_a_node_tells_what_holds_a_scarce_resource() {
+    let mut console = TestConsole::on(unschedulable(), 160, 50).typed("/tight-1<enter>jl1");
+    let serial = console.model.node_page().unwrap().serial;
+    console.tell(Msg::Inspected(serial, Arc::new(occupancy())));
+    for words in ["What the node has of what its pod lacks", "held by shop/till-0 3"] {
+        assert!(console.screen().contains(words), "{words}: {}", console.screen());
+    }
+    console.tell(Msg::Inspected(serial, Arc::new(forbidden())));
+    for words in ["right to list pods in all namespaces", "kubectl --context prod-eu describe node tight-1"] {
+        assert!(flat(&console).contains(words), "{words}: {}", console.screen());
+    }
+}
+
+#[test]
+fn commands_are_offered_for_a_log_and_for_finalizers() {
+    let mut init = pod_of(failed("n1", CauseKind::InitFailure, "setup ended with exit 3", 60), "ipc-agent-n1");
+    init.cause.as_mut().unwrap().container = Some("setup".into());
+    let again = NodeView { name: "n2".into(), restarts: 2, ..pod_of(init.clone(), "ipc-agent-n2") };
+    let held = pod_of(failed("n3", CauseKind::HeldByFinalizers, "finalizers a.example/x, orphan", 60), "ipc-agent-n3");
+    let finalizers = ["a.example/x".into(), "orphan".into(), "bare".into()].into();
+    let held = NodeView { state: NodeState::Terminating, pod_wait: Some(PodWait::Finalizers(finalizers)), ..held };
+    let console = TestConsole::on(with([init, held]), 200, 90).typed("i");
+    assert!(reads(&console).is_empty(), "nothing of it takes a reading");
+    for words in [
+        "init container fails: setup",
+        "what setup wrote on n1: kubectl --context prod-eu logs -n edge ipc-agent-n1 -c setup",
+        "the controller of a.example takes a.example/x off",
+        "the garbage collector of kube-controller-manager takes orphan off",
+        "whoever set bare takes it off",
+        "only where that controller is gone for good",
+        r#"kubectl --context prod-eu patch pod -n edge ipc-agent-n3 --type merge -p '{"metadata":{"finalizers":null}}'"#,
+    ] {
+        assert!(flat(&console).contains(words), "{words}: {}", console.screen());
+    }
+    assert!(!flat(&console).contains("--previous"), "there was no run before");
+    let console = TestConsole::on(with([again]), 200, 90).typed("i");
+    assert!(flat(&console).contains("-c setup --previous"), "{}", console.screen());
+}
