@@ -29,7 +29,11 @@ fn a_fleet_is_pre_warmed_then_rolled_out_and_nothing_is_left() {
     assert!(missing.is_empty(), "{missing:?}");
     for updated in 1..=3 {
         practice.ok(&["drive", DS, "--to", &updated.to_string(), "--until", "held", "--timeout", "60s"]);
-        assert_eq!(practice.warm_pods().len(), 20 - updated, "that of the last updated node is gone when the command ends");
+        assert_eq!(
+            practice.warm_pods().len(),
+            20 - updated,
+            "that of the last updated node is gone when the command ends"
+        );
     }
     practice.ok(&["drive", DS, "--to", "100%", "--max-unavailable", "5", "--timeout", "120s"]);
     assert_eq!(practice.status(DS).0["counts"]["updated"], 20);
