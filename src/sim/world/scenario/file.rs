@@ -42,7 +42,7 @@ struct File {
     #[serde(default)]
     images: Vec<Spanned<ImageEntry>>,
     #[serde(default)]
-    registries: Vec<Spanned<RegistryEntry>>,
+    registries: Vec<Spanned<PullLimitEntry>>,
     #[serde(default)]
     daemonsets: Vec<Spanned<DaemonSetEntry>>,
     #[serde(default)]
@@ -110,7 +110,7 @@ struct ImageEntry {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct RegistryEntry {
+struct PullLimitEntry {
     name: Str,
     pulls: u32,
     per: String,
@@ -275,8 +275,8 @@ fn image(entry: &ImageEntry) -> Result<RegistryImage, String> {
 }
 
 /// A registry that counts pulls does so from the beginning.
-fn add_registry(scenario: &mut Scenario, entry: RegistryEntry) -> Result<(), String> {
-    let RegistryEntry { name, pulls, per } = entry;
+fn add_registry(scenario: &mut Scenario, entry: PullLimitEntry) -> Result<(), String> {
+    let PullLimitEntry { name, pulls, per } = entry;
     if !scenario.images.iter().any(|image| registry_of(&image.name) == *name) {
         return Err(format!("no `[[images]]` entry is of the registry `{name}`"));
     }
