@@ -91,12 +91,10 @@ impl Handover {
              tell nothing any more."
                 .to_owned(),
         ];
-        match story.seen_since() {
-            Some(since) if since < snapshot.at => {
-                notes.push(format!("It was watched from {since} to {}.", snapshot.at))
-            }
-            _ => notes.push(format!("It was looked at once, at {}.", snapshot.at)),
-        }
+        notes.push(match story.seen_since() {
+            Some(since) if since < snapshot.at => format!("It was watched from {since} to {}.", snapshot.at),
+            _ => format!("It was looked at once, at {}.", snapshot.at),
+        });
         if story.dropped() > 0 {
             notes.push(format!("{} earlier moments of nodes are left out.", story.dropped()));
         }

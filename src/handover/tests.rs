@@ -51,7 +51,7 @@ fn the_page_needs_nothing_else_and_runs_nothing() {
 #[test]
 fn the_json_has_all_of_it() {
     let (snapshot, story) = failed();
-    let handover = Handover::new("prod-eu", snapshot.clone(), &story, Vec::new());
+    let handover = Handover::new("prod-eu", snapshot, &story, Vec::new());
     let json = serde_json::to_value(handover.json()).unwrap();
     assert_eq!((&json["apiVersion"], &json["kind"]), (&"rolldeck.io/v1".into(), &"RolloutReport".into()));
     assert_eq!(json["nodes"].as_array().unwrap().len(), 6);
