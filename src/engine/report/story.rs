@@ -283,6 +283,12 @@ fn why(node: &NodeView) -> Option<Str> {
 fn changed(was: &NodeMark, is: &NodeMark, node: &NodeView) -> Option<NodeChange> {
     let serves = |state| matches!(state, NodeState::Outdated | NodeState::Updated);
     let serves = serves(was.state) && serves(is.state);
+    let trouble = is.cause.filter(|kind| !kind.is_ordinary_at_start());
+    let waits = matches!(is.state, NodeState::Creating | NodeState::Starting);
+    if was.state == NodeState::Pulling && waits && trouble.is_some() {
+        // The pull failed, and is tried again.
+        return new_trouble(was, trouble, node);
+    }
     // Of two snapshots that are far apart, the later may show the next pod at work already.
     let replaced = serves && was.pod != is.pod;
     if was.state != is.state && !serves || replaced {
@@ -295,9 +301,13 @@ fn changed(was: &NodeMark, is: &NodeMark, node: &NodeView) -> Option<NodeChange>
         let exit = node.restarted.and_then(|restarted| restarted.exit);
         return Some(NodeChange::Restarted { times: is.restarts, exit });
     }
-    let trouble =
-        is.cause.filter(|kind| Some(*kind) != was.cause && Some(*kind) != was.told && !kind.is_ordinary_at_start());
-    trouble.and_then(|_| why(node)).map(|why| NodeChange::Trouble { why })
+    new_trouble(was, trouble, node)
+}
+
+/// What is wrong, unless that was told before.
+fn new_trouble(was: &NodeMark, trouble: Option<CauseKind>, node: &NodeView) -> Option<NodeChange> {
+    let kind = trouble.filter(|kind| Some(*kind) != was.cause && Some(*kind) != was.told);
+    kind.and_then(|_| why(node)).map(|why| NodeChange::Trouble { why })
 }
 
 fn is_trouble(state: NodeState) -> bool {
@@ -355,7 +365,7 @@ impl fmt::Display for NodeChange {
             (NodeState::Updated, ..) => f.write_str("updated"),
             (NodeState::Failed, ..) => f.write_str("failed"),
             (NodeState::NodeDown, ..) => f.write_str("node is not Ready"),
-            (NodeState::Outdated, ..) => f.write_str("serves the old revision"),
+            (NodeState::Outdated, ..) => f.write_str("outdated: its pod is not at the target"),
             (NodeState::Ineligible, ..) => f.write_str("should not run the pod any more"),
         }?;
         why.map_or(Ok(()), |why| write!(f, ": {why}"))?;

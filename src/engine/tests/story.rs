@@ -1,6 +1,7 @@
 //! What happened node by node, found by comparing snapshots.
 
 use super::*;
+use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::facts::Severity;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Snapshot;
@@ -131,6 +132,34 @@ fn a_change_of_the_plan_is_no_change_of_a_node() {
     watch(&mut story, &mut console, &mut fake, 10);
     let told: Vec<String> = story.moments().map(ToString::to_string).collect();
     assert_eq!(told, Vec::<String>::new());
+}
+
+#[test]
+fn a_pull_that_failed_is_not_told_as_one_that_ended() {
+    let mut fake = FakeCluster::rolling(3, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    let mut story = Story::default();
+    watch(&mut story, &mut console, &mut fake, 2);
+    let snapshot = console.snapshot(&fake);
+    let mut see = |secs: u64, state: NodeState, cause: Option<CauseKind>| {
+        let mut nodes = snapshot.nodes.to_vec();
+        let at = snapshot.at + std::time::Duration::from_secs(secs);
+        nodes[0].pod = Some("agent-next".into());
+        (nodes[0].state, nodes[0].since) = (state, Some(at));
+        nodes[0].cause = cause.map(|kind| Cause { kind, container: None, message: None });
+        story.observe(&Snapshot { at, nodes: nodes.into(), ..snapshot.clone() });
+    };
+    see(1, NodeState::Pulling, None);
+    see(5, NodeState::Creating, Some(CauseKind::ImagePull));
+    see(9, NodeState::Pulling, None);
+    see(12, NodeState::Creating, Some(CauseKind::ImagePull));
+    see(20, NodeState::Pulling, None);
+    see(50, NodeState::Starting, None);
+    let name = snapshot.nodes[0].name.clone();
+    assert_eq!(
+        told(&story, &name),
+        ["pulls the image", "image pull fails", "pulls the image", "pulls the image", "pulled in 30s"]
+    );
 }
 
 #[test]
