@@ -83,8 +83,8 @@ impl StoryLine {
 }
 
 impl Handover {
-    /// The rollout of `snapshot`. `audited` is what the audit log of this account says of it, each line with whether the timeline
-    /// of the snapshot cannot have it, because it is an intermediate step.
+    /// The rollout of `snapshot`, with what happened in it by node. `audited` is what the audit log of this account says of it;
+    /// where an Event says the same, it is told once.
     pub(crate) fn new(context: &str, snapshot: Arc<Snapshot>, story: &Story, audited: Vec<StoryLine>) -> Self {
         let mut notes = vec![
             "Times are UTC. What happened to a node before it was watched is read off its present pod: pods that are gone \
@@ -112,8 +112,8 @@ impl Handover {
         let reported = snapshot.timeline.iter().map(StoryLine::of_event);
         let reported: Vec<StoryLine> = reported.filter(|line| !is_told(&audited, line)).collect();
         // What was before it began is another story.
-        let snapshot_began = snapshot.started_at;
-        let of_it = |moment: &&NodeMoment| snapshot_began.is_none_or(|began| moment.at >= began);
+        let began = snapshot.started_at;
+        let of_it = |moment: &&NodeMoment| began.is_none_or(|began| moment.at >= began);
         let moments = story.moments().filter(of_it).map(StoryLine::of_node);
         let mut lines: Vec<StoryLine> = audited.into_iter().chain(reported).chain(moments).collect();
         for line in &mut lines {
@@ -127,7 +127,7 @@ impl Handover {
             diagnosis: Diagnosis::of(&snapshot),
             snapshot,
             lines,
-            progress: since_it_began(story.progress(), snapshot_began),
+            progress: since_it_began(story.progress(), began),
             notes: notes.iter().map(|note| clean(note)).collect(),
             screen: None,
         }
@@ -212,19 +212,19 @@ pub(crate) fn file_stem(snapshot: &Snapshot) -> String {
     format!("rolldeck-{}-{}-{time}", name(&snapshot.namespace), name(&snapshot.name))
 }
 
-/// The sign that stands for a node in this state.
-fn sign(state: NodeState) -> char {
+/// The sign that stands for a node in this state, and the class of the page that colours it.
+fn look(state: NodeState) -> (char, &'static str) {
     match state {
-        NodeState::Updated => '■',
-        NodeState::Outdated => '·',
-        NodeState::Failed => '✗',
-        NodeState::NodeDown => '!',
+        NodeState::Updated => ('■', "updated"),
+        NodeState::Outdated => ('·', "outdated"),
+        NodeState::Failed => ('✗', "failed"),
+        NodeState::NodeDown => ('!', "down"),
         NodeState::Terminating
         | NodeState::Creating
         | NodeState::Pulling
         | NodeState::Starting
-        | NodeState::Soaking => '◐',
-        NodeState::Ineligible => '-',
+        | NodeState::Soaking => ('◐', "moving"),
+        NodeState::Ineligible => ('-', "ineligible"),
     }
 }
 

@@ -22,6 +22,17 @@ use crate::process::printable::Printable;
 /// How long before a rollout began its preparations are told as well.
 const BEFORE: Duration = Duration::from_secs(600);
 
+/// The events of the audit log that are bad news whatever came of them, as `RolloutEvent::severity` has it.
+const BAD_NEWS: [&str; 7] = [
+    "halted",
+    "rollingBack",
+    "templateChangedByOthers",
+    "changeRefused",
+    "strategyDrifted",
+    "leaseLost",
+    "giveUpDriving",
+];
+
 /// Writes one rollout down.
 pub(crate) async fn run(
     session: &dyn Session,
@@ -92,7 +103,7 @@ fn story_line(line: &LogLine) -> Option<StoryLine> {
         return None;
     }
     let bad = matches!(line.text("outcome"), Some("failed" | "forbidden" | "invalid"));
-    let bad = bad || matches!(line.text("event"), Some("halted" | "rollingBack" | "leaseLost" | "strategyDrifted"));
+    let bad = bad || line.text("event").is_some_and(|event| BAD_NEWS.contains(&event));
     Some(StoryLine {
         at: line.at()?,
         who: line.text("by").map(Str::from),

@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::graph::Graph;
-use super::{Handover, LEGEND, StoryLine, clean, headline, sign};
+use super::{Handover, LEGEND, StoryLine, clean, headline, look};
 use crate::engine::model::facts::Severity;
 use crate::engine::model::node::NodeState;
 use crate::engine::report::diagnosis::Finding;
@@ -113,7 +113,8 @@ impl Handover {
                 h3 { @if site.is_empty() { "no site" } @else { (clean(site)) } " " span { (updated) "/" (nodes.len()) } }
                 div.cells {
                     @for node in nodes {
-                        i class=(class(node.state)) title=(clean(&format!("{}: {}", node.name, self.why(node)))) { (sign(node.state)) }
+                        @let (sign, class) = look(node.state);
+                        i class=(class) title=(clean(&format!("{}: {}", node.name, self.why(node)))) { (sign) }
                     }
                 }
             }
@@ -153,21 +154,5 @@ impl Handover {
                 }
             }
         }
-    }
-}
-
-/// The class of a cell, for its colour.
-fn class(state: NodeState) -> &'static str {
-    match state {
-        NodeState::Updated => "updated",
-        NodeState::Outdated => "outdated",
-        NodeState::Failed => "failed",
-        NodeState::NodeDown => "down",
-        NodeState::Terminating
-        | NodeState::Creating
-        | NodeState::Pulling
-        | NodeState::Starting
-        | NodeState::Soaking => "moving",
-        NodeState::Ineligible => "ineligible",
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Handover, LEGEND, StoryLine, clean, headline, sign};
+use super::{Handover, LEGEND, StoryLine, clean, headline, look};
 use crate::engine::model::facts::Severity;
 use crate::engine::report::node_story::clock_time;
 use crate::engine::report::story::ProgressPoint;
@@ -47,7 +47,7 @@ impl Handover {
 
         line(&format!("\nMap    {LEGEND}"));
         for (site, nodes) in self.sites() {
-            let cells: Vec<char> = nodes.iter().map(|node| sign(node.state)).collect();
+            let cells: Vec<char> = nodes.iter().map(|node| look(node.state).0).collect();
             for (nth, cells) in cells.chunks(CELLS).enumerate() {
                 let name = match nth {
                     0 if site.is_empty() => "no site".to_owned(),

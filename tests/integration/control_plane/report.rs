@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::fixture::{BUDGET, DS, GOOD, MISSING, NODES, RolloutFixture};
-use crate::support::program::text;
+use crate::support::control_plane::Grant;
+use crate::support::program::{Operator, text};
 
 /// What happened to each node, in order: when, and what.
 fn by_node(report: &Value) -> BTreeMap<String, Vec<(String, String)>> {
@@ -81,4 +82,19 @@ fn a_report_tells_afterwards_what_happened_on_each_node() {
         let deleted = story.iter().any(|(_, text)| text == "its pod is going");
         assert_eq!(deleted, log.is_empty(), "only the log knows when a pod was deleted: {story:?}");
     }
+
+    // Who may see the pods and neither nodes nor Events gets what the pods tell, and is told what is missing.
+    let namespace = fixture.sandbox.namespace();
+    let reads = "pods,daemonsets.apps,controllerrevisions.apps";
+    let reader = fixture.sandbox.user("restricted", &[Grant::within(namespace, "get,list,watch", reads)]);
+    let reader = Operator::new(reader.kubeconfig(), namespace);
+    let report = reader.json(&["report", DS, "-o", "json"]);
+    assert_eq!(by_node(&report).len(), on_nodes(&report), "{report:#}");
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("The view was not complete") && notes.contains("nodes"), "{notes}");
+}
+
+/// How many nodes have a pod that the rollout made.
+fn on_nodes(report: &Value) -> usize {
+    report["nodes"].as_array().unwrap().iter().filter(|node| node["atTarget"] == true).count()
 }

@@ -31,8 +31,8 @@ impl Story {
         let mut parts = [0_u32; PARTS];
         for pair in self.progress.windows(2) {
             let [before, after] = pair else { continue };
-            // What was before it began counted the nodes that were at the target of that time.
-            if before.at < began {
+            // What was before it began was another rollout.
+            if after.at < began {
                 continue;
             }
             let ago = now.since(after.at).as_millis() / part.as_millis().max(1);
@@ -85,6 +85,9 @@ mod tests {
         assert_eq!(story(&[(0, 0), (30, 1)]).speed(at(0), at(60)), None, "one node is no speed");
         // All nodes were at the target before there was another one; that they are not any more is no update.
         assert_eq!(story(&[(0, 100), (10, 0), (20, 0)]).speed(at(5), at(60)), None);
+        // The nodes of the rollout before are not counted, the first one of this is.
+        let second = story(&[(0, 0), (3, 50), (20, 0), (30, 1), (40, 2)]).speed(at(10), at(60)).unwrap();
+        assert_eq!(second.parts.iter().sum::<u32>(), 2);
         // Nodes that go down and come back are counted again: they were brought back.
         assert_eq!(
             story(&[(0, 100), (10, 0), (20, 1), (30, 3)]).speed(at(5), at(60)).unwrap().parts.iter().sum::<u32>(),
