@@ -23,6 +23,7 @@ mod list;
 mod log_pane;
 mod message;
 mod model;
+mod node_list;
 mod node_page;
 mod palette;
 mod preview;

@@ -76,8 +76,8 @@ pub(crate) fn run(model: &mut Model, id: ActionId, argument: &str) -> Effects {
         ActionId::Diff => revisions::diff(model, argument),
         ActionId::Template => revisions::template(model, argument),
         ActionId::Mark => revisions::mark(model),
-        ActionId::Left => revisions::sideways(model, false),
-        ActionId::Right => revisions::sideways(model, true),
+        ActionId::Left => sideways(model, false),
+        ActionId::Right => sideways(model, true),
         ActionId::GoTo => navigate::go_to(model, argument),
         ActionId::Fleet => navigate::fleet(model, argument),
         ActionId::Up => navigate::move_by(model, Move::Up),
@@ -96,6 +96,14 @@ pub(crate) fn run(model: &mut Model, id: ActionId, argument: &str) -> Effects {
         ActionId::Repaint => vec![ConsoleEffect::Repaint],
         ActionId::Suspend => vec![ConsoleEffect::Suspend],
         ActionId::Quit => quit(model),
+    }
+}
+
+/// To the left or to the right: in long lines of revisions; on the list of nodes groups are folded and opened.
+fn sideways(model: &mut Model, right: bool) -> Effects {
+    match model.rollout() {
+        Some(page) if page.revisions.is_some() => revisions::sideways(model, right),
+        _ => navigate::fold(model, right),
     }
 }
 

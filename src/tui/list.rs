@@ -1,7 +1,9 @@
 //! The selection and the visible part of a list whose rows move.
 //!
-//! What is selected is known by its key, not by its place: rows move during a rollout, and the selection moves with them. As
-//! long as nothing is selected, the list shows its top.
+//! What is selected is known by its key, not by its place: rows move during a rollout, and the selection moves with them. Until
+//! something is selected, the list shows its top, and its first row is the current one, whatever row that is.
+//!
+//! The first rows of a list can be pinned: they stay in sight in a part of their own while the rest is scrolled.
 
 /// Which row of a list is selected, and which rows are visible.
 #[derive(Clone, Debug)]
@@ -9,12 +11,32 @@ pub(crate) struct List<K> {
     selected: Option<K>,
     /// Where the selected row is. When the row goes, the one that is there then is selected.
     cursor: usize,
+    /// The first visible row of the rest, counted from the first row of the rest.
     top: usize,
+    /// The first visible one of the pinned rows.
+    pinned_top: usize,
+}
+
+/// How many rows of a list are pinned, and how many rows are visible of each part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Viewport {
+    /// So many rows at the beginning are pinned.
+    pub(crate) pinned: usize,
+    /// So many of the pinned rows are visible.
+    pub(crate) pinned_height: usize,
+    /// So many of the other rows are visible.
+    pub(crate) height: usize,
+}
+
+impl From<usize> for Viewport {
+    fn from(height: usize) -> Self {
+        Self { height, ..Self::default() }
+    }
 }
 
 impl<K> Default for List<K> {
     fn default() -> Self {
-        Self { selected: None, cursor: 0, top: 0 }
+        Self { selected: None, cursor: 0, top: 0, pinned_top: 0 }
     }
 }
 
@@ -42,9 +64,24 @@ impl<K: Clone + PartialEq> List<K> {
         self.selected.as_ref().map(|_| self.cursor)
     }
 
-    /// The first visible row.
+    /// Where the current row is, in a list of `len` rows: the selected one, or the first if none is selected.
+    pub(crate) fn current(&self, len: usize) -> Option<usize> {
+        self.cursor().or_else(|| (len > 0).then_some(0))
+    }
+
+    /// The first visible row of those that are not pinned, counted from the first of them.
     pub(crate) fn top(&self) -> usize {
         self.top
+    }
+
+    /// The first visible one of the pinned rows.
+    pub(crate) fn pinned_top(&self) -> usize {
+        self.pinned_top
+    }
+
+    /// Makes this the first visible row of those that are not pinned, as far as there are rows below it.
+    pub(crate) fn show_from(&mut self, top: usize) {
+        self.top = top;
     }
 
     /// Selects nothing, and shows the top.
@@ -52,37 +89,38 @@ impl<K: Clone + PartialEq> List<K> {
         *self = Self::default();
     }
 
-    /// Selects by movement, in a list of `len` rows of which `height` are visible.
-    pub(crate) fn go(&mut self, movement: Move, len: usize, height: usize, key: impl Fn(usize) -> K) {
-        let Some(last) = len.checked_sub(1) else { return };
-        let (page, half) = (height.max(1), (height / 2).max(1));
-        let cursor = match (self.cursor(), movement) {
-            (None, Move::Bottom) => last,
-            (None, _) => self.top.min(last),
-            (Some(cursor), movement) => match movement {
-                Move::Up => cursor.saturating_sub(1),
-                Move::Down => cursor + 1,
-                Move::HalfUp => cursor.saturating_sub(half),
-                Move::HalfDown => cursor + half,
-                Move::PageUp => cursor.saturating_sub(page),
-                Move::PageDown => cursor + page,
-                Move::Top => 0,
-                Move::Bottom => last,
-            }
-            .min(last),
-        };
+    /// Selects the row at `cursor`, which has this key.
+    pub(crate) fn select(&mut self, cursor: usize, key: K) {
+        (self.selected, self.cursor) = (Some(key), cursor);
+    }
+
+    /// Selects by movement, in a list of `len` rows of which those in `viewport` are visible.
+    pub(crate) fn go(&mut self, movement: Move, len: usize, viewport: impl Into<Viewport>, key: impl Fn(usize) -> K) {
+        let (Some(last), viewport) = (len.checked_sub(1), viewport.into()) else { return };
+        let (page, half) = (viewport.height.max(1), (viewport.height / 2).max(1));
+        let current = self.current(len).unwrap_or(0);
+        let cursor = match movement {
+            Move::Up => current.saturating_sub(1),
+            Move::Down => current + 1,
+            Move::HalfUp => current.saturating_sub(half),
+            Move::HalfDown => current + half,
+            Move::PageUp => current.saturating_sub(page),
+            Move::PageDown => current + page,
+            Move::Top => 0,
+            Move::Bottom => last,
+        }
+        .min(last);
         // A page moves the visible part as far as the cursor.
-        let moved = |top: usize, by: usize| top.saturating_add(by);
         match movement {
-            Move::PageDown => self.top = moved(self.top, page),
-            Move::HalfDown => self.top = moved(self.top, half),
+            Move::PageDown => self.top = self.top.saturating_add(page),
+            Move::HalfDown => self.top = self.top.saturating_add(half),
             Move::PageUp => self.top = self.top.saturating_sub(page),
             Move::HalfUp => self.top = self.top.saturating_sub(half),
-            _ => {}
+            Move::Top => self.top = 0,
+            Move::Up | Move::Down | Move::Bottom => {}
         }
-        self.selected = Some(key(cursor));
-        self.cursor = cursor;
-        self.scroll(len, height);
+        self.select(cursor, key(cursor));
+        self.scroll(len, viewport);
     }
 
     /// Finds the selected row again after rows changed; `position` tells where a row is now. A row that is gone leaves the
@@ -90,7 +128,7 @@ impl<K: Clone + PartialEq> List<K> {
     pub(crate) fn follow(
         &mut self,
         len: usize,
-        height: usize,
+        viewport: impl Into<Viewport>,
         position: impl Fn(&K) -> Option<usize>,
         key: impl Fn(usize) -> K,
     ) {
@@ -104,15 +142,22 @@ impl<K: Clone + PartialEq> List<K> {
                 }
             }
         }
-        self.scroll(len, height);
+        self.scroll(len, viewport.into());
     }
 
-    /// Scrolls so that the cursor is visible and no line below the last row is empty without need.
-    fn scroll(&mut self, len: usize, height: usize) {
-        if let Some(cursor) = self.cursor() {
-            self.top = self.top.min(cursor).max((cursor + 1).saturating_sub(height.max(1)));
+    /// Scrolls the part that the cursor is in so that the cursor is visible, and both so that no line below the last row of a part is
+    /// empty without need.
+    fn scroll(&mut self, len: usize, viewport: Viewport) {
+        let Viewport { pinned, pinned_height, height } = viewport;
+        let pinned = pinned.min(len);
+        let show = |top: usize, at: usize, height: usize| top.min(at).max((at + 1).saturating_sub(height.max(1)));
+        match self.cursor() {
+            Some(cursor) if cursor < pinned => self.pinned_top = show(self.pinned_top, cursor, pinned_height),
+            Some(cursor) => self.top = show(self.top, cursor - pinned, height),
+            None => (self.top, self.pinned_top) = (0, 0),
         }
-        self.top = self.top.min(len.saturating_sub(height));
+        self.top = self.top.min((len - pinned).saturating_sub(height));
+        self.pinned_top = self.pinned_top.min(pinned.saturating_sub(pinned_height));
     }
 }
 
@@ -134,8 +179,7 @@ mod tests {
     fn the_cursor_stays_on_its_row_whatever_moves() {
         let mut list = List::default();
         go(&mut list, Move::Down, "abcdef", 3);
-        go(&mut list, Move::Down, "abcdef", 3);
-        assert_eq!(list.selected(), Some(&'b'));
+        assert_eq!(list.selected(), Some(&'b'), "the first row was the current one");
         follow(&mut list, "cdefab", 3);
         assert_eq!((list.selected(), list.cursor(), list.top()), (Some(&'b'), Some(5), 3));
         follow(&mut list, "cdefa", 3);
@@ -148,7 +192,8 @@ mod tests {
     fn nothing_selected_shows_the_top() {
         let mut list = List::default();
         follow(&mut list, "abcdef", 2);
-        assert_eq!((list.cursor(), list.top()), (None, 0));
+        assert_eq!((list.cursor(), list.current(6), list.top()), (None, Some(0), 0));
+        assert_eq!(list.current(0), None);
         go(&mut list, Move::Bottom, "abcdef", 2);
         assert_eq!((list.selected(), list.top()), (Some(&'f'), 4));
         list.deselect();
@@ -159,16 +204,47 @@ mod tests {
     fn pages_move_by_what_is_seen() {
         let mut list = List::default();
         for (movement, want) in [
-            (Move::Down, 'a'),
-            (Move::PageDown, 'd'),
-            (Move::PageDown, 'g'),
-            (Move::HalfUp, 'f'),
-            (Move::PageUp, 'c'),
+            (Move::Down, 'b'),
+            (Move::PageDown, 'e'),
+            (Move::PageDown, 'h'),
+            (Move::HalfUp, 'g'),
+            (Move::PageUp, 'd'),
             (Move::Top, 'a'),
             (Move::Up, 'a'),
         ] {
             go(&mut list, movement, "abcdefgh", 3);
             assert_eq!(list.selected(), Some(&want), "{movement:?}");
         }
+    }
+
+    #[test]
+    fn pinned_rows_and_the_rest_scroll_each_by_themselves() {
+        let viewport = Viewport { pinned: 3, pinned_height: 2, height: 2 };
+        let rows: Vec<char> = "abcdefgh".chars().collect();
+        let mut list = List::default();
+        let mut tops = Vec::new();
+        for movement in [Move::Down; 6].into_iter().chain([Move::Up; 6]) {
+            list.go(movement, rows.len(), viewport, |at| rows[at]);
+            tops.push((*list.selected().unwrap(), list.pinned_top(), list.top()));
+        }
+        let down = [('b', 0, 0), ('c', 1, 0), ('d', 1, 0), ('e', 1, 0), ('f', 1, 1), ('g', 1, 2)];
+        let up = [('f', 1, 2), ('e', 1, 1), ('d', 1, 0), ('c', 1, 0), ('b', 1, 0), ('a', 0, 0)];
+        assert_eq!(tops, [down, up].concat());
+    }
+
+    #[test]
+    fn a_row_that_becomes_pinned_does_not_scroll_the_rest() {
+        let rows: Vec<char> = "abcdefghij".chars().collect();
+        let mut list = List::default();
+        let viewport = |pinned| Viewport { pinned, pinned_height: pinned, height: 4 };
+        for _ in 0..6 {
+            list.go(Move::Down, rows.len(), viewport(1), |at| rows[at]);
+        }
+        assert_eq!((list.selected(), list.top()), (Some(&'g'), 2));
+        // The selected row is pinned now.
+        let moved: Vec<char> = "agbcdefhij".chars().collect();
+        let position = |key: &char| moved.iter().position(|row| row == key);
+        list.follow(moved.len(), viewport(2), position, |at| moved[at]);
+        assert_eq!((list.selected(), list.cursor(), list.top()), (Some(&'g'), Some(1), 2));
     }
 }

@@ -17,6 +17,7 @@ use super::daemonset_ref::DaemonSetRef;
 use super::dialog::Dialog;
 use super::filter::Filter;
 use super::list::List;
+use super::node_list::NodeList;
 use super::node_page::{NodePage, NodeReading};
 use super::prewarm::PrewarmList;
 use super::prompt::Prompt;
@@ -153,11 +154,10 @@ pub(crate) struct RolloutPage {
     pub(crate) frozen: Option<ShownSnapshot>,
     /// The driver has ended by itself.
     pub(crate) stopped: bool,
-    pub(crate) list: List<Str>,
+    /// The list of nodes.
+    pub(crate) nodes: NodeList,
     pub(crate) filter: Filter,
     pub(crate) sort: Sort,
-    /// The nodes that pass the filter, in order, as indices.
-    pub(crate) rows: Vec<u32>,
     /// What is computed once for the live snapshot.
     pub(crate) summary: SnapshotSummary,
     /// What happened since it was opened, and what the pods tell of the time before.
@@ -203,10 +203,9 @@ impl RolloutPage {
             live: None,
             frozen: None,
             stopped: false,
-            list: List::default(),
+            nodes: NodeList::default(),
             filter: Filter::default(),
             sort: Sort::default(),
-            rows: Vec::new(),
             summary: SnapshotSummary::default(),
             story: Story::default(),
             timeline: None,
@@ -253,29 +252,38 @@ impl RolloutPage {
 
     /// Recomputes which nodes are shown, in which order.
     pub(crate) fn arrange(&mut self) {
-        let Some(ShownSnapshot { snapshot, .. }) = self.shown() else { return };
-        let snapshot = snapshot.clone();
+        let Some(ShownSnapshot { snapshot, at }) = self.shown().cloned() else { return };
+        // The last snapshot still lists the nodes of a DaemonSet that was deleted; none of them has its pod any more.
+        let nodes = if snapshot.daemonset == Presence::Absent { &[] } else { &snapshot.nodes[..] };
+        if self.filter.is_all() && matches!(self.sort, Sort::Trouble) {
+            return self.nodes.arrange(nodes, at);
+        }
         let table = self.summary.table.as_of(snapshot.at);
         let passes = |node: &NodeView| self.filter.passes(Some(&node.labels), || words(NODE_COLUMNS, node, &table));
-        // The last snapshot still lists the nodes of a DaemonSet that was deleted; none of them has its pod any more.
-        let gone = snapshot.daemonset == Presence::Absent;
-        let len = if gone { 0 } else { u32::try_from(snapshot.nodes.len()).unwrap_or(u32::MAX) };
-        let node = |index: u32| &snapshot.nodes[index as usize];
-        let mut rows: Vec<u32> = (0..len).filter(|index| passes(node(*index))).collect();
-        self.sort.apply(&mut rows, &snapshot.nodes);
-        self.rows = rows;
+        let mut rows: Vec<u32> = (0u32..).zip(nodes).filter(|(_, node)| passes(node)).map(|(index, _)| index).collect();
+        self.sort.apply(&mut rows, nodes);
+        self.nodes.arrange_flat(rows);
     }
 
-    /// The node in this row.
-    pub(crate) fn node(&self, row: usize) -> Option<&NodeView> {
-        self.shown()?.snapshot.nodes.get(*self.rows.get(row)? as usize)
+    /// The nodes that the list shows.
+    pub(crate) fn shown_nodes(&self) -> &[NodeView] {
+        self.shown().map_or(&[], |shown| &shown.snapshot.nodes)
     }
 
     /// The node that is selected.
     pub(crate) fn selected(&self) -> Option<&NodeView> {
         match &self.prewarm {
             Some(prewarm) => prewarm.selected(),
-            None => self.node(self.list.cursor()?),
+            None if self.nodes.is_selected() => self.current(),
+            None => None,
+        }
+    }
+
+    /// The node of the current row: the selected one, or else the first of the list.
+    pub(crate) fn current(&self) -> Option<&NodeView> {
+        match &self.prewarm {
+            Some(prewarm) => prewarm.current(),
+            None => self.shown_nodes().get(self.nodes.current_node()? as usize),
         }
     }
 }

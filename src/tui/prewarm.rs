@@ -48,6 +48,11 @@ impl PrewarmList {
         self.node(self.list.cursor()?)
     }
 
+    /// The node of the current row: the selected one, or else the first.
+    pub(crate) fn current(&self) -> Option<&NodeView> {
+        self.node(self.list.current(self.len())?)
+    }
+
     /// Selects by movement, where `height` rows are seen.
     pub(crate) fn go(&mut self, movement: Move, height: usize) {
         let mut list = std::mem::take(&mut self.list);

@@ -12,6 +12,7 @@ mod help;
 mod hostile;
 mod identity;
 mod keys;
+mod node_list;
 mod node_page;
 mod prewarm;
 mod release;

@@ -111,6 +111,8 @@ named! {
         CornerBottomRight = "corner_bottom_right",
         Ascending = "ascending",
         Descending = "descending",
+        Folded = "folded",
+        Unfolded = "unfolded",
     }
 }
 

@@ -110,7 +110,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
 
 /// Moves cursors and the visible part of lists to where their rows are now.
 fn settle(model: &mut Model) {
-    let (height, cells) = (view::list_height(model), model.size.width);
+    let (height, cells, now) = (view::list_height(model), model.size.width, model.now);
     if let Some(page) = &mut model.fleet {
         let mut list = std::mem::take(&mut page.list);
         let position =
@@ -133,16 +133,12 @@ fn settle(model: &mut Model) {
                 None => revisions.follow(height),
             }
         }
-        let mut list = std::mem::take(&mut page.list);
-        let is_in = |row: &usize, name: &str| page.node(*row).is_some_and(|node| &*node.name == name);
-        let known = list.cursor();
-        let position = |name: &crate::engine::model::Str| {
-            let same = known.filter(|row| is_in(row, name));
-            same.or_else(|| (0..page.rows.len()).find(|row| is_in(row, name)))
-        };
-        let name = |row: usize| page.node(row).map(|node| node.name.clone()).unwrap_or_default();
-        list.follow(page.rows.len(), height, position, name);
-        page.list = list;
+        if page.nodes.expire(now) {
+            page.arrange();
+        }
+        if let Some(shown) = page.shown().cloned() {
+            page.nodes.follow(height, &shown.snapshot.nodes);
+        }
     }
 }
 

@@ -22,6 +22,7 @@ mod footer;
 mod header;
 mod help;
 mod node;
+mod node_list;
 mod node_page;
 mod prewarm;
 mod revisions;

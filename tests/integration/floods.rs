@@ -23,7 +23,7 @@ fn a_flood_of_words_leaves_the_console_answering() {
     console.until("its controller drives");
     console.write("T");
     console.until("timeline 1-4 of 4");
-    console.write("j\r");
+    console.write("\r");
     console.until("What happened");
     console.write("\u{1b}");
     // While it is shown, one more comes.

@@ -470,14 +470,14 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
     Action {
         name: "left",
         keys: &[plain(KeyCode::Left)],
-        help: "in what differs and in a template: back to the beginning of long lines",
+        help: "folds a group of nodes; in what differs and in a template: back to the beginning of long lines",
         scope: ActionScope::Rollout,
         ..movement(ActionId::Left)
     },
     Action {
         name: "right",
         keys: &[plain(KeyCode::Right)],
-        help: "the same: to the end of long lines",
+        help: "opens a group of nodes; in what differs and in a template: to the end of long lines",
         scope: ActionScope::Rollout,
         ..movement(ActionId::Right)
     },

@@ -46,10 +46,9 @@ pub(super) fn move_by(model: &mut Model, movement: Move) -> Effects {
                     prewarm.go(movement, height);
                     return Vec::new();
                 }
-                let mut list = std::mem::take(&mut page.list);
-                let name = |row: usize| page.node(row).map(|node| node.name.clone()).unwrap_or_default();
-                list.go(movement, page.rows.len(), height, name);
-                page.list = list;
+                if let Some(shown) = page.shown().cloned() {
+                    page.nodes.go(movement, height, &shown.snapshot.nodes);
+                }
             }
         }
     }
@@ -73,17 +72,17 @@ pub(super) fn open(model: &mut Model) -> Effects {
             if model.node_page().is_some() {
                 return Vec::new();
             }
-            let selected = |page: &RolloutPage| match &page.timeline {
-                Some(timeline) => timeline.list.selected().is_some(),
-                None => page.selected().is_some(),
-            };
-            match model.rollout() {
-                Some(page) if !selected(page) => move_by(model, Move::Top),
-                Some(page) if page.timeline.is_none() => node::open(model, NodeTab::Why),
-                _ => {
+            match model.rollout_mut() {
+                Some(page) if page.timeline.is_some() => {
                     model.overlay = Overlay::Details { top: 0 };
                     Vec::new()
                 }
+                Some(page) if page.prewarm.is_none() && page.nodes.current_group().is_some() => {
+                    page.nodes.toggle();
+                    page.arrange();
+                    Vec::new()
+                }
+                _ => node::open(model, NodeTab::Why),
             }
         }
     }
@@ -160,8 +159,8 @@ pub(super) fn back(model: &mut Model) -> Effects {
                 page.arrange();
             } else if page.frozen.take().is_some() {
                 page.arrange();
-            } else if page.list.selected().is_some() {
-                page.list.deselect();
+            } else if page.nodes.is_selected() {
+                page.nodes.deselect();
             } else {
                 return fleet(model, "");
             }
@@ -235,6 +234,16 @@ pub(super) fn sort(model: &mut Model, name: &str) -> Effects {
         }
     }
     page.arrange();
+    Vec::new()
+}
+
+/// Opens or folds the group of nodes of the current row.
+pub(super) fn fold(model: &mut Model, open: bool) -> Effects {
+    if let Some(page) = model.rollout_mut()
+        && page.nodes.set_current_open(open)
+    {
+        page.arrange();
+    }
     Vec::new()
 }
 

@@ -10,7 +10,7 @@ use crate::tui::node_page::{NodePage, NodeTab};
 use crate::tui::status::StatusSeverity;
 use crate::tui::view;
 
-/// Shows this tab: of the node whose page is open, else of the selected one, else of the first of the list.
+/// Shows this tab: of the node whose page is open, else of the current row.
 pub(super) fn open(model: &mut Model, tab: NodeTab) -> Effects {
     if let Some(open) = model.node_page_mut() {
         open.tab = tab;
@@ -18,8 +18,12 @@ pub(super) fn open(model: &mut Model, tab: NodeTab) -> Effects {
     }
     let serial = model.next_serial();
     let Some(page) = model.rollout_mut() else { return Vec::new() };
-    let Some(node) = page.selected().or_else(|| page.node(0)) else {
-        return refuse(model, "there is no node to show".to_owned());
+    let Some(node) = page.current() else {
+        let why = match page.nodes.current_group() {
+            Some(_) => "this is a group of nodes: enter opens and folds it",
+            None => "there is no node to show",
+        };
+        return refuse(model, why.to_owned());
     };
     let (name, pod) = (node.name.clone(), node.pod.clone());
     let target = page.target.clone();

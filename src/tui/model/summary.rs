@@ -69,7 +69,7 @@ impl SnapshotSummary {
 }
 
 impl TroubleKind {
-    fn of(node: &NodeView) -> Option<Self> {
+    pub(crate) fn of(node: &NodeView) -> Option<Self> {
         let cause = node.cause.as_ref().map(|cause| cause.kind);
         match (node.state, node.blame, cause) {
             (NodeState::Failed, _, cause) => Some(Self::Failed(cause)),

@@ -95,7 +95,7 @@ fn what_holds_a_scarce_resource_is_read_while_the_diagnosis_is_shown() {
 
 #[test]
 fn the_page_of_a_node_tells_what_holds_a_scarce_resource() {
-    let mut console = TestConsole::on(unschedulable(), 160, 50).typed("/tight-1<enter>jl1");
+    let mut console = TestConsole::on(unschedulable(), 160, 50).typed("/tight-1<enter>l1");
     let serial = console.model.node_page().unwrap().serial;
     console.tell(Msg::Inspected(serial, Arc::new(occupancy())));
     for words in ["What the node has of what its pod lacks", "held by shop/till-0 3"] {

@@ -28,7 +28,7 @@ const SCREENS: [&str; 21] = [
     "L",
     "P",
     "v",
-    "vjm",
+    "vm",
     "d",
     "d<right><right>",
     "d/x<enter>",

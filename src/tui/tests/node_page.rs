@@ -113,7 +113,7 @@ fn crash_loop(pod: &str) -> Inspection {
 
 /// A console on the page of `ipc-031`, at this tab.
 fn on_tab(key: &str, width: u16, height: u16) -> TestConsole {
-    let mut console = TestConsole::on(running(), width, height).typed("/ipc-031<enter>j");
+    let mut console = TestConsole::on(running(), width, height).typed("/ipc-031<enter>");
     console.type_keys(key);
     console
 }
@@ -175,7 +175,7 @@ fn each_tab_as_it_is_seen() {
 /// From the rollout: `j` and `l`.
 #[test]
 fn two_keys_lead_to_the_log_of_a_container_that_crashes() {
-    let mut console = TestConsole::on(running(), 80, 24).typed("jl");
+    let mut console = TestConsole::on(running(), 80, 24).typed("l");
     let node = console.model.node_page().unwrap().node.clone();
     let read = console.effects.iter().filter(|effect| matches!(effect, ConsoleEffect::Inspect { .. })).count();
     assert_eq!((read, sources(&console)), (1, Vec::new()), "which container says most is not known yet");

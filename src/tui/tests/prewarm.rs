@@ -172,9 +172,9 @@ fn screens(name: &str, console: impl Fn(u16, u16) -> TestConsole) {
 fn the_screen_shows_sites_above_nodes() {
     screens("screen", |width, height| TestConsole::on(warm(), width, height).typed("AW"));
     screens("nodes", |width, height| TestConsole::on(warm(), width, height));
-    assert_snapshot!("screen_selected", TestConsole::on(warm(), 200, 50).typed("Wjjj").screen());
+    assert_snapshot!("screen_selected", TestConsole::on(warm(), 200, 50).typed("Wjj").screen());
     assert_snapshot!("screen_end", TestConsole::on(warm(), 80, 24).typed("WG").screen());
-    assert_snapshot!("screen_node", TestConsole::on(warm(), 80, 24).typed("Wjj<enter>").screen());
+    assert_snapshot!("screen_node", TestConsole::on(warm(), 80, 24).typed("Wj<enter>").screen());
     assert_snapshot!("screen_read_only", TestConsole::on(warm(), 80, 24).typed("W").screen());
     let mut over = TestConsole::on(warm(), 80, 24).typed("W");
     over.see(idle());
@@ -290,7 +290,7 @@ fn dialogs_say_what_would_be_pulled() {
         ("dialog_unchanged", "AW<right>"),
         ("dialog_revision", "AW<right><right><down><right>"),
         ("dialog_selector", "AW<down><right><right><down>li<tab>"),
-        ("dialog_node", "AjW<down><left><down>2<down>25%"),
+        ("dialog_node", "AkW<down><left><down>2<down>25%"),
         ("dialog_wrong", "AW<down><down>many"),
         ("dialog_wrong_label", "AW<down><down><down><down>a=b"),
     ] {
@@ -336,7 +336,7 @@ fn keys_fill_in_the_form() {
             "AW<down><right><right><down>line=line4",
             start(PrewarmSource::Template, PrewarmNodes::Selector("line=line4".parse().unwrap()), none()),
         ),
-        ("AjjW<down><left>", start(PrewarmSource::Template, PrewarmNodes::Node("ipc-031".into()), none())),
+        ("AjW<down><left>", start(PrewarmSource::Template, PrewarmNodes::Node("ipc-031".into()), none())),
         (
             "AW<down><down>4<down>25%",
             start(
@@ -414,7 +414,7 @@ fn keys_on_the_screen_ask_first() {
 
 #[test]
 fn escape_leads_back_level_by_level() {
-    let mut console = TestConsole::on(warm(), 80, 24).typed("Wj");
+    let mut console = TestConsole::on(warm(), 80, 24).typed("Wk");
     let page =
         |console: &TestConsole| console.model.rollout().unwrap().prewarm.as_ref().map(|it| it.list.selected().cloned());
     assert_eq!(page(&console), Some(Some("ipc-013".into())));
@@ -433,7 +433,7 @@ fn escape_leads_back_level_by_level() {
 
 #[test]
 fn the_selection_stays_on_its_node() {
-    let mut console = TestConsole::on(warm(), 80, 24).typed("Wjjj");
+    let mut console = TestConsole::on(warm(), 80, 24).typed("Wjj");
     let selected =
         |console: &TestConsole| console.model.rollout().unwrap().selected().map(|node| node.name.to_string());
     assert_eq!(selected(&console).as_deref(), Some("ipc-016"), "pulling the longest");

@@ -34,7 +34,7 @@ fn what_differs_stands_in_one_column_or_in_two() {
 
 #[test]
 fn a_template_is_shown_in_full() {
-    at_all_sizes("template", "vjjy");
+    at_all_sizes("template", "vjy");
 }
 
 fn screen(console: &TestConsole) -> String {
@@ -45,37 +45,37 @@ fn screen(console: &TestConsole) -> String {
 fn each_revision_is_compared_with_what_most_nodes_run_and_that_one_with_the_one_before() {
     let console = |keys: &str| screen(&TestConsole::on(fixtures::running(), 120, 40).typed(keys));
     assert!(
-        console("vj").contains("from revision 14, on most nodes, to revision 15: 4 fields differ"),
+        console("v").contains("from revision 14, on most nodes, to revision 15: 4 fields differ"),
         "{}",
-        console("vj")
+        console("v")
     );
-    assert!(console("vjj").contains("from revision 13 to revision 14: 2 fields differ"), "{}", console("vjj"));
+    assert!(console("vj").contains("from revision 13 to revision 14: 2 fields differ"), "{}", console("vj"));
     assert!(
-        console("vjjj").contains("from revision 14, on most nodes, to revision 13: 2 fields differ"),
+        console("vjj").contains("from revision 14, on most nodes, to revision 13: 2 fields differ"),
         "{}",
-        console("vjjj")
+        console("vjj")
     );
     // Marked, it is what the others are compared with.
-    let marked = console("vjjjmkk");
+    let marked = console("vjjmkk");
     assert!(marked.contains("from revision 13 to revision 15: 5 fields differ"), "{marked}");
     assert!(marked.contains("compared with revision 13"), "{marked}");
-    assert!(console("vjjjmkk<enter>").contains("revision 13 → revision 15"));
-    assert!(!console("vjjjmkkm").contains("compared with revision 13"), "another one is marked");
+    assert!(console("vjjmkk<enter>").contains("revision 13 → revision 15"));
+    assert!(!console("vjjmkkm").contains("compared with revision 13"), "another one is marked");
 }
 
 #[test]
 fn keys_and_commands_lead_there_and_back() {
     let console = |keys: &str| screen(&TestConsole::on(fixtures::running(), 80, 24).typed(keys));
-    for keys in ["v", ":history<enter>", ":revisions<enter>", ":diff<enter><esc>", "vjy<esc>", "Tv"] {
+    for keys in ["v", ":history<enter>", ":revisions<enter>", ":diff<enter><esc>", "vy<esc>", "Tv"] {
         assert!(console(keys).contains("revisions 1-3 of 3"), "{keys}: {}", console(keys));
     }
-    for keys in [":diff<enter>", ":diff 14 15<enter>", ":diff 14<enter>", "vj<enter>", "vjd", "v<enter>"] {
+    for keys in [":diff<enter>", ":diff 14 15<enter>", ":diff 14<enter>", "v<enter>", "vd", "vk<enter>"] {
         assert!(console(keys).contains("revision 14 → revision 15 · 4 fields differ"), "{keys}: {}", console(keys));
     }
     for keys in [":template<enter>", ":template 15<enter>", "vy", ":diff<enter>y"] {
         assert!(console(keys).contains("template of revision 15"), "{keys}: {}", console(keys));
     }
-    for keys in ["vv", "vj<esc><esc>", ":diff<enter><esc><esc>", "vT<esc>"] {
+    for keys in ["vv", "vk<esc><esc>", ":diff<enter><esc><esc>", "vT<esc>"] {
         assert!(console(keys).contains("NODE "), "{keys}: {}", console(keys));
     }
     assert!(console(":diff 12<enter>").contains("there is no revision `12`; there are 15, 14, 13"));
@@ -122,7 +122,7 @@ fn revisions_come_and_go_while_they_are_looked_at() {
         pods: 0,
         ..known[0].clone()
     };
-    let mut console = TestConsole::on(fixtures::running(), 120, 40).typed("vjj");
+    let mut console = TestConsole::on(fixtures::running(), 120, 40).typed("vj");
     let more: Vec<_> = [newer].into_iter().chain(known.clone()).collect();
     console.see(with(more));
     let text = screen(&console);
@@ -225,7 +225,7 @@ fn previewed(keys: &str, to: usize, width: u16, height: u16) -> TestConsole {
 fn a_roll_back_says_what_changes_in_the_template() {
     assert_snapshot!("undo_80x24", previewed("AU", 1, 80, 24).screen());
     assert_snapshot!("undo_120x40", previewed("AU", 1, 120, 40).screen());
-    let more = previewed("AvjjjU", 2, 80, 24);
+    let more = previewed("AvjjU", 2, 80, 24);
     assert!(more.screen().contains("The template changes in 5 fields:"), "{}", more.screen());
     let all = more.typed("<pgdn>").screen();
     assert!(all.contains("terminationGracePeriodSeconds"), "{all}");
@@ -233,7 +233,7 @@ fn a_roll_back_says_what_changes_in_the_template() {
 
 #[test]
 fn in_the_list_a_roll_back_begins_with_the_selected_revision() {
-    let text = TestConsole::on(fixtures::running(), 80, 24).typed("AvjjjU").screen();
+    let text = TestConsole::on(fixtures::running(), 80, 24).typed("AvjjU").screen();
     assert!(text.contains(">  13") || text.contains("> 13") || text.contains(">   13"), "{text}");
 }
 

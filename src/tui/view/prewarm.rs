@@ -360,7 +360,7 @@ fn draw_nodes(
         let site = site_name(&node.site);
         let words = words(ctx, shown, node, state);
         put_cells(ctx, area, y, [table.short(&node.name), site, &words], widths, role, buffer);
-        if screen.list.cursor() == Some(row) {
+        if screen.list.current(screen.len()) == Some(row) {
             select(ctx, Rect { y, height: 1, ..area }, buffer);
         }
     }

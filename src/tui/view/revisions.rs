@@ -132,7 +132,7 @@ fn draw_list(ctx: &RenderContext<'_>, shown: &ShownSnapshot, screen: &RevisionSc
         let cause = revision.change_cause.as_deref().unwrap_or_default();
         let text = line([&number, &revision.pods.to_string(), &age, &screen.marks(revision), &versions, cause]);
         put(buffer, area.x + 1, y, &text, cells - 1, ctx.style(role_of(screen, revision)));
-        if screen.list.cursor() == Some(row) {
+        if screen.list.current(screen.len()) == Some(row) {
             select(ctx, Rect { y, height: 1, ..area }, buffer);
         }
     }

@@ -51,7 +51,7 @@ pub(super) fn draw(
         let Some(entry) = timeline.row(row) else { continue };
         let area = Rect { y, height: 1, ..rows };
         draw_row(ctx, shown, entry, area, &columns, buffer);
-        if timeline.list.cursor() == Some(row) {
+        if timeline.list.current(timeline.len()) == Some(row) {
             select(ctx, area, buffer);
         }
     }

@@ -1,0 +1,485 @@
+//! The rows of the list of nodes, in parts that hold still while states change.
+//!
+//! ```text
+//!  ── trouble 1 · moving 2 · just done 1 ──   pinned: what needs a look, always in sight
+//!   ✗ ipc-017  failed
+//!   ◐ ipc-018  pulling
+//!  ── waiting 79 · updated 38 ─────────────   the rest, which scrolls by itself
+//!   ▾ next in line: 22 nodes                  a group; its nodes follow while it is open
+//!   · ipc-020  outdated
+//!   ▸ partition keeps 60: 57 nodes            a group that is folded
+//! ```
+//!
+//! A list that is filtered, or sorted by a column, is flat: it has nodes only.
+
+use std::collections::{HashMap, HashSet};
+use std::mem::{Discriminant, discriminant};
+use std::time::Duration;
+
+use super::list::{List, Move, Viewport};
+use super::model::Uptime;
+use super::model::summary::TroubleKind;
+use crate::engine::model::Str;
+use crate::engine::model::hold::Hold;
+use crate::engine::model::node::NodeState;
+use crate::engine::report::snapshot::NodeView;
+
+/// For how long a node that has just been updated stays pinned.
+const LINGERS: Duration = Duration::from_secs(5);
+/// In a list of at most so many nodes every group is open at first.
+const FEW: usize = 30;
+
+/// The list of nodes: its rows, what is selected, which groups are folded.
+#[derive(Debug, Default)]
+pub(crate) struct NodeList {
+    list: List<RowKey>,
+    rows: Vec<NodeRow>,
+    groups: Vec<NodeGroup>,
+    /// How many rows are pinned.
+    pinned: usize,
+    counts: PartCounts,
+    /// Whether each group that there has been is open.
+    open: Vec<(GroupKey, bool)>,
+    /// The pinned nodes as of the last arrangement: when one of them is updated, it stays pinned for a while.
+    unsettled: HashSet<Str>,
+    /// The nodes that have just been updated, and when that was seen.
+    just_done: HashMap<Str, Uptime>,
+    /// How many lines the pinned part takes. It grows at once and shrinks seldom, so that the rest holds still.
+    pinned_lines: usize,
+    /// What the visible rows of the rest were, while it is scrolled: they stay where they are when rows above them come and go.
+    anchors: Vec<RowKey>,
+}
+
+/// What is in a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NodeRow {
+    /// A node, as an index of the snapshot's nodes.
+    Node(u32),
+    /// The heading of a group, as an index of the groups.
+    Group(usize),
+}
+
+/// What tells rows apart.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum RowKey {
+    Node(Str),
+    Group(GroupKey),
+}
+
+/// Nodes that are where they are for the same reason.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct NodeGroup {
+    pub(crate) key: GroupKey,
+    /// Its nodes, in the engine's order, as indices of the snapshot's nodes; never empty.
+    pub(crate) nodes: Vec<u32>,
+    pub(crate) is_open: bool,
+}
+
+/// By what nodes that neither are in trouble nor move are grouped, in the order of the groups.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum GroupKey {
+    /// They go as soon as there is room: they wait for a limit, for another node, or for an answer.
+    InLine,
+    /// They wait until something is done or changed, which is the same for all of them.
+    Held(Discriminant<Hold>),
+    /// They are outdated, and nothing is known of why.
+    Outdated,
+    /// Their nodes are not Ready, and not because of the rollout.
+    Down,
+    /// They run the target revision.
+    Updated,
+    /// They should not run the pod.
+    Ineligible,
+}
+
+/// How many nodes each part has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct PartCounts {
+    pub(crate) trouble: usize,
+    pub(crate) moving: usize,
+    pub(crate) just_done: usize,
+    /// Outdated, whatever they wait for.
+    pub(crate) waiting: usize,
+    /// Not Ready, and not because of the rollout.
+    pub(crate) down: usize,
+    /// At the target revision, without those that have just been updated.
+    pub(crate) updated: usize,
+    pub(crate) ineligible: usize,
+}
+
+/// Where a node belongs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    Trouble,
+    Moving,
+    JustDone,
+    Rest(GroupKey),
+}
+
+impl GroupKey {
+    /// Where the group stands among the others.
+    fn rank(self) -> u8 {
+        match self {
+            Self::InLine => 0,
+            Self::Held(_) => 1,
+            Self::Outdated => 2,
+            Self::Down => 3,
+            Self::Updated => 4,
+            Self::Ineligible => 5,
+        }
+    }
+
+    fn of(node: &NodeView) -> Self {
+        match (node.state, &node.hold) {
+            (NodeState::NodeDown, _) => Self::Down,
+            (NodeState::Updated, _) => Self::Updated,
+            (NodeState::Ineligible, _) => Self::Ineligible,
+            (_, None) => Self::Outdated,
+            (_, Some(hold)) if is_momentary(hold) => Self::InLine,
+            (_, Some(hold)) => Self::Held(discriminant(hold)),
+        }
+    }
+}
+
+/// Whether the node goes as soon as there is room, without anybody doing anything.
+fn is_momentary(hold: &Hold) -> bool {
+    match hold {
+        Hold::Budget { .. }
+        | Hold::PullLimit { .. }
+        | Hold::SitePullLimit { .. }
+        | Hold::ImageAbsent
+        | Hold::RecordFull
+        | Hold::Waits(_)
+        | Hold::Next => true,
+        Hold::NoRollout
+        | Hold::Native
+        | Hold::Preparing
+        | Hold::BeingDeleted
+        | Hold::NobodyDrives
+        | Hold::NotSent
+        | Hold::Paused
+        | Hold::Halted
+        | Hold::ViewStale
+        | Hold::Partition { .. }
+        | Hold::Selector
+        | Hold::NodeDown
+        | Hold::Cordoned
+        | Hold::OtherPodGoes
+        | Hold::NoBudget
+        | Hold::SeveralPods
+        | Hold::Unproven { .. }
+        | Hold::SiteOutage(_)
+        | Hold::NotProven
+        | Hold::DeletionRefused { .. }
+        | Hold::ApiLatencyTooHigh { .. } => false,
+    }
+}
+
+impl NodeList {
+    /// Shows these nodes, indices of `nodes`, as they are: for a list that is filtered or sorted by a column.
+    pub(crate) fn arrange_flat(&mut self, shown: Vec<u32>) {
+        self.rows = shown.into_iter().map(NodeRow::Node).collect();
+        self.groups.clear();
+        (self.pinned, self.counts) = (0, PartCounts::default());
+    }
+
+    /// Shows all `nodes`, which are in the engine's order: in trouble or moving first, the others by group. `now` is when they
+    /// were seen.
+    pub(crate) fn arrange(&mut self, nodes: &[NodeView], now: Uptime) {
+        self.note_done(nodes, now);
+        let selected = match self.list.selected() {
+            Some(RowKey::Node(name)) => Some(name.clone()),
+            _ => None,
+        };
+        let (mut trouble, mut moving, mut just_done) = (Vec::new(), Vec::new(), Vec::new());
+        let mut groups: Vec<NodeGroup> = Vec::new();
+        let mut counts = PartCounts::default();
+        for (index, node) in (0u32..).zip(nodes) {
+            match self.place(node) {
+                Place::Trouble => trouble.push(index),
+                Place::Moving => moving.push(index),
+                Place::JustDone => just_done.push(index),
+                Place::Rest(key) => {
+                    match key {
+                        GroupKey::InLine | GroupKey::Held(_) | GroupKey::Outdated => counts.waiting += 1,
+                        GroupKey::Down => counts.down += 1,
+                        GroupKey::Updated => counts.updated += 1,
+                        GroupKey::Ineligible => counts.ineligible += 1,
+                    }
+                    match groups.iter_mut().find(|group| group.key == key) {
+                        Some(group) => group.nodes.push(index),
+                        None => groups.push(NodeGroup { key, nodes: vec![index], is_open: true }),
+                    }
+                }
+            }
+        }
+        (counts.trouble, counts.moving, counts.just_done) = (trouble.len(), moving.len(), just_done.len());
+        // The sort keeps groups of one rank in the engine's order.
+        groups.sort_by_key(|group| group.key.rank());
+        let pinned: Vec<u32> = [trouble, moving, just_done].concat();
+        self.unsettled =
+            pinned[..counts.trouble + counts.moving].iter().map(|index| nodes[*index as usize].name.clone()).collect();
+        self.fold(&mut groups, nodes.len(), pinned.is_empty());
+        self.pinned = pinned.len();
+        self.rows = pinned.into_iter().map(NodeRow::Node).collect();
+        let lone = groups.len() == 1;
+        for (at, group) in groups.iter().enumerate() {
+            let is_selected = |index: &&u32| selected.as_ref() == Some(&nodes[**index as usize].name);
+            if !lone {
+                self.rows.push(NodeRow::Group(at));
+            }
+            match group.is_open {
+                true => self.rows.extend(group.nodes.iter().copied().map(NodeRow::Node)),
+                // What is selected stays in sight.
+                false => self.rows.extend(group.nodes.iter().find(is_selected).copied().map(NodeRow::Node)),
+            }
+        }
+        (self.groups, self.counts) = (groups, counts);
+    }
+
+    /// Notes which nodes have been updated since the last arrangement, and forgets those of long ago.
+    fn note_done(&mut self, nodes: &[NodeView], now: Uptime) {
+        self.expire(now);
+        if self.unsettled.is_empty() {
+            return;
+        }
+        let is_done = |node: &&NodeView| node.state == NodeState::Updated && self.unsettled.contains(&node.name);
+        self.just_done.extend(nodes.iter().filter(is_done).map(|node| (node.name.clone(), now)));
+    }
+
+    /// Forgets which nodes were updated long ago; whether there was one.
+    pub(crate) fn expire(&mut self, now: Uptime) -> bool {
+        let before = self.just_done.len();
+        self.just_done.retain(|_, at| now < *at + LINGERS);
+        self.just_done.len() < before
+    }
+
+    /// When the next node has been pinned for long enough after its update.
+    pub(crate) fn expires_at(&self) -> Option<Uptime> {
+        self.just_done.values().map(|at| *at + LINGERS).min()
+    }
+
+    fn place(&self, node: &NodeView) -> Place {
+        if TroubleKind::of(node).is_some() || node.restarted.is_some() {
+            return Place::Trouble;
+        }
+        match node.state {
+            NodeState::Failed => Place::Trouble,
+            NodeState::Terminating
+            | NodeState::Creating
+            | NodeState::Pulling
+            | NodeState::Starting
+            | NodeState::Soaking => Place::Moving,
+            NodeState::Updated if self.just_done.contains_key(&node.name) => Place::JustDone,
+            NodeState::NodeDown | NodeState::Outdated | NodeState::Updated | NodeState::Ineligible => {
+                Place::Rest(GroupKey::of(node))
+            }
+        }
+    }
+
+    /// Folds the groups as they were folded before. A new one is open when its nodes go next, when it is alone, or when there are few
+    /// nodes at all; and when otherwise no node were seen, the first one is.
+    fn fold(&mut self, groups: &mut [NodeGroup], nodes: usize, nothing_pinned: bool) {
+        // A group that is alone has no heading, and cannot be folded.
+        let lone = groups.len() == 1;
+        for group in groups.iter() {
+            if !self.open.iter().any(|(key, _)| *key == group.key) {
+                self.open.push((group.key, group.key == GroupKey::InLine || nodes <= FEW));
+            }
+            if lone {
+                self.set_open(group.key, true);
+            }
+        }
+        if nothing_pinned && !groups.iter().any(|group| self.is_open(group.key)) {
+            // The user may fold it: then it is remembered as folded, and this is not asked again as long as the groups are the same.
+            let same =
+                groups.len() == self.groups.len() && groups.iter().zip(&self.groups).all(|(a, b)| a.key == b.key);
+            if let Some(first) = groups.first().filter(|_| !same) {
+                self.set_open(first.key, true);
+            }
+        }
+        for group in groups {
+            group.is_open = self.is_open(group.key);
+        }
+    }
+
+    fn is_open(&self, key: GroupKey) -> bool {
+        self.open.iter().any(|(known, open)| *known == key && *open)
+    }
+
+    fn set_open(&mut self, key: GroupKey, open: bool) {
+        self.open.retain(|(known, _)| *known != key);
+        self.open.push((key, open));
+    }
+
+    /// Opens or folds the group whose heading is the current row; the rows have to be arranged again then.
+    pub(crate) fn toggle(&mut self) {
+        if let Some((key, open)) = self.current_group().map(|group| (group.key, group.is_open)) {
+            let row = self.list.current(self.len()).unwrap_or(0);
+            self.list.select(row, RowKey::Group(key));
+            self.set_open(key, !open);
+        }
+    }
+
+    /// Opens (or folds) the group of the current row. From a node the heading of its group is selected and folded. Returns whether
+    /// rows have to be arranged again.
+    pub(crate) fn set_current_open(&mut self, open: bool) -> bool {
+        let heading = match (self.current_row(), open) {
+            (Some(NodeRow::Group(at)), _) => Some(at),
+            (Some(NodeRow::Node(index)), false) => self.groups.iter().position(|group| group.nodes.contains(&index)),
+            _ => None,
+        };
+        let Some(at) = heading.filter(|_| self.groups.len() > 1) else { return false };
+        let key = self.groups[at].key;
+        if let Some(row) = self.rows.iter().position(|row| *row == NodeRow::Group(at)) {
+            self.list.select(row, RowKey::Group(key));
+        }
+        self.set_open(key, open);
+        true
+    }
+
+    /// Selects the node of this name; if it is in a folded group, it shows with the next arrangement.
+    pub(crate) fn select_node(&mut self, name: &Str) {
+        let row = self.list.current(self.len()).unwrap_or(0);
+        self.list.select(row, RowKey::Node(name.clone()));
+    }
+
+    /// Selects nothing, and shows the top.
+    pub(crate) fn deselect(&mut self) {
+        self.list.deselect();
+    }
+
+    /// Whether the user has selected a row.
+    pub(crate) fn is_selected(&self) -> bool {
+        self.list.selected().is_some()
+    }
+
+    /// How many rows there are.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The pinned rows that are visible, then the others from the first visible one on, each with its place.
+    pub(crate) fn visible(&self) -> (impl Iterator<Item = (usize, NodeRow)>, impl Iterator<Item = (usize, NodeRow)>) {
+        let rows = || self.rows.iter().copied().enumerate();
+        let pinned = rows().take(self.pinned).skip(self.list.pinned_top()).take(self.pinned_lines);
+        (pinned, rows().skip(self.pinned + self.list.top()))
+    }
+
+    /// The current row's place.
+    pub(crate) fn current(&self) -> Option<usize> {
+        self.list.current(self.len())
+    }
+
+    fn current_row(&self) -> Option<NodeRow> {
+        self.rows.get(self.current()?).copied()
+    }
+
+    /// The node of the current row, as an index of the snapshot's nodes; nothing on the heading of a group.
+    pub(crate) fn current_node(&self) -> Option<u32> {
+        match self.current_row()? {
+            NodeRow::Node(index) => Some(index),
+            NodeRow::Group(_) => None,
+        }
+    }
+
+    /// The group whose heading is the current row.
+    pub(crate) fn current_group(&self) -> Option<&NodeGroup> {
+        match self.current_row()? {
+            NodeRow::Group(at) => self.groups.get(at),
+            NodeRow::Node(_) => None,
+        }
+    }
+
+    pub(crate) fn group(&self, at: usize) -> Option<&NodeGroup> {
+        self.groups.get(at)
+    }
+
+    pub(crate) fn counts(&self) -> PartCounts {
+        self.counts
+    }
+
+    /// How many rows are pinned, seen or not.
+    pub(crate) fn pinned(&self) -> usize {
+        self.pinned
+    }
+
+    /// How many lines the pinned part takes, without the rule below it.
+    pub(crate) fn pinned_lines(&self) -> usize {
+        self.pinned_lines
+    }
+
+    /// Where the first visible row of the rest is, counted from the first of them.
+    pub(crate) fn top(&self) -> usize {
+        self.list.top()
+    }
+
+    /// Selects by movement, with `height` lines for both parts.
+    pub(crate) fn go(&mut self, movement: Move, height: usize, nodes: &[NodeView]) {
+        let viewport = self.viewport(height);
+        let mut list = std::mem::take(&mut self.list);
+        list.go(movement, self.rows.len(), viewport, |row| self.key(row, nodes));
+        self.list = list;
+        self.drop_anchors(viewport, nodes);
+    }
+
+    /// Finds the selected row again, with `height` lines for both parts.
+    pub(crate) fn follow(&mut self, height: usize, nodes: &[NodeView]) {
+        // At most half of the lines are pinned; the rule below them takes one of the others.
+        let most = height / 2;
+        let need = self.pinned.min(most);
+        if need > self.pinned_lines || need * 2 <= self.pinned_lines || self.pinned_lines > most {
+            self.pinned_lines = need;
+        }
+        let viewport = self.viewport(height);
+        let mut list = std::mem::take(&mut self.list);
+        let is_in = |row: usize, wanted: &RowKey| match (self.rows.get(row), wanted) {
+            (Some(NodeRow::Node(index)), RowKey::Node(name)) => nodes[*index as usize].name == *name,
+            (Some(NodeRow::Group(at)), RowKey::Group(key)) => self.groups[*at].key == *key,
+            _ => false,
+        };
+        let position = |near: Option<usize>, wanted: &RowKey| {
+            let same = near.filter(|row| is_in(*row, wanted));
+            same.or_else(|| (0..self.rows.len()).find(|row| is_in(*row, wanted)))
+        };
+        for (line, anchor) in self.anchors.iter().enumerate() {
+            let near = self.pinned + list.top() + line;
+            if let Some(at) = position(Some(near), anchor).filter(|at| *at >= self.pinned) {
+                list.show_from((at - self.pinned).saturating_sub(line));
+                break;
+            }
+        }
+        let known = list.cursor();
+        let position = |wanted: &RowKey| position(known, wanted);
+        list.follow(self.rows.len(), viewport, position, |row| self.key(row, nodes));
+        self.list = list;
+        self.drop_anchors(viewport, nodes);
+    }
+
+    /// Notes which rows are visible.
+    fn drop_anchors(&mut self, viewport: Viewport, nodes: &[NodeView]) {
+        self.anchors.clear();
+        // At the top the list shows what comes first.
+        if self.list.top() > 0 {
+            let first = self.pinned + self.list.top();
+            let visible = first..self.rows.len().min(first + viewport.height);
+            self.anchors = visible.map(|row| self.key(row, nodes)).collect();
+        }
+    }
+
+    fn key(&self, row: usize, nodes: &[NodeView]) -> RowKey {
+        match self.rows[row] {
+            NodeRow::Node(index) => RowKey::Node(nodes[index as usize].name.clone()),
+            NodeRow::Group(at) => RowKey::Group(self.groups[at].key),
+        }
+    }
+
+    fn viewport(&self, height: usize) -> Viewport {
+        let rule = usize::from(self.pinned_lines > 0);
+        Viewport {
+            pinned: self.pinned,
+            pinned_height: self.pinned_lines,
+            height: height.saturating_sub(self.pinned_lines + rule),
+        }
+    }
+}

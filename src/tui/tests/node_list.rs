@@ -1,0 +1,184 @@
+//! The list of nodes holds still: groups, pinned rows, what was selected.
+
+use std::sync::Arc;
+
+use insta::assert_snapshot;
+
+use super::console::TestConsole;
+use super::fixtures::{failed, held, running, target, updated};
+use crate::engine::model::cause::CauseKind;
+use crate::engine::model::hold::Hold;
+use crate::engine::model::node::NodeState;
+use crate::engine::report::snapshot::{NodeView, Snapshot};
+
+/// A rollout with these nodes, which are brought into the engine's order.
+fn with(mut nodes: Vec<NodeView>) -> Snapshot {
+    nodes.sort_by_key(|node| match node.state {
+        NodeState::Failed => 0,
+        NodeState::Outdated => 2,
+        NodeState::Updated => 3,
+        _ => 1,
+    });
+    Snapshot { nodes: Arc::from(nodes), ..running() }
+}
+
+/// The rows of the list as the screen shows them, without the lines above and below.
+fn list(console: &TestConsole) -> String {
+    let screen = console.screen();
+    let rows = screen.lines().skip_while(|line| !line.starts_with('─'));
+    let rows: Vec<&str> = rows.take_while(|line| !line.contains(" P pause")).collect();
+    rows[..rows.len() - 1].join("\n")
+}
+
+/// A line of the list that shows this node, as its place on the screen.
+fn line_of(console: &TestConsole, name: &str) -> Option<usize> {
+    let screen = console.screen();
+    let mut lines = screen.lines();
+    lines.position(|line| line.split_whitespace().nth(1) == Some(name))
+}
+
+fn selected(console: &TestConsole) -> Option<String> {
+    console.model.rollout()?.selected().map(|node| node.name.to_string())
+}
+
+#[test]
+fn groups_are_opened_and_folded_by_keys() {
+    let console = |keys: &str| TestConsole::on(running(), 80, 24).typed(keys);
+    // From the fourth pinned row over the two nodes that are next to the heading of the next group but one.
+    let partition = "jjjjjjjj";
+    assert_snapshot!("nodes_group_selected", list(&console(partition)));
+    let opened = list(&console(&format!("{partition}<enter>")));
+    assert_snapshot!("nodes_group_opened", opened);
+    assert_eq!(list(&console(&format!("{partition}<right>"))), opened, "right opens it, too");
+    assert_eq!(list(&console(&format!("{partition}<enter><enter>"))), list(&console(partition)));
+    assert_eq!(list(&console(&format!("{partition}<right><left>"))), list(&console(partition)));
+    let from_within = console(&format!("{partition}<right>jjj<left>"));
+    assert_eq!(list(&from_within), list(&console(partition)), "left on one of its nodes folds the group");
+    let refused = console(&format!("{partition}l"));
+    assert_eq!(refused.model.status.unwrap().text, "this is a group of nodes: enter opens and folds it");
+}
+
+#[test]
+fn a_node_that_was_updated_lingers_before_it_goes_to_the_others() {
+    let nodes = |state: fn(&str) -> NodeView| {
+        let mut nodes = vec![state("ipc-018")];
+        nodes.extend((20..60).map(|number| held(&format!("ipc-{number:03}"), Hold::Partition { keep: 40 })));
+        with(nodes)
+    };
+    let mut console = TestConsole::on(nodes(|name| target(name, NodeState::Soaking, 20)), 80, 24);
+    assert!(list(&console).contains("moving 1"), "{}", list(&console));
+    console.wait(7);
+    console.see(nodes(|name| updated(name, 30)));
+    assert_snapshot!("nodes_just_updated", list(&console));
+    console.wait(4);
+    assert!(list(&console).contains("just updated 1"));
+    console.wait(1);
+    assert_snapshot!("nodes_updated_before", list(&console));
+    // What was updated when the console opened is nothing new.
+    let opened_later = TestConsole::on(nodes(|name| updated(name, 1)), 80, 24);
+    assert!(!list(&opened_later).contains("just updated"));
+}
+
+#[test]
+fn what_is_selected_stays_in_sight_when_its_group_is_folded() {
+    let nodes = |first: NodeView| {
+        let mut nodes = vec![first];
+        nodes.extend((20..60).map(|number| held(&format!("ipc-{number:03}"), Hold::Partition { keep: 40 })));
+        nodes.extend((60..80).map(|number| updated(&format!("ipc-{number:03}"), 900)));
+        with(nodes)
+    };
+    let mut console = TestConsole::on(nodes(target("ipc-018", NodeState::Soaking, 20)), 80, 24).typed("k");
+    console.see(nodes(updated("ipc-018", 30)));
+    console.wait(6);
+    assert_eq!(selected(&console).as_deref(), Some("ipc-018"));
+    assert_snapshot!("nodes_selected_in_a_folded_group", list(&console));
+}
+
+#[test]
+fn more_trouble_than_fits_scrolls_within_the_upper_half() {
+    let mut nodes: Vec<NodeView> =
+        (0..30).map(|number| failed(&format!("ipc-{number:03}"), CauseKind::CrashLoop, "exit 1", 60)).collect();
+    nodes.extend((30..60).map(|number| held(&format!("ipc-{number:03}"), Hold::Partition { keep: 30 })));
+    let console = TestConsole::on(with(nodes), 80, 24);
+    assert_snapshot!("nodes_much_trouble", list(&console));
+    let further = console.typed("jjjjjjjjjj");
+    assert_eq!(selected(&further).as_deref(), Some("ipc-010"));
+    assert_snapshot!("nodes_much_trouble_scrolled", list(&further));
+}
+
+/// A seeded rollout: at each step nodes change their state and now and then a key is pressed. Whatever changes, the selection stays on
+/// its node, and that node stays in sight.
+#[test]
+fn states_that_change_move_neither_the_selection_nor_what_is_read() {
+    let seeds = std::env::var("ROLLDECK_SEED").ok().map(|seed| seed.parse::<u64>().expect("a number"));
+    let seeds: Vec<u64> = seeds.map_or_else(|| (0..60).collect(), |seed| vec![seed]);
+    for seed in seeds {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let count = random.usize(1..150);
+        let name = |number: usize| format!("ipc-{number:03}");
+        let state = |random: &mut fastrand::Rng, number: usize| match random.u8(0..9) {
+            0 => failed(&name(number), CauseKind::CrashLoop, "exit 1", 60),
+            1 => target(&name(number), NodeState::Pulling, 20),
+            2 => target(&name(number), NodeState::Soaking, 20),
+            3 => held(&name(number), Hold::Budget { used: 2, limit: 2 }),
+            4 | 5 => held(&name(number), Hold::Partition { keep: 40 }),
+            6 => held(&name(number), Hold::Selector),
+            _ => updated(&name(number), 900),
+        };
+        let mut nodes: Vec<NodeView> = (0..count).map(|number| state(&mut random, number)).collect();
+        let size = [(40, 12), (80, 24), (120, 40)][random.usize(0..3)];
+        let mut console = TestConsole::on(with(nodes.clone()), size.0, size.1);
+        for step in 0..40 {
+            if random.u8(0..3) == 0 {
+                let keys = ["j", "k", "<pgdn>", "<pgup>", "G", "g", "<enter>", "<left>", "<right>", "<esc>"];
+                let key = keys[random.usize(0..keys.len())];
+                console.type_keys(key);
+                // Enter and escape lead elsewhere, too.
+                while console.model.node_page().is_some() {
+                    console.type_keys("<esc>");
+                }
+                if console.model.rollout().is_none() {
+                    break;
+                }
+            }
+            let before = selected(&console);
+            let number = random.usize(0..count);
+            nodes[number] = state(&mut random, number);
+            console.see(with(nodes.clone()));
+            console.wait(random.u64(0..4));
+            // The heading of a group goes when its last node leaves it: then its neighbour is selected.
+            let Some(name) = before else { continue };
+            let told = format!("seed {seed}, step {step}: {name}\n{}", console.screen());
+            assert_eq!(selected(&console).as_ref(), Some(&name), "{told}");
+            assert!(line_of(&console, &name).is_some(), "not in sight: {told}");
+        }
+    }
+}
+
+#[test]
+fn a_group_that_was_alone_is_not_folded_because_another_one_comes() {
+    let held = |number: usize| held(&format!("ipc-{number:03}"), Hold::Partition { keep: 40 });
+    let mut nodes: Vec<NodeView> = (0..40).map(held).collect();
+    nodes[0] = target("ipc-000", NodeState::Soaking, 20);
+    let mut console = TestConsole::on(with(nodes.clone()), 80, 24);
+    let place = line_of(&console, "ipc-005");
+    nodes[39] = updated("ipc-039", 900);
+    console.see(with(nodes));
+    // One line further down, for the heading that it has now.
+    assert_eq!(line_of(&console, "ipc-005"), place.map(|line| line + 1), "{}", console.screen());
+}
+
+#[test]
+fn rows_above_that_come_and_go_do_not_move_what_is_read() {
+    let mut nodes: Vec<NodeView> =
+        (0..100).map(|number| held(&format!("ipc-{number:03}"), Hold::Partition { keep: 100 })).collect();
+    let mut console = TestConsole::on(with(nodes.clone()), 80, 24).typed("<pgdn><pgdn><pgdn>");
+    let place = line_of(&console, "ipc-050");
+    assert!(place.is_some(), "{}", console.screen());
+    for number in [3, 7, 90] {
+        nodes[number] = updated(&format!("ipc-{number:03}"), 900);
+        console.see(with(nodes.clone()));
+        // The heading of the group is one more row above at first; nothing moves by it.
+        assert_eq!(line_of(&console, "ipc-050"), place, "{number}: {}", console.screen());
+    }
+}

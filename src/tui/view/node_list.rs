@@ -1,0 +1,206 @@
+//! The list of nodes: one row a node, in two parts.
+//!
+//! ```text
+//! ─ trouble 1 · moving 1 ─────────────────────────────────────────────────────────
+//!    NODE       STATE       WHY                              REV IMG POD   RST AGE
+//!  ✗ ipc-017    failed      image not found                   15 ✗   7x2kq   0  3m
+//! >◐ ipc-018    pulling                                       15 ↓   m2xzp   0 20s
+//! ─ waiting 79 · updated 38 ──────────────────────────────────────────────────────
+//!  ▾ next in line: 22 nodes · budget: 2 of 2 down
+//!  · ipc-020    outdated    budget: 2 of 2 down               14 ■   k8d2v   0  2d
+//!  ▸ partition keeps 60: 57 nodes · ipc-053 ipc-054 …
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::table::{Table, select};
+use super::{RenderContext, ScreenParts, put, put_rule, why};
+use crate::engine::model::presence::Presence;
+use crate::engine::report::snapshot::pull_words::PullEstimate;
+use crate::engine::report::snapshot::words::Why;
+use crate::engine::report::snapshot::{NodeView, Phase};
+use crate::tui::columns::nodes::{NODE_COLUMNS, NodeCell, NodeTable, Sort, sign};
+use crate::tui::columns::{MARGIN, widths};
+use crate::tui::model::{RolloutPage, ShownSnapshot};
+use crate::tui::node_list::{GroupKey, NodeGroup, NodeRow, PartCounts};
+use crate::tui::theme::{Glyph, ThemeRole};
+use crate::tui::words::{count, fit, width};
+
+/// Draws the rule above the list, the list, and the rule between its parts.
+pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutPage, buffer: &mut Buffer) {
+    let Some(shown) = page.shown() else {
+        put_rule(ctx, buffer, parts.rule, "");
+        return;
+    };
+    if let Some(at) = page.nodes.expires_at() {
+        ctx.wake_at(at);
+    }
+    let cells = usize::from(parts.list.width);
+    let summary = &page.summary.table;
+    let table = Table { columns: NODE_COLUMNS, widths: widths(NODE_COLUMNS, summary, cells) };
+    table.draw_header(ctx, parts.list, Some(page.sort.name()), buffer);
+    let rows = parts.rows();
+    let pinned_lines = u16::try_from(page.nodes.pinned_lines()).unwrap_or(u16::MAX).min(rows.height);
+    let divider = Rect { y: rows.y + pinned_lines, height: u16::from(pinned_lines > 0), ..rows }.intersection(rows);
+    let rest = Rect { y: divider.bottom(), height: rows.bottom() - divider.bottom(), ..rows };
+    let (words, below) = (about_list(ctx, page, usize::from(rest.height)), counts_of_rest(ctx, page));
+    match pinned_lines {
+        0 => put_rule(ctx, buffer, parts.rule, &joined(ctx, [below, words])),
+        _ => {
+            put_rule(ctx, buffer, parts.rule, &counts_of_pinned(ctx, page, usize::from(pinned_lines)));
+            put_rule(ctx, buffer, divider, &joined(ctx, [below, words]));
+        }
+    }
+    let draw_row = |buffer: &mut Buffer, (at, row): (usize, NodeRow), area: Rect| {
+        match row {
+            NodeRow::Node(index) => {
+                let Some(node) = shown.snapshot.nodes.get(index as usize) else { return };
+                table.draw_row(ctx, area, sign(node), (node, summary), |cell| text(ctx, shown, node, cell), buffer);
+            }
+            NodeRow::Group(group) => {
+                let Some(group) = page.nodes.group(group) else { return };
+                draw_group(ctx, shown, (group, summary), area, buffer);
+            }
+        }
+        if page.nodes.current() == Some(at) {
+            select(ctx, area, buffer);
+        }
+    };
+    let (pinned, others) = page.nodes.visible();
+    for (row, y) in pinned.zip(rows.y..divider.y) {
+        draw_row(buffer, row, Rect { y, height: 1, ..rows });
+    }
+    for (row, y) in others.zip(rest.y..rest.bottom()) {
+        draw_row(buffer, row, Rect { y, height: 1, ..rows });
+    }
+    if page.nodes.len() == 0 && rest.height > 0 {
+        let room = usize::from(rest.width).saturating_sub(4);
+        put(buffer, rest.x + 3, rest.y, &empty_list(page), room, ctx.style(ThemeRole::Muted));
+    }
+}
+
+/// The heading of a group: why its nodes are where they are, how many, and if it is folded the first of them.
+fn draw_group(
+    ctx: &RenderContext<'_>,
+    shown: &ShownSnapshot,
+    (group, table): (&NodeGroup, &NodeTable),
+    area: Rect,
+    buffer: &mut Buffer,
+) {
+    let nodes = group.nodes.iter().filter_map(|index| shown.snapshot.nodes.get(*index as usize));
+    let Some(first) = nodes.clone().next() else { return };
+    let glyph = if group.is_open { Glyph::Unfolded } else { Glyph::Folded };
+    put(buffer, area.x + 1, area.y, ctx.glyph(glyph), 1, ctx.style(ThemeRole::Text));
+    let number = count(u32::try_from(group.nodes.len()).unwrap_or(u32::MAX), "node");
+    let heading = format!("{}: {number}", group_words(group.key, first));
+    let room = usize::from(area.width).saturating_sub(MARGIN + 1);
+    let x = area.x + u16::try_from(MARGIN).unwrap_or(0);
+    put(buffer, x, area.y, &heading, room, ctx.style(ThemeRole::Text));
+    let used = width(&fit(&heading, room)) + 2;
+    let rest = match (group.key, &first.hold) {
+        (GroupKey::InLine, Some(hold)) => hold.to_string(),
+        _ if group.is_open => String::new(),
+        _ => {
+            let names: Vec<&str> = nodes.map(|node| table.short(&node.name)).collect();
+            match names[..] {
+                // A new one among many changes no more than the number.
+                [first, .., last] if names.len() > 3 => format!("{first} … {last}"),
+                _ => names.join(" "),
+            }
+        }
+    };
+    if used + 4 < room {
+        put(buffer, x + used as u16, area.y, &rest, room - used, ctx.style(ThemeRole::Muted));
+    }
+}
+
+fn group_words(key: GroupKey, first: &NodeView) -> String {
+    match (key, &first.hold) {
+        (GroupKey::InLine, _) => "next in line".to_owned(),
+        (GroupKey::Held(_), Some(hold)) => hold.to_string(),
+        (GroupKey::Held(_) | GroupKey::Outdated, _) => "outdated".to_owned(),
+        (GroupKey::Down, _) => "node down, not by the rollout".to_owned(),
+        (GroupKey::Updated, _) => "updated".to_owned(),
+        (GroupKey::Ineligible, _) => "not eligible".to_owned(),
+    }
+}
+
+/// Words that are not empty, with a dot between them.
+fn joined<const N: usize>(ctx: &RenderContext<'_>, words: [String; N]) -> String {
+    let words: Vec<String> = words.into_iter().filter(|words| !words.is_empty()).collect();
+    words.join(&format!(" {} ", ctx.glyph(Glyph::Dot)))
+}
+
+fn counted(ctx: &RenderContext<'_>, counts: &[(&str, usize)]) -> String {
+    let some = counts.iter().filter(|(_, nodes)| *nodes > 0);
+    some.map(|(name, nodes)| format!("{name} {nodes}"))
+        .collect::<Vec<_>>()
+        .join(&format!(" {} ", ctx.glyph(Glyph::Dot)))
+}
+
+/// What is pinned, and how much of it is not seen.
+fn counts_of_pinned(ctx: &RenderContext<'_>, page: &RolloutPage, lines: usize) -> String {
+    let PartCounts { trouble, moving, just_done, .. } = page.nodes.counts();
+    let words = counted(ctx, &[("trouble", trouble), ("moving", moving), ("just updated", just_done)]);
+    let unseen = page.nodes.pinned().saturating_sub(lines);
+    joined(ctx, [words, if unseen > 0 { format!("{unseen} of them not seen") } else { String::new() }])
+}
+
+/// What the list shows below what is pinned; nothing where it is flat.
+fn counts_of_rest(ctx: &RenderContext<'_>, page: &RolloutPage) -> String {
+    let PartCounts { waiting, down, updated, ineligible, .. } = page.nodes.counts();
+    counted(ctx, &[("waiting", waiting), ("down", down), ("updated", updated), ("not eligible", ineligible)])
+}
+
+/// Which rows of the rest are visible if not all are, and what is filtered out.
+fn about_list(ctx: &RenderContext<'_>, page: &RolloutPage, height: usize) -> String {
+    let (top, len) = (page.nodes.top(), page.nodes.len() - page.nodes.pinned());
+    let shown = (len - top.min(len)).min(height);
+    let all = page.shown_nodes().len();
+    let dot = ctx.glyph(Glyph::Dot);
+    let is_flat = page.nodes.counts() == PartCounts::default();
+    let mut words = match len {
+        _ if !is_flat && shown == len => String::new(),
+        _ if !is_flat => format!("rows {}-{} of {len}", top + 1, top + shown),
+        0 => format!("0 of {all}"),
+        _ => format!("{}-{} of {len}", top + 1, top + shown),
+    };
+    if !page.filter.is_all() {
+        words.push_str(&format!(" {dot} filter {} ({len} of {all}; esc clears)", page.filter.text()));
+    }
+    if let Sort::By(column) = page.sort {
+        words.push_str(&format!(" {dot} sorted by {}", column.name));
+    }
+    if let Some(frozen) = &page.frozen {
+        let live = page.live.as_ref().unwrap_or(frozen);
+        let frozen = format!("FROZEN {} (f: live)", ctx.age(live, frozen.snapshot.at));
+        return joined(ctx, [words, frozen]);
+    }
+    words
+}
+
+fn empty_list(page: &RolloutPage) -> String {
+    let Some(snapshot) = page.shown().map(|shown| &shown.snapshot) else { return String::new() };
+    match (snapshot.daemonset, page.filter.is_all(), &snapshot.phase) {
+        (Presence::Loading, ..) | (_, _, Phase::Loading) => "loading …".to_owned(),
+        (Presence::Absent, ..) => String::new(),
+        (Presence::Present, false, _) => "no node passes the filter: esc clears it".to_owned(),
+        (Presence::Present, true, _) => "no node should run this DaemonSet's pods".to_owned(),
+    }
+}
+
+/// What is in a cell, as text.
+fn text(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node: &NodeView, cell: NodeCell) -> String {
+    match cell {
+        NodeCell::Text(text) => text,
+        NodeCell::Sign(glyph, words) if words.is_empty() => ctx.glyph(glyph).to_owned(),
+        NodeCell::Sign(glyph, words) => format!("{} {words}", ctx.glyph(glyph)),
+        NodeCell::Estimate(glyph, since, usual) => {
+            let elapsed = ctx.present(shown).since(since);
+            format!("{} {}", ctx.glyph(glyph), PullEstimate { elapsed, usual }.short())
+        }
+        NodeCell::Age(since) => ctx.age(shown, since),
+        NodeCell::Why => Why { node, at: why::instant(ctx, shown, node) }.to_string(),
+    }
+}
