@@ -24,6 +24,7 @@ mod log_pane;
 mod message;
 mod model;
 mod node_list;
+mod node_map;
 mod node_page;
 mod palette;
 mod preview;

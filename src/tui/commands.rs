@@ -3,6 +3,7 @@
 //! None of them writes to the cluster: a write opens a dialog that says first what it would do.
 
 mod effects;
+mod map;
 mod navigate;
 mod node;
 mod revisions;
@@ -20,6 +21,7 @@ use super::dialog::Dialog;
 use super::list::Move;
 use super::message::ConsoleEffect;
 use super::model::{Model, Overlay};
+use super::node_map::MapMove;
 use super::node_page::{NodeReading, NodeTab};
 use super::prompt::Prompt;
 use super::status::StatusSeverity;
@@ -78,6 +80,8 @@ pub(crate) fn run(model: &mut Model, id: ActionId, argument: &str) -> Effects {
         ActionId::Mark => revisions::mark(model),
         ActionId::Left => sideways(model, false),
         ActionId::Right => sideways(model, true),
+        ActionId::Map => map::toggle(model),
+        ActionId::Site => map::site(model, argument),
         ActionId::GoTo => navigate::go_to(model, argument),
         ActionId::Fleet => navigate::fleet(model, argument),
         ActionId::Up => navigate::move_by(model, Move::Up),
@@ -103,6 +107,7 @@ pub(crate) fn run(model: &mut Model, id: ActionId, argument: &str) -> Effects {
 fn sideways(model: &mut Model, right: bool) -> Effects {
     match model.rollout() {
         Some(page) if page.revisions.is_some() => revisions::sideways(model, right),
+        _ if map::is_seen(model) => map::go(model, if right { MapMove::Right } else { MapMove::Left }),
         _ => navigate::fold(model, right),
     }
 }

@@ -4,6 +4,7 @@
 
 pub(crate) mod summary;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use super::dialog::Dialog;
 use super::filter::Filter;
 use super::list::List;
 use super::node_list::NodeList;
+use super::node_map::NodeMap;
 use super::node_page::{NodePage, NodeReading};
 use super::prewarm::PrewarmList;
 use super::prompt::Prompt;
@@ -156,6 +158,8 @@ pub(crate) struct RolloutPage {
     pub(crate) stopped: bool,
     /// The list of nodes.
     pub(crate) nodes: NodeList,
+    /// The map of the nodes, in place of the list or beside it.
+    pub(crate) map: NodeMap,
     pub(crate) filter: Filter,
     pub(crate) sort: Sort,
     /// What is computed once for the live snapshot.
@@ -204,6 +208,7 @@ impl RolloutPage {
             frozen: None,
             stopped: false,
             nodes: NodeList::default(),
+            map: NodeMap::default(),
             filter: Filter::default(),
             sort: Sort::default(),
             summary: SnapshotSummary::default(),
@@ -268,6 +273,11 @@ impl RolloutPage {
     /// The nodes that the list shows.
     pub(crate) fn shown_nodes(&self) -> &[NodeView] {
         self.shown().map_or(&[], |shown| &shown.snapshot.nodes)
+    }
+
+    /// The nodes that pass the filter, as indices; nothing while all do.
+    pub(crate) fn passing(&self) -> Option<HashSet<u32>> {
+        (!self.filter.is_all()).then(|| self.nodes.indices().collect())
     }
 
     /// The node that is selected.

@@ -26,6 +26,8 @@ use crate::engine::report::snapshot::NodeView;
 
 /// For how long a node that has just been updated stays pinned.
 const LINGERS: Duration = Duration::from_secs(5);
+/// So many lines of the pinned part stay empty between one node and the next, so that the rest does not move up and down.
+const KEPT: usize = 3;
 /// In a list of at most so many nodes every group is open at first.
 const FEW: usize = 30;
 
@@ -354,6 +356,14 @@ impl NodeList {
         self.list.selected().is_some()
     }
 
+    /// The nodes that the rows show, as indices of the snapshot's nodes.
+    pub(crate) fn indices(&self) -> impl Iterator<Item = u32> {
+        self.rows.iter().filter_map(|row| match row {
+            NodeRow::Node(index) => Some(*index),
+            NodeRow::Group(_) => None,
+        })
+    }
+
     /// How many rows there are.
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
@@ -428,7 +438,9 @@ impl NodeList {
         // At most half of the lines are pinned; the rule below them takes one of the others.
         let most = height / 2;
         let need = self.pinned.min(most);
-        if need > self.pinned_lines || need * 2 <= self.pinned_lines || self.pinned_lines > most {
+        let is_over = need == 0 && self.groups.len() < 2;
+        let far_too_many = self.pinned_lines > KEPT && need * 3 <= self.pinned_lines;
+        if need > self.pinned_lines || self.pinned_lines > most || is_over || far_too_many {
             self.pinned_lines = need;
         }
         let viewport = self.viewport(height);

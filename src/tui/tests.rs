@@ -13,6 +13,7 @@ mod hostile;
 mod identity;
 mod keys;
 mod node_list;
+mod node_map;
 mod node_page;
 mod prewarm;
 mod release;

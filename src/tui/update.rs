@@ -22,7 +22,7 @@ use super::preview::{ask, ask_again};
 use super::prompt;
 use super::status::StatusSeverity;
 use super::terminal::clamped;
-use super::view;
+use super::view::{self, Measures};
 use crate::driver::CommandError;
 use crate::engine::model::command::Refusal;
 
@@ -110,7 +110,8 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
 
 /// Moves cursors and the visible part of lists to where their rows are now.
 fn settle(model: &mut Model) {
-    let (height, cells, now) = (view::list_height(model), model.size.width, model.now);
+    let Measures { list_height: height, map } = Measures::of(model);
+    let (cells, now, draws_map) = (model.size.width, model.now, view::draws_map(model));
     if let Some(page) = &mut model.fleet {
         let mut list = std::mem::take(&mut page.list);
         let position =
@@ -138,6 +139,16 @@ fn settle(model: &mut Model) {
         }
         if let Some(shown) = page.shown().cloned() {
             page.nodes.follow(height, &shown.snapshot.nodes);
+            if draws_map {
+                page.map.see(&shown.snapshot)
+            } else {
+                page.map.forget()
+            }
+            let (width, lines) = (usize::from(map.width), usize::from(map.height));
+            if page.map.is_open {
+                let row = page.current().map(|node| node.name.clone());
+                page.map.scroll_to(row.as_deref(), width, lines);
+            }
         }
     }
 }

@@ -23,6 +23,7 @@ mod header;
 mod help;
 mod node;
 mod node_list;
+mod node_map;
 mod node_page;
 mod prewarm;
 mod revisions;
@@ -177,7 +178,7 @@ impl ScreenParts {
         // What is compared takes the whole width.
         let has_side = model.rollout().is_some_and(|page| page.revisions.is_none());
         let side = (shape == Shape::Wide && has_side).then(|| {
-            let width = (area.width / 3).min(60);
+            let width = (area.width / 3).min(72);
             list.width -= width;
             Rect { x: list.right(), width, ..list }
         });
@@ -193,21 +194,40 @@ impl ScreenParts {
     }
 }
 
+/// How much is seen of what can be scrolled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Measures {
+    /// How many rows of the list are seen.
+    pub(crate) list_height: usize,
+    /// Where the cells of the map are drawn.
+    pub(crate) map: Rect,
+}
+
+impl Measures {
+    pub(crate) fn of(model: &Model) -> Self {
+        if Shape::of(model) <= Shape::Sentence {
+            return Self::default();
+        }
+        let parts = ScreenParts::of(&RenderContext::new(model), terminal::area(model.size));
+        let list_height = match model.rollout() {
+            Some(RolloutPage { revisions: Some(screen), .. }) => revisions::height(&parts, screen),
+            Some(page) if page.prewarm.is_some() => {
+                prewarm::node_rows(&parts, page.snapshot().map(|snapshot| &**snapshot))
+            }
+            _ => usize::from(parts.rows().height),
+        };
+        Self { list_height, map: node_map::cells_area(&parts) }
+    }
+}
+
 /// How many rows of the list are seen.
 pub(crate) fn list_height(model: &Model) -> usize {
-    match Shape::of(model) {
-        Shape::Nothing | Shape::Sentence => 0,
-        _ => {
-            let parts = ScreenParts::of(&RenderContext::new(model), terminal::area(model.size));
-            match model.rollout() {
-                Some(RolloutPage { revisions: Some(screen), .. }) => revisions::height(&parts, screen),
-                Some(page) if page.prewarm.is_some() => {
-                    prewarm::node_rows(&parts, page.snapshot().map(|snapshot| &**snapshot))
-                }
-                _ => usize::from(parts.rows().height),
-            }
-        }
-    }
+    Measures::of(model).list_height
+}
+
+/// Whether the map is drawn, in place of the list of nodes or beside it.
+pub(crate) fn draws_map(model: &Model) -> bool {
+    model.rollout().is_some_and(|page| page.map.is_open) || Shape::of(model) == Shape::Wide
 }
 
 /// What drawing needs: the model, its theme, and a note of when time will change the picture.

@@ -11,6 +11,7 @@ use crate::engine::model::event::Right;
 use crate::tui::columns::nodes::Sort;
 use crate::tui::key::Key;
 use crate::tui::model::Model;
+use crate::tui::node_map::block_labels;
 
 /// Every action, in the order of the help, which is the order of [`ActionId`].
 pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
@@ -430,6 +431,24 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         ..look(ActionId::Mark)
     },
     Action {
+        name: "map",
+        aliases: &["grid"],
+        keys: &[char('m')],
+        label: "map",
+        help: "all nodes as cells, a block for each site; arrows move, enter opens the node",
+        scope: ActionScope::Rollout,
+        footer: Some(28),
+        ..look(ActionId::Map)
+    },
+    Action {
+        name: "site",
+        label: "site label",
+        help: "the label by whose value the map tells nodes apart; without one: the rollout's site label",
+        scope: ActionScope::Rollout,
+        argument: Some(Argument { hint: "label key", known: node_labels }),
+        ..look(ActionId::Site)
+    },
+    Action {
         name: "ds",
         aliases: &["daemonset"],
         label: "go to",
@@ -622,6 +641,11 @@ fn step_names(_: &Model) -> Vec<String> {
 fn daemonsets(model: &Model) -> Vec<String> {
     let rows = model.fleet.iter().flat_map(|page| &page.fleet.rows);
     rows.map(|row| format!("{}/{}", row.namespace, row.name)).collect()
+}
+
+/// The labels that tell the nodes apart.
+fn node_labels(model: &Model) -> Vec<String> {
+    model.rollout().map(|page| block_labels(page.shown_nodes())).unwrap_or_default()
 }
 
 /// The numbers of the revisions.

@@ -1,8 +1,8 @@
 //! Pages, and the lists on them: what is open, selected, filtered, sorted.
 
 use super::effects::{Effects, refuse};
-use super::node;
 use super::revisions;
+use super::{map, node};
 use crate::tui::columns::nodes::Sort;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::list::Move;
@@ -16,6 +16,9 @@ use crate::tui::timeline::Timeline;
 use crate::tui::view;
 
 pub(super) fn move_by(model: &mut Model, movement: Move) -> Effects {
+    if map::is_seen(model) {
+        return map::move_by(model, movement);
+    }
     let height = view::list_height(model);
     match &model.page {
         Page::Fleet => {
@@ -72,12 +75,13 @@ pub(super) fn open(model: &mut Model) -> Effects {
             if model.node_page().is_some() {
                 return Vec::new();
             }
+            let on_map = map::is_seen(model);
             match model.rollout_mut() {
                 Some(page) if page.timeline.is_some() => {
                     model.overlay = Overlay::Details { top: 0 };
                     Vec::new()
                 }
-                Some(page) if page.prewarm.is_none() && page.nodes.current_group().is_some() => {
+                Some(page) if !on_map && page.prewarm.is_none() && page.nodes.current_group().is_some() => {
                     page.nodes.toggle();
                     page.arrange();
                     Vec::new()
@@ -157,6 +161,8 @@ pub(super) fn back(model: &mut Model) -> Effects {
             } else if !page.filter.is_all() {
                 page.filter = Default::default();
                 page.arrange();
+            } else if page.map.is_open {
+                page.map.is_open = false;
             } else if page.frozen.take().is_some() {
                 page.arrange();
             } else if page.nodes.is_selected() {

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::console::{TestConsole, text_of};
-use super::fixtures::{idle, running, target};
+use super::fixtures::{held, idle, running, target, updated};
+use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
-use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::snapshot::{Counts, NodeView, Snapshot};
 use crate::tui::message::Msg;
 use crate::tui::terminal::Screen;
 use crate::tui::view;
@@ -57,6 +58,50 @@ fn one_pod_that_changes_costs_at_most_200_bytes() {
     console.see(Snapshot { nodes: changed.collect::<Vec<_>>().into(), ..before });
     let cost = show(&mut screen, &console);
     assert!((1..=200).contains(&cost), "{cost} bytes");
+}
+
+/// A node of 15,000 goes through its update, with the list alone, with the map beside it, and on the map: each change of its state
+/// costs at most 200 bytes, and its update 320.
+#[test]
+fn one_of_fifteen_thousand_nodes_costs_little_with_the_map_open() {
+    let nodes: Vec<_> = (0..15_000)
+        .map(|number| {
+            let site = format!("site-{:02}", number / 750);
+            NodeView {
+                site: site.as_str().into(),
+                ..held(&format!("ipc-{number:05}"), Hold::Partition { keep: 15_000 })
+            }
+        })
+        .collect();
+    for (width, height, keys) in [(80, 24, ""), (120, 40, ""), (200, 50, ""), (120, 40, "m"), (200, 50, "m")] {
+        let mut screen = Screen::new(Vec::new());
+        screen.set_synchronized(2);
+        let mut console =
+            TestConsole::on(Snapshot { nodes: nodes.clone().into(), ..running() }, width, height).typed(keys);
+        show(&mut screen, &console);
+        let mut costs = Vec::new();
+        let mut all = nodes.clone();
+        let mut go = |number: usize, view: NodeView, updated: u32| {
+            let site = all[number].site.clone();
+            all.remove(number);
+            all.insert(if view.state == NodeState::Updated { all.len() } else { 0 }, NodeView { site, ..view });
+            let counts = Counts { updated, nodes: 15_000, ..running().counts };
+            console.see(Snapshot { nodes: all.clone().into(), counts, ..running() });
+            show(&mut screen, &console)
+        };
+        // The first two make the pinned part; what comes after them is what a rollout costs from one node to the next.
+        go(8_000, target("ipc-08000", NodeState::Terminating, 0), 31);
+        go(7_001, target("ipc-07000", NodeState::Pulling, 0), 31);
+        costs.push(go(0, target("ipc-07000", NodeState::Starting, 0), 31));
+        costs.push(go(0, target("ipc-07000", NodeState::Soaking, 0), 31));
+        costs.push(go(0, updated("ipc-07000", 0), 32));
+        costs.push(go(0, target("ipc-08000", NodeState::Pulling, 0), 32));
+        costs.push(go(0, target("ipc-08000", NodeState::Starting, 0), 32));
+        println!("{width}x{height} {keys:?}: {costs:?} bytes");
+        // With its update a node changes its row and its neighbour's, the counts above, its cell, its site's title and its site's bar.
+        let most = |nth: usize| if nth == 2 { 320 } else { 200 };
+        assert!(costs.iter().enumerate().all(|(nth, cost)| *cost <= most(nth)), "{width}x{height} {keys:?}: {costs:?}");
+    }
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn keys_and_commands_lead_there_and_back() {
     }
     assert!(console(":diff 12<enter>").contains("there is no revision `12`; there are 15, 14, 13"));
     assert!(console(":diff 12 13 14<enter>").contains("two revisions can be compared"));
-    assert!(console("m").contains("NODE "), "it works where revisions are listed only");
+    assert!(console(":mark<enter>").contains("NODE "), "it works where revisions are listed only");
 }
 
 #[test]

@@ -43,31 +43,31 @@ use crate::tui::words::{fit, wrap};
 /// How wide the names of the lines are.
 const NAMES: usize = 10;
 
-/// Draws the selected node, or the first of the list, beside the list.
-pub(super) fn draw_side(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) {
+/// Draws the frame of the side pane; what is left inside.
+pub(super) fn open_side(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) -> Rect {
     for y in area.y..area.bottom() {
         put(buffer, area.x, y, ctx.glyph(Glyph::Side), 1, ctx.style(ThemeRole::Frame));
     }
-    let inside = Rect { x: area.x + 2, width: area.width.saturating_sub(3), ..area };
+    Rect { x: area.x + 2, width: area.width.saturating_sub(3), ..area }
+}
+
+/// Draws the node of the current row beside the list.
+pub(super) fn draw_side(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) {
+    let inside = open_side(ctx, area, buffer);
+    draw_current(ctx, inside, buffer);
+}
+
+/// Draws the node of the current row into `area`.
+pub(super) fn draw_current(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) {
     let Some(page) = ctx.model.rollout() else { return };
-    match (page.selected(), page.shown()) {
-        (Some(node), Some(shown)) => {
-            put_lines(
-                buffer,
-                inside,
-                &lines(ctx, page, shown, node, (usize::from(inside.width), usize::from(inside.height))),
-            );
+    let size = (usize::from(area.width), usize::from(area.height));
+    match (page.current(), page.shown()) {
+        (Some(node), Some(shown)) => put_lines(buffer, area, &lines(ctx, page, shown, node, size)),
+        _ if page.nodes.current_group().is_some() && area.height > 0 => {
+            let text = "a group of nodes: enter opens and folds it";
+            put(buffer, area.x, area.y, text, size.0, ctx.style(ThemeRole::Muted));
         }
-        _ => {
-            put(
-                buffer,
-                inside.x,
-                inside.y,
-                "down selects a node",
-                usize::from(inside.width),
-                ctx.style(ThemeRole::Muted),
-            );
-        }
+        _ => {}
     }
 }
 

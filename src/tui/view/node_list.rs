@@ -142,7 +142,10 @@ fn counted(ctx: &RenderContext<'_>, counts: &[(&str, usize)]) -> String {
 /// What is pinned, and how much of it is not seen.
 fn counts_of_pinned(ctx: &RenderContext<'_>, page: &RolloutPage, lines: usize) -> String {
     let PartCounts { trouble, moving, just_done, .. } = page.nodes.counts();
-    let words = counted(ctx, &[("trouble", trouble), ("moving", moving), ("just updated", just_done)]);
+    let words = match page.nodes.pinned() {
+        0 => "nothing in trouble, nothing moves".to_owned(),
+        _ => counted(ctx, &[("trouble", trouble), ("moving", moving), ("just updated", just_done)]),
+    };
     let unseen = page.nodes.pinned().saturating_sub(lines);
     joined(ctx, [words, if unseen > 0 { format!("{unseen} of them not seen") } else { String::new() }])
 }

@@ -4,9 +4,14 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::{RenderContext, ScreenParts, node, node_list, node_page, prewarm, put, put_lines, revisions, timeline};
+use super::{
+    RenderContext, ScreenParts, node, node_list, node_map, node_page, prewarm, put, put_lines, revisions, timeline,
+};
 use crate::tui::model::Page;
 use crate::tui::words::wrap;
+
+/// So many lines beside the list have room for the map and for a node.
+const MAP_AND_NODE: u16 = 20;
 
 /// Draws the header, and what is shown below it.
 pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Buffer) {
@@ -24,9 +29,17 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
     if let Some(screen) = &page.prewarm {
         return prewarm::draw(ctx, parts, page, screen, buffer);
     }
+    if page.map.is_open {
+        return node_map::draw(ctx, parts, page, buffer);
+    }
     node_list::draw(ctx, parts, page, buffer);
     if let Some(side) = parts.side {
-        node::draw_side(ctx, side, buffer);
+        let inside = node::open_side(ctx, side, buffer);
+        // Where both do not fit, the node goes before the map once it is selected.
+        match inside.height < MAP_AND_NODE && page.nodes.is_selected() {
+            true => node::draw_current(ctx, inside, buffer),
+            false => node_map::draw_beside(ctx, page, inside, buffer),
+        }
     }
 }
 

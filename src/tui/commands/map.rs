@@ -1,0 +1,88 @@
+//! The map of the nodes: opening it, moving on it, choosing by which label nodes are told apart.
+
+use super::effects::{Effects, refuse};
+use crate::engine::model::site::SiteLabel;
+use crate::tui::list::Move;
+use crate::tui::model::Model;
+use crate::tui::node_map::{MapMove, block_labels};
+use crate::tui::status::StatusSeverity;
+use crate::tui::view::Measures;
+
+/// Switches between the map and the list of nodes.
+pub(super) fn toggle(model: &mut Model) -> Effects {
+    if let Some(page) = model.rollout_mut() {
+        let elsewhere = page.timeline.is_some() || page.revisions.is_some() || page.prewarm.is_some();
+        page.map.is_open = elsewhere || page.node_page.is_some() || !page.map.is_open;
+        (page.timeline, page.revisions, page.prewarm, page.node_page) = (None, None, None, None);
+    }
+    Vec::new()
+}
+
+/// Makes the values of this label the blocks of the map; without a label those of the rollout's site label.
+pub(super) fn site(model: &mut Model, key: &str) -> Effects {
+    let Some(page) = model.rollout_mut() else { return Vec::new() };
+    let Some(shown) = page.shown() else { return Vec::new() };
+    let usual = shown.snapshot.site_label.key().to_owned();
+    if key.is_empty() || key == usual {
+        page.map.choose(None);
+        model
+            .say(StatusSeverity::Plain, format!("the map tells nodes apart by {usual}, the site label of the rollout"));
+        return Vec::new();
+    }
+    if let Err(why) = key.parse::<SiteLabel>() {
+        return refuse(model, why);
+    }
+    if !shown.snapshot.nodes.iter().any(|node| node.labels.get(key).is_some()) {
+        let known = block_labels(&shown.snapshot.nodes);
+        let hint = match known.is_empty() {
+            true => "no label tells the nodes apart".to_owned(),
+            false => format!("there are {}", known.iter().take(5).cloned().collect::<Vec<_>>().join(", ")),
+        };
+        return refuse(model, format!("no node has the label `{key}`; {hint}"));
+    }
+    page.map.choose(Some(key.to_owned()));
+    model.say(StatusSeverity::Plain, format!("the map tells nodes apart by {key}"));
+    Vec::new()
+}
+
+/// Whether the map is what is seen, so that keys move on it.
+pub(super) fn is_seen(model: &Model) -> bool {
+    model.rollout().is_some_and(|page| {
+        page.map.is_open
+            && page.node_page.is_none()
+            && page.timeline.is_none()
+            && page.revisions.is_none()
+            && page.prewarm.is_none()
+    })
+}
+
+/// Moves up or down, by pages, or to the first or the last cell.
+pub(super) fn move_by(model: &mut Model, movement: Move) -> Effects {
+    go(
+        model,
+        match movement {
+            Move::Up => MapMove::Up,
+            Move::Down => MapMove::Down,
+            Move::HalfUp | Move::PageUp => MapMove::PageUp,
+            Move::HalfDown | Move::PageDown => MapMove::PageDown,
+            Move::Top => MapMove::First,
+            Move::Bottom => MapMove::Last,
+        },
+    )
+}
+
+/// Moves to another cell, and selects the worst node in it.
+pub(super) fn go(model: &mut Model, movement: MapMove) -> Effects {
+    let area = Measures::of(model).map;
+    let Some(page) = model.rollout_mut() else { return Vec::new() };
+    let (width, height) = (usize::from(area.width), usize::from(area.height));
+    let layout = page.map.layout(width, height);
+    let from = page.current().map(|node| node.name.clone());
+    let next = page.map.step(&layout, from.as_deref(), movement, height.max(1), page.shown_nodes());
+    if let Some(name) = next {
+        page.nodes.select_node(&name);
+        // A node of a folded group shows in the list as soon as it is selected.
+        page.arrange();
+    }
+    Vec::new()
+}

@@ -1,0 +1,237 @@
+//! The map of the nodes: one cell a node, one block a site. A node keeps its cell whatever becomes of its state.
+//!
+//! Where nodes outnumber cells, a cell stands for several neighbours by name, and shows the worst of them.
+
+pub(crate) mod layout;
+
+use std::collections::HashMap;
+
+use self::layout::MapLayout;
+use crate::engine::model::Str;
+use crate::engine::model::node::{Blame, NodeState};
+use crate::engine::model::time::Timestamp;
+use crate::engine::report::snapshot::{NodeView, Snapshot};
+use crate::tui::model::summary::TroubleKind;
+
+/// Which node is where on the map.
+#[derive(Debug, Default)]
+pub(crate) struct NodeMap {
+    /// Whether it is shown in place of the list.
+    pub(crate) is_open: bool,
+    /// The first row of the map that is seen, where not all of it fits.
+    pub(crate) top: usize,
+    /// The label that was chosen for the blocks; nothing: the label by which the rollout tells sites apart.
+    label: Option<String>,
+    /// By name.
+    sites: Vec<MapSite>,
+    /// When the nodes that were taken in last were seen, and their address: what tells whether they are to be taken in again.
+    seen: Option<(Timestamp, usize)>,
+    /// Where each node is: its site, and its place in it.
+    places: HashMap<Str, (usize, usize)>,
+}
+
+/// The nodes that have the same value of the label.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct MapSite {
+    /// The value; empty: they do not have the label.
+    pub(crate) name: Str,
+    /// By name; as indices of the snapshot's nodes.
+    pub(crate) nodes: Vec<u32>,
+}
+
+/// How many nodes of a site are how far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct SiteCounts {
+    /// Those that should run the pod.
+    pub(crate) nodes: u32,
+    pub(crate) updated: u32,
+    pub(crate) moving: u32,
+    /// In trouble, as the list has it.
+    pub(crate) trouble: u32,
+    /// Not Ready, and not because of the rollout.
+    pub(crate) down: u32,
+}
+
+/// A movement on the map.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum MapMove {
+    Left,
+    Right,
+    Up,
+    Down,
+    PageUp,
+    PageDown,
+    First,
+    Last,
+}
+
+impl NodeMap {
+    /// Takes in the nodes of a snapshot, unless it is the one that was taken in last.
+    pub(crate) fn see(&mut self, snapshot: &Snapshot) {
+        let nodes = &snapshot.nodes;
+        let this = (snapshot.at, nodes.as_ptr() as usize);
+        if self.seen.replace(this) == Some(this) {
+            return;
+        }
+        let same = nodes.len() == self.places.len()
+            && nodes.iter().all(|node| {
+                let place = self.places.get(&node.name);
+                place.is_some_and(|(site, _)| *self.sites[*site].name == *self.site_of(node))
+            });
+        if !same {
+            self.lay_out_anew(nodes);
+        }
+        for (index, node) in (0u32..).zip(nodes.iter()) {
+            if let Some((site, place)) = self.places.get(&node.name) {
+                self.sites[*site].nodes[*place] = index;
+            }
+        }
+    }
+
+    fn lay_out_anew(&mut self, nodes: &[NodeView]) {
+        let mut named: HashMap<&str, Vec<u32>> = HashMap::new();
+        for (index, node) in (0u32..).zip(nodes) {
+            named.entry(self.site_of(node)).or_default().push(index);
+        }
+        let name = |index: &u32| &nodes[*index as usize].name;
+        let mut sites: Vec<MapSite> =
+            named.into_iter().map(|(site, nodes)| MapSite { name: site.into(), nodes }).collect();
+        // The nodes without the label last.
+        sites.sort_by(|a, b| {
+            (a.name.is_empty().cmp(&b.name.is_empty())).then_with(|| natord::compare(&a.name, &b.name))
+        });
+        self.places.clear();
+        for (at, site) in sites.iter_mut().enumerate() {
+            site.nodes.sort_by(|a, b| natord::compare(name(a), name(b)).then_with(|| name(a).cmp(name(b))));
+            let places = site.nodes.iter().enumerate().map(|(place, index)| (name(index).clone(), (at, place)));
+            self.places.extend(places);
+        }
+        self.sites = sites;
+    }
+
+    fn site_of<'a>(&self, node: &'a NodeView) -> &'a str {
+        match &self.label {
+            Some(label) => node.labels.get(label).map_or("", |value| value),
+            None => &node.site,
+        }
+    }
+
+    /// Forgets where nodes are, for as long as the map is not drawn.
+    pub(crate) fn forget(&mut self) {
+        (self.sites, self.places, self.seen) = (Vec::new(), HashMap::new(), None);
+    }
+
+    /// Makes the value of this label a node's block; nothing: the label by which the rollout tells sites apart.
+    pub(crate) fn choose(&mut self, label: Option<String>) {
+        self.label = label;
+        self.top = 0;
+        self.forget();
+    }
+
+    /// The label that was chosen.
+    pub(crate) fn label(&self) -> Option<&str> {
+        self.label.as_deref()
+    }
+
+    pub(crate) fn sites(&self) -> &[MapSite] {
+        &self.sites
+    }
+
+    /// Where the cells are, in an area of this size.
+    pub(crate) fn layout(&self, width: usize, height: usize) -> MapLayout {
+        let sizes: Vec<usize> = self.sites.iter().map(|site| site.nodes.len()).collect();
+        let longest = self.sites.iter().map(|site| super::words::width(&site.name)).max().unwrap_or(0);
+        MapLayout::of(&sizes, longest, width, height)
+    }
+
+    /// Scrolls so that the cell of this node is seen, in an area of this size.
+    pub(crate) fn scroll_to(&mut self, name: Option<&str>, width: usize, height: usize) {
+        let layout = self.layout(width, height);
+        let place = name.and_then(|name| self.place_of(name));
+        let row = place.and_then(|(site, place)| Some(layout.blocks.get(site)?.position(place / layout.per_cell).1));
+        self.top = layout.scrolled(self.top, row, height);
+    }
+
+    /// The site and the place of a node.
+    pub(crate) fn place_of(&self, name: &str) -> Option<(usize, usize)> {
+        self.places.get(name).copied()
+    }
+
+    /// The nodes that share a cell, as indices of the snapshot's nodes.
+    pub(crate) fn cell(&self, layout: &MapLayout, site: usize, cell: usize) -> &[u32] {
+        let nodes = self.sites.get(site).map_or(&[][..], |site| &site.nodes);
+        let first = (cell * layout.per_cell).min(nodes.len());
+        &nodes[first..nodes.len().min(first + layout.per_cell)]
+    }
+
+    /// The worst node of the cell that is reached from that of this node.
+    pub(crate) fn step(
+        &self,
+        layout: &MapLayout,
+        from: Option<&str>,
+        movement: MapMove,
+        page: usize,
+        nodes: &[NodeView],
+    ) -> Option<Str> {
+        let at = from.and_then(|name| self.place_of(name)).map(|(site, place)| (site, place / layout.per_cell));
+        let (site, cell) = layout.step(at, movement, page)?;
+        worst(self.cell(layout, site, cell), nodes).map(|node| node.name.clone())
+    }
+}
+
+/// The worst of these nodes; among equals the first.
+pub(crate) fn worst<'a>(indices: &[u32], nodes: &'a [NodeView]) -> Option<&'a NodeView> {
+    indices.iter().filter_map(|index| nodes.get(*index as usize)).min_by_key(|node| badness(node))
+}
+
+/// How much a node needs a look: the lower, the more. What is done comes last, so that a cell looks done when all its nodes are.
+fn badness(node: &NodeView) -> u8 {
+    match (node.state, node.blame) {
+        (NodeState::Failed, _) => 0,
+        (_, Some(Blame::Suspect)) => 1,
+        _ if TroubleKind::of(node).is_some() => 2,
+        (NodeState::NodeDown, _) => 3,
+        (
+            NodeState::Terminating
+            | NodeState::Creating
+            | NodeState::Pulling
+            | NodeState::Starting
+            | NodeState::Soaking,
+            _,
+        ) => 4,
+        (NodeState::Outdated, _) if node.is_next() => 5,
+        (NodeState::Outdated, _) => 6,
+        (NodeState::Updated, _) => 7,
+        (NodeState::Ineligible, _) => 8,
+    }
+}
+
+impl SiteCounts {
+    pub(crate) fn of(indices: &[u32], nodes: &[NodeView]) -> Self {
+        let mut counts = Self::default();
+        for node in indices.iter().filter_map(|index| nodes.get(*index as usize)) {
+            let is_trouble = node.state == NodeState::Failed || TroubleKind::of(node).is_some();
+            counts.nodes += u32::from(node.state != NodeState::Ineligible);
+            counts.updated += u32::from(node.state == NodeState::Updated);
+            counts.trouble += u32::from(is_trouble);
+            counts.down += u32::from(node.state == NodeState::NodeDown && !is_trouble);
+            counts.moving += u32::from(badness(node) == 4);
+        }
+        counts
+    }
+}
+
+/// The keys of labels that tell the nodes apart into blocks: several values, and fewer than nodes; the fewest values first.
+pub(crate) fn block_labels(nodes: &[NodeView]) -> Vec<String> {
+    let mut values: HashMap<&Str, HashMap<&Str, u32>> = HashMap::new();
+    for (key, value) in nodes.iter().flat_map(|node| node.labels.iter()) {
+        *values.entry(key).or_default().entry(value).or_default() += 1;
+    }
+    let mut keys: Vec<(usize, &Str)> = values
+        .iter()
+        .filter(|(_, values)| values.len() > 1 && values.values().any(|nodes| *nodes > 1))
+        .map(|(key, values)| (values.len(), *key))
+        .collect();
+    keys.sort();
+    keys.into_iter().map(|(_, key)| key.to_string()).collect()
+}

@@ -1,0 +1,163 @@
+//! The map of the nodes: its cells, its blocks, moving on it.
+
+use std::sync::Arc;
+
+use insta::assert_snapshot;
+
+use super::console::TestConsole;
+use super::fixtures::{failed, held, node, running, target, updated};
+use crate::engine::model::cause::CauseKind;
+use crate::engine::model::hold::Hold;
+use crate::engine::model::node::{Blame, NodeState};
+use crate::engine::report::snapshot::{NodeView, Snapshot};
+
+const SITES: [&str; 4] = ["munich", "hamburg", "wien", "brno"];
+
+/// A rollout in four sites.
+fn factory() -> Snapshot {
+    let nodes = (0..120).map(|number| {
+        let name = format!("ipc-{number:03}");
+        let view = match number {
+            17 | 63 => failed(&name, CauseKind::ImageNotFound, "manifest unknown", 180),
+            31 => NodeView { blame: Some(Blame::Suspect), ..target(&name, NodeState::NodeDown, 65) },
+            18 | 44 => target(&name, NodeState::Pulling, 20),
+            100 => NodeView { blame: Some(Blame::Node), ..target(&name, NodeState::NodeDown, 7200) },
+            0..50 => updated(&name, 900),
+            _ => held(&name, Hold::Partition { keep: 60 }),
+        };
+        let rack = format!("rack-{}", number % 7);
+        let site = SITES[number / 30];
+        let labels = [("rack", rack.as_str()), ("topology.kubernetes.io/zone", site)].into_iter().collect();
+        NodeView { site: site.into(), labels, ..view }
+    });
+    Snapshot { nodes: nodes.collect(), ..running() }
+}
+
+fn selected(console: &TestConsole) -> String {
+    console.model.rollout().unwrap().selected().map(|node| node.name.to_string()).unwrap_or_default()
+}
+
+fn said(console: &TestConsole) -> &str {
+    console.model.status.as_ref().map_or("", |status| &status.text)
+}
+
+#[test]
+fn the_map_is_shown_at_all_sizes() {
+    for (width, height) in [(40, 12), (80, 24), (120, 40), (200, 50)] {
+        let console = TestConsole::on(factory(), width, height).typed("m");
+        assert_snapshot!(format!("map_{width}x{height}"), console.screen());
+    }
+    assert_snapshot!("map_beside_the_list", TestConsole::on(factory(), 200, 50).screen());
+    assert_snapshot!("map_by_rack", TestConsole::on(factory(), 80, 24).typed("m:site rack<enter>").screen());
+    assert_snapshot!("map_filtered", TestConsole::on(factory(), 80, 24).typed("m/failed<enter>").screen());
+    let mut ascii = TestConsole::on(factory(), 80, 24).typed("m");
+    ascii.model.glyphs = crate::tui::theme::Glyphs::Ascii;
+    assert_snapshot!("map_ascii", ascii.screen());
+}
+
+#[test]
+fn arrows_move_on_the_map_and_enter_opens_the_node() {
+    // The first row of the list is the first of the failed nodes; on the map it is in the first block.
+    let mut console = TestConsole::on(factory(), 120, 40).typed("mg");
+    assert_eq!(selected(&console), "ipc-090", "brno comes first by name");
+    for (keys, want) in [
+        ("<right>", "ipc-091"),
+        ("<left>", "ipc-090"),
+        ("G", "ipc-089"),
+        ("<left>", "ipc-088"),
+        ("g<right><right>", "ipc-092"),
+    ] {
+        console.type_keys(keys);
+        assert_eq!(selected(&console), want, "{keys}");
+    }
+    console.type_keys("<enter>");
+    assert_eq!(&*console.model.node_page().unwrap().node, "ipc-092");
+    console.type_keys("<esc>");
+    assert!(console.model.rollout().unwrap().map.is_open, "back on the map");
+    console.type_keys("<esc>");
+    assert!(!console.model.rollout().unwrap().map.is_open);
+    assert_eq!(selected(&console), "ipc-092", "the list shows the same node, though its group is folded");
+    assert!(console.screen().contains("ipc-092"), "{}", console.screen());
+}
+
+#[test]
+fn a_node_keeps_its_cell_whatever_becomes_of_it() {
+    let mut console = TestConsole::on(factory(), 80, 24).typed("m");
+    let before = console.screen();
+    let mut next = factory();
+    let mut nodes = next.nodes.to_vec();
+    let moved = nodes.remove(70);
+    nodes.insert(0, failed(&moved.name, CauseKind::CrashLoop, "exit 1", 5));
+    nodes[0] = NodeView { site: moved.site.clone(), labels: moved.labels.clone(), ..nodes[0].clone() };
+    next.nodes = Arc::from(nodes);
+    console.see(next);
+    let differs = |(before, after): (&str, &str)| {
+        let both = before.chars().zip(after.chars());
+        both.filter(|(before, after)| before != after)
+            .map(|(before, after)| format!("{before}{after}"))
+            .collect::<Vec<_>>()
+    };
+    let after = console.screen();
+    // Below the titles, which count, one cell has changed.
+    let cells = |line: &&str| line.contains("··") || line.contains("✓✓");
+    let changed: Vec<_> = before.lines().filter(cells).zip(after.lines().filter(cells)).flat_map(differs).collect();
+    assert_eq!(changed, ["·✗"], "{before}\n{after}");
+}
+
+#[test]
+fn sites_are_chosen_by_label() {
+    let console = |keys: &str| TestConsole::on(factory(), 80, 24).typed(keys);
+    assert_eq!(said(&console(":site rack<enter>")), "the map tells nodes apart by rack");
+    let unknown = console(":site rak<enter>");
+    assert_eq!(
+        said(&unknown),
+        "no node has the label `rak`; there are topology.kubernetes.io/zone, rack",
+        "those that tell nodes apart"
+    );
+    assert!(said(&console(":site rack=1<enter>")).contains("write the key of a label that nodes have, such as `rack`"));
+    let back = console(":site rack<enter>:site<enter>");
+    assert!(said(&back).contains("by topology.kubernetes.io/zone"), "{}", said(&back));
+    assert!(console(":site ra<tab>").screen().contains(":site rack"), "completed");
+}
+
+/// 65,000 nodes fit into 200x50, and the worst of a cell shows.
+#[test]
+fn where_nodes_outnumber_cells_the_worst_shows() {
+    let mut nodes: Vec<NodeView> = (0..65_000).map(|number| updated(&format!("ipc-{number:05}"), 900)).collect();
+    nodes[40_001] = failed("ipc-40001", CauseKind::CrashLoop, "exit 1", 5);
+    let console = TestConsole::on(Snapshot { nodes: Arc::from(nodes), ..running() }, 200, 50).typed("m");
+    let screen = console.screen();
+    let cells = screen.lines().filter(|line| line.contains("✓✓")).filter_map(|line| line.split('│').next());
+    let failed: usize = cells.map(|cells| cells.matches('✗').count()).sum();
+    assert_eq!(failed, 1, "{screen}");
+    assert!(screen.contains("65000 nodes"), "{screen}");
+    assert!(screen.contains("a cell is"), "{screen}");
+}
+
+/// Random rollouts, sizes and keys: the map shows the selected node, and nothing panics.
+#[test]
+fn the_map_survives_whatever_is_typed() {
+    for seed in 0..40 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let states =
+            [NodeState::Updated, NodeState::Outdated, NodeState::Pulling, NodeState::NodeDown, NodeState::Failed];
+        let nodes = (0..random.usize(0..400)).map(|number| NodeView {
+            state: states[random.usize(0..states.len())],
+            site: format!("site-{}", random.u8(0..6)).into(),
+            ..node(&format!("n{number}"))
+        });
+        let nodes: Vec<NodeView> = nodes.collect();
+        let (width, height) = (random.u16(1..220), random.u16(1..60));
+        let mut console = TestConsole::on(Snapshot { nodes: nodes.into(), ..running() }, width, height);
+        console.type_keys("m");
+        for _ in 0..40 {
+            let keys =
+                ["j", "k", "<left>", "<right>", "<pgdn>", "<pgup>", "g", "G", "m", "<enter>", "<esc>", "/n1<enter>"];
+            console.type_keys(keys[random.usize(0..keys.len())]);
+            console.screen();
+            if console.model.rollout().is_none() {
+                break;
+            }
+        }
+    }
+}
