@@ -93,9 +93,7 @@ impl ConfigKey {
     /// What it does, in one sentence.
     pub fn help(self) -> &'static str {
         match self {
-            Self::Theme => {
-                "Colours and signs: a built-in theme, or one of your own in the directory themes/ beside this file."
-            }
+            Self::Theme => "Colours and signs: a built-in theme, or one of your own in ~/.config/rolldeck/themes.",
             Self::Glyphs => {
                 "Which signs are used: \"unicode\" or \"ascii\". Without it the console finds out what the terminal shows."
             }
