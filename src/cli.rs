@@ -8,7 +8,8 @@
 //!               ├─▶ adopt … release     one_shot    (Role::OneShot: preview, confirm, command, advice)
 //!               ├─▶ drive               drive       (Role::Driver: until the rollout ends)
 //!               ├─▶ prewarm             prewarm     (Role::Driver: until every node has the images)
-//!               └─▶ log                 audit       (this account's log, no cluster)
+//!               ├─▶ log                 audit       (this account's log, no cluster)
+//!               └─▶ config              settings    (the configuration file, no cluster)
 //! ```
 //!
 //! It knows the driver's [`Session`] and the engine's words, and never the network. Answers go to standard output,
@@ -29,6 +30,7 @@ mod output;
 mod prewarm;
 mod report;
 mod revisions;
+mod settings;
 mod simulate;
 mod status;
 mod suggested_commands;
@@ -42,10 +44,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches};
 use tokio::time::Instant;
 
 use crate::audit::AuditLog;
+use crate::config::{self, ConfigValues, GlyphChoice, Notifications};
 use crate::driver::practice::Practice;
 use crate::driver::{Access, AccessError, ClusterSession, Impersonate, Reach, Session};
 use crate::process::printable::Printable;
@@ -99,8 +103,18 @@ impl std::fmt::Debug for ConsoleRequest {
 pub struct Style {
     /// The name of a theme, a built-in one or one of the user's; the default when none was named.
     pub theme: Option<String>,
-    /// Only ASCII characters.
-    pub ascii: bool,
+    /// Only ASCII characters, or also others; found out when neither was said.
+    pub ascii: Option<bool>,
+    /// What is signalled when nobody looks.
+    pub notify: Notifications,
+}
+
+impl Style {
+    /// What was typed, and for the rest what the configuration file says.
+    fn of(look: Look, global: &Global, values: &ConfigValues) -> Self {
+        let ascii = global.ascii.then_some(true).or_else(|| values.glyphs.map(|glyphs| glyphs == GlyphChoice::Ascii));
+        Self { theme: look.theme.or_else(|| values.theme.clone()), ascii, notify: values.notify() }
+    }
 }
 
 /// Understands the command line. The error of clap is either help that was asked for, or a usage error; it knows how to
@@ -112,7 +126,8 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Invocation, cla
     let line: Vec<OsString> = line.into_iter().collect();
     let mut command = command_called(line.first());
     let matches = command.try_get_matches_from_mut(line)?;
-    let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+    let mut cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+    cli.look.theme_from_env = matches.value_source("theme") == Some(ValueSource::EnvVariable);
     if let (Some(DaemonSetName(name)), Some(_)) = (&cli.name, &cli.command) {
         let why = format!("the DaemonSet comes after the command, as in `rolldeck status ds/{name}`");
         return Err(command.error(clap::error::ErrorKind::ArgumentConflict, why));
@@ -154,9 +169,14 @@ pub fn print_panics() {
 ///
 /// # Errors
 /// See [`CliError`]; it is not reported yet.
-pub async fn run(invocation: Invocation) -> Result<CallerTask, CliError> {
+pub async fn run(mut invocation: Invocation) -> Result<CallerTask, CliError> {
+    if invocation.0.reads_config() {
+        let named = invocation.0.global.config.as_deref();
+        invocation.0.config = config::load(named).map_err(|error| CliError::failed(error.to_string()))?;
+    }
     let global = &invocation.0.global;
-    let charset = if global.ascii { Charset::Ascii } else { Charset::Unicode };
+    let ascii = global.ascii || invocation.0.config.values.glyphs == Some(GlyphChoice::Ascii);
+    let charset = if ascii { Charset::Ascii } else { Charset::Unicode };
     let output = Output::stdout(global.output, charset)?;
     let streams = output.streams();
     let connect = async |access| Ok(Arc::new(ClusterSession::open(&access).await?) as Arc<dyn Session>);
@@ -203,11 +223,14 @@ async fn run_command<C>(Invocation(cli): Invocation, connect: C, mut output: Out
 where
     C: AsyncFn(Access) -> Result<Arc<dyn Session>, AccessError>,
 {
-    let Cli { name, look, global, command } = cli;
+    let Cli { name, look, global, command, config } = cli;
     match command {
         Some(CliCommand::Completions { shell }) => complete(shell, &mut output).map(CallerTask::Exit),
         Some(CliCommand::Log(args)) => audit::run(&args, &global, &mut output).map(CallerTask::Exit),
-        Some(CliCommand::Demo(args)) => demo::run(args, &global, &mut output).await,
+        Some(CliCommand::Config(args)) => {
+            settings::run(&args, (&look, &global), &config, &mut output).map(CallerTask::Exit)
+        }
+        Some(CliCommand::Demo(args)) => demo::run(args, &global, &config.values, &mut output).await,
         Some(CliCommand::Simulate(args)) => simulate::run(args, &mut output).await.map(CallerTask::Exit),
         Some(CliCommand::OnCluster(mut command)) => {
             let session = connect_within(command.timeout(), connect(access(&global))).await?;
@@ -219,7 +242,7 @@ where
             if wants_console(&look, &global) {
                 let namespace = global.namespace.clone().unwrap_or_else(|| session.default_namespace().to_owned());
                 let daemonset = name.map(|DaemonSetName(name)| (namespace, name));
-                let style = Style { theme: look.theme, ascii: global.ascii };
+                let style = Style::of(look, &global, &config.values);
                 let namespace = global.namespace;
                 return Ok(CallerTask::Console(ConsoleRequest {
                     session,
@@ -249,6 +272,7 @@ fn access(global: &Global) -> Access {
         insecure_skip_tls_verify: insecure,
         output: _,
         ascii: _,
+        config: _,
         audit_log,
     } = global.clone();
     let audit = audit_log.map_or_else(AuditLog::usual, |LogTo(log)| log);

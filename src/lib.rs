@@ -14,7 +14,7 @@
 //!
 //! Beside it, for main and the front ends: `process`, output that never blocks whoever drives, and signals; for `audit` and `cluster`:
 //! `scrub`, texts without secrets; for both front ends: `template_text`, templates as YAML and the lines in which they differ, and
-//! `handover`, a rollout as text, page and JSON.
+//! `handover`, a rollout as text, page and JSON, and `config`, the configuration file.
 //!
 //! Arrows point down only. Without the `console` feature only [`engine`] and the pure rooms of [`sim`] exist.
 
@@ -27,6 +27,8 @@ pub mod audit;
 pub mod cli;
 #[cfg(feature = "console")]
 pub mod cluster;
+#[cfg(feature = "console")]
+pub mod config;
 #[cfg(feature = "console")]
 pub mod driver;
 #[cfg(feature = "console")]

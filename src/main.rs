@@ -35,8 +35,9 @@ async fn open(console: cli::ConsoleRequest) -> Result<cli::Exit, cli::CliError> 
         Some((namespace, name)) => tui::Start::Rollout { namespace, name },
         None => tui::Start::Fleet { namespace },
     };
-    let glyphs = style.ascii.then_some(tui::Glyphs::Ascii);
-    let options = tui::ConsoleOptions { theme: style.theme, glyphs, ..tui::ConsoleOptions::default() };
+    let glyphs = style.ascii.map(|ascii| if ascii { tui::Glyphs::Ascii } else { tui::Glyphs::Unicode });
+    let notify = style.notify;
+    let options = tui::ConsoleOptions { theme: style.theme, glyphs, notify, ..tui::ConsoleOptions::default() };
     let end = tui::run(session, start, options).await;
     drop(practice);
     match end {

@@ -21,6 +21,7 @@ pub(crate) use self::revisions::{DiffArgs, HistoryArgs};
 pub(crate) use self::tuning::TuningFlags;
 pub(crate) use self::values::{ContainerImage, DaemonSetName, LogTo, by_container};
 use self::values::{duration, speed};
+use crate::config::ConfigFile;
 use crate::driver::practice;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::quantity::IntOrPercent;
@@ -66,6 +67,9 @@ pub(crate) struct Cli {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Option<CliCommand>,
+    /// The configuration file, once it is read
+    #[arg(skip)]
+    pub(crate) config: ConfigFile,
 }
 
 /// Which cluster, and how to answer.
@@ -105,6 +109,9 @@ pub(crate) struct Global {
     /// The audit log: a file, or `none` [default: rolldeck/audit.jsonl in XDG_STATE_HOME or ~/.local/state]
     #[arg(long, global = true, value_name = "FILE", env = "ROLLDECK_AUDIT_LOG", hide_env_values = true)]
     pub(crate) audit_log: Option<LogTo>,
+    /// The configuration file [default: rolldeck/config.toml in XDG_CONFIG_HOME or ~/.config]
+    #[arg(long, global = true, value_name = "FILE", env = "ROLLDECK_CONFIG", hide_env_values = true)]
+    pub(crate) config: Option<PathBuf>,
 }
 
 /// How the console looks.
@@ -114,6 +121,9 @@ pub(crate) struct Look {
     /// Colours and glyphs: a built-in theme, or one of your own in ~/.config/rolldeck/themes, by its name
     #[arg(long, env = "ROLLDECK_THEME", hide_env_values = true)]
     pub(crate) theme: Option<String>,
+    /// The theme comes from the environment
+    #[arg(skip)]
+    pub(crate) theme_from_env: bool,
     /// No console: one sentence per change, as `status --watch` prints it
     #[arg(long)]
     pub(crate) plain: bool,
@@ -137,6 +147,10 @@ pub(crate) enum CliCommand {
     OnCluster(OnCluster),
     /// Print the audit log of this account: who did what; needs no cluster
     Log(LogArgs),
+    /// Print the settings of the configuration file that are in force, where each comes from, and the paths that are used
+    ///
+    /// A flag takes precedence over the environment, that over the file, and that over the default.
+    Config(ConfigArgs),
     /// Open the console on a practice cluster inside this process: a factory with a rollout ready to start
     #[command(after_help = scenarios())]
     Demo(DemoArgs),
@@ -241,6 +255,15 @@ impl Cli {
         matches!(self.command, Some(CliCommand::OnCluster(OnCluster::Diff(_))))
     }
 
+    /// Whether the configuration file matters: a broken one must not keep anybody from seeing how it is written.
+    pub(crate) fn reads_config(&self) -> bool {
+        match &self.command {
+            Some(CliCommand::Completions { .. } | CliCommand::Simulate(_)) => false,
+            Some(CliCommand::Config(args)) => !args.reference,
+            _ => true,
+        }
+    }
+
     /// Whether it is a `tune` that names nothing to change.
     pub(crate) fn tunes_nothing(&self) -> bool {
         let Some(CliCommand::OnCluster(OnCluster::OneShot(OneShot::Tune(args)))) = &self.command else {
@@ -248,6 +271,13 @@ impl Cli {
         };
         args.tuning.tuning().is_empty()
     }
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ConfigArgs {
+    /// Print a configuration file with every setting, explained and commented out
+    #[arg(long)]
+    pub(crate) reference: bool,
 }
 
 #[derive(Args, Clone, Debug)]

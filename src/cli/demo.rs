@@ -8,6 +8,7 @@ use super::error::CliError;
 use super::foreground::Interrupts;
 use super::output::Output;
 use super::{CallerTask, ConsoleRequest, Style, carry_out, wants_console};
+use crate::config::ConfigValues;
 use crate::driver::practice::{Practice, PracticeCluster, PracticeOptions};
 use crate::driver::{Session, private_file};
 use crate::engine::model::shell::{shell_flag, shell_word};
@@ -17,7 +18,12 @@ use crate::process::printable::Printable;
 const SEED: u64 = 1;
 
 /// Starts a practice cluster, and says what is left to do.
-pub(crate) async fn run(args: DemoArgs, global: &Global, output: &mut Output) -> Result<CallerTask, CliError> {
+pub(crate) async fn run(
+    args: DemoArgs,
+    global: &Global,
+    config: &ConfigValues,
+    output: &mut Output,
+) -> Result<CallerTask, CliError> {
     let cluster = args.nodes.map_or(PracticeCluster::Scenario(args.scenario), PracticeCluster::Fleet);
     let practice =
         Practice::start(&PracticeOptions { cluster, speed: args.speed, seed: args.seed.unwrap_or(SEED) }).await?;
@@ -38,7 +44,7 @@ pub(crate) async fn run(args: DemoArgs, global: &Global, output: &mut Output) ->
         session: Arc::new(session) as Arc<dyn Session>,
         namespace: None,
         daemonset,
-        style: Style { theme: args.look.theme, ascii: global.ascii },
+        style: Style::of(args.look, global, config),
         practice: Some(practice),
     }))
 }

@@ -236,9 +236,7 @@ impl Themes {
 
 /// Where a user's own themes are.
 pub(crate) fn user_directory() -> Option<PathBuf> {
-    let config = std::env::var_os("XDG_CONFIG_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
-    let config = config.or_else(|| std::env::home_dir().map(|home| home.join(".config")))?;
-    Some(config.join("rolldeck").join("themes"))
+    Some(crate::config::directory()?.join("themes"))
 }
 
 fn read_directory(directory: &Path) -> Vec<(String, Result<String, String>)> {

@@ -51,9 +51,13 @@ use self::source::{File, Found};
 /// Rooms, and the rooms that each may look into.
 const ARROWS: &[(&str, &[&str])] = &[
     ("main", &["tui", "cli"]),
-    ("tui", &["driver", "audit", SHOWN, "process", "template_text", "handover"]),
-    ("cli", &["driver", "audit", "sim::attack", "sim::compare", SHOWN, "process", "template_text", "handover"]),
+    ("tui", &["driver", "audit", SHOWN, "process", "template_text", "handover", "config"]),
+    (
+        "cli",
+        &["driver", "audit", "sim::attack", "sim::compare", SHOWN, "process", "template_text", "handover", "config"],
+    ),
     ("process", &["engine::model"]),
+    ("config", &[]),
     ("template_text", &["engine::model"]),
     ("handover", &[SHOWN, "scrub"]),
     ("audit", &["engine::model", "scrub"]),

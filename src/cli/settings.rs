@@ -1,0 +1,150 @@
+//! `config`: the settings of the configuration file that are in force, where each comes from, and the paths that are used.
+//!
+//! ```text
+//! file    /home/ada/.config/rolldeck/config.toml
+//! themes  /home/ada/.config/rolldeck/themes       not there
+//! theme         "light"    ROLLDECK_THEME
+//! glyphs        found out  default
+//! ```
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::args::{ConfigArgs, Global, LogTo, Look, OutputFormat};
+use super::error::{CliError, Exit};
+use super::json::TypeMeta;
+use super::output::Output;
+use crate::audit::AuditLog;
+use crate::config::{self, ConfigFile, ConfigKey};
+use crate::process::printable::Printable;
+
+/// What `config` answers.
+#[derive(Serialize)]
+struct ConfigJson {
+    #[serde(flatten)]
+    meta: TypeMeta,
+    paths: Vec<PathInUse>,
+    settings: Vec<SettingInForce>,
+}
+
+#[derive(Serialize)]
+struct PathInUse {
+    what: &'static str,
+    /// None where nothing says where it would be.
+    path: Option<String>,
+    exists: bool,
+}
+
+#[derive(Serialize)]
+struct SettingInForce {
+    name: &'static str,
+    /// As it is written in the file; none where it is found out.
+    value: Option<String>,
+    from: &'static str,
+}
+
+/// Prints the settings, or the reference.
+pub(crate) fn run(
+    args: &ConfigArgs,
+    typed: (&Look, &Global),
+    file: &ConfigFile,
+    output: &mut Output,
+) -> Result<Exit, CliError> {
+    if args.reference {
+        output.write(Printable::lines(&config::reference()))?;
+        return Ok(Exit::Done);
+    }
+    let answer = ConfigJson {
+        meta: TypeMeta::new("Config"),
+        paths: paths(typed.1, file),
+        settings: ConfigKey::ALL.into_iter().map(|key| in_force(key, typed, file)).collect(),
+    };
+    match output.format() {
+        OutputFormat::Json | OutputFormat::Yaml => output.value(&answer)?,
+        OutputFormat::Text => {
+            for PathInUse { what, path, exists } in &answer.paths {
+                let path = path.as_deref().unwrap_or("nowhere");
+                output.line(format!("{what:<14}{path}{}", if *exists { "" } else { "  (not there)" }))?;
+            }
+            for SettingInForce { name, value, from } in &answer.settings {
+                output.line(format!("{name:<14}{}  ({from})", value.as_deref().unwrap_or("found out")))?;
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn paths(global: &Global, file: &ConfigFile) -> Vec<PathInUse> {
+    let in_use = |what, path: Option<&Path>| PathInUse {
+        what,
+        path: path.map(|path| path.display().to_string()),
+        exists: path.is_some_and(Path::exists),
+    };
+    let themes = config::directory().map(|directory| directory.join("themes"));
+    let log = global.audit_log.clone().map_or_else(AuditLog::usual, |LogTo(log)| log);
+    vec![in_use("file", file.path.as_deref()), in_use("themes", themes.as_deref()), in_use("audit log", log.path())]
+}
+
+fn in_force(key: ConfigKey, (look, global): (&Look, &Global), file: &ConfigFile) -> SettingInForce {
+    let name = key.name();
+    let typed = match key {
+        ConfigKey::Theme => look.theme.as_ref().map(|theme| {
+            let from = if look.theme_from_env { "ROLLDECK_THEME" } else { "--theme" };
+            (serde_json::Value::from(theme.as_str()).to_string(), from)
+        }),
+        ConfigKey::Glyphs => global.ascii.then(|| ("\"ascii\"".to_owned(), "--ascii")),
+        ConfigKey::Bell | ConfigKey::Title => None,
+    };
+    let filed = || key.value_in(&file.values).map(|value| (value, "file"));
+    let (value, from) = match typed.or_else(filed) {
+        Some((value, from)) => (Some(value), from),
+        None => (Some(key.example()).filter(|_| key != ConfigKey::Glyphs).map(str::to_owned), "default"),
+    };
+    SettingInForce { name, value, from }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Style;
+    use super::*;
+    use crate::config::ConfigValues;
+
+    fn file() -> ConfigFile {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("config.toml");
+        std::fs::write(&path, "theme = \"light\"\nglyphs = \"unicode\"\nnotify = { bell = true }").unwrap();
+        config::load(Some(&path)).unwrap()
+    }
+
+    fn told(typed: (&Look, &Global), file: &ConfigFile) -> Vec<String> {
+        let settings = ConfigKey::ALL.into_iter().map(|key| in_force(key, typed, file));
+        settings.map(|one| format!("{}={} {}", one.name, one.value.unwrap_or_default(), one.from)).collect()
+    }
+
+    #[test]
+    fn what_is_typed_comes_before_the_file_and_that_before_the_default() {
+        let (mut look, mut global) = (Look::default(), Global::default());
+        let nothing = ["theme=\"default\" default", "glyphs= default", "notify.bell=false default"];
+        assert_eq!(told((&look, &global), &ConfigFile::default())[..3], nothing);
+        assert_eq!(Style::of(look.clone(), &global, &ConfigValues::default()), Style::default());
+        let filed =
+            ["theme=\"light\" file", "glyphs=\"unicode\" file", "notify.bell=true file", "notify.title=false default"];
+        assert_eq!(told((&look, &global), &file()), filed);
+        let style = Style::of(look.clone(), &global, &file().values);
+        assert_eq!((style.theme.as_deref(), style.ascii, style.notify.bell), (Some("light"), Some(false), true));
+        look.theme = Some("mono".to_owned());
+        look.theme_from_env = true;
+        global.ascii = true;
+        assert_eq!(told((&look, &global), &file())[..2], ["theme=\"mono\" ROLLDECK_THEME", "glyphs=\"ascii\" --ascii"]);
+        let style = Style::of(look, &global, &file().values);
+        assert_eq!((style.theme.as_deref(), style.ascii), (Some("mono"), Some(true)));
+    }
+
+    #[test]
+    fn a_broken_file_does_not_keep_the_reference_back() {
+        let reads = |line: &[&str]| super::super::parse(line.iter().map(Into::into)).unwrap().0.reads_config();
+        assert!(reads(&["rolldeck", "config"]) && reads(&["rolldeck", "status"]) && reads(&["rolldeck"]));
+        assert!(!reads(&["rolldeck", "config", "--reference"]) && !reads(&["rolldeck", "completions", "bash"]));
+    }
+}

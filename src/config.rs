@@ -1,0 +1,306 @@
+//! The configuration file: where it is, what may stand in it, and what stands in it.
+//!
+//! It is TOML. One table, [`ConfigKey::ALL`], says which keys there are; from it the file is read, the commented reference is
+//! written and the settings in force are listed. A flag and an environment variable take precedence over the file.
+//! Only absolute paths are looked at, so that a file in the directory where somebody happens to be is never read by itself.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use toml::de::{DeTable, DeValue};
+
+/// What is signalled when nobody looks at the console. Both are off unless they are asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Notifications {
+    /// Ring the terminal's bell.
+    pub bell: bool,
+    /// Write the state into the terminal's title.
+    pub title: bool,
+}
+
+/// Which signs are used, where the file says so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GlyphChoice {
+    /// Signs beyond ASCII.
+    Unicode,
+    /// Only ASCII.
+    Ascii,
+}
+
+/// What a file sets; `None` is what it leaves out.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ConfigValues {
+    /// The name of a theme.
+    pub theme: Option<String>,
+    /// Which signs are used.
+    pub glyphs: Option<GlyphChoice>,
+    bell: Option<bool>,
+    title: Option<bool>,
+}
+
+impl ConfigValues {
+    /// What is signalled, with the defaults filled in.
+    pub fn notify(&self) -> Notifications {
+        Notifications { bell: self.bell.unwrap_or_default(), title: self.title.unwrap_or_default() }
+    }
+}
+
+/// A configuration file that was looked for.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ConfigFile {
+    /// Where; `None` where there is neither `XDG_CONFIG_HOME` nor a home directory.
+    pub path: Option<PathBuf>,
+    /// It is there.
+    pub exists: bool,
+    /// What it sets.
+    pub values: ConfigValues,
+}
+
+/// Why a configuration file cannot be used: the file, the line, and what is wrong there.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct ConfigError(String);
+
+/// A key of the file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConfigKey {
+    /// `theme`
+    Theme,
+    /// `glyphs`
+    Glyphs,
+    /// `notify.bell`
+    Bell,
+    /// `notify.title`
+    Title,
+}
+
+const GLYPHS: [&str; 2] = ["unicode", "ascii"];
+
+impl ConfigKey {
+    /// All of them. Those without a table stand first, as TOML demands.
+    pub const ALL: [Self; 4] = [Self::Theme, Self::Glyphs, Self::Bell, Self::Title];
+
+    /// As it is written in messages: the table, a dot, and the key in it; or the key alone.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Theme => "theme",
+            Self::Glyphs => "glyphs",
+            Self::Bell => "notify.bell",
+            Self::Title => "notify.title",
+        }
+    }
+
+    /// What it does, in one sentence.
+    pub fn help(self) -> &'static str {
+        match self {
+            Self::Theme => "Colours and signs: a built-in theme, or one of your own in ~/.config/rolldeck/themes.",
+            Self::Glyphs => {
+                "Which signs are used: \"unicode\" or \"ascii\". Without it the console finds out what the terminal shows."
+            }
+            Self::Bell => "Ring the terminal's bell when something needs attention.",
+            Self::Title => "Write the state of the rollout into the terminal's title.",
+        }
+    }
+
+    /// A value as it is written in the file: the default, or one that may be used where the default is found out.
+    pub fn example(self) -> &'static str {
+        match self {
+            Self::Theme => "\"default\"",
+            Self::Glyphs => "\"unicode\"",
+            Self::Bell | Self::Title => "false",
+        }
+    }
+
+    /// What `values` sets it to, as it is written in the file.
+    pub fn value_in(self, values: &ConfigValues) -> Option<String> {
+        match self {
+            // A string of JSON is one of TOML.
+            Self::Theme => values.theme.as_ref().map(|theme| serde_json::Value::from(theme.as_str()).to_string()),
+            Self::Glyphs => values.glyphs.map(|glyphs| match glyphs {
+                GlyphChoice::Unicode => "\"unicode\"".to_owned(),
+                GlyphChoice::Ascii => "\"ascii\"".to_owned(),
+            }),
+            Self::Bell => values.bell.map(|on| on.to_string()),
+            Self::Title => values.title.map(|on| on.to_string()),
+        }
+    }
+
+    fn read(self, value: &DeValue<'_>, values: &mut ConfigValues) -> Result<(), String> {
+        let text = || match value {
+            DeValue::String(text) => Ok(text.to_string()),
+            _ => Err(format!("`{}` is a text in quotes, as in `{}`", self.name(), self.example())),
+        };
+        let switch = || match value {
+            DeValue::Boolean(on) => Ok(*on),
+            _ => Err(format!("`{}` is true or false", self.name())),
+        };
+        match self {
+            Self::Theme => values.theme = Some(text()?),
+            Self::Glyphs => {
+                values.glyphs = Some(match text()?.as_str() {
+                    "unicode" => GlyphChoice::Unicode,
+                    "ascii" => GlyphChoice::Ascii,
+                    other => return Err(format!("`glyphs` cannot be `{other}`{}", guess(other, &GLYPHS))),
+                });
+            }
+            Self::Bell => values.bell = Some(switch()?),
+            Self::Title => values.title = Some(switch()?),
+        }
+        Ok(())
+    }
+
+    fn table(self) -> Option<&'static str> {
+        self.name().split_once('.').map(|(table, _)| table)
+    }
+}
+
+/// The directory of everything that the user configures: `rolldeck` in `XDG_CONFIG_HOME`, else in `~/.config`. A relative
+/// `XDG_CONFIG_HOME` is ignored, as its specification demands.
+pub fn directory() -> Option<PathBuf> {
+    directory_in(std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from), std::env::home_dir())
+}
+
+fn directory_in(config: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {
+    let home = || home.filter(|home| home.is_absolute()).map(|home| home.join(".config"));
+    Some(config.filter(|path| path.is_absolute()).or_else(home)?.join("rolldeck"))
+}
+
+/// Reads the file `named`, or otherwise the usual one, which may be missing.
+///
+/// # Errors
+/// A file that was named is missing; a file cannot be read; or something in it is not understood.
+pub fn load(named: Option<&Path>) -> Result<ConfigFile, ConfigError> {
+    let Some(path) = named.map(Path::to_owned).or_else(|| directory().map(|directory| directory.join("config.toml")))
+    else {
+        return Ok(ConfigFile::default());
+    };
+    match std::fs::read_to_string(&path) {
+        Ok(text) => {
+            let values =
+                parse(&text).map_err(|(line, why)| ConfigError(format!("{}:{line}: {why}", path.display())))?;
+            Ok(ConfigFile { path: Some(path), exists: true, values })
+        }
+        Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
+            Ok(ConfigFile { path: Some(path), exists: false, values: ConfigValues::default() })
+        }
+        Err(error) => Err(ConfigError(format!("reading the configuration {}: {error}", path.display()))),
+    }
+}
+
+/// Reads a file's text; an error comes with its line, counted from 1.
+fn parse(text: &str) -> Result<ConfigValues, (usize, String)> {
+    let line = |span: Range<usize>| 1 + text.bytes().take(span.start).filter(|byte| *byte == b'\n').count();
+    let document = DeTable::parse(text)
+        .map_err(|error| (error.span().map_or(1, &line), error.message().lines().collect::<Vec<_>>().join(" ")))?;
+    let mut values = ConfigValues::default();
+    for (key, value) in document.get_ref() {
+        let name: &str = key.get_ref();
+        if !ConfigKey::ALL.iter().any(|known| known.table() == Some(name)) {
+            read_key(name, value.get_ref(), &mut values).map_err(|why| (line(key.span()), why))?;
+            continue;
+        }
+        let DeValue::Table(table) = value.get_ref() else {
+            return Err((line(key.span()), format!("`{name}` is a table: write `[{name}]` and its keys below")));
+        };
+        for (key, value) in table {
+            let name = format!("{name}.{}", key.get_ref());
+            read_key(&name, value.get_ref(), &mut values).map_err(|why| (line(key.span()), why))?;
+        }
+    }
+    Ok(values)
+}
+
+fn read_key(name: &str, value: &DeValue<'_>, values: &mut ConfigValues) -> Result<(), String> {
+    match ConfigKey::ALL.into_iter().find(|key| key.name() == name) {
+        Some(key) => key.read(value, values),
+        None => Err(format!("there is no setting `{name}`{}", guess(name, &ConfigKey::ALL.map(ConfigKey::name)))),
+    }
+}
+
+/// `: did you mean `theme`?`, or all that there are.
+fn guess(typed: &str, known: &[&str]) -> String {
+    let near = known.iter().map(|name| (strsim::damerau_levenshtein(typed, name), name)).min();
+    match near {
+        Some((distance, name)) if distance <= 2 => format!(": did you mean `{name}`?"),
+        _ => format!(" (there are {})", known.join(", ")),
+    }
+}
+
+/// A file with every key, its explanation and its default, all as comments.
+pub fn reference() -> String {
+    let mut text = "# The configuration of rolldeck. Every setting is shown with its default; remove the `# ` before it to change it.\n\
+                    # A flag or an environment variable takes precedence. `rolldeck config` says what is in force.\n"
+        .to_owned();
+    let mut table = None;
+    for key in ConfigKey::ALL {
+        if key.table() != table {
+            table = key.table();
+            text.push_str(&format!("\n[{}]\n", table.unwrap_or_default()));
+        }
+        let name = key.name().rsplit('.').next().unwrap_or_default();
+        text.push_str(&format!("\n## {}\n# {name} = {}\n", key.help(), key.example()));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reference_is_read_back() {
+        assert_eq!(parse(&reference()).unwrap(), ConfigValues::default());
+        let all = reference()
+            .lines()
+            .map(|line| line.strip_prefix("# ").filter(|line| line.contains(" = ")).unwrap_or(line).to_owned() + "\n")
+            .collect::<String>();
+        let values = parse(&all).unwrap();
+        for key in ConfigKey::ALL {
+            assert_eq!(key.value_in(&values).as_deref(), Some(key.example()), "{all}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_in_force() {
+        let values = parse("theme = \"light\"\nglyphs = \"ascii\"\nnotify = { bell = true }\n").unwrap();
+        assert_eq!(values.theme.as_deref(), Some("light"));
+        assert_eq!(values.glyphs, Some(GlyphChoice::Ascii));
+        assert_eq!(values.notify(), Notifications { bell: true, title: false });
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        for (text, line, why) in [
+            ("\nthem = \"light\"", 2, "no setting `them`: did you mean `theme`?"),
+            ("[notify]\nbel = true", 2, "no setting `notify.bel`: did you mean `notify.bell`?"),
+            ("zzzzzzzz = 1", 1, "(there are theme, glyphs, notify.bell, notify.title)"),
+            ("# x\nglyphs = \"asci\"", 2, "cannot be `asci`: did you mean `ascii`?"),
+            ("theme = 3", 1, "`theme` is a text in quotes"),
+            ("[notify]\n\ntitle = \"yes\"", 3, "`notify.title` is true or false"),
+            ("notify = true", 1, "`notify` is a table"),
+            ("theme = \"light\"\ntheme =", 2, ""),
+        ] {
+            let (at, said) = parse(text).unwrap_err();
+            assert_eq!(at, line, "{text:?}: {said}");
+            assert!(said.contains(why), "{text:?}: {said}");
+        }
+    }
+
+    #[test]
+    fn only_absolute_directories_are_looked_at() {
+        let path = |text: &str| Some(PathBuf::from(text));
+        assert_eq!(directory_in(path("/c"), path("/home/ada")), path("/c/rolldeck"));
+        assert_eq!(directory_in(path("c"), path("/home/ada")), path("/home/ada/.config/rolldeck"));
+        assert_eq!(directory_in(path(""), path(".")), None);
+    }
+
+    #[test]
+    fn a_file_that_was_named_has_to_be_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("mine.toml");
+        assert!(load(Some(&file)).unwrap_err().to_string().contains("mine.toml"));
+        std::fs::write(&file, "theme = \"light\"\nbell = true").unwrap();
+        let said = load(Some(&file)).unwrap_err().to_string();
+        assert!(said.contains("mine.toml:2: there is no setting `bell`"), "{said}");
+    }
+}
