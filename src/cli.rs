@@ -49,7 +49,7 @@ use clap::{CommandFactory, FromArgMatches};
 use tokio::time::Instant;
 
 use crate::audit::AuditLog;
-use crate::config::{self, ConfigValues, GlyphChoice, Notifications};
+use crate::config::{self, ConfigValues, GlyphChoice};
 use crate::driver::practice::Practice;
 use crate::driver::{Access, AccessError, ClusterSession, Impersonate, Reach, Session};
 use crate::process::printable::Printable;
@@ -105,15 +105,13 @@ pub struct Style {
     pub theme: Option<String>,
     /// Only ASCII characters, or also others; found out when neither was said.
     pub ascii: Option<bool>,
-    /// What is signalled when nobody looks.
-    pub notify: Notifications,
 }
 
 impl Style {
     /// What was typed, and for the rest what the configuration file says.
     fn of(look: Look, global: &Global, values: &ConfigValues) -> Self {
         let ascii = global.ascii.then_some(true).or_else(|| values.glyphs.map(|glyphs| glyphs == GlyphChoice::Ascii));
-        Self { theme: look.theme.or_else(|| values.theme.clone()), ascii, notify: values.notify() }
+        Self { theme: look.theme.or_else(|| values.theme.clone()), ascii }
     }
 }
 

@@ -9,15 +9,6 @@ use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
-/// What is signalled when nobody looks at the console. Both are off unless they are asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Notifications {
-    /// Ring the terminal's bell.
-    pub bell: bool,
-    /// Write the state into the terminal's title.
-    pub title: bool,
-}
-
 /// Which signs are used, where the file says so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GlyphChoice {
@@ -34,15 +25,6 @@ pub struct ConfigValues {
     pub theme: Option<String>,
     /// Which signs are used.
     pub glyphs: Option<GlyphChoice>,
-    bell: Option<bool>,
-    title: Option<bool>,
-}
-
-impl ConfigValues {
-    /// What is signalled, with the defaults filled in.
-    pub fn notify(&self) -> Notifications {
-        Notifications { bell: self.bell.unwrap_or_default(), title: self.title.unwrap_or_default() }
-    }
 }
 
 /// A configuration file that was looked for.
@@ -68,25 +50,19 @@ pub enum ConfigKey {
     Theme,
     /// `glyphs`
     Glyphs,
-    /// `notify.bell`
-    Bell,
-    /// `notify.title`
-    Title,
 }
 
 const GLYPHS: [&str; 2] = ["unicode", "ascii"];
 
 impl ConfigKey {
-    /// All of them. Those without a table stand first, as TOML demands.
-    pub const ALL: [Self; 4] = [Self::Theme, Self::Glyphs, Self::Bell, Self::Title];
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Theme, Self::Glyphs];
 
-    /// As it is written in messages: the table, a dot, and the key in it; or the key alone.
+    /// As it is written in the file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Theme => "theme",
             Self::Glyphs => "glyphs",
-            Self::Bell => "notify.bell",
-            Self::Title => "notify.title",
         }
     }
 
@@ -97,8 +73,6 @@ impl ConfigKey {
             Self::Glyphs => {
                 "Which signs are used: \"unicode\" or \"ascii\". Without it the console finds out what the terminal shows."
             }
-            Self::Bell => "Ring the terminal's bell when something needs attention.",
-            Self::Title => "Write the state of the rollout into the terminal's title.",
         }
     }
 
@@ -107,7 +81,6 @@ impl ConfigKey {
         match self {
             Self::Theme => "\"default\"",
             Self::Glyphs => "\"unicode\"",
-            Self::Bell | Self::Title => "false",
         }
     }
 
@@ -120,8 +93,6 @@ impl ConfigKey {
                 GlyphChoice::Unicode => "\"unicode\"".to_owned(),
                 GlyphChoice::Ascii => "\"ascii\"".to_owned(),
             }),
-            Self::Bell => values.bell.map(|on| on.to_string()),
-            Self::Title => values.title.map(|on| on.to_string()),
         }
     }
 
@@ -129,10 +100,6 @@ impl ConfigKey {
         let text = || match value {
             DeValue::String(text) => Ok(text.to_string()),
             _ => Err(format!("`{}` is a text in quotes, as in `{}`", self.name(), self.example())),
-        };
-        let switch = || match value {
-            DeValue::Boolean(on) => Ok(*on),
-            _ => Err(format!("`{}` is true or false", self.name())),
         };
         match self {
             Self::Theme => values.theme = Some(text()?),
@@ -143,14 +110,8 @@ impl ConfigKey {
                     other => return Err(format!("`glyphs` cannot be `{other}`{}", guess(other, &GLYPHS))),
                 });
             }
-            Self::Bell => values.bell = Some(switch()?),
-            Self::Title => values.title = Some(switch()?),
         }
         Ok(())
-    }
-
-    fn table(self) -> Option<&'static str> {
-        self.name().split_once('.').map(|(table, _)| table)
     }
 }
 
@@ -194,18 +155,7 @@ fn parse(text: &str) -> Result<ConfigValues, (usize, String)> {
         .map_err(|error| (error.span().map_or(1, &line), error.message().lines().collect::<Vec<_>>().join(" ")))?;
     let mut values = ConfigValues::default();
     for (key, value) in document.get_ref() {
-        let name: &str = key.get_ref();
-        if !ConfigKey::ALL.iter().any(|known| known.table() == Some(name)) {
-            read_key(name, value.get_ref(), &mut values).map_err(|why| (line(key.span()), why))?;
-            continue;
-        }
-        let DeValue::Table(table) = value.get_ref() else {
-            return Err((line(key.span()), format!("`{name}` is a table: write `[{name}]` and its keys below")));
-        };
-        for (key, value) in table {
-            let name = format!("{name}.{}", key.get_ref());
-            read_key(&name, value.get_ref(), &mut values).map_err(|why| (line(key.span()), why))?;
-        }
+        read_key(key.get_ref(), value.get_ref(), &mut values).map_err(|why| (line(key.span()), why))?;
     }
     Ok(values)
 }
@@ -231,14 +181,8 @@ pub fn reference() -> String {
     let mut text = "# The configuration of rolldeck. Every setting is shown with its default; remove the `# ` before it to change it.\n\
                     # A flag or an environment variable takes precedence. `rolldeck config` says what is in force.\n"
         .to_owned();
-    let mut table = None;
     for key in ConfigKey::ALL {
-        if key.table() != table {
-            table = key.table();
-            text.push_str(&format!("\n[{}]\n", table.unwrap_or_default()));
-        }
-        let name = key.name().rsplit('.').next().unwrap_or_default();
-        text.push_str(&format!("\n## {}\n# {name} = {}\n", key.help(), key.example()));
+        text.push_str(&format!("\n## {}\n# {} = {}\n", key.help(), key.name(), key.example()));
     }
     text
 }
@@ -262,22 +206,18 @@ mod tests {
 
     #[test]
     fn what_is_written_is_in_force() {
-        let values = parse("theme = \"light\"\nglyphs = \"ascii\"\nnotify = { bell = true }\n").unwrap();
+        let values = parse("theme = \"light\"\nglyphs = \"ascii\"\n").unwrap();
         assert_eq!(values.theme.as_deref(), Some("light"));
         assert_eq!(values.glyphs, Some(GlyphChoice::Ascii));
-        assert_eq!(values.notify(), Notifications { bell: true, title: false });
     }
 
     #[test]
     fn what_is_wrong_is_told_with_its_line() {
         for (text, line, why) in [
             ("\nthem = \"light\"", 2, "no setting `them`: did you mean `theme`?"),
-            ("[notify]\nbel = true", 2, "no setting `notify.bel`: did you mean `notify.bell`?"),
-            ("zzzzzzzz = 1", 1, "(there are theme, glyphs, notify.bell, notify.title)"),
+            ("zzzzzzzz = 1", 1, "(there are theme, glyphs)"),
             ("# x\nglyphs = \"asci\"", 2, "cannot be `asci`: did you mean `ascii`?"),
             ("theme = 3", 1, "`theme` is a text in quotes"),
-            ("[notify]\n\ntitle = \"yes\"", 3, "`notify.title` is true or false"),
-            ("notify = true", 1, "`notify` is a table"),
             ("theme = \"light\"\ntheme =", 2, ""),
         ] {
             let (at, said) = parse(text).unwrap_err();

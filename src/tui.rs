@@ -38,6 +38,7 @@ mod terminal;
 mod tests;
 mod theme;
 mod timeline;
+mod trouble;
 mod update;
 mod view;
 mod words;

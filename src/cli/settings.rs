@@ -94,7 +94,6 @@ fn in_force(key: ConfigKey, (look, global): (&Look, &Global), file: &ConfigFile)
             (serde_json::Value::from(theme.as_str()).to_string(), from)
         }),
         ConfigKey::Glyphs => global.ascii.then(|| ("\"ascii\"".to_owned(), "--ascii")),
-        ConfigKey::Bell | ConfigKey::Title => None,
     };
     let filed = || key.value_in(&file.values).map(|value| (value, "file"));
     let (value, from) = match typed.or_else(filed) {
@@ -113,7 +112,7 @@ mod tests {
     fn file() -> ConfigFile {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("config.toml");
-        std::fs::write(&path, "theme = \"light\"\nglyphs = \"unicode\"\nnotify = { bell = true }").unwrap();
+        std::fs::write(&path, "theme = \"light\"\nglyphs = \"unicode\"").unwrap();
         config::load(Some(&path)).unwrap()
     }
 
@@ -125,18 +124,17 @@ mod tests {
     #[test]
     fn what_is_typed_comes_before_the_file_and_that_before_the_default() {
         let (mut look, mut global) = (Look::default(), Global::default());
-        let nothing = ["theme=\"default\" default", "glyphs= default", "notify.bell=false default"];
-        assert_eq!(told((&look, &global), &ConfigFile::default())[..3], nothing);
+        let nothing = ["theme=\"default\" default", "glyphs= default"];
+        assert_eq!(told((&look, &global), &ConfigFile::default()), nothing);
         assert_eq!(Style::of(look.clone(), &global, &ConfigValues::default()), Style::default());
-        let filed =
-            ["theme=\"light\" file", "glyphs=\"unicode\" file", "notify.bell=true file", "notify.title=false default"];
+        let filed = ["theme=\"light\" file", "glyphs=\"unicode\" file"];
         assert_eq!(told((&look, &global), &file()), filed);
         let style = Style::of(look.clone(), &global, &file().values);
-        assert_eq!((style.theme.as_deref(), style.ascii, style.notify.bell), (Some("light"), Some(false), true));
+        assert_eq!((style.theme.as_deref(), style.ascii), (Some("light"), Some(false)));
         look.theme = Some("mono".to_owned());
         look.theme_from_env = true;
         global.ascii = true;
-        assert_eq!(told((&look, &global), &file())[..2], ["theme=\"mono\" ROLLDECK_THEME", "glyphs=\"ascii\" --ascii"]);
+        assert_eq!(told((&look, &global), &file()), ["theme=\"mono\" ROLLDECK_THEME", "glyphs=\"ascii\" --ascii"]);
         let style = Style::of(look, &global, &file().values);
         assert_eq!((style.theme.as_deref(), style.ascii), (Some("mono"), Some(true)));
     }

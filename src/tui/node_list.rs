@@ -17,8 +17,7 @@ use std::mem::{Discriminant, discriminant};
 use std::time::Duration;
 
 use super::list::{List, Move, Viewport};
-use super::model::Uptime;
-use super::model::summary::TroubleKind;
+use super::trouble::TroubleKind;
 use crate::engine::model::Str;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
@@ -44,8 +43,8 @@ pub(crate) struct NodeList {
     open: Vec<(GroupKey, bool)>,
     /// The pinned nodes as of the last arrangement: when one of them is updated, it stays pinned for a while.
     unsettled: HashSet<Str>,
-    /// The nodes that have just been updated, and when that was seen.
-    just_done: HashMap<Str, Uptime>,
+    /// The nodes that have just been updated, and when that was seen, by the console's clock.
+    just_done: HashMap<Str, Duration>,
     /// How many lines the pinned part takes. It grows at once and shrinks seldom, so that the rest holds still.
     pinned_lines: usize,
     /// What the visible rows of the rest were, while it is scrolled: they stay where they are when rows above them come and go.
@@ -187,7 +186,7 @@ impl NodeList {
 
     /// Shows all `nodes`, which are in the engine's order: in trouble or moving first, the others by group. `now` is when they
     /// were seen.
-    pub(crate) fn arrange(&mut self, nodes: &[NodeView], now: Uptime) {
+    pub(crate) fn arrange(&mut self, nodes: &[NodeView], now: Duration) {
         self.note_done(nodes, now);
         let selected = match self.list.selected() {
             Some(RowKey::Node(name)) => Some(name.clone()),
@@ -240,7 +239,7 @@ impl NodeList {
     }
 
     /// Notes which nodes have been updated since the last arrangement, and forgets those of long ago.
-    fn note_done(&mut self, nodes: &[NodeView], now: Uptime) {
+    fn note_done(&mut self, nodes: &[NodeView], now: Duration) {
         self.expire(now);
         if self.unsettled.is_empty() {
             return;
@@ -250,14 +249,14 @@ impl NodeList {
     }
 
     /// Forgets which nodes were updated long ago; whether there was one.
-    pub(crate) fn expire(&mut self, now: Uptime) -> bool {
+    pub(crate) fn expire(&mut self, now: Duration) -> bool {
         let before = self.just_done.len();
         self.just_done.retain(|_, at| now < *at + LINGERS);
         self.just_done.len() < before
     }
 
     /// When the next node has been pinned for long enough after its update.
-    pub(crate) fn expires_at(&self) -> Option<Uptime> {
+    pub(crate) fn expires_at(&self) -> Option<Duration> {
         self.just_done.values().map(|at| *at + LINGERS).min()
     }
 

@@ -7,11 +7,11 @@ pub(crate) mod layout;
 use std::collections::HashMap;
 
 use self::layout::MapLayout;
+use super::trouble::TroubleKind;
 use crate::engine::model::Str;
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
-use crate::tui::model::summary::TroubleKind;
 
 /// Which node is where on the map.
 #[derive(Debug, Default)]

@@ -37,7 +37,6 @@ use super::terminal::{self, SYNCHRONIZED, Screen, TerminalError, Tty};
 use super::theme::{Depth, Glyphs};
 use super::update::update;
 use super::{commands, view};
-use crate::config::Notifications;
 use crate::driver::{Fleet, Rollout, Session};
 use crate::engine::model::command::Command;
 use crate::engine::model::config::Role;
@@ -90,8 +89,6 @@ pub struct ConsoleOptions {
     pub glyphs: Option<Glyphs>,
     /// Which colours to use.
     pub colour: Colour,
-    /// What is signalled when nobody looks.
-    pub notify: Notifications,
 }
 
 /// Why the console did not start, or ended by itself.

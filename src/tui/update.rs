@@ -140,9 +140,9 @@ fn settle(model: &mut Model) {
         if let Some(shown) = page.shown().cloned() {
             page.nodes.follow(height, &shown.snapshot.nodes);
             if draws_map {
-                page.map.see(&shown.snapshot)
+                page.map.see(&shown.snapshot);
             } else {
-                page.map.forget()
+                page.map.forget();
             }
             let (width, lines) = (usize::from(map.width), usize::from(map.height));
             if page.map.is_open {

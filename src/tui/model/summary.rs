@@ -1,14 +1,12 @@
 //! What is computed once for each snapshot.
 
 use crate::engine::model::Str;
-use crate::engine::model::cause::CauseKind;
-use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::prewarm::PrewarmWait;
-use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
-use crate::engine::report::snapshot::{NodeView, Snapshot};
+use crate::engine::report::snapshot::Snapshot;
 use crate::tui::columns::nodes::NodeTable;
 use crate::tui::prewarm::standstill;
+use crate::tui::trouble::TroubleKind;
 
 /// What the lines above the list and the columns need of a snapshot.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -29,19 +27,6 @@ pub(crate) struct TroubleGroup {
     /// The node that has had it the longest.
     pub(crate) example: Str,
     pub(crate) since: Option<Timestamp>,
-}
-
-/// The kinds of trouble that nodes are grouped by.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
-pub(crate) enum TroubleKind {
-    /// Failed at the target revision.
-    Failed(Option<CauseKind>),
-    /// Went down after the update.
-    Suspect,
-    /// Its containers restarted after it had been ready; it is soaking because of that.
-    Restarted,
-    /// Not failed yet, but its pod has a cause for not being available.
-    Struggling(CauseKind),
 }
 
 impl SnapshotSummary {
@@ -65,31 +50,5 @@ impl SnapshotSummary {
         }
         trouble.sort_by_key(|trouble| (trouble.kind.rank(), std::cmp::Reverse(trouble.nodes)));
         Self { trouble, table: NodeTable::of(snapshot), prewarm_stands: standstill(&snapshot.nodes).cloned() }
-    }
-}
-
-impl TroubleKind {
-    pub(crate) fn of(node: &NodeView) -> Option<Self> {
-        let cause = node.cause.as_ref().map(|cause| cause.kind);
-        match (node.state, node.blame, cause) {
-            (NodeState::Failed, _, cause) => Some(Self::Failed(cause)),
-            (_, Some(Blame::Suspect), _) => Some(Self::Suspect),
-            _ if node.suspect.is_some_and(SuspectView::has_failed) => Some(Self::Suspect),
-            (NodeState::Soaking, _, None) if node.restarted.is_some() => Some(Self::Restarted),
-            (NodeState::NodeDown | NodeState::Outdated | NodeState::Ineligible, _, _) => None,
-            // A pod that has just started is not ready for a while in the ordinary course.
-            (NodeState::Starting | NodeState::Soaking, _, Some(cause)) if cause.is_ordinary_at_start() => None,
-            (_, Some(Blame::Rollout), Some(cause)) => Some(Self::Struggling(cause)),
-            _ => None,
-        }
-    }
-
-    fn rank(self) -> u8 {
-        match self {
-            Self::Failed(_) => 0,
-            Self::Suspect => 1,
-            Self::Restarted => 2,
-            Self::Struggling(_) => 3,
-        }
     }
 }

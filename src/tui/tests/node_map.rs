@@ -88,7 +88,7 @@ fn a_node_keeps_its_cell_whatever_becomes_of_it() {
     let mut nodes = next.nodes.to_vec();
     let moved = nodes.remove(70);
     nodes.insert(0, failed(&moved.name, CauseKind::CrashLoop, "exit 1", 5));
-    nodes[0] = NodeView { site: moved.site.clone(), labels: moved.labels.clone(), ..nodes[0].clone() };
+    nodes[0] = NodeView { site: moved.site.clone(), labels: moved.labels, ..nodes[0].clone() };
     next.nodes = Arc::from(nodes);
     console.see(next);
     let differs = |(before, after): (&str, &str)| {

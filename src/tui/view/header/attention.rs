@@ -17,8 +17,8 @@ use crate::tui::action::ActionId;
 use crate::tui::model::RolloutPage;
 use crate::tui::model::ShownSnapshot;
 use crate::tui::model::summary::TroubleGroup;
-use crate::tui::model::summary::TroubleKind;
 use crate::tui::theme::{Glyph, ThemeRole};
+use crate::tui::trouble::TroubleKind;
 use crate::tui::words::{fit, fit_middle, width, wrap};
 
 /// What the rollout waits for, or who paused it and why; and the keys of the remedies.

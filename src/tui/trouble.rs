@@ -1,0 +1,47 @@
+//! Which nodes need a look: what the header groups, the list pins and the map shows.
+
+use crate::engine::model::cause::CauseKind;
+use crate::engine::model::node::{Blame, NodeState};
+use crate::engine::model::suspect::SuspectView;
+use crate::engine::report::snapshot::NodeView;
+
+/// The kinds of trouble that nodes are grouped by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
+pub(crate) enum TroubleKind {
+    /// Failed at the target revision.
+    Failed(Option<CauseKind>),
+    /// Went down after the update.
+    Suspect,
+    /// Its containers restarted after it had been ready; it is soaking because of that.
+    Restarted,
+    /// Not failed yet, but its pod has a cause for not being available.
+    Struggling(CauseKind),
+}
+
+impl TroubleKind {
+    /// The trouble that this node is in; nothing where it is in none.
+    pub(crate) fn of(node: &NodeView) -> Option<Self> {
+        let cause = node.cause.as_ref().map(|cause| cause.kind);
+        match (node.state, node.blame, cause) {
+            (NodeState::Failed, _, cause) => Some(Self::Failed(cause)),
+            (_, Some(Blame::Suspect), _) => Some(Self::Suspect),
+            _ if node.suspect.is_some_and(SuspectView::has_failed) => Some(Self::Suspect),
+            (NodeState::Soaking, _, None) if node.restarted.is_some() => Some(Self::Restarted),
+            (NodeState::NodeDown | NodeState::Outdated | NodeState::Ineligible, _, _) => None,
+            // A pod that has just started is not ready for a while in the ordinary course.
+            (NodeState::Starting | NodeState::Soaking, _, Some(cause)) if cause.is_ordinary_at_start() => None,
+            (_, Some(Blame::Rollout), Some(cause)) => Some(Self::Struggling(cause)),
+            _ => None,
+        }
+    }
+
+    /// The worst first.
+    pub(crate) fn rank(self) -> u8 {
+        match self {
+            Self::Failed(_) => 0,
+            Self::Suspect => 1,
+            Self::Restarted => 2,
+            Self::Struggling(_) => 3,
+        }
+    }
+}
