@@ -108,9 +108,9 @@ pub(crate) struct PartCounts {
     pub(crate) ineligible: usize,
 }
 
-/// Where a node belongs.
+/// The part of the list that a node belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Place {
+enum ListPart {
     Trouble,
     Moving,
     JustDone,
@@ -197,10 +197,10 @@ impl NodeList {
         let mut counts = PartCounts::default();
         for (index, node) in (0u32..).zip(nodes) {
             match self.place(node) {
-                Place::Trouble => trouble.push(index),
-                Place::Moving => moving.push(index),
-                Place::JustDone => just_done.push(index),
-                Place::Rest(key) => {
+                ListPart::Trouble => trouble.push(index),
+                ListPart::Moving => moving.push(index),
+                ListPart::JustDone => just_done.push(index),
+                ListPart::Rest(key) => {
                     match key {
                         GroupKey::InLine | GroupKey::Held(_) | GroupKey::Outdated => counts.waiting += 1,
                         GroupKey::Down => counts.down += 1,
@@ -260,20 +260,20 @@ impl NodeList {
         self.just_done.values().map(|at| *at + LINGERS).min()
     }
 
-    fn place(&self, node: &NodeView) -> Place {
+    fn place(&self, node: &NodeView) -> ListPart {
         if TroubleKind::of(node).is_some() || node.restarted.is_some() {
-            return Place::Trouble;
+            return ListPart::Trouble;
         }
         match node.state {
-            NodeState::Failed => Place::Trouble,
+            NodeState::Failed => ListPart::Trouble,
             NodeState::Terminating
             | NodeState::Creating
             | NodeState::Pulling
             | NodeState::Starting
-            | NodeState::Soaking => Place::Moving,
-            NodeState::Updated if self.just_done.contains_key(&node.name) => Place::JustDone,
+            | NodeState::Soaking => ListPart::Moving,
+            NodeState::Updated if self.just_done.contains_key(&node.name) => ListPart::JustDone,
             NodeState::NodeDown | NodeState::Outdated | NodeState::Updated | NodeState::Ineligible => {
-                Place::Rest(GroupKey::of(node))
+                ListPart::Rest(GroupKey::of(node))
             }
         }
     }

@@ -44,12 +44,12 @@ impl MapBlock {
 }
 
 /// Blocks of these sizes in columns of one width.
-struct Columns {
+struct BlockColumns {
     columns: usize,
     width: usize,
 }
 
-impl Columns {
+impl BlockColumns {
     /// With so many columns, if they are wide enough.
     fn of(columns: usize, room: usize, least: usize) -> Option<Self> {
         let width = (room + GAP).checked_div(columns)?.checked_sub(GAP)?;
@@ -81,8 +81,8 @@ impl MapLayout {
 
     /// The same, with columns of at least this width.
     fn with_columns_of(least: usize, sizes: &[usize], width: usize, height: usize) -> Self {
-        let columns: Vec<Columns> =
-            (1..=sizes.len().max(1)).map_while(|columns| Columns::of(columns, width, least)).collect();
+        let columns: Vec<BlockColumns> =
+            (1..=sizes.len().max(1)).map_while(|columns| BlockColumns::of(columns, width, least)).collect();
         let best = |per_cell: usize| {
             let heights = columns.iter().map(|columns| (columns.height(sizes, per_cell), columns));
             heights.min_by_key(|(height, columns)| (*height, columns.columns))
