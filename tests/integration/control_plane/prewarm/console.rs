@@ -55,7 +55,7 @@ fn quit_and_leave_nothing(
     fixture: &RolloutFixture,
     (application_before, before): (&Value, &Everything),
 ) {
-    console.until("── 1-");
+    console.until("── updated 20");
     console.press(&["q"]);
     console.until("it ended with 0");
     let mut after = everything(fixture);
