@@ -162,6 +162,7 @@ fn a_group_that_was_alone_is_not_folded_because_another_one_comes() {
     nodes[0] = target("ipc-000", NodeState::Soaking, 20);
     let mut console = TestConsole::on(with(nodes.clone()), 80, 24);
     let place = line_of(&console, "ipc-005");
+    assert!(place.is_some(), "{}", console.screen());
     nodes[39] = updated("ipc-039", 900);
     console.see(with(nodes));
     // One line further down, for the heading that it has now.
@@ -172,7 +173,7 @@ fn a_group_that_was_alone_is_not_folded_because_another_one_comes() {
 fn rows_above_that_come_and_go_do_not_move_what_is_read() {
     let mut nodes: Vec<NodeView> =
         (0..100).map(|number| held(&format!("ipc-{number:03}"), Hold::Partition { keep: 100 })).collect();
-    let mut console = TestConsole::on(with(nodes.clone()), 80, 24).typed("<pgdn><pgdn><pgdn>");
+    let mut console = TestConsole::on(with(nodes.clone()), 80, 24).typed("<pgdn><pgdn><pgdn>jjj");
     let place = line_of(&console, "ipc-050");
     assert!(place.is_some(), "{}", console.screen());
     for number in [3, 7, 90] {
