@@ -10,6 +10,7 @@ pub mod prewarm_words;
 mod sending;
 pub mod snapshot;
 pub mod story;
+mod update_times;
 pub(super) mod waits;
 mod watches;
 pub mod words;
@@ -77,6 +78,7 @@ impl Engine {
             pulls: PullSummary { counts: self.pull_counts(), ..self.view.pull_summary().clone() },
             budget: self.budget,
             estimate: self.rollout_estimate(&phase, &intent, &limits, now),
+            times: self.update_times(),
             plan: self.plan_view(&intent, &limits),
             settings: intent.settings(),
             site_label: self.view.site_label().clone(),

@@ -16,7 +16,7 @@ use crate::engine::model::Str;
 use crate::engine::model::budget::BudgetView;
 use crate::engine::model::clocks::NodeClocks;
 use crate::engine::model::comparison::Comparison;
-use crate::engine::model::estimate::RolloutEstimate;
+use crate::engine::model::estimate::{RolloutEstimate, UpdateTimes};
 use crate::engine::model::facts::Severity;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{DriverStopped, Halt, Paused};
@@ -71,6 +71,8 @@ pub(crate) struct StatusJson<'a> {
     /// When it will be done, as far as that can be estimated; `text` is the line that the console shows.
     #[serde(skip_serializing_if = "Option::is_none")]
     estimate: Option<EstimateJson>,
+    /// How long pulls and starts took so far; empty where nothing can be told.
+    times: UpdateTimes,
     #[serde(flatten)]
     settings: Settings,
     plan: Plan<'a>,
@@ -149,6 +151,7 @@ impl<'a> StatusJson<'a> {
             pace: snapshot.pace.iter().map(PacedSiteJson::new).collect(),
             budget: snapshot.budget,
             estimate: EstimateJson::new(&snapshot.estimate),
+            times: snapshot.times,
             settings: snapshot.settings.clone(),
             plan: Plan::new(snapshot),
             blocker: snapshot.guidance().map(|guidance| guidance.waits),

@@ -410,6 +410,7 @@ pub(super) fn rollout() -> Snapshot {
         counts: Counts { nodes: 120, updated: 38, committed: 40, available: 115, failed: 1, ..Counts::default() },
         pulls: PullSummary::default(),
         estimate: RolloutEstimate::None,
+        times: Default::default(),
         budget: BudgetView {
             max_unavailable: 2,
             rollout: 1,
@@ -536,6 +537,7 @@ pub(super) fn pulling() -> Snapshot {
         bytes: Some(412_345_678),
         fleet: Some(a_minute(9, PeerScope::Fleet)),
         sites: vec![("hall-a".into(), a_minute(7, PeerScope::Site))],
+        took: None,
     };
     let counts = PullCounts { present: 38, pulling: 2, failed: 1, absent: 0, unknown: 79 };
     let pulls = PullSummary { counts, images: [summary].into(), slow: [slow].into() };

@@ -1,9 +1,12 @@
-//! Estimates of how long something will take. Each is a range, and is called an estimate wherever it is shown.
+//! How long something took so far, and estimates of how long something will take. Each estimate is a range, and is called an estimate
+//! wherever it is shown.
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
+
+use super::time::ShortDuration;
 
 /// Between so long and so long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +56,71 @@ impl Serialize for TimeRange {
             most_seconds: u64,
         }
         SecondsJson { least_seconds: self.least.as_secs(), most_seconds: self.most.as_secs() }.serialize(serializer)
+    }
+}
+
+/// How long something took that several nodes did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimeSpread {
+    /// Half of them took at most so long (the median).
+    pub p50: Duration,
+    /// 19 of 20 of them took at most so long.
+    pub p95: Duration,
+    /// How many they are; at least three.
+    pub nodes: u32,
+}
+
+/// In milliseconds: `{"p50Millis": 18000, "p95Millis": 41000, "nodes": 37}`.
+impl Serialize for TimeSpread {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct MillisJson {
+            p50_millis: u128,
+            p95_millis: u128,
+            nodes: u32,
+        }
+        MillisJson { p50_millis: self.p50.as_millis(), p95_millis: self.p95.as_millis(), nodes: self.nodes }
+            .serialize(serializer)
+    }
+}
+
+/// `p50 18s p95 41s`
+impl fmt::Display for TimeSpread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (p50, p95) = (ShortDuration(whole_secs(self.p50)), ShortDuration(whole_secs(self.p95)));
+        write!(f, "p50 {p50} p95 {p95}")
+    }
+}
+
+/// Rounded up: what took some time did not take 0 s.
+fn whole_secs(took: Duration) -> Duration {
+    Duration::from_secs(took.as_secs() + u64::from(took.subsec_nanos() > 0))
+}
+
+/// How long the steps of an update took on the nodes where they are over; `None` where those are too few to tell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UpdateTimes {
+    /// Pulls of the target's image; of several images, of the one that takes longest. With the time that a pull waited for others of
+    /// its node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pull: Option<TimeSpread>,
+    /// From the start of the last container until the pod was ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<TimeSpread>,
+}
+
+/// `pull p50 18s p95 41s   start p50 4s p95 9s`; empty where neither is known.
+impl fmt::Display for UpdateTimes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Pods without a probe are ready when they run, which is worth no words.
+        match (self.pull, self.start.filter(|start| start.p95 >= Duration::from_secs(1))) {
+            (Some(pull), Some(start)) => write!(f, "pull {pull}   start {start}"),
+            (Some(pull), None) => write!(f, "pull {pull}"),
+            (None, Some(start)) => write!(f, "start {start}"),
+            (None, None) => Ok(()),
+        }
     }
 }
 

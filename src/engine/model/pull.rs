@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::Str;
+use super::estimate::TimeSpread;
 use super::template::ImageUse;
 use super::time::Timestamp;
 
@@ -168,6 +169,8 @@ pub struct ImageSummary {
     pub fleet: Option<UsualPull>,
     /// How long it takes by site, of those where enough nodes have pulled it; in order of their names.
     pub sites: Vec<(Str, UsualPull)>,
+    /// How long it took, of all nodes that finished; `None` where those are too few to tell.
+    pub took: Option<TimeSpread>,
 }
 
 /// A pull that took much longer than those of its peers.

@@ -17,7 +17,7 @@ use crate::engine::model::cause::Cause;
 use crate::engine::model::clocks::NodeClocks;
 use crate::engine::model::comparison::Comparison;
 use crate::engine::model::driver::DriverView;
-use crate::engine::model::estimate::RolloutEstimate;
+use crate::engine::model::estimate::{RolloutEstimate, UpdateTimes};
 use crate::engine::model::event::{Permission, Right, SkippedObjects, WatchHealth, Watched};
 use crate::engine::model::facts::{DaemonSetCounters, NodeDetails, StrategyKind};
 use crate::engine::model::gitops_owner::GitOpsOwner;
@@ -96,6 +96,8 @@ pub struct Snapshot {
     pub budget: BudgetView,
     /// When the rollout will be done.
     pub estimate: RolloutEstimate,
+    /// How long pulls and starts took so far.
+    pub times: UpdateTimes,
     /// The plan and where it stands.
     pub plan: PlanView,
     /// The settings in force, as operators wrote them; [`Snapshot::budget`] has the budgets in nodes.

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use super::pulls::usual;
-use crate::engine::model::estimate::TimeRange;
+use crate::engine::model::estimate::{TimeRange, TimeSpread};
 use crate::engine::model::pull::PeerScope;
 
 /// From fewer nodes nothing is estimated.
@@ -18,6 +18,17 @@ pub(crate) fn each(took: &mut [Duration]) -> Option<TimeRange> {
     }
     let (least, most) = usual(took, PeerScope::Fleet)?.quartiles;
     Some(TimeRange { least, most })
+}
+
+/// How long those took that are done; `None` where they are too few to tell. The order of `took` is changed.
+pub(crate) fn spread(took: &mut [Duration]) -> Option<TimeSpread> {
+    if took.len() < ENOUGH {
+        return None;
+    }
+    took.sort_unstable();
+    // The smallest that so many of a hundred do not exceed.
+    let at = |percent: usize| took.get((took.len() * percent).div_ceil(100).saturating_sub(1)).copied();
+    Some(TimeSpread { p50: at(50)?, p95: at(95)?, nodes: u32::try_from(took.len()).unwrap_or(u32::MAX) })
 }
 
 /// How long until all are done: those that are under way for so long, and `waiting` more, `at_once` at a time.
@@ -52,6 +63,17 @@ mod tests {
 
     fn secs(secs: u64) -> Duration {
         Duration::from_secs(secs)
+    }
+
+    #[test]
+    fn half_and_19_of_20() {
+        assert_eq!(spread(&mut [secs(1), secs(2)]), None, "two tell nothing");
+        let of = |many: u64| spread(&mut (1..=many).rev().map(secs).collect::<Vec<_>>()).unwrap();
+        let got = [3, 4, 20, 21, 100].map(|many| (of(many).p50.as_secs(), of(many).p95.as_secs(), of(many).nodes));
+        assert_eq!(got, [(2, 3, 3), (2, 4, 4), (10, 19, 20), (11, 20, 21), (50, 95, 100)]);
+        assert_eq!(of(20).to_string(), "p50 10s p95 19s");
+        let quick = spread(&mut [Duration::from_millis(300); 3]).unwrap();
+        assert_eq!(quick.to_string(), "p50 1s p95 1s", "not 0s");
     }
 
     fn range(least: u64, most: u64) -> TimeRange {

@@ -6,7 +6,8 @@ use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, PrewarmCommand};
 use crate::engine::model::estimate::{EstimateBlocker, RolloutEstimate, TimeRange};
 use crate::engine::model::event::Event;
-use crate::engine::model::facts::ClusterEvent;
+use crate::engine::model::facts::{ClusterEvent, ContainerState};
+use crate::engine::model::node::NodeState;
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmView};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Limit, Secs, Tuning};
@@ -61,6 +62,44 @@ fn nothing_is_told_before_three_nodes_are_done_and_then_the_step_and_the_rest() 
     let took = fake.now.since(began);
     let tolerance = Duration::from_secs(15);
     assert!(step.least <= took + tolerance && took <= step.most + tolerance, "{step}, and it took {took:?}");
+}
+
+/// The times of starts are those of pods that this rollout made and that are ready for the first time.
+#[test]
+fn starts_are_measured_from_the_last_container_until_the_pod_is_ready_for_the_first_time() {
+    let (mut fake, mut console) = rolling();
+    console.partition(&mut fake, 0);
+    let done = |console: &mut FakeConsole, fake: &FakeCluster| console.snapshot(fake).counts.updated;
+    while done(&mut console, &fake) < 5 {
+        console.run_for(&mut fake, 1);
+    }
+    let updated: Vec<String> = {
+        let nodes = console.snapshot(&fake).nodes;
+        nodes.iter().filter(|node| node.state == NodeState::Updated).map(|node| node.name.to_string()).collect()
+    };
+    assert_eq!(updated.len(), 5);
+    // They started 2, 3, 4, 5 and 6 s before they were ready.
+    for (took, node) in (2..).zip(&updated) {
+        fake.change_pod(node, |pod| {
+            let ready = pod.ready_since.unwrap();
+            pod.containers[0].state = ContainerState::Running { since: Some(ready - Duration::from_secs(took)) };
+        });
+    }
+    let start = |console: &mut FakeConsole, fake: &FakeCluster| {
+        console.hear(fake);
+        let times = console.snapshot(fake).times;
+        assert_eq!(times.pull, None, "nothing was pulled that anybody told of");
+        times.start.map(|start| (start.p50.as_secs(), start.p95.as_secs(), start.nodes))
+    };
+    assert_eq!(start(&mut console, &fake), Some((4, 6, 5)));
+    // One restarts: its start was another one. One loses its readiness and comes back: it did not start for so long.
+    fake.change_pod(&updated[4], |pod| pod.containers[0].restarts = 1);
+    assert_eq!(start(&mut console, &fake), Some((3, 5, 4)));
+    fake.set_ready(&updated[3], false);
+    console.run_for(&mut fake, 100);
+    fake.set_ready(&updated[3], true);
+    let later = start(&mut console, &fake).unwrap();
+    assert!(later.1 <= 4, "{later:?}");
 }
 
 #[test]

@@ -22,6 +22,7 @@ use crate::engine::model::pull::{
 };
 use crate::engine::model::template::{ImageUse, NeededImage};
 use crate::engine::model::time::Timestamp;
+use crate::engine::rules::estimates::spread;
 use crate::engine::rules::pulls::{
     PulledEvent, SITE_PEERS, failure_of, has_image_of, image_in, images_present, pulled, times_slower, usual,
 };
@@ -370,6 +371,7 @@ impl PullLedger {
             let summary = ImageSummary {
                 image: image.clone(),
                 bytes: finished.iter().rev().find_map(|(_, pull)| pull.bytes).or(*listed),
+                took: spread(&mut all),
                 fleet: usual(&mut all, PeerScope::Fleet),
                 sites: by_site.into_iter().filter(|(_, took)| enough(took)).filter_map(of_site).collect(),
             };

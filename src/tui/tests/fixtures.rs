@@ -17,7 +17,7 @@ use crate::engine::model::clocks::NodeClocks;
 use crate::engine::model::command::Preview;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
-use crate::engine::model::estimate::{RolloutEstimate, TimeRange};
+use crate::engine::model::estimate::{RolloutEstimate, TimeRange, TimeSpread, UpdateTimes};
 use crate::engine::model::event::{Permission, Right, SkippedObjects, WatchHealth, Watched};
 use crate::engine::model::facts::{DaemonSetCounters, NodeDetails, StrategyKind};
 use crate::engine::model::fleet_state::FleetState;
@@ -214,6 +214,7 @@ pub(super) fn loading() -> Snapshot {
         pulls: PullSummary::default(),
         budget: BudgetView::default(),
         estimate: RolloutEstimate::None,
+        times: UpdateTimes::default(),
         plan: PlanView::default(),
         settings: Settings::default(),
         pace: Arc::default(),
@@ -318,6 +319,7 @@ pub(super) fn running() -> Snapshot {
             ..Counts::default()
         },
         estimate: RolloutEstimate::None,
+        times: UpdateTimes::default(),
         budget: BudgetView {
             max_unavailable: 2,
             max_unavailable_setting: Some(IntOrPercent::Int(2)),
@@ -582,10 +584,13 @@ pub(super) fn argo_cd() -> GitOpsOwner {
     }
 }
 
-/// A rollout of which it can be told when it will be done.
+/// A rollout of which it can be told when it will be done, and how long pulls and starts take.
 pub(super) fn estimated() -> Snapshot {
     let estimate = RolloutEstimate::Known { step: Some(minutes(12, 18)), rollout: minutes(70, 110), nodes: 37 };
-    Snapshot { estimate, ..running() }
+    let secs = Duration::from_secs;
+    let spread = |p50, p95| Some(TimeSpread { p50: secs(p50), p95: secs(p95), nodes: 37 });
+    let times = UpdateTimes { pull: spread(18, 41), start: spread(4, 9) };
+    Snapshot { estimate, times, ..running() }
 }
 
 /// The preview of an adoption under Argo CD, as the engine would write it.

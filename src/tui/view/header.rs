@@ -72,7 +72,7 @@ pub(super) fn lines(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Li
     }
     lines.push(change(ctx, shown, cells));
     lines.push(progress(ctx, page, shown, cells));
-    lines.extend(budget(ctx, snapshot, cells));
+    lines.extend(budget(ctx, page, shown, cells));
     lines.extend(blocker(ctx, shown, cells));
     lines.extend(prewarm::stands(ctx, page, shown, cells));
     lines.extend(gitops_owner(ctx, snapshot, cells));

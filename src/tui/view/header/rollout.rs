@@ -132,14 +132,8 @@ pub(super) fn progress(
     let counts = snapshot.counts;
     let words = progress_in_words(snapshot);
     let mut spans = vec![Span::raw(" ")];
-    let estimate = estimate(snapshot).filter(|_| estimate_beside_bar(snapshot, cells)).map(|text| format!("   {text}"));
-    let mut estimate = estimate.unwrap_or_default();
-    if let Some(speed) = speed(ctx, page, shown)
-        && width(&words) + width(&speed) + width(&estimate) + 9 + SPEED_BAR <= cells
-    {
-        estimate = format!("   {speed}{estimate}");
-    }
-    let bar = cells.saturating_sub(width(&words) + width(&estimate) + 6).min(60);
+    let BesideBar { text: beside, .. } = beside_bar(ctx, page, shown, cells);
+    let bar = cells.saturating_sub(width(&words) + width(&beside) + 6).min(60);
     if bar >= 8 {
         let part = |nodes: u32| match counts.nodes {
             0 => 0,
@@ -158,8 +152,40 @@ pub(super) fn progress(
         spans.push(ctx.span("]  ", ThemeRole::Frame));
     }
     spans.push(ctx.span(words, ThemeRole::Title));
-    spans.push(ctx.span(estimate, ThemeRole::Text));
+    spans.push(ctx.span(beside, ThemeRole::Text));
     Line::from(spans)
+}
+
+/// What stands to the right of the bar and its numbers, as far as there is room.
+struct BesideBar {
+    text: String,
+    /// The estimate is in it; otherwise it stands beside the budget.
+    has_estimate: bool,
+    /// The times of pulls and starts are in it; otherwise they stand beside the budget where that takes no further line.
+    has_times: bool,
+}
+
+/// The estimate goes before the speed, and the speed before the times.
+fn beside_bar(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot, cells: usize) -> BesideBar {
+    let snapshot = &*shown.snapshot;
+    let words = width(&progress_in_words(snapshot)) + 6;
+    let mut text = String::new();
+    let estimate = estimate(snapshot).filter(|estimate| words + 3 + width(estimate) + ESTIMATE_BAR <= cells);
+    let has_estimate = estimate.is_some();
+    if let Some(estimate) = estimate {
+        text = format!("   {estimate}");
+    }
+    if let Some(speed) = speed(ctx, page, shown)
+        && words + width(&text) + 3 + width(&speed) + SPEED_BAR <= cells
+    {
+        text = format!("   {speed}{text}");
+    }
+    let times = snapshot.times.to_string();
+    let has_times = !times.is_empty() && words + width(&text) + 3 + width(&times) + SPEED_BAR <= cells;
+    if has_times {
+        text = format!("{text}   {times}");
+    }
+    BesideBar { text, has_estimate, has_times }
 }
 
 fn progress_in_words(snapshot: &Snapshot) -> String {
@@ -179,14 +205,15 @@ fn estimate(snapshot: &Snapshot) -> Option<String> {
     (snapshot.estimate != RolloutEstimate::None).then(|| snapshot.estimate.to_string())
 }
 
-/// Whether the estimate has room in the line of the bar; otherwise it stands beside the budget.
-fn estimate_beside_bar(snapshot: &Snapshot, cells: usize) -> bool {
-    let estimate = estimate(snapshot).map_or(0, |text| width(&text) + 3);
-    width(&progress_in_words(snapshot)) + estimate + 6 + ESTIMATE_BAR <= cells
-}
-
 /// The budget term by term, and what else limits it.
-pub(super) fn budget(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
+pub(super) fn budget(
+    ctx: &RenderContext<'_>,
+    page: &RolloutPage,
+    shown: &ShownSnapshot,
+    cells: usize,
+) -> Vec<Line<'static>> {
+    let snapshot = &*shown.snapshot;
+    let BesideBar { has_estimate, has_times, .. } = beside_bar(ctx, page, shown, cells);
     let budget = &snapshot.budget;
     let role = if budget.charged > budget.max_unavailable { ThemeRole::Bad } else { ThemeRole::Text };
     let mut words = vec![vec![ctx.span(budget.to_string(), role)]];
@@ -199,7 +226,7 @@ pub(super) fn budget(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize)
             words.push(vec![ctx.span(text, ThemeRole::Title)]);
         }
     }
-    let estimate = estimate(snapshot).filter(|_| !estimate_beside_bar(snapshot, cells));
+    let estimate = estimate(snapshot).filter(|_| !has_estimate);
     words.extend(estimate.map(|text| vec![ctx.span(text, ThemeRole::Text)]));
     words.extend(prewarm::part(ctx, snapshot).map(|part| vec![part]));
     if snapshot.counts.leaked > 0 {
@@ -209,6 +236,13 @@ pub(super) fn budget(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize)
     if snapshot.counts.misscheduled > 0 {
         let text = format!("{} misscheduled", snapshot.counts.misscheduled);
         words.push(vec![ctx.span(text, ThemeRole::Warn)]);
+    }
+    let times = snapshot.times.to_string();
+    if !times.is_empty() && !has_times {
+        let mut with_times = words.clone();
+        with_times.push(vec![ctx.span(times, ThemeRole::Text)]);
+        let (without, with) = (flow(words, "   ", " ", cells), flow(with_times, "   ", " ", cells));
+        return if with.len() == without.len() { with } else { without };
     }
     flow(words, "   ", " ", cells)
 }
