@@ -36,7 +36,9 @@ async fn open(console: cli::ConsoleRequest) -> Result<cli::Exit, cli::CliError> 
         None => tui::Start::Fleet { namespace },
     };
     let glyphs = style.ascii.map(|ascii| if ascii { tui::Glyphs::Ascii } else { tui::Glyphs::Unicode });
-    let options = tui::ConsoleOptions { theme: style.theme, glyphs, ..tui::ConsoleOptions::default() };
+    // Nothing is kept of a practice cluster.
+    let site_file = practice.is_none().then(tui::usual_site_file).flatten();
+    let options = tui::ConsoleOptions { theme: style.theme, glyphs, site_file, ..tui::ConsoleOptions::default() };
     let end = tui::run(session, start, options).await;
     drop(practice);
     match end {

@@ -69,7 +69,7 @@ pub(crate) fn to_create(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// When it is a link or no regular file, or the system refuses.
-pub(super) fn to_read(path: &Path) -> io::Result<Option<File>> {
+pub(crate) fn to_read(path: &Path) -> io::Result<Option<File>> {
     match open(OpenOptions::new().read(true), path) {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -59,6 +59,8 @@ pub(crate) enum ConsoleEffect {
     ReadLog { serial: u64, source: LogSource },
     /// Write the screen, and the rollout on it, to files.
     Save { screen: String, rollout: Option<Box<(Arc<Snapshot>, Story)>> },
+    /// Remember by which label the map of this DaemonSet tells nodes apart; `None`: by the rollout's own.
+    RememberSite { target: DaemonSetRef, label: Option<String> },
     /// Write the whole screen again.
     Repaint,
     /// Stop the process, as ctrl-z does; the shell continues it.

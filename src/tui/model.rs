@@ -4,7 +4,7 @@
 
 pub(crate) mod summary;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,6 +64,8 @@ pub(crate) struct Model {
     pub(crate) rollouts: Vec<RolloutPage>,
     pub(crate) overlay: Overlay,
     pub(crate) status: Option<Status>,
+    /// By which label the maps of DaemonSets tell nodes apart, where that was chosen with `:site`.
+    pub(crate) chosen_sites: HashMap<DaemonSetRef, String>,
     /// What was typed after `:`, oldest first.
     pub(crate) history: Vec<String>,
     /// The number of the last question to a driver.

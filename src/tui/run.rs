@@ -11,6 +11,7 @@
 mod environment;
 mod save;
 mod signals;
+mod site_file;
 mod stuck;
 mod throttle;
 
@@ -25,6 +26,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use self::environment::{Environment, model};
 use self::signals::{Caught, Crashes, Signals};
+pub use self::site_file::usual_site_file;
 use self::throttle::FrameThrottle;
 use super::daemonset_ref::DaemonSetRef;
 use super::input::decode::TerminalInput;
@@ -89,6 +91,8 @@ pub struct ConsoleOptions {
     pub glyphs: Option<Glyphs>,
     /// Which colours to use.
     pub colour: Colour,
+    /// Where `:site` is remembered; `None`: nowhere.
+    pub site_file: Option<PathBuf>,
 }
 
 /// Why the console did not start, or ended by itself.
@@ -135,6 +139,7 @@ pub async fn run(session: Arc<dyn Session>, start: Start, options: ConsoleOption
     let reader =
         Reader::start(tty.input()?).map_err(|error| Error::Terminal(format!("cannot read the terminal: {error}")))?;
     let mut console = ConsoleLoop::new(session, model, tty.writer(), crashes.clone(), environment.over_ssh);
+    console.site_file = options.site_file;
     let ended = console.run(&mut tty, reader, signals, start).await;
     let farewell = console.farewell();
     terminal::restore();
@@ -168,6 +173,7 @@ enum LoopStep {
 
 struct ConsoleLoop {
     session: Arc<dyn Session>,
+    site_file: Option<PathBuf>,
     model: Model,
     screen: Screen<StreamWriter>,
     output: StreamWriter,
@@ -193,6 +199,7 @@ impl ConsoleLoop {
     fn new(session: Arc<dyn Session>, model: Model, output: StreamWriter, crashes: Crashes, over_ssh: bool) -> Self {
         Self {
             session,
+            site_file: None,
             model,
             screen: Screen::new(output.clone()),
             output,
@@ -466,12 +473,26 @@ impl ConsoleLoop {
                         let _ = answers.send(Msg::Said(saved.0, saved.1)).await;
                     });
                 }
+                ConsoleEffect::RememberSite { target, label } => self.remember_site(target, label),
                 ConsoleEffect::Repaint => self.screen.forget(),
                 ConsoleEffect::Suspend => next = self.on_suspend_key(),
                 ConsoleEffect::Quit(driven) => next = LoopStep::Quit(driven),
             }
         }
         next
+    }
+
+    /// Has it written beside the loop: a disk may take its time.
+    fn remember_site(&self, target: DaemonSetRef, label: Option<String>) {
+        let Some(file) = self.site_file.clone() else { return };
+        let (context, answers) = (self.session.context().to_owned(), self.answers.0.clone());
+        let written =
+            tokio::task::spawn_blocking(move || site_file::remember(&file, &context, &target, label.as_deref()));
+        tokio::spawn(async move {
+            if let Ok(Err(why)) = written.await {
+                let _ = answers.send(Msg::Said(StatusSeverity::Refused, why)).await;
+            }
+        });
     }
 
     fn open(&mut self, target: DaemonSetRef) {

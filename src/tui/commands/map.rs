@@ -3,6 +3,7 @@
 use super::effects::{Effects, refuse};
 use crate::engine::model::site::SiteLabel;
 use crate::tui::list::Move;
+use crate::tui::message::ConsoleEffect;
 use crate::tui::model::Model;
 use crate::tui::node_map::{MapMove, block_labels};
 use crate::tui::status::StatusSeverity;
@@ -24,10 +25,8 @@ pub(super) fn site(model: &mut Model, key: &str) -> Effects {
     let Some(shown) = page.shown() else { return Vec::new() };
     let usual = shown.snapshot.site_label.key().to_owned();
     if key.is_empty() || key == usual {
-        page.map.choose(None);
-        model
-            .say(StatusSeverity::Plain, format!("the map tells nodes apart by {usual}, the site label of the rollout"));
-        return Vec::new();
+        let text = format!("the map tells nodes apart by {usual}, the site label of the rollout");
+        return choose(model, None, text);
     }
     if let Err(why) = key.parse::<SiteLabel>() {
         return refuse(model, why);
@@ -40,9 +39,20 @@ pub(super) fn site(model: &mut Model, key: &str) -> Effects {
         };
         return refuse(model, format!("no node has the label `{key}`; {hint}"));
     }
-    page.map.choose(Some(key.to_owned()));
-    model.say(StatusSeverity::Plain, format!("the map tells nodes apart by {key}"));
-    Vec::new()
+    choose(model, Some(key.to_owned()), format!("the map tells nodes apart by {key}"))
+}
+
+/// Takes the label for the map of the rollout on screen, and has it remembered.
+fn choose(model: &mut Model, label: Option<String>, text: String) -> Effects {
+    let Some(page) = model.rollout_mut() else { return Vec::new() };
+    page.map.choose(label.clone());
+    let target = page.target.clone();
+    match &label {
+        Some(label) => model.chosen_sites.insert(target.clone(), label.clone()),
+        None => model.chosen_sites.remove(&target),
+    };
+    model.say(StatusSeverity::Plain, text);
+    vec![ConsoleEffect::RememberSite { target, label }]
 }
 
 /// Whether the map is what is seen, so that keys move on it.

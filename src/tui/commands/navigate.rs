@@ -100,7 +100,9 @@ pub(crate) fn open_rollout(model: &mut Model, target: DaemonSetRef) -> Effects {
         model.rollouts.retain(|page| page.target != target);
     }
     if !model.rollouts.iter().any(|page| page.target == target) {
-        model.rollouts.push(RolloutPage::new(target.clone()));
+        let mut page = RolloutPage::new(target.clone());
+        page.map.choose(model.chosen_sites.get(&target).cloned());
+        model.rollouts.push(page);
         effects.push(ConsoleEffect::Open(target.clone()));
     }
     model.page = Page::Rollout(target);

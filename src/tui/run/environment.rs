@@ -1,8 +1,10 @@
 //! What the environment says about the terminal, and the model to begin with.
 
+use std::collections::HashMap;
+
 use ratatui::layout::Size;
 
-use super::{Colour, ConsoleOptions, Error};
+use super::{Colour, ConsoleOptions, Error, site_file};
 use crate::driver::Session;
 use crate::tui::model::{Model, Overlay, Page, Uptime, WriteAccess};
 use crate::tui::status::StatusSeverity;
@@ -84,11 +86,19 @@ pub(super) fn model(
         rollouts: Vec::new(),
         overlay: Overlay::None,
         status: None,
+        chosen_sites: HashMap::new(),
         history: Vec::new(),
         serial: 0,
     };
-    if let Some(complaint) = complaints.first() {
-        model.say(StatusSeverity::Refused, complaint.clone());
+    let mut complaint = complaints.into_iter().next();
+    if let Some(file) = &options.site_file {
+        match site_file::load(file, &model.context) {
+            Ok(labels) => model.chosen_sites = labels,
+            Err(why) => complaint = complaint.or(Some(why)),
+        }
+    }
+    if let Some(complaint) = complaint {
+        model.say(StatusSeverity::Refused, complaint);
     }
     Ok(model)
 }

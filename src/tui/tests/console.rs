@@ -1,5 +1,6 @@
 //! A console to show snapshots to, and to type to.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,6 +45,7 @@ impl TestConsole {
             rollouts: Vec::new(),
             overlay: Overlay::None,
             status: None,
+            chosen_sites: HashMap::new(),
             history: Vec::new(),
             serial: 0,
         };

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use insta::assert_snapshot;
 
 use super::console::TestConsole;
-use super::fixtures::{failed, held, node, running, target, updated};
+use super::fixtures::{failed, held, node, running, target, the_target, updated};
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::report::snapshot::{NodeView, Snapshot};
+use crate::tui::message::ConsoleEffect;
 
 const SITES: [&str; 4] = ["munich", "hamburg", "wien", "brno"];
 
@@ -160,4 +161,28 @@ fn the_map_survives_whatever_is_typed() {
             }
         }
     }
+}
+
+#[test]
+fn the_label_that_was_chosen_is_kept_for_the_daemonset() {
+    let mut console = TestConsole::on(factory(), 80, 24);
+    console.effects.clear();
+    console = console.typed("m:site rack<enter>");
+    let remembered =
+        |label: Option<&str>| ConsoleEffect::RememberSite { target: the_target(), label: label.map(str::to_owned) };
+    assert_eq!(console.effects, [remembered(Some("rack"))]);
+    // The rollout is closed, and opened again.
+    let label = |console: &TestConsole| console.model.rollout().unwrap().map.label().map(str::to_owned);
+    console = console.typed("m<esc><esc>");
+    assert!(console.model.rollout().is_none(), "{}", console.screen());
+    crate::tui::commands::open_rollout(&mut console.model, the_target());
+    assert_eq!(label(&console).as_deref(), Some("rack"));
+    console.see(factory());
+    console.effects.clear();
+    console = console.typed(":site<enter>");
+    assert_eq!((label(&console), &console.effects[..]), (None, &[remembered(None)][..]));
+    // What is refused is not remembered.
+    console.effects.clear();
+    console = console.typed(":site rock<enter>");
+    assert_eq!((label(&console), &console.effects[..]), (None, &[][..]));
 }
