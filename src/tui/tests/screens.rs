@@ -13,7 +13,9 @@ use crate::engine::model::facts::NodeDetails;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{ImageState, NodeState};
+use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Direction, Paused};
+use crate::engine::model::settings::{Gates, OnFailure, Secs, Settings};
 use crate::engine::report::snapshot::Alarm;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::snapshot::Phase;
@@ -48,6 +50,26 @@ fn a_rollout_is_shown_in_every_phase() {
     for (name, snapshot) in cases {
         at_all_sizes(name, |width, height| TestConsole::on(snapshot(), width, height));
     }
+}
+
+#[test]
+fn what_a_node_has_to_pass_stands_beside_the_steps() {
+    let gates =
+        Gates { soak_secs: Secs(90), require_image: true, failure_threshold: IntOrPercent::Int(3), ..Gates::default() };
+    let with = |gates| {
+        let running = fixtures::running();
+        Snapshot { settings: Settings { gates, ..running.settings.clone() }, ..running }
+    };
+    let second_line =
+        |gates, width| TestConsole::on(with(gates), width, 40).screen().lines().nth(1).unwrap().to_owned();
+    let line = second_line(gates, 200);
+    assert!(line.contains("· 100%   soak 90s · images first · halt at 3 failed   "), "{line}");
+    let back = second_line(Gates { on_failure: OnFailure::RollBack, ..Gates::default() }, 200);
+    assert!(back.contains("· 100%   back at 1 failed   "), "{back}");
+    // What is as it is by default takes no room, and where there is none the steps come first.
+    assert!(!second_line(Gates::default(), 200).contains("failed"));
+    let narrow = second_line(gates, 120);
+    assert!(narrow.contains("· 100%") && !narrow.contains("soak"), "{narrow}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The steps of the plan as a rail, and how fast it goes.
 //!
 //! ```text
-//!  ✓ 1 ── ▶ 10% (7/12) ── · 50% ── · 100%
+//!  ✓ 1 ── ▶ 10% (7/12) ── · 50% ── · 100%   soak 2m · images first
 //!  ▂▃▅▅▂▅ 4/min
 //! ```
 
@@ -10,6 +10,7 @@ use ratatui::text::Span;
 use super::super::RenderContext;
 use super::recorded;
 use crate::engine::model::record::Direction;
+use crate::engine::model::settings::{Gates, OnFailure};
 use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::engine::report::story::UpdateSpeed;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
@@ -45,6 +46,30 @@ pub(super) fn rail(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Option<Vec<S
         spans.push(ctx.span(format!("{} {step}{numbers}", ctx.glyph(glyph)), role));
     }
     Some(spans)
+}
+
+/// What a node has to pass, and what ends the rollout, as far as that is not what it is by default: `soak 2m · images first · back at 2 failed`.
+/// Empty where all is, and before a rollout is recorded.
+pub(super) fn gates(snapshot: &Snapshot) -> String {
+    let Gates { failure_threshold, soak_secs, require_image, on_failure, .. } = snapshot.settings.gates;
+    if !recorded(snapshot) || snapshot.direction == Direction::Back {
+        return String::new();
+    }
+    let mut words = Vec::new();
+    if soak_secs.0 > 0 {
+        words.push(format!("soak {}", soak_secs));
+    }
+    if require_image {
+        words.push("images first".to_owned());
+    }
+    match on_failure {
+        OnFailure::RollBack => words.push(format!("back at {failure_threshold} failed")),
+        OnFailure::Halt if failure_threshold != Gates::default().failure_threshold => {
+            words.push(format!("halt at {failure_threshold} failed"));
+        }
+        OnFailure::Halt => {}
+    }
+    words.join(" · ")
 }
 
 /// How fast nodes are updated, while they are; `None` before there is anything to tell it from.

@@ -3,7 +3,7 @@
 use ratatui::text::{Line, Span};
 
 use super::super::{RenderContext, flow};
-use super::rail::{rail, speed};
+use super::rail::{gates, rail, speed};
 use super::{prewarm, recorded, unsent};
 use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::facts::StrategyKind;
@@ -48,7 +48,12 @@ pub(super) fn change(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usiz
         spans.push(Span::raw("   "));
         spans.extend(rail);
     }
-    let used: usize = spans.iter().map(|span| width(&span.content)).sum();
+    let mut used: usize = spans.iter().map(|span| width(&span.content)).sum();
+    let gates = gates(snapshot);
+    if !gates.is_empty() && used + 3 + width(&gates) + 1 + right_cells <= cells {
+        used += 3 + width(&gates);
+        spans.push(ctx.span(format!("   {gates}"), ThemeRole::Text));
+    }
     spans.push(Span::raw(" ".repeat(cells.saturating_sub(used + right_cells))));
     spans.append(&mut right);
     Line::from(spans)
