@@ -96,7 +96,7 @@ impl Engine {
             distance: self.distance_view(now),
             skew_millis: self.view.skew_millis,
             node_clocks: NodeClocks::of(&nodes),
-            nodes: nodes.into(),
+            nodes,
             phase,
         }
     }
@@ -277,25 +277,25 @@ impl Engine {
         views
     }
 
-    fn node_views(&self, phase: &Phase, now: Timestamp) -> Vec<NodeView> {
+    /// Thousands of nodes are megabytes: they are built where they stay, and not copied there.
+    fn node_views(&self, phase: &Phase, now: Timestamp) -> Arc<[NodeView]> {
         let waits = self.waits_for(now);
         let natural = self.natural_ranks();
-        let mut order: Vec<(u8, u32, usize)> = self
+        let mut order: Vec<(u8, u32, &Row)> = self
             .assessment
             .rows()
             .map(|row| {
                 let rank = self.plan.rank(row.node);
                 let natural = natural.get(row.node).copied().unwrap_or(u32::MAX);
-                (group(row, rank.is_some()), rank.unwrap_or(natural), row.node)
+                (group(row, rank.is_some()), rank.unwrap_or(natural), row)
             })
             .collect();
-        order.sort_unstable();
+        order.sort_unstable_by_key(|(group, rank, row)| (*group, *rank, row.node));
         let numbers: HashMap<&Str, i64> =
             self.view.own_revisions().map(|revision| (&revision.hash, revision.number)).collect();
         order
             .into_iter()
-            .filter_map(|(_, _, node)| {
-                let row = self.assessment.row(node)?;
+            .map(|(_, _, row)| {
                 let mut view = self.node_view(row, &numbers, phase);
                 match (&view.hold, &waits) {
                     (Some(Hold::Next), Some(waits)) => view.hold = Some(Hold::Waits(waits.clone())),
@@ -305,7 +305,7 @@ impl Engine {
                     }
                     _ => {}
                 }
-                Some(view)
+                view
             })
             .collect()
     }
