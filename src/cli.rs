@@ -9,7 +9,8 @@
 //!               ├─▶ drive               drive       (Role::Driver: until the rollout ends)
 //!               ├─▶ prewarm             prewarm     (Role::Driver: until every node has the images)
 //!               ├─▶ log                 audit       (this account's log, no cluster)
-//!               └─▶ config              settings    (the configuration file, no cluster)
+//!               ├─▶ config              settings    (the configuration file, no cluster)
+//!               └─▶ completions, man    complete, man
 //! ```
 //!
 //! It knows the driver's [`Session`] and the engine's words, and never the network. Answers go to standard output,
@@ -18,13 +19,17 @@
 mod args;
 mod audit;
 mod change_feed;
+mod complete;
 mod demo;
 mod diagnose;
 mod drive;
+mod elsewhere;
 mod error;
 mod foreground;
 mod json;
 mod load;
+mod man;
+mod misspelt;
 mod one_shot;
 mod output;
 mod prewarm;
@@ -54,7 +59,8 @@ use crate::driver::practice::Practice;
 use crate::driver::{Access, AccessError, ClusterSession, Impersonate, Reach, Session};
 use crate::process::printable::Printable;
 use crate::process::{output as streams, signals};
-use args::{Cli, CliCommand, DaemonSetName, Global, LogTo, Look, OnCluster, OutputFormat, StatusArgs};
+use args::{Cli, CliCommand, DaemonSetName, Global, LogTo, Look, OnCluster, OutputAs, StatusArgs};
+use complete::LineToComplete;
 use output::{Charset, Output, Streams};
 
 pub use error::{CliError, Exit};
@@ -111,7 +117,9 @@ impl Style {
     /// What was typed, and for the rest what the configuration file says.
     fn of(look: Look, global: &Global, values: &ConfigValues) -> Self {
         let ascii = global.ascii.then_some(true).or_else(|| values.glyphs.map(|glyphs| glyphs == GlyphChoice::Ascii));
-        Self { theme: look.theme.or_else(|| values.theme.clone()), ascii }
+        // An empty ROLLDECK_THEME counts as not set.
+        let typed = look.theme.filter(|theme| !theme.is_empty());
+        Self { theme: typed.or_else(|| values.theme.clone()), ascii }
     }
 }
 
@@ -122,12 +130,36 @@ impl Style {
 /// See [`clap::Error`].
 pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {
     let line: Vec<OsString> = line.into_iter().collect();
+    if let Some(completing) = LineToComplete::asked(std::env::var_os(complete::VARIABLE), &line) {
+        return Ok(Invocation(Cli { completing: Some(completing), ..Cli::default() }));
+    }
     let mut command = command_called(line.first());
-    let matches = command.try_get_matches_from_mut(line)?;
+    let matches = match command.try_get_matches_from_mut(&line) {
+        Ok(matches) => matches,
+        Err(error) => return Err(misspelt::command_meant(&mut command, &line, Some(&error)).unwrap_or(error)),
+    };
     let mut cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+    if cli.global.config.as_ref().is_some_and(|file| file.as_os_str().is_empty()) {
+        if matches.value_source("config") != Some(ValueSource::EnvVariable) {
+            return Err(command.error(clap::error::ErrorKind::InvalidValue, "`--config` names no file"));
+        }
+        cli.global.config = None;
+    }
     cli.look.theme_from_env = matches.value_source("theme") == Some(ValueSource::EnvVariable);
+    if cli.name.is_some()
+        && let Some(error) = misspelt::command_meant(&mut command, &line, None)
+    {
+        return Err(error);
+    }
     if let (Some(DaemonSetName(name)), Some(_)) = (&cli.name, &cli.command) {
         let why = format!("the DaemonSet comes after the command, as in `rolldeck status ds/{name}`");
+        return Err(command.error(clap::error::ErrorKind::ArgumentConflict, why));
+    }
+    if cli.pass_on_all_namespaces() {
+        let why = "`-A` is for lists: `rolldeck -A`, `rolldeck status -A`; a DaemonSet is in one namespace: `-n NAMESPACE`";
+        return Err(command.error(clap::error::ErrorKind::ArgumentConflict, why));
+    }
+    if let Some(why) = cli.refused_output() {
         return Err(command.error(clap::error::ErrorKind::ArgumentConflict, why));
     }
     if cli.tunes_nothing() {
@@ -172,10 +204,14 @@ pub async fn run(mut invocation: Invocation) -> Result<CallerTask, CliError> {
         let named = invocation.0.global.config.as_deref();
         invocation.0.config = config::load(named).map_err(|error| CliError::failed(error.to_string()))?;
     }
+    if invocation.0.completing.is_some() {
+        complete::ask_nobody()?;
+    }
     let global = &invocation.0.global;
     let ascii = global.ascii || invocation.0.config.values.glyphs == Some(GlyphChoice::Ascii);
     let charset = if ascii { Charset::Ascii } else { Charset::Unicode };
-    let output = Output::stdout(global.output, charset)?;
+    let OutputAs { format, shape } = global.output.clone().unwrap_or_default();
+    let output = Output::stdout(format, charset)?.shaped(shape);
     let streams = output.streams();
     let connect = async |access| Ok(Arc::new(ClusterSession::open(&access).await?) as Arc<dyn Session>);
     let is_diff = invocation.0.is_diff();
@@ -221,9 +257,16 @@ async fn run_command<C>(Invocation(cli): Invocation, connect: C, mut output: Out
 where
     C: AsyncFn(Access) -> Result<Arc<dyn Session>, AccessError>,
 {
-    let Cli { name, look, global, command, config } = cli;
+    let Cli { name, all_namespaces, look, mut global, command, config, completing } = cli;
+    if let Some(line) = completing {
+        return complete::run(line, connect, &mut output).await.map(CallerTask::Exit);
+    }
+    if all_namespaces {
+        global.namespace = None;
+    }
     match command {
-        Some(CliCommand::Completions { shell }) => complete(shell, &mut output).map(CallerTask::Exit),
+        Some(CliCommand::Completions { shell }) => complete::script(shell, &mut output).map(CallerTask::Exit),
+        Some(CliCommand::Man) => man::run(&mut output).map(CallerTask::Exit),
         Some(CliCommand::Log(args)) => audit::run(&args, &global, &mut output).map(CallerTask::Exit),
         Some(CliCommand::Config(args)) => {
             settings::run(&args, (&look, &global), &config, &mut output).map(CallerTask::Exit)
@@ -252,7 +295,7 @@ where
             }
             warn_of(&*session, &output);
             let watch = name.is_some();
-            let status = OnCluster::Status(StatusArgs { name, watch, nodes: false, images: false, timeout: None });
+            let status = OnCluster::Status(StatusArgs { name, watch, ..StatusArgs::default() });
             carry_out(&*session, &global, status, &mut output).await.map(CallerTask::Exit)
         }
     }
@@ -306,7 +349,7 @@ async fn connect_within(
 /// Whether to open a console; otherwise changes are printed line by line.
 fn wants_console(look: &Look, global: &Global) -> bool {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    let asked_for = !look.plain && global.output == OutputFormat::Text;
+    let asked_for = !look.plain && global.output.as_ref().is_none_or(|output| *output == OutputAs::default());
     asked_for && !dumb && io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
@@ -317,10 +360,29 @@ async fn carry_out(
     output: &mut Output,
 ) -> Result<Exit, CliError> {
     let namespace = global.namespace.as_deref().unwrap_or_else(|| session.default_namespace());
+    let name = command.daemonset().map(str::to_owned);
+    let end = carry_out_in(session, (global, namespace), command, output).await;
+    match (end, name) {
+        (Err(error), Some(name)) if error.is_no_daemonset() => {
+            Err(elsewhere::hinted(session, namespace, &name, error).await)
+        }
+        (end, _) => end,
+    }
+}
+
+async fn carry_out_in(
+    session: &dyn Session,
+    (global, namespace): (&Global, &str),
+    command: OnCluster,
+    output: &mut Output,
+) -> Result<Exit, CliError> {
     match command {
         OnCluster::Status(args) => match &args.name {
             Some(DaemonSetName(name)) => status::rollout(session, namespace, name, &args, output).await,
-            None => status::fleet(session, global.namespace.as_deref(), args.timeout, output).await,
+            None => {
+                let namespace = global.namespace.as_deref().filter(|_| !args.all_namespaces);
+                status::fleet(session, namespace, args.timeout, output).await
+            }
         },
         OnCluster::Diagnose(args) => diagnose::run(session, namespace, &args, output).await,
         OnCluster::Report(args) => report::run(session, (global, namespace), &args, output).await,
@@ -333,12 +395,4 @@ async fn carry_out(
             one_shot::run(session, namespace, &name, ask, &how, output).await
         }
     }
-}
-
-/// Prints the completion script of `shell`.
-fn complete(shell: clap_complete::Shell, output: &mut Output) -> Result<Exit, CliError> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "rolldeck", &mut script);
-    output.write(Printable::ours(script))?;
-    Ok(Exit::Done)
 }

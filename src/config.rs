@@ -169,11 +169,18 @@ fn read_key(name: &str, value: &DeValue<'_>, values: &mut ConfigValues) -> Resul
 
 /// `: did you mean `theme`?`, or all that there are.
 fn guess(typed: &str, known: &[&str]) -> String {
-    let near = known.iter().map(|name| (strsim::damerau_levenshtein(typed, name), name)).min();
-    match near {
-        Some((distance, name)) if distance <= 2 => format!(": did you mean `{name}`?"),
-        _ => format!(" (there are {})", known.join(", ")),
+    match nearest(typed, known.iter().copied()) {
+        Some(name) => format!(": did you mean `{name}`?"),
+        None => format!(" (there are {})", known.join(", ")),
     }
+}
+
+/// The name that was probably meant by one that is not known: at most two letters left out, added, changed or swapped, and no more
+/// than a third of what was typed.
+pub(crate) fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = typed.chars().count().div_ceil(3).min(2);
+    let near = known.into_iter().map(|name| (strsim::damerau_levenshtein(typed, name), name)).min();
+    near.filter(|(distance, _)| *distance <= limit).map(|(_, name)| name)
 }
 
 /// A file with every key, its explanation and its default, all as comments.

@@ -1,5 +1,6 @@
 //! The command line as it is typed: flags, arguments and their help. Parsing only; nothing here acts.
 
+mod format;
 mod one_shot;
 mod prewarm;
 mod report;
@@ -10,8 +11,10 @@ mod values;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::format::{OutputAs, OutputFormat, OutputShape};
 pub(crate) use self::one_shot::{How, OneShot};
 pub(crate) use self::prewarm::PrewarmArgs;
 use self::report::REPORT_HELP;
@@ -21,26 +24,55 @@ pub(crate) use self::revisions::{DiffArgs, HistoryArgs};
 pub(crate) use self::tuning::TuningFlags;
 pub(crate) use self::values::{ContainerImage, DaemonSetName, LogTo, by_container};
 use self::values::{duration, speed};
+use super::complete::LineToComplete;
 use crate::config::ConfigFile;
 use crate::driver::practice;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Finish, Tuning};
 
-const EXIT_CODES: &str = "\
-Exit codes:
-  0    done; for `status`: complete, every node at the target
-  1    it went wrong: configuration, network, permission, the cluster's refusal
-  2    the command line makes no sense
-  3    not complete yet: running, held, paused, or out of time
-  4    halted, paused by rolldeck itself, or failed
-  5    the DaemonSet, or a revision that was named, is not there
-  6    refused, also by the cluster (a policy, a permission), or declined; nothing was changed
-  7    somebody else drives
-  130  interrupted (143: terminated); the lease was given back
-For `diff`: 0 the same, 1 different, 2 or more as above, 2 also where it went wrong";
+/// Exit codes and what they mean.
+pub(crate) const EXIT_CODE_TABLE: &[(&str, &str)] = &[
+    ("0", "done; for `status`: complete, every node at the target"),
+    ("1", "it went wrong: configuration, network, permission, the cluster's refusal"),
+    ("2", "the command line makes no sense"),
+    ("3", "not complete yet: running, held, paused, or out of time"),
+    ("4", "halted, paused by rolldeck itself, or failed"),
+    ("5", "the DaemonSet, or a revision that was named, is not there"),
+    ("6", "refused, also by the cluster (a policy, a permission), or declined; nothing was changed"),
+    ("7", "somebody else drives"),
+    ("130", "interrupted (143: terminated); the lease was given back"),
+];
 
-const EXAMPLES: &str = "\
+/// Environment variables that are read, for the man page.
+pub(crate) const ENVIRONMENT: &[(&str, &str)] = &[
+    ("KUBECONFIG", "Kubeconfig files, separated by colons, where --kubeconfig names none."),
+    ("ROLLDECK_CONFIG", "The configuration file, as --config. Empty counts as not set."),
+    ("ROLLDECK_THEME", "The console's theme, as --theme. Empty counts as not set."),
+    ("ROLLDECK_AUDIT_LOG", "The audit log: a file, or `none`, as --audit-log."),
+    ("ROLLDECK_COMPLETE", "Set by the completion script: which shell asks how a line may go on."),
+    ("HTTPS_PROXY, HTTP_PROXY, NO_PROXY", "The proxy to the API server, where the kubeconfig names none."),
+    ("NO_COLOR", "No colours, where it is set and not empty."),
+    ("TERM", "With `dumb`: no console, but one line per change."),
+    ("XDG_CONFIG_HOME, XDG_STATE_HOME", "Where configuration and audit log are, instead of ~/.config and ~/.local/state."),
+];
+
+/// Files that are read and written, for the man page.
+pub(crate) const FILES: &[(&str, &str)] = &[
+    ("~/.config/rolldeck/config.toml", "The configuration file; `rolldeck config --reference` prints one with every setting."),
+    ("~/.config/rolldeck/themes/NAME.toml", "A theme of your own, for `theme = \"NAME\"` and --theme NAME."),
+    ("~/.local/state/rolldeck/audit.jsonl", "Who did what from this account; `rolldeck log` prints it."),
+    ("~/.local/state/rolldeck/saved", "What the console saves with ctrl-s."),
+    ("~/.kube/config", "The kubeconfig, where neither --kubeconfig nor KUBECONFIG names one."),
+];
+
+fn exit_codes() -> String {
+    let rows = EXIT_CODE_TABLE.iter().map(|(code, meaning)| format!("  {code:<4} {meaning}\n"));
+    let diff = "For `diff`: 0 the same, 1 different, 2 or more as above, 2 also where it went wrong";
+    format!("Exit codes:\n{}{diff}", rows.collect::<String>())
+}
+
+pub(crate) const EXAMPLES: &str = "\
 Examples:
   rolldeck                                 the console, on all DaemonSets
   rolldeck ds/agent -n edge                the console, on one
@@ -54,13 +86,16 @@ Examples:
 ///
 /// Without a command it opens the console: on one DaemonSet, or on all that you may see. The console is read-only until
 /// it is armed.
-#[derive(Parser, Clone, Debug)]
-#[command(name = "rolldeck", version, after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+#[derive(Parser, Clone, Debug, Default)]
+#[command(name = "rolldeck", version, after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", exit_codes()))]
 #[command(max_term_width = 110, disable_help_subcommand = true, infer_long_args = false)]
 pub(crate) struct Cli {
     /// The DaemonSet: `ds/NAME`, or just NAME
     #[arg(value_name = "ds/NAME")]
     pub(crate) name: Option<DaemonSetName>,
+    /// All namespaces, which is the default of a list, also where `-n` names one
+    #[arg(short = 'A', long, conflicts_with = "name")]
+    pub(crate) all_namespaces: bool,
     #[command(flatten)]
     pub(crate) look: Look,
     #[command(flatten)]
@@ -70,6 +105,9 @@ pub(crate) struct Cli {
     /// The configuration file, once it is read
     #[arg(skip)]
     pub(crate) config: ConfigFile,
+    /// A shell asks how this line may go on
+    #[arg(skip)]
+    pub(crate) completing: Option<LineToComplete>,
 }
 
 /// Which cluster, and how to answer.
@@ -100,9 +138,10 @@ pub(crate) struct Global {
     /// Do not check the API server's certificate: whoever is between you and it can read and change everything
     #[arg(long, global = true)]
     pub(crate) insecure_skip_tls_verify: bool,
-    /// Output format
-    #[arg(short, long, global = true, value_enum, default_value_t)]
-    pub(crate) output: OutputFormat,
+    /// Output format: `text`, `json` or `yaml`; for `status` and `history` also `wide` (text with more columns); for `status`
+    /// also `name`; `jsonpath=TEMPLATE` for parts of the JSON, as in `jsonpath={.items[*].name}` [default: text]
+    #[arg(short, long, global = true, value_name = "FORMAT")]
+    pub(crate) output: Option<OutputAs>,
     /// Only ASCII characters
     #[arg(long, global = true)]
     pub(crate) ascii: bool,
@@ -111,6 +150,7 @@ pub(crate) struct Global {
     pub(crate) audit_log: Option<LogTo>,
     /// The configuration file [default: rolldeck/config.toml in XDG_CONFIG_HOME or ~/.config]
     #[arg(long, global = true, value_name = "FILE", env = "ROLLDECK_CONFIG", hide_env_values = true)]
+    #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) config: Option<PathBuf>,
 }
 
@@ -127,18 +167,6 @@ pub(crate) struct Look {
     /// No console: one sentence per change, as `status --watch` prints it
     #[arg(long)]
     pub(crate) plain: bool,
-}
-
-/// The output format.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum OutputFormat {
-    /// Sentences and tables
-    #[default]
-    Text,
-    /// One JSON object, or one per line from commands that keep printing
-    Json,
-    /// The same as YAML, or one document after the other
-    Yaml,
 }
 
 #[derive(Subcommand, Clone, Debug)]
@@ -164,7 +192,13 @@ pub(crate) enum CliCommand {
         after_help = "Exit codes: 0 every promise held (with --compare: every method came to its end), 4 otherwise"
     )]
     Simulate(SimulateArgs),
-    /// Print the shell completion script
+    /// Print the man page
+    #[command(after_help = MAN_HELP)]
+    Man,
+    /// Print the shell completion script, which also completes contexts, namespaces, DaemonSets, revisions, nodes and labels
+    ///
+    /// For these it asks the cluster to which the line leads, for 2 s at most, and offers nothing where it gets no answer.
+    #[command(after_help = COMPLETIONS_HELP)]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -220,6 +254,16 @@ pub(crate) enum OnCluster {
     Prewarm(Box<PrewarmArgs>),
 }
 
+const MAN_HELP: &str = "\
+Example:
+  rolldeck man > ~/.local/share/man/man1/rolldeck.1      then: man rolldeck";
+
+const COMPLETIONS_HELP: &str = "\
+Examples:
+  bash   echo 'source <(rolldeck completions bash)' >> ~/.bashrc
+  zsh    echo 'source <(rolldeck completions zsh)' >> ~/.zshrc       after compinit
+  fish   rolldeck completions fish > ~/.config/fish/completions/rolldeck.fish";
+
 const PREWARM_HELP: &str = "\
 Examples:
   rolldeck prewarm ds/agent --image agent=registry.example/agent:v2 --max-pulling 4
@@ -234,6 +278,21 @@ Exit codes: 0 complete (or held, with `--until held`), 3 out of time or handed b
 4 halted or paused by rolldeck itself, 5 not found, 6 refused, 7 somebody else drives, 130 or 143 interrupted";
 
 impl OnCluster {
+    /// The DaemonSet that it is about, where one was named.
+    pub(crate) fn daemonset(&self) -> Option<&str> {
+        let DaemonSetName(name) = match self {
+            Self::Status(args) => args.name.as_ref()?,
+            Self::Diagnose(args) => &args.name,
+            Self::Report(args) => &args.name,
+            Self::History(args) => &args.name,
+            Self::Diff(args) => &args.name,
+            Self::OneShot(one_shot) => one_shot.name(),
+            Self::Drive(args) => &args.name,
+            Self::Prewarm(args) => &args.name,
+        };
+        Some(name)
+    }
+
     /// How long all of it may take, where that was said.
     pub(crate) fn timeout(&mut self) -> Option<&mut Duration> {
         match self {
@@ -250,6 +309,40 @@ impl OnCluster {
 }
 
 impl Cli {
+    /// Why the output format that is asked for cannot be had of this command, if it cannot.
+    pub(crate) fn refused_output(&self) -> Option<String> {
+        let shape = self.global.output.as_ref().map(|output| &output.shape)?;
+        let status = match &self.command {
+            None => Some(self.name.is_some()),
+            Some(CliCommand::OnCluster(OnCluster::Status(args))) => Some(args.watch),
+            _ => None,
+        };
+        let history = matches!(&self.command, Some(CliCommand::OnCluster(OnCluster::History(args))) if args.revision.is_none());
+        let prints_json = !matches!(self.command, Some(CliCommand::Completions { .. } | CliCommand::Man | CliCommand::Demo(_)));
+        let only = |what: &str| Some(format!("`-o {shape}` is for {what}"));
+        match (shape, status) {
+            (OutputShape::Whole, _) | (OutputShape::Names | OutputShape::Wide, Some(false)) => None,
+            (OutputShape::Wide, None) if history => None,
+            (OutputShape::Template(_), _) if prints_json => None,
+            (OutputShape::Names | OutputShape::Wide, Some(true)) => only("what is printed once, not for changes"),
+            (OutputShape::Wide, None) => only("tables: `status` and `history`"),
+            (OutputShape::Names, None) => only("`status`"),
+            (OutputShape::Template(_), _) => only("commands that print JSON"),
+        }
+    }
+
+    /// Takes `-A` before the command for the command's own; whether the command has none.
+    pub(crate) fn pass_on_all_namespaces(&mut self) -> bool {
+        match &mut self.command {
+            None => false,
+            Some(CliCommand::OnCluster(OnCluster::Status(args))) if args.name.is_none() => {
+                args.all_namespaces |= self.all_namespaces;
+                false
+            }
+            Some(_) => self.all_namespaces,
+        }
+    }
+
     /// Whether it is `diff`, of which exit code 1 says that there are differences.
     pub(crate) fn is_diff(&self) -> bool {
         matches!(self.command, Some(CliCommand::OnCluster(OnCluster::Diff(_))))
@@ -258,7 +351,8 @@ impl Cli {
     /// Whether the configuration file matters: a broken one must not keep anybody from seeing how it is written.
     pub(crate) fn reads_config(&self) -> bool {
         match &self.command {
-            Some(CliCommand::Completions { .. } | CliCommand::Simulate(_)) => false,
+            _ if self.completing.is_some() => false,
+            Some(CliCommand::Completions { .. } | CliCommand::Man | CliCommand::Simulate(_)) => false,
             Some(CliCommand::Config(args)) => !args.reference,
             _ => true,
         }
@@ -280,11 +374,14 @@ pub(crate) struct ConfigArgs {
     pub(crate) reference: bool,
 }
 
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct StatusArgs {
     /// The DaemonSet: `ds/NAME`, or just NAME
     #[arg(value_name = "ds/NAME")]
     pub(crate) name: Option<DaemonSetName>,
+    /// All namespaces, which is the default of the list, also where `-n` names one
+    #[arg(short = 'A', long, conflicts_with = "name")]
+    pub(crate) all_namespaces: bool,
     /// Follow until the rollout ends or halts: one sentence per change
     #[arg(short, long, requires = "name")]
     pub(crate) watch: bool,

@@ -43,8 +43,8 @@ pub(crate) fn run(args: &LogArgs, global: &Global, output: &mut Output) -> Resul
     let first = args.tail.map_or(0, |tail| lines.len().saturating_sub(tail));
     for line in lines.iter().skip(first) {
         match output.format() {
-            OutputFormat::Json => output.write(Printable::json_again(line.written()))?,
-            OutputFormat::Yaml => output.value(line.fields())?,
+            OutputFormat::Json if output.is_whole() => output.write(Printable::json_again(line.written()))?,
+            OutputFormat::Json | OutputFormat::Yaml => output.value(line.fields())?,
             OutputFormat::Text => output.line(in_words(line))?,
         }
     }

@@ -34,7 +34,7 @@ pub(crate) async fn run(
     let (namespace, name) = practice.daemonset().unzip();
     if !wants_console(&args.look, global) {
         let name = name.map(|name| DaemonSetName(name.to_owned()));
-        let status = StatusArgs { watch: name.is_some(), name, nodes: false, images: false, timeout: None };
+        let status = StatusArgs { watch: name.is_some(), name, ..StatusArgs::default() };
         let namespace = namespace.map(str::to_owned);
         let global = Global { namespace, ..global.clone() };
         return carry_out(&session, &global, OnCluster::Status(status), output).await.map(CallerTask::Exit);

@@ -35,8 +35,10 @@ pub(crate) enum CliErrorKind {
     Usage,
     /// It was not over in time.
     TimedOut,
-    /// The DaemonSet is not there.
+    /// A revision that was named is not there, or the DaemonSet went away.
     NotFound,
+    /// There is no DaemonSet of this name in the namespace.
+    NoDaemonSet,
     /// The engine refused it, or the operator declined: nothing was changed.
     Refused,
     /// Somebody else drives.
@@ -115,6 +117,17 @@ impl CliError {
         self
     }
 
+    /// Adds what to try before everything else.
+    pub(crate) fn hinted_first(mut self, hint: impl Into<String>) -> Self {
+        self.hints.insert(0, hint.into());
+        self
+    }
+
+    /// Whether there is no DaemonSet of the name that was given.
+    pub(crate) fn is_no_daemonset(&self) -> bool {
+        self.kind == CliErrorKind::NoDaemonSet
+    }
+
     /// The same error of a command whose exit code 1 says that there are differences.
     pub(crate) fn of_comparing(mut self) -> Self {
         if self.kind == CliErrorKind::Failed {
@@ -129,7 +142,7 @@ impl CliError {
             CliErrorKind::Failed => 1,
             CliErrorKind::Usage | CliErrorKind::FailedComparing => 2,
             CliErrorKind::TimedOut => Exit::Incomplete.code(),
-            CliErrorKind::NotFound => 5,
+            CliErrorKind::NotFound | CliErrorKind::NoDaemonSet => 5,
             CliErrorKind::Refused => 6,
             CliErrorKind::DrivenByOther => Exit::DrivenByOther.code(),
             // 128 + SIGPIPE, as a shell reports it.
@@ -153,9 +166,9 @@ impl CliError {
 
 impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A message from elsewhere cannot pretend to be a hint of ours: its further lines are indented.
+        // A message from elsewhere, or a name in a hint, cannot pretend to be a hint of ours: further lines are indented.
         write!(f, "Error: {}", self.message.replace('\n', "\n  "))?;
-        self.hints.iter().try_for_each(|hint| write!(f, "\nHint: {hint}"))
+        self.hints.iter().try_for_each(|hint| write!(f, "\nHint: {}", hint.replace('\n', "\n  ")))
     }
 }
 
@@ -231,5 +244,7 @@ mod tests {
         );
         let forged = CliError::failed("denied\nHint: run `x`").to_string();
         assert_eq!(forged, "Error: denied\n  Hint: run `x`");
+        let forged = CliError::failed("denied").hinted_first("in `a\nHint: run `x`").to_string();
+        assert_eq!(forged, "Error: denied\nHint: in `a\n  Hint: run `x`");
     }
 }

@@ -159,7 +159,7 @@ fn state_of(snapshot: &Snapshot) -> LoadView {
 
 fn absent(snapshot: &Snapshot, place: LoadPlace<'_>) -> CliError {
     let Snapshot { namespace, name, .. } = snapshot;
-    CliError::new(CliErrorKind::NotFound, format!("there is no DaemonSet `{name}` in namespace `{namespace}`"))
+    CliError::new(CliErrorKind::NoDaemonSet, format!("there is no DaemonSet `{name}` in namespace `{namespace}`"))
         .hinted(format!("{} lists those that are; `-n` names another namespace", status_of(place.commands, namespace)))
 }
 

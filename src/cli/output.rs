@@ -2,6 +2,8 @@
 //!
 //! Each stream has a writer thread, so nothing waits for it. A command that keeps printing waits for [`Output::room`] in between.
 
+pub(crate) mod template;
+
 use std::borrow::Cow;
 use std::io::{self, IsTerminal};
 use std::time::Instant;
@@ -9,7 +11,7 @@ use std::time::Instant;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
-use super::args::OutputFormat;
+use super::args::{OutputFormat, OutputShape};
 use crate::engine::model::printable::{REPLACEMENT, printable};
 use crate::process::output::{StreamWriter, say_on_stderr};
 use crate::process::printable::{LineColour, Printable};
@@ -20,6 +22,7 @@ pub(crate) struct Output {
     to: Box<dyn Answers>,
     streams: Streams,
     format: OutputFormat,
+    shape: OutputShape,
     charset: Charset,
     colours: bool,
     /// A document of YAML was written.
@@ -127,7 +130,24 @@ impl Output {
     }
 
     pub(crate) fn to(to: Box<dyn Answers>, format: OutputFormat, charset: Charset) -> Self {
-        Self { to, streams: Streams::default(), format, charset, colours: false, begun: false }
+        let shape = OutputShape::default();
+        Self { to, streams: Streams::default(), format, shape, charset, colours: false, begun: false }
+    }
+
+    /// The same with another amount of each answer.
+    #[must_use]
+    pub(crate) fn shaped(self, shape: OutputShape) -> Self {
+        Self { shape, ..self }
+    }
+
+    /// Whether tables have more columns.
+    pub(crate) fn is_wide(&self) -> bool {
+        self.shape == OutputShape::Wide
+    }
+
+    /// Whether an answer is printed as a whole.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.shape == OutputShape::Whole
     }
 
     /// The streams behind it.
@@ -144,8 +164,20 @@ impl Output {
         self.write(Printable::line(&in_charset(line.as_ref(), self.charset)))
     }
 
-    /// Writes one value: as JSON on one line, so that a stream of them is JSON lines, or as a document of YAML.
+    /// Writes one value: as JSON on one line, so that a stream of them is JSON lines, or as a document of YAML; or of it what was asked
+    /// for.
     pub(crate) fn value(&mut self, value: &impl Serialize) -> io::Result<()> {
+        match &self.shape {
+            OutputShape::Whole | OutputShape::Wide => {}
+            OutputShape::Names => {
+                let answer = serde_json::to_value(value)?;
+                return names_in(&answer).iter().try_for_each(|name| self.line(format!("daemonset.apps/{name}")));
+            }
+            OutputShape::Template(template) => {
+                let text = template.render(&serde_json::to_value(value)?);
+                return self.write(Printable::tabbed(&text));
+            }
+        }
         if self.format != OutputFormat::Yaml {
             return self.write(Printable::json(value)?);
         }
@@ -183,6 +215,14 @@ impl Output {
             self.line(line.trim_end())?;
         }
         Ok(())
+    }
+}
+
+/// The DaemonSets that an answer is about: those of a list, or its own.
+fn names_in(answer: &serde_json::Value) -> Vec<&str> {
+    match answer["items"].as_array() {
+        Some(items) => items.iter().filter_map(|item| item["name"].as_str()).collect(),
+        None => answer["name"].as_str().into_iter().collect(),
     }
 }
 

@@ -19,7 +19,7 @@ use super::error::{CliError, CliErrorKind, Exit};
 use super::json;
 use super::load;
 use super::output::Output;
-use super::status::{age, with_all_watches};
+use super::status::{add_columns, age, with_all_watches};
 use crate::driver::{Rollout, Session};
 use crate::engine::model::Str;
 use crate::engine::model::images_on_nodes::ImagesOnNodes;
@@ -50,7 +50,13 @@ async fn list(rollout: &Rollout, snapshot: Arc<Snapshot>, output: &mut Output) -
     let on_nodes: HashMap<Str, ImagesOnNodes> = rollout.images_on_nodes().await?.into_iter().collect();
     match output.format() {
         OutputFormat::Json | OutputFormat::Yaml => output.value(&json::RevisionHistory::new(&snapshot, &on_nodes))?,
-        OutputFormat::Text => output.table(&history_table(&snapshot, &on_nodes))?,
+        OutputFormat::Text => {
+            let mut table = history_table(&snapshot, &on_nodes);
+            if output.is_wide() {
+                add_columns(&mut table, wide_history(&snapshot));
+            }
+            output.table(&table)?;
+        }
     }
     Ok(())
 }
@@ -72,6 +78,15 @@ fn history_table(snapshot: &Snapshot, on_nodes: &HashMap<Str, ImagesOnNodes>) ->
         ]
     }));
     rows
+}
+
+/// What `-o wide` adds to the table of revisions.
+fn wide_history(snapshot: &Snapshot) -> impl Iterator<Item = Vec<String>> {
+    let cells = snapshot.revisions.iter().map(|revision| {
+        let created = revision.created_at.map_or_else(|| "?".to_owned(), |at| at.to_rfc3339());
+        vec![revision.hash.to_string(), created]
+    });
+    std::iter::once(["HASH", "CREATED"].map(str::to_owned).to_vec()).chain(cells)
 }
 
 fn images_in_words(images: &[(Str, Str)]) -> String {

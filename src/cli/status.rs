@@ -29,7 +29,7 @@ use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::event::WatchHealth;
-use crate::engine::model::facts::NodeDetails;
+use crate::engine::model::facts::{DaemonSetCounters, NodeDetails};
 use crate::engine::model::image::version_of;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::pace::PacedSite;
@@ -92,7 +92,9 @@ pub(crate) async fn rollout(
                 output.line("")?;
                 output.table(&pace_table(&snapshot))?;
             }
-            for (asked, table) in [(args.nodes, node_table as fn(&Snapshot) -> _), (args.images, image_table)] {
+            let wide = output.is_wide();
+            let nodes = if wide { wide_node_table } else { node_table };
+            for (asked, table) in [(args.nodes || wide, nodes as fn(&Snapshot) -> _), (args.images, image_table)] {
                 if asked {
                     output.line("")?;
                     output.table(&table(&snapshot))?;
@@ -384,6 +386,32 @@ fn node_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
     std::iter::once(NODE_HEAD.map(str::to_owned).to_vec()).chain(cells).collect()
 }
 
+/// The same with what `-o wide` adds.
+fn wide_node_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
+    let head = ["SITE", "ARCH", "KUBELET", "SINCE"].map(str::to_owned).to_vec();
+    let cells = snapshot.nodes.iter().map(|node| {
+        let NodeDetails { architecture, kubelet_version } = &node.details;
+        let known = |text: &str| if text.is_empty() { "?".to_owned() } else { text.to_owned() };
+        vec![
+            site_name(&node.site).to_owned(),
+            known(architecture.as_deref().unwrap_or_default()),
+            known(kubelet_version.as_deref().unwrap_or_default()),
+            age(node.since, snapshot.at),
+        ]
+    });
+    let mut table = node_table(snapshot);
+    add_columns(&mut table, std::iter::once(head).chain(cells));
+    table
+}
+
+/// Adds columns to a table before its last one, which may be long.
+pub(crate) fn add_columns(table: &mut [Vec<String>], columns: impl Iterator<Item = Vec<String>>) {
+    for (row, cells) in table.iter_mut().zip(columns) {
+        let last = row.pop();
+        row.extend(cells.into_iter().chain(last));
+    }
+}
+
 /// A node's cells, in the order of [`NODE_HEAD`].
 fn node_cells(node: &NodeView, at: Timestamp) -> [String; NODE_HEAD.len()] {
     // All fields are named here, so that the compiler asks of a new one whether it is a column.
@@ -504,7 +532,13 @@ pub(crate) async fn fleet(
             Some(namespace) => format!("no DaemonSets in namespace {namespace}"),
             None => "no DaemonSets".to_owned(),
         })?,
-        OutputFormat::Text => output.table(&fleet_table(&fleet))?,
+        OutputFormat::Text => {
+            let mut table = fleet_table(&fleet);
+            if output.is_wide() {
+                add_columns(&mut table, wide_fleet(&fleet));
+            }
+            output.table(&table)?;
+        }
     }
     Ok(Exit::Done)
 }
@@ -526,4 +560,13 @@ fn fleet_table(fleet: &Fleet) -> Vec<Vec<String>> {
         ]
     }));
     rows
+}
+
+/// What `-o wide` adds to the list of DaemonSets.
+fn wide_fleet(fleet: &Fleet) -> impl Iterator<Item = Vec<String>> {
+    let cells = fleet.rows.iter().map(|row| {
+        let DaemonSetCounters { desired: _, current, ready, updated: _, available: _, misscheduled } = row.counters;
+        [current, ready, misscheduled].map(|count| count.to_string()).to_vec()
+    });
+    std::iter::once(["CURRENT", "READY", "MISSCHEDULED"].map(str::to_owned).to_vec()).chain(cells)
 }

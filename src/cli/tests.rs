@@ -1,7 +1,9 @@
 //! Transcripts of the command line against a scripted driver: what is typed, what is printed, how it exits.
 
+mod completion;
 mod connecting;
 mod drive;
+mod formats;
 mod halts;
 mod help;
 mod hostile;

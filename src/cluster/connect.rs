@@ -328,6 +328,12 @@ impl Cluster {
     }
 }
 
+/// The contexts of a kubeconfig, or of the usual ones. Files that cannot be read are left out.
+pub fn context_names(kubeconfig: Option<&Path>) -> Vec<String> {
+    let read = files(kubeconfig).into_iter().filter_map(|path| Kubeconfig::read_from(path).ok());
+    read.flat_map(|kubeconfig| kubeconfig.contexts).map(|context| context.name).collect()
+}
+
 /// What was read of the kubeconfig.
 struct Loaded {
     config: kube::Config,

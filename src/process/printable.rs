@@ -44,6 +44,12 @@ impl Printable {
         Self(lines.into_bytes())
     }
 
+    /// The same, and tabs within `text` stay. Nothing is made of an empty text.
+    pub(crate) fn tabbed(text: &str) -> Self {
+        let line = |line: &str| line.split('\t').map(printable).collect::<Vec<_>>().join("\t") + "\n";
+        Self(text.lines().map(line).collect::<String>().into_bytes())
+    }
+
     /// A question: like [`line`](Self::line), without the line feed.
     pub(crate) fn question(text: &str) -> Self {
         Self(printable(text).into_owned().into_bytes())
@@ -108,6 +114,7 @@ mod tests {
             Printable::line(HOSTILE),
             Printable::lines(&format!("{HOSTILE}\nHint: {HOSTILE}")),
             Printable::question(HOSTILE),
+            Printable::tabbed(&HOSTILE.replace('\t', "")),
             Printable::json(&serde_json::json!({HOSTILE: HOSTILE})).unwrap(),
             Printable::json_again(&serde_json::to_string(HOSTILE).unwrap()),
             Printable::panic(&HOSTILE),
@@ -131,6 +138,8 @@ mod tests {
         assert_eq!(Printable::line("a\nb").as_bytes(), b"a b\n");
         assert_eq!(Printable::lines("a\r\nb").as_bytes(), b"a\nb\n");
         assert_eq!(Printable::lines("a\n").as_bytes(), b"a\n");
+        assert_eq!(Printable::tabbed("a\tb\u{1b}\nc").as_bytes(), b"a\tb?\nc\n");
+        assert_eq!(Printable::tabbed("").as_bytes(), b"");
         assert_eq!(Printable::question("Go on? ").as_bytes(), b"Go on? ");
     }
 }

@@ -43,6 +43,20 @@ pub(crate) enum OneShot {
 }
 
 impl OneShot {
+    pub(crate) fn name(&self) -> &DaemonSetName {
+        match self {
+            Self::Adopt(args) => &args.name,
+            Self::SetImage(args) => &args.name,
+            Self::Step(args) => &args.name,
+            Self::Select(args) => &args.name,
+            Self::Tune(args) => &args.name,
+            Self::Pause(args) => &args.name,
+            Self::Resume(args) => &args.name,
+            Self::Undo(args) => &args.name,
+            Self::Release(args) => &args.name,
+        }
+    }
+
     pub(crate) fn how_mut(&mut self) -> &mut How {
         match self {
             Self::Adopt(args) => &mut args.how,

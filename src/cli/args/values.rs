@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::builder::{StringValueParser, TypedValueParser};
 
 use crate::audit::AuditLog;
+use crate::config::nearest;
 use crate::engine::model::image::ImageRef;
 use crate::engine::model::printable::stripped;
 use crate::engine::model::quantity::IntOrPercent;
@@ -50,15 +51,22 @@ pub(crate) fn speed(text: &str) -> Result<f64, String> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct DaemonSetName(pub(crate) String);
 
+/// What stands for the kind, as kubectl has it.
+const KINDS: [&str; 5] = ["ds", "daemonset", "daemonsets", "daemonset.apps", "daemonsets.apps"];
+
 impl FromStr for DaemonSetName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let name = match text.split_once('/') {
             None => text,
-            Some(("ds" | "daemonset" | "daemonsets" | "daemonset.apps" | "daemonsets.apps", name)) => name,
-            Some((kind, _)) => {
-                return Err(format!("rolldeck rolls out DaemonSets, not `{kind}`; write `ds/NAME` and `-n NAMESPACE`"));
+            Some((kind, name)) if KINDS.contains(&kind) => name,
+            Some((kind, name)) => {
+                let why = format!("rolldeck rolls out DaemonSets, not `{kind}`");
+                return Err(match nearest(&kind.to_lowercase(), KINDS) {
+                    Some(meant) => format!("{why}: did you mean `{meant}/{name}`?"),
+                    None => format!("{why}; write `ds/NAME` and `-n NAMESPACE`"),
+                });
             }
         };
         let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
@@ -124,6 +132,10 @@ mod tests {
         }
         for text in ["", "ds/", "deploy/agent", "ds/Agent", "ds/-a", "edge/agent", "ds/a/b"] {
             assert!(text.parse::<DaemonSetName>().is_err(), "{text}");
+        }
+        for (text, meant) in [("dameonset/x", "daemonset/x"), ("DS/x", "ds/x"), ("daemonSets.app/x", "daemonsets.apps/x")] {
+            let said = text.parse::<DaemonSetName>().unwrap_err();
+            assert!(said.contains(&format!("did you mean `{meant}`?")), "{said}");
         }
     }
 

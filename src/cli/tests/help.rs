@@ -62,11 +62,46 @@ fn what_makes_no_sense_is_refused_before_anything_is_asked() {
 }
 
 #[test]
+fn a_misspelt_command_is_taken_for_no_daemonset() {
+    for (line, why) in [
+        ("statsu", "there is no command `statsu`: did you mean `rolldeck status`? (a DaemonSet of that name: `rolldeck ds/statsu`)"),
+        ("statsu ds/agent", "did you mean `rolldeck status`?"),
+        ("-n edge histroy ds/agent", "did you mean `rolldeck history`?"),
+        ("histroy ds/agent -n edge", "did you mean `rolldeck history`?"),
+        ("Status", "did you mean `rolldeck status`?"),
+        ("get ds", "did you mean `rolldeck status`?"),
+        ("rollout status ds/agent", "leave out `rollout`"),
+        ("frobnicate ds/agent", "there is no command `frobnicate`: `rolldeck --help` lists the commands"),
+        ("completion bash", "did you mean `rolldeck completions`?"),
+    ] {
+        let line = std::iter::once("rolldeck").chain(line.split(' ')).map(Into::into);
+        let error = parse(line).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains(why), "{error}");
+    }
+    for line in ["agent", "ds/statsu", "-n statsu agent", "agent --plain", "status agent", "status statsu"] {
+        let line = std::iter::once("rolldeck").chain(line.split(' ')).map(Into::into);
+        assert!(parse(line).is_ok());
+    }
+    let plugin = parse(["kubectl-rolldeck", "statsu"].map(Into::into)).unwrap_err().to_string();
+    assert!(plugin.contains("did you mean `kubectl rolldeck status`?"), "{plugin}");
+    let flag = parse(["rolldeck", "agent", "--contxt"].map(Into::into)).unwrap_err().to_string();
+    assert!(flag.contains("'--context'"), "{flag}");
+}
+
+/// The variable itself cannot be set here, as other tests run in this process.
+#[test]
+fn a_file_that_is_named_has_a_name() {
+    let error = parse(["rolldeck", "status", "--config", ""].map(Into::into)).unwrap_err();
+    assert!(error.to_string().contains("`--config` names no file"), "{error}");
+}
+
+#[test]
 fn completions_are_printed_for_every_shell() {
     for shell in ["bash", "zsh", "fish"] {
         let output = tokio::runtime::Runtime::new()
             .unwrap()
             .block_on(Script::of(rollout()).run(&format!("completions {shell}")));
-        assert!(output.text.contains("set-image"), "{shell}");
+        assert!(output.text.contains("ROLLDECK_COMPLETE") && output.text.contains("rolldeck"), "{shell}: {}", output.text);
     }
 }

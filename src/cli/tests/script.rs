@@ -8,7 +8,7 @@ use clap::CommandFactory;
 use serde_json::json;
 use tokio::sync::{mpsc, watch};
 
-use crate::cli::args::Cli;
+use crate::cli::args::{Cli, OutputAs};
 use crate::cli::output::Charset;
 use crate::cli::output::tests::Kept;
 use crate::driver::{DrivenBy, Fleet, FleetPrewarm, FleetRow, Request, Rollout, Session};
@@ -81,6 +81,7 @@ pub(super) struct Script {
     context: &'static str,
     given: Option<String>,
     inspection: Arc<Inspection>,
+    elsewhere: Option<&'static str>,
 }
 
 impl Script {
@@ -95,7 +96,14 @@ impl Script {
             context: "prod-eu",
             given: Some(String::new()),
             inspection: Arc::default(),
+            elsewhere: None,
         }
+    }
+
+    /// The namespace of one more DaemonSet `agent`.
+    pub(super) fn also_in(mut self, namespace: &'static str) -> Self {
+        self.elsewhere = Some(namespace);
+        self
     }
 
     /// The kubeconfig context, where it matters what it is called.
@@ -144,7 +152,8 @@ impl Script {
         let kept = Kept::default();
         let global = &invocation.0.global;
         let charset = if global.ascii { Charset::Ascii } else { Charset::Unicode };
-        let output = kept.output(global.output, charset);
+        let OutputAs { format, shape } = global.output.clone().unwrap_or_default();
+        let output = kept.output(format, charset).shaped(shape);
         let script = Self { runs_by_itself: line.contains("--watch"), ..self.clone() };
         let end =
             crate::cli::run_to(invocation, async move |_| Ok(Arc::new(script.clone()) as Arc<dyn Session>), output);
@@ -274,7 +283,7 @@ impl Session for Script {
         Rollout { snapshots, requests }
     }
 
-    fn fleet(&self, _namespace: Option<&str>) -> watch::Receiver<Arc<Fleet>> {
+    fn fleet(&self, namespace: Option<&str>) -> watch::Receiver<Arc<Fleet>> {
         let row = |name: &str, state: FleetState, driven_by: DrivenBy| FleetRow {
             namespace: "edge".into(),
             name: name.into(),
@@ -284,10 +293,13 @@ impl Session for Script {
             prewarm: (name == "log-shipper").then_some(FleetPrewarm::Paused),
             driven_by,
         };
-        let rows = vec![
+        let mut rows = vec![
             row("agent", FleetState::Rolling, DrivenBy::Other("ops@bastion-2".into())),
             row("log-shipper", FleetState::UpToDate, DrivenBy::Controller),
         ];
+        let here = row("agent", FleetState::UpToDate, DrivenBy::Controller);
+        rows.extend(self.elsewhere.map(|namespace| FleetRow { namespace: namespace.into(), ..here }));
+        rows.retain(|row| namespace.is_none_or(|namespace| &*row.namespace == namespace));
         watch::channel(Arc::new(Fleet { health: WatchHealth::Live, leases: WatchHealth::Live, rows })).1
     }
 

@@ -328,6 +328,21 @@ async fn an_absent_daemonset_is_said_to_be_absent() {
     "#);
 }
 
+#[tokio::test]
+async fn of_an_absent_daemonset_it_is_said_where_one_is() {
+    let mut snapshot = rollout();
+    snapshot.daemonset = Presence::Absent;
+    let script = Script::of(snapshot).also_in("factory");
+    for line in ["status ds/agent", "pause ds/agent", "drive ds/agent", "history agent", "diff agent", "diagnose agent"] {
+        let output = script.run(line).await;
+        assert_eq!(output.code, 5, "{line}");
+        assert!(output.error.contains("\nHint: there is one in namespace `factory`: `-n factory`\n"), "{}", output.error);
+    }
+    let revision = Script::of(rollout()).also_in("factory").run("history agent --revision 99").await;
+    assert_eq!(revision.code, 5);
+    assert!(!revision.error.contains("factory"), "{}", revision.error);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_server_that_does_not_answer_is_given_up_soon() {
     let mut snapshot = script::loading();

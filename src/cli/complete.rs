@@ -1,0 +1,240 @@
+//! Completion in a shell, with the names that are there: contexts, namespaces, DaemonSets, revisions, labels, nodes.
+//!
+//! ```text
+//! the script that `completions bash` prints
+//!   └─▶ ROLLDECK_COMPLETE=bash rolldeck -- rolldeck status ds/a     which names are wanted? ask for them, 2 s at most; print
+//! ```
+//!
+//! Commands and flags are completed by clap. Names of the cluster come from where the line itself leads, by its `--context`, `-n`, `--as`
+//! and so on. What cannot be read, or not in time, is left out without a word: a message would stand in the middle of what is typed.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use clap::{Arg, Command, CommandFactory, FromArgMatches};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use clap_complete::env::{EnvCompleter, Shells};
+
+use super::args::{Cli, Global};
+use super::elsewhere::listed;
+use super::error::{CliError, Exit};
+use super::load;
+use super::output::Output;
+use crate::audit::AuditLog;
+use crate::driver::{Access, AccessError, Session, context_names, practice};
+use crate::process::printable::Printable;
+
+/// The environment variable by which the script says which shell asks.
+pub(super) const VARIABLE: &str = "ROLLDECK_COMPLETE";
+/// How long the cluster may take.
+const WITHIN: Duration = Duration::from_secs(2);
+
+/// A line that is to be completed.
+#[derive(Clone, Debug)]
+pub(crate) struct LineToComplete {
+    shell: String,
+    words: Vec<OsString>,
+}
+
+/// Names that are not known beforehand.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum LiveNames {
+    Contexts,
+    Namespaces,
+    DaemonSets,
+    Revisions,
+    Nodes,
+    LabelKeys,
+    /// Conditions of a selector: `key=`, and `key=value` once the key is typed.
+    Labels,
+    Scenarios,
+}
+
+impl LineToComplete {
+    /// The line that `shell` asks about: what stands behind `--`. `None` where no shell asks.
+    pub(super) fn asked(shell: Option<OsString>, line: &[OsString]) -> Option<Self> {
+        let shell = shell?.into_string().ok()?;
+        let words: Vec<OsString> = line.iter().skip_while(|word| *word != "--").skip(1).cloned().collect();
+        (!shell.is_empty() && !words.is_empty()).then_some(Self { shell, words })
+    }
+}
+
+/// Prints the script of `shell`.
+pub(super) fn script(shell: clap_complete::Shell, output: &mut Output) -> Result<Exit, CliError> {
+    let mut script = Vec::new();
+    completer(&shell.to_string())?.write_registration(VARIABLE, "rolldeck", "rolldeck", "rolldeck", &mut script)?;
+    output.write(Printable::ours(script))?;
+    Ok(Exit::Done)
+}
+
+/// A credential plugin that would ask somebody gets no answer: whoever types is not asked in the middle of a line.
+pub(super) fn ask_nobody() -> std::io::Result<()> {
+    Ok(rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?)
+}
+
+fn completer(shell: &str) -> Result<&'static dyn EnvCompleter, CliError> {
+    const SHELLS: Shells<'static> = Shells::builtins();
+    SHELLS.0.iter().find(|completer| completer.is(shell)).copied().ok_or_else(|| {
+        let known: Vec<&str> = SHELLS.names().collect();
+        CliError::usage(format!("no completion for the shell `{shell}` (there are {})", known.join(", ")))
+    })
+}
+
+/// Prints how the line may go on.
+pub(super) async fn run<C>(line: LineToComplete, connect: C, output: &mut Output) -> Result<Exit, CliError>
+where
+    C: AsyncFn(Access) -> Result<Arc<dyn Session>, AccessError>,
+{
+    let completer = completer(&line.shell)?;
+    let words = line.words;
+    // Once to find out which names are wanted, then with them.
+    let wanted = Arc::new(Mutex::new(BTreeSet::new()));
+    let note = wanted.clone();
+    let mut command = with_names(Cli::command(), move |names, _| {
+        // A thread that panicked leaves a set that is as good.
+        note.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(names);
+        Vec::new()
+    });
+    completer.write_complete(&mut command, words.clone(), None, &mut Vec::new())?;
+    let wanted = std::mem::take(&mut *wanted.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+    let place = Place::of(&words);
+    let mut known = Vec::new();
+    for names in wanted {
+        let there = tokio::time::timeout(WITHIN, place.names(names, &connect)).await.ok().flatten();
+        known.push((names, there.unwrap_or_default()));
+    }
+    let mut command = with_names(Cli::command(), move |names, typed| {
+        let there = known.iter().filter(|(known, _)| *known == names).flat_map(|(_, there)| there);
+        fitting(names, typed, there.map(String::as_str))
+    });
+    let mut answer = Vec::new();
+    completer.write_complete(&mut command, words, None, &mut answer)?;
+    output.write(Printable::ours(answer))?;
+    Ok(Exit::Done)
+}
+
+/// The command line with `complete` where names belong that are not known beforehand.
+fn with_names(
+    command: Command,
+    complete: impl Fn(LiveNames, &str) -> Vec<String> + Clone + Send + Sync + 'static,
+) -> Command {
+    let add = move |command: &str, arg: Arg| {
+        let Some(names) = names_of(command, arg.get_id().as_str()) else { return arg };
+        let complete = complete.clone();
+        let at_front = command.is_empty();
+        arg.add(ArgValueCompleter::new(move |typed: &OsStr| {
+            // Before the command a bare word is the beginning of a command.
+            let typed = typed.to_str().filter(|typed| !at_front || names != LiveNames::DaemonSets || typed.starts_with("ds"));
+            let found = typed.map(|typed| complete(names, typed)).unwrap_or_default();
+            found.into_iter().map(CompletionCandidate::new).collect::<Vec<_>>()
+        }))
+    };
+    let of_commands = add.clone();
+    command.mut_args(move |arg| add("", arg)).mut_subcommands(move |command| {
+        let name = command.get_name().to_owned();
+        let add = of_commands.clone();
+        command.mut_args(move |arg| add(&name, arg))
+    })
+}
+
+/// Which names an argument of a command takes.
+fn names_of(command: &str, argument: &str) -> Option<LiveNames> {
+    Some(match (command, argument) {
+        (_, "context") => LiveNames::Contexts,
+        (_, "namespace") => LiveNames::Namespaces,
+        (_, "name") => LiveNames::DaemonSets,
+        ("diff", "from" | "to") | (_, "revision" | "to_revision") => LiveNames::Revisions,
+        (_, "selector") => LiveNames::Labels,
+        (_, "site-label" | "site_label") => LiveNames::LabelKeys,
+        (_, "node") => LiveNames::Nodes,
+        (_, "scenario") => LiveNames::Scenarios,
+        _ => return None,
+    })
+}
+
+/// Those that go on from what is typed.
+fn fitting<'a>(names: LiveNames, typed: &str, there: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let there = there.filter(|name| is_plain(name));
+    let fits = |name: &String| name.starts_with(typed);
+    match names {
+        // As kubectl has it; without the kind once it is clear that a name is typed.
+        LiveNames::DaemonSets if "ds/".starts_with(typed) || typed.starts_with("ds/") => {
+            there.map(|name| format!("ds/{name}")).filter(fits).collect()
+        }
+        LiveNames::Labels => {
+            let (done, last) = typed.rsplit_once(',').map_or(("", typed), |(done, last)| (done, last));
+            let before = if done.is_empty() { String::new() } else { format!("{done},") };
+            let conditions: BTreeSet<String> = match last.contains('=') {
+                true => there.map(str::to_owned).collect(),
+                false => there.filter_map(|label| Some(format!("{}=", label.split_once('=')?.0))).collect(),
+            };
+            conditions.into_iter().map(|condition| before.clone() + &condition).filter(fits).collect()
+        }
+        _ => there.map(str::to_owned).filter(fits).collect(),
+    }
+}
+
+/// Whether a shell takes it for one word without quotes: what is completed stands on the command line as it is.
+fn is_plain(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:/@=+".contains(c);
+    !name.is_empty() && !name.starts_with('-') && name.chars().all(plain)
+}
+
+/// Where the line leads, as far as it is typed.
+struct Place {
+    global: Global,
+    daemonset: Option<String>,
+}
+
+impl Place {
+    fn of(words: &[OsString]) -> Self {
+        let matches = Cli::command().ignore_errors(true).try_get_matches_from(words).unwrap_or_default();
+        let global = Global::from_arg_matches(&matches).unwrap_or_default();
+        let inner = matches.subcommand().map_or(&matches, |(_, inner)| inner);
+        // Some commands have no such argument.
+        let name = inner.try_get_raw("name").ok().flatten().and_then(|mut words| words.next()?.to_str());
+        let daemonset = name.map(|name| name.rsplit_once('/').map_or(name, |(_, name)| name).to_owned());
+        Self { global, daemonset }
+    }
+
+    /// What is there; `None` where it cannot be read.
+    async fn names<C>(&self, names: LiveNames, connect: &C) -> Option<Vec<String>>
+    where
+        C: AsyncFn(Access) -> Result<Arc<dyn Session>, AccessError>,
+    {
+        match names {
+            LiveNames::Contexts => return Some(context_names(self.global.kubeconfig.as_deref())),
+            LiveNames::Scenarios => return Some(practice::scenarios().into_iter().map(|(name, _)| name.into()).collect()),
+            _ => {}
+        }
+        let access = Access { audit: AuditLog::Nowhere, ..super::access(&self.global) };
+        let session = connect(access).await.ok()?;
+        let namespace = self.global.namespace.as_deref().unwrap_or_else(|| session.default_namespace());
+        let sorted = |names: BTreeSet<String>| names.into_iter().collect();
+        match names {
+            LiveNames::Namespaces => {
+                // Those that have a DaemonSet; no further right is needed.
+                let fleet = listed(&*session, None).await?;
+                return Some(sorted(fleet.rows.iter().map(|row| row.namespace.to_string()).collect()));
+            }
+            LiveNames::DaemonSets => {
+                let fleet = listed(&*session, Some(namespace)).await?;
+                return Some(fleet.rows.iter().map(|row| row.name.to_string()).collect());
+            }
+            _ => {}
+        }
+        let (_open, snapshot) = load::one_look(&*session, namespace, self.daemonset.as_deref()?, WITHIN).await.ok()?;
+        let labels = || snapshot.nodes.iter().flat_map(|node| node.labels.iter());
+        Some(match names {
+            LiveNames::Revisions => {
+                snapshot.revisions.iter().map(|one| one.number.map_or_else(|| one.hash.to_string(), |n| n.to_string())).collect()
+            }
+            LiveNames::Nodes => snapshot.nodes.iter().map(|node| node.name.to_string()).collect(),
+            LiveNames::LabelKeys => sorted(labels().map(|(key, _)| key.to_string()).collect()),
+            LiveNames::Labels => sorted(labels().map(|(key, value)| format!("{key}={value}")).collect()),
+            LiveNames::Contexts | LiveNames::Scenarios | LiveNames::Namespaces | LiveNames::DaemonSets => return None,
+        })
+    }
+}
