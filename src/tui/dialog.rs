@@ -7,12 +7,18 @@
 //!    danger beyond          the DaemonSet's name, typed
 //! ```
 //!
+//! The focus goes one way in all of them: `tab` from the fields to the name (where that has to be typed), the action, cancel, and back.
+//! The arrows walk the lines of a form. What is probably a mistake, such as a selector that matches no node, is confirmed like what is
+//! serious.
+//!
 //! Before the preview is there only a pause and the end of driving can be confirmed: they take nothing down.
 
 pub(crate) mod budget;
 mod field;
 pub(crate) mod form;
+pub(crate) mod image;
 pub(crate) mod prewarm;
+mod selector;
 pub(crate) mod tune;
 
 use crossterm::event::KeyCode;
@@ -20,8 +26,10 @@ use tui_input::Input;
 
 pub(crate) use self::budget::BudgetField;
 use self::field::Handled;
-pub(crate) use self::form::{AdoptForm, Canary, DriftChoice, Form, ImageField, StepForm, Undo, is_safety};
+pub(crate) use self::form::{AdoptForm, DriftChoice, Form, StepForm, Undo, is_safety};
+pub(crate) use self::image::{ImageForm, KnownImage, known_images};
 pub(crate) use self::prewarm::PrewarmForm;
+pub(crate) use self::selector::Canary;
 pub(crate) use self::tune::TuneForm;
 use super::daemonset_ref::DaemonSetRef;
 use super::key::Key;
@@ -34,6 +42,16 @@ use crate::engine::report::snapshot::Snapshot;
 /// In the dialog of a roll back: pre-warm the revision instead.
 pub(crate) const PREWARM: Key = Key::char('W');
 
+/// The keys that all dialogs have, and what each does: for the help.
+pub(crate) const KEYS: [(&str, &str); 6] = [
+    ("tab", "from the fields to the action, to cancel, and back to the fields; shift-tab the other way"),
+    ("up down", "from line to line of a form; left right: switch a line, or choose between action and cancel"),
+    ("right", "at the end of a text: completes it with what is listed below it"),
+    ("enter", "does it; what can break more is done only on the action, or once the name is typed"),
+    ("esc", "cancels: nothing is changed"),
+    ("pgup pgdn", "more of what it would do"),
+];
+
 /// A dialog.
 #[derive(Debug)]
 pub(crate) struct Dialog {
@@ -45,6 +63,8 @@ pub(crate) struct Dialog {
     pub(crate) typed: Input,
     /// The first line of the preview that is seen.
     pub(crate) top: usize,
+    /// What is probably a mistake although it is a command.
+    pub(crate) doubt: Option<String>,
     /// The focus was moved by a key, so a preview that arrives does not move it.
     moved: bool,
     /// The number of the question that was asked again after a refusal.
@@ -96,6 +116,7 @@ impl Dialog {
             focus,
             typed: Input::default(),
             top: 0,
+            doubt: None,
             moved: false,
             again: None,
         }
@@ -112,6 +133,11 @@ impl Dialog {
     /// Says what is missing or wrong.
     pub(crate) fn command(&self, snapshot: &Snapshot) -> Result<Command, String> {
         self.form.command(snapshot)
+    }
+
+    /// Notes what is probably a mistake in the form as it stands.
+    pub(crate) fn look_for_mistakes(&mut self, snapshot: &Snapshot) {
+        self.doubt = self.form.doubt(snapshot);
     }
 
     /// Takes in the driver's answer to question `serial`. An answer to an earlier question is dropped.
@@ -148,8 +174,9 @@ impl Dialog {
 
     /// How much the command can break, if that is known.
     pub(crate) fn danger(&self) -> Option<Danger> {
+        let least = if self.doubt.is_some() { Danger::Serious } else { Danger::None };
         match &self.answer {
-            PreviewState::Preview(preview) => Some(preview.danger),
+            PreviewState::Preview(preview) => Some(preview.danger.max(least)),
             _ => None,
         }
     }
@@ -188,7 +215,7 @@ impl Dialog {
     fn places(&self) -> Vec<Focus> {
         let form = self.form.has_fields().then_some(Focus::Form);
         let name = (self.danger() == Some(Danger::ExceedsBudget)).then_some(Focus::Name);
-        form.into_iter().chain(name).chain([Focus::Cancel, Focus::Go]).collect()
+        form.into_iter().chain(name).chain([Focus::Go, Focus::Cancel]).collect()
     }
 
     fn move_focus(&mut self, steps: isize) {
@@ -291,12 +318,12 @@ impl Dialog {
             KeyCode::Enter if self.focus == Focus::Cancel => DialogEvent::Cancelled,
             KeyCode::Enter if self.ready().is_ok() => DialogEvent::Confirmed,
             KeyCode::Left | KeyCode::Char('h') => {
-                self.focus = Focus::Cancel;
+                self.focus = Focus::Go;
                 self.moved = true;
                 DialogEvent::None
             }
             KeyCode::Right | KeyCode::Char('l') => {
-                self.focus = Focus::Go;
+                self.focus = Focus::Cancel;
                 self.moved = true;
                 DialogEvent::None
             }

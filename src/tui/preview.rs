@@ -11,6 +11,7 @@ pub(crate) fn ask(model: &mut Model) -> Vec<ConsoleEffect> {
     let Overlay::Dialog(dialog) = &mut model.overlay else { return Vec::new() };
     let page = model.rollouts.iter().find(|page| page.target == dialog.target);
     let Some(snapshot) = page.and_then(|page| page.snapshot()) else { return Vec::new() };
+    dialog.look_for_mistakes(snapshot);
     match dialog.command(snapshot) {
         Ok(command) => {
             dialog.answer = PreviewState::Asking(serial);
@@ -26,6 +27,11 @@ pub(crate) fn ask(model: &mut Model) -> Vec<ConsoleEffect> {
 /// Asks again after a refusal, with a new snapshot: what was refused because it was still loading may be allowed by now.
 pub(crate) fn ask_again(model: &mut Model, target: &DaemonSetRef) -> Vec<ConsoleEffect> {
     let page = model.rollouts.iter().find(|page| page.target == *target);
+    if let (Overlay::Dialog(dialog), Some(snapshot)) = (&mut model.overlay, page.and_then(|page| page.snapshot()))
+        && dialog.target == *target
+    {
+        dialog.look_for_mistakes(snapshot);
+    }
     let command = match (&model.overlay, page.and_then(|page| page.snapshot())) {
         (Overlay::Dialog(dialog), Some(snapshot)) if dialog.target == *target && dialog.may_be_asked_again() => {
             dialog.command(snapshot)

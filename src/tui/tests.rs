@@ -4,6 +4,7 @@ mod bytes;
 mod chaos;
 mod console;
 mod diagnosis;
+mod dialogs;
 mod distance;
 mod events;
 mod fixtures;

@@ -117,7 +117,7 @@ fn page(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) -> Option<Posi
         }
         Overlay::Diagnosis { top, readings } => diagnosis::draw(ctx, area, *top, readings, buffer),
         Overlay::Watches { top } => watches::draw(ctx, area, *top, buffer),
-        Overlay::Dialog(dialog) => return dialog::draw(ctx, area, dialog, buffer),
+        Overlay::Dialog(dialog) => return dialog::draw(ctx, &parts, dialog, buffer),
         Overlay::None | Overlay::Palette(_) | Overlay::Filter(_) => {}
     }
     cursor

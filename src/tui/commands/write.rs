@@ -1,13 +1,17 @@
 //! Writes: each opens the dialog that says what it would do, and in which it is confirmed.
 
+use std::sync::Arc;
+
 use super::effects::{Effects, refuse};
 use super::navigate;
 use crate::engine::model::command::{Command, Early, PrewarmCommand, Takeover};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::step_ahead::NoStep;
-use crate::engine::report::snapshot::Phase;
+use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::action::condition;
-use crate::tui::dialog::{AdoptForm, Canary, Dialog, Form, ImageField, PrewarmForm, StepForm, TuneForm, Undo};
+use crate::tui::dialog::{
+    AdoptForm, Canary, Dialog, Form, ImageForm, KnownImage, PrewarmForm, StepForm, TuneForm, Undo, known_images,
+};
 use crate::tui::model::{ARMED_FOR, Model, Overlay, WriteAccess};
 use crate::tui::preview::ask;
 use crate::tui::prompt::Prompt;
@@ -82,9 +86,18 @@ pub(super) fn canary(model: &mut Model, selector: &str) -> Effects {
     dialog(model, Form::Canary(Canary::new(if selector.is_empty() { &current } else { selector })))
 }
 
+/// The images that a form can be completed with: those of the DaemonSet's revisions, and of the other rollouts that are open.
+fn known(model: &Model, snapshot: &Snapshot) -> Arc<[KnownImage]> {
+    let is_other = |other: &&Snapshot| (&other.namespace, &other.name) != (&snapshot.namespace, &snapshot.name);
+    known_images(
+        snapshot,
+        model.rollouts.iter().filter_map(|page| page.snapshot()).map(|other| &**other).filter(is_other),
+    )
+}
+
 pub(super) fn image(model: &mut Model, change: &str) -> Effects {
     let Some(snapshot) = model.rollout().and_then(|page| page.snapshot()).cloned() else { return Vec::new() };
-    match ImageField::new(&snapshot, change) {
+    match ImageForm::new(&snapshot, known(model, &snapshot), change) {
         Ok(form) => dialog(model, Form::Image(form)),
         Err(why) => refuse(model, why),
     }
@@ -136,7 +149,7 @@ pub(super) fn prewarm(model: &mut Model, change: &str) -> Effects {
     let Some(page) = model.rollout() else { return Vec::new() };
     let Some(snapshot) = page.snapshot() else { return Vec::new() };
     let node = page.selected().map(|node| node.name.clone());
-    match PrewarmForm::new(snapshot, node, change) {
+    match PrewarmForm::new(snapshot, node, known(model, snapshot), change) {
         Ok(form) => dialog(model, Form::Prewarm(Box::new(form))),
         Err(why) => refuse(model, why),
     }

@@ -1,5 +1,7 @@
 //! Keys for the fields of forms.
 
+use std::collections::BTreeSet;
+
 use crossterm::event::KeyCode;
 use tui_input::Input;
 
@@ -25,6 +27,31 @@ pub(super) fn field(input: &mut Input, key: Key) -> Handled {
         true if input.value() == before => Handled::Yes,
         true => Handled::Changed,
     }
+}
+
+/// Completes a text where this key asks for that: right, at its end. Appends what all `texts` that go on from it have in common. Tells
+/// whether it did.
+pub(super) fn complete(input: &mut Input, key: Key, texts: impl FnOnce() -> Vec<String>) -> bool {
+    let typed = input.value();
+    if key != Key::plain(KeyCode::Right) || input.cursor() < typed.chars().count() {
+        return false;
+    }
+    let texts: BTreeSet<String> = texts().into_iter().filter(|text| text.starts_with(typed)).collect();
+    match common_start(&texts) {
+        Some(common) if common.len() > typed.len() => {
+            *input = Input::new(common.to_owned());
+            true
+        }
+        _ => false,
+    }
+}
+
+fn common_start(texts: &BTreeSet<String>) -> Option<&str> {
+    let (first, last) = (texts.first()?, texts.last()?);
+    // In a sorted set all share what the first and the last share.
+    let shared = first.char_indices().zip(last.chars()).take_while(|((_, a), b)| a == b);
+    let end = shared.last().map_or(0, |((at, c), _)| at + c.len_utf8());
+    Some(&first[..end])
 }
 
 /// Whether a key switches between two words.

@@ -1,22 +1,18 @@
 //! What is filled in before a write: which step, which image, which nodes, which revision.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use crossterm::event::KeyCode;
 use tui_input::Input;
 
 use super::budget::BudgetField;
 use super::field::{Handled, field, turns};
+use super::image::ImageForm;
 use super::prewarm::PrewarmForm;
+use super::selector::{Canary, label_doubt};
 use super::tune::TuneForm;
 
-use crate::engine::model::Str;
 use crate::engine::model::command::{Command, PrewarmCommand, Step};
-use crate::engine::model::image::ImageRef;
-use crate::engine::model::labels::Selector;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::settings::{OnDrift, Tuning};
-use crate::engine::report::snapshot::NodeView;
+use crate::engine::model::settings::{OnDrift, Setting, Tuning};
 use crate::engine::report::snapshot::RevisionView;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::daemonset_ref::DaemonSetRef;
@@ -36,7 +32,7 @@ pub(crate) enum Form {
         why: Input,
     },
     Step(StepForm),
-    Image(ImageField),
+    Image(ImageForm),
     Canary(Canary),
     Undo(Undo),
     Adopt(AdoptForm),
@@ -145,6 +141,25 @@ impl Form {
         }
     }
 
+    /// What is probably a mistake although it is a command: a selector or a label that no node has.
+    pub(crate) fn doubt(&self, snapshot: &Snapshot) -> Option<String> {
+        match self {
+            Self::Canary(form) => form.doubt(snapshot),
+            Self::Prewarm(form) => form.doubt(snapshot),
+            Self::Tune(form) => {
+                let row = form.rows.iter().find(|row| row.setting == Setting::SiteLabel)?;
+                Some(row).filter(|row| row.is_changed()).and_then(|row| label_doubt(row.text(), snapshot))
+            }
+            Self::Plain { .. }
+            | Self::Pause { .. }
+            | Self::Step(_)
+            | Self::Image(_)
+            | Self::Undo(_)
+            | Self::Adopt(_)
+            | Self::Quit(_) => None,
+        }
+    }
+
     /// Takes pasted text. Tells whether there was a field for it.
     pub(crate) fn paste(&mut self, text: &str) -> bool {
         let input = match self {
@@ -153,10 +168,11 @@ impl Form {
                 Some(input) => input,
                 None => return false,
             },
-            Self::Image(form) if form.at_drift => return false,
-            Self::Image(form) if form.at_budget => &mut form.budget.input,
+            Self::Image(form) => match form.field() {
+                Some(input) => input,
+                None => return false,
+            },
             Self::Adopt(form) if form.budget.required => &mut form.budget.input,
-            Self::Image(form) => &mut form.input,
             Self::Canary(form) => &mut form.input,
             Self::Tune(form) => match form.field() {
                 Some(input) => input,
@@ -186,11 +202,11 @@ impl DriftChoice {
         Self { was: now, now }
     }
 
-    fn tuning(self) -> Tuning {
+    pub(super) fn tuning(self) -> Tuning {
         Tuning { on_drift: (self.now != self.was).then_some(self.now), ..Tuning::default() }
     }
 
-    fn key(&mut self, key: Key) -> Handled {
+    pub(super) fn key(&mut self, key: Key) -> Handled {
         if !turns(key) {
             return Handled::No;
         }
@@ -322,181 +338,6 @@ impl StepForm {
             (false, handled, _) => handled,
         }
     }
-}
-
-/// A new image for one container.
-#[derive(Debug)]
-pub(crate) struct ImageField {
-    /// Container, image now.
-    pub(crate) containers: Vec<(Str, Str)>,
-    pub(crate) chosen: usize,
-    pub(crate) input: Input,
-    pub(crate) budget: BudgetField,
-    pub(crate) drift: DriftChoice,
-    /// The line with the budget is chosen.
-    pub(crate) at_budget: bool,
-    /// The last line is chosen.
-    pub(crate) at_drift: bool,
-}
-
-impl ImageField {
-    /// The form as `:image` fills it in: `container=image`, or `image` where there is one container.
-    ///
-    /// # Errors
-    /// When the containers are not known, or the one that is named is not among them.
-    pub(crate) fn new(snapshot: &Snapshot, change: &str) -> Result<Self, String> {
-        let containers = snapshot.to.as_ref().map(|revision| revision.images.clone()).unwrap_or_default();
-        let Some((_, first)) = containers.first() else {
-            return Err("the DaemonSet's containers are not known: its revisions cannot be seen".into());
-        };
-        let (chosen, text) = match change.split_once('=') {
-            Some((name, image)) => match containers.iter().position(|(container, _)| **container == *name) {
-                Some(at) => (at, image.to_owned()),
-                None => {
-                    let known: Vec<&str> = containers.iter().map(|(container, _)| &**container).collect();
-                    return Err(format!("there is no container `{name}`; there are {}", known.join(", ")));
-                }
-            },
-            None if change.is_empty() => (0, first.to_string()),
-            None => (0, change.to_owned()),
-        };
-        let (budget, drift) = (BudgetField::of(snapshot), DriftChoice::of(snapshot));
-        let input = Input::new(text);
-        Ok(Self { containers, chosen, input, budget, drift, at_budget: false, at_drift: false })
-    }
-
-    /// The container, and its image now.
-    pub(crate) fn container(&self) -> Option<&(Str, Str)> {
-        self.containers.get(self.chosen)
-    }
-
-    fn command(&self) -> Result<Command, String> {
-        let Some((container, now)) = self.container() else { return Err("there is no container".into()) };
-        let image: ImageRef = self.input.value().trim().parse()?;
-        if image.as_str() == &**now {
-            return Err("the same image as now: change it".into());
-        }
-        let tuning = self.drift.tuning().and(self.budget.tuning()?);
-        Ok(Command::SetImage(BTreeMap::from([(container.to_string(), image)])).under(tuning))
-    }
-
-    fn key(&mut self, key: Key) -> Handled {
-        let last = self.containers.len() - 1;
-        let chosen = match key.code {
-            KeyCode::Up if std::mem::take(&mut self.at_drift) => {
-                self.at_budget = self.budget.required;
-                return Handled::Yes;
-            }
-            KeyCode::Up if std::mem::take(&mut self.at_budget) => return Handled::Yes,
-            KeyCode::Up => self.chosen.saturating_sub(1),
-            KeyCode::Down => (self.chosen + 1).min(last),
-            _ if self.at_drift => return self.drift.key(key),
-            _ if self.at_budget => return field(&mut self.budget.input, key),
-            _ => return field(&mut self.input, key),
-        };
-        if chosen == self.chosen {
-            if key.code == KeyCode::Down {
-                let to_budget = self.budget.required && !self.at_budget && !self.at_drift;
-                (self.at_budget, self.at_drift) = (to_budget, !to_budget);
-            }
-            return Handled::Yes;
-        }
-        self.chosen = chosen;
-        if let Some((_, image)) = self.container() {
-            self.input = Input::new(image.to_string());
-        }
-        Handled::Changed
-    }
-}
-
-/// Which nodes may be updated.
-#[derive(Debug)]
-pub(crate) struct Canary {
-    pub(crate) input: Input,
-}
-
-impl Canary {
-    pub(crate) fn new(selector: &str) -> Self {
-        Self { input: Input::new(selector.to_owned()) }
-    }
-
-    /// The selector as typed.
-    ///
-    /// # Errors
-    /// Says where it does not parse.
-    pub(crate) fn selector(&self) -> Result<Selector, String> {
-        self.input.value().trim().parse()
-    }
-
-    /// The nodes that would be allowed, out of how many.
-    pub(crate) fn matching<'a>(&self, snapshot: &'a Snapshot) -> Result<(Vec<&'a NodeView>, usize), String> {
-        let selector = self.selector()?;
-        let nodes = snapshot.nodes.iter().filter(|node| node.eligible && selector.matches(&node.labels)).collect();
-        Ok((nodes, snapshot.nodes.iter().filter(|node| node.eligible).count()))
-    }
-
-    fn command(&self, snapshot: &Snapshot) -> Result<Command, String> {
-        let selector = self.selector()?;
-        if selector.is_empty() {
-            return match snapshot.plan.selector {
-                Some(_) => Ok(Command::Select(None)),
-                None => Err("type a label selector, such as canary=true; tab completes".into()),
-            };
-        }
-        Ok(Command::Select(Some(selector)))
-    }
-
-    /// Completions: label keys, or the values of the key that was typed, with how many nodes have each.
-    pub(crate) fn completions(&self, snapshot: &Snapshot) -> Vec<(String, usize)> {
-        let clause = self.input.value().rsplit(',').next().unwrap_or_default().trim_start();
-        let mut found: BTreeMap<&str, usize> = BTreeMap::new();
-        let nodes = snapshot.nodes.iter().filter(|node| node.eligible);
-        let (start, texts): (&str, Vec<&str>) = match clause.split_once('=') {
-            Some((key, value)) => {
-                let key = key.trim_end_matches(['!', ' ']);
-                let values = nodes.filter_map(|node| node.labels.get(key).map(|value| &**value));
-                (value.trim_start_matches(['=', ' ']), values.collect())
-            }
-            None => (clause, nodes.flat_map(|node| node.labels.iter().map(|(key, _)| &**key)).collect()),
-        };
-        for text in texts.into_iter().filter(|text| text.starts_with(start)) {
-            *found.entry(text).or_default() += 1;
-        }
-        found.into_iter().map(|(text, nodes)| (text.to_owned(), nodes)).collect()
-    }
-
-    /// Appends what all completions have in common.
-    fn complete(&mut self, snapshot: &Snapshot) -> bool {
-        let completions = self.completions(snapshot);
-        let text = self.input.value();
-        let clause_at = text.rfind(',').map_or(0, |comma| comma + 1);
-        let (head, clause) = text.split_at(clause_at);
-        let value_at = clause.rfind('=').map_or(clause.len() - clause.trim_start().len(), |equals| equals + 1);
-        let typed = &clause[value_at..];
-        let texts: BTreeSet<&str> = completions.iter().map(|(text, _)| text.as_str()).collect();
-        let Some(common) = common_start(&texts) else { return false };
-        let ending = if texts.len() == 1 && !clause.contains('=') { "=" } else { "" };
-        if common.len() + ending.len() <= typed.len() {
-            return false;
-        }
-        self.input = Input::new(format!("{head}{}{common}{ending}", &clause[..value_at]));
-        true
-    }
-
-    pub(super) fn key(&mut self, key: Key, snapshot: Option<&Snapshot>) -> Handled {
-        match (key.code, snapshot) {
-            (KeyCode::Tab, Some(snapshot)) if self.complete(snapshot) => Handled::Changed,
-            _ => field(&mut self.input, key),
-        }
-    }
-}
-
-fn common_start<'a>(texts: &BTreeSet<&'a str>) -> Option<&'a str> {
-    let (first, last) = (texts.first()?, texts.last()?);
-    // In a sorted set all share what the first and the last share.
-    let shared = first.char_indices().zip(last.chars()).take_while(|((_, a), b)| a == b);
-    let end = shared.last().map_or(0, |((at, c), _)| at + c.len_utf8());
-    Some(&first[..end])
 }
 
 /// Which revision to go back to.

@@ -1,12 +1,14 @@
 //! What is pre-warmed, on which nodes, and how many of them may pull at once.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crossterm::event::KeyCode;
 use tui_input::Input;
 
 use super::field::{Handled, field, turns};
-use super::form::Canary;
+use super::image::{KnownImage, image_key};
+use super::selector::{Canary, label_doubt};
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, PrewarmCommand};
 use crate::engine::model::image::ImageRef;
@@ -60,6 +62,7 @@ pub(crate) struct PrewarmForm {
     pub(crate) images: ImagesChoice,
     /// Container, image now, image as typed.
     pub(crate) containers: Vec<(Str, Str, Input)>,
+    pub(crate) known: Arc<[KnownImage]>,
     /// The revisions that can be gone back to, newest first.
     pub(crate) revisions: Vec<RevisionView>,
     pub(crate) revision: usize,
@@ -81,10 +84,15 @@ impl PrewarmForm {
     ///
     /// # Errors
     /// When the containers are not known, or the one that is named is not among them.
-    pub(crate) fn new(snapshot: &Snapshot, node: Option<Str>, change: &str) -> Result<Self, String> {
-        let known = snapshot.to.as_ref().map(|revision| revision.images.clone()).unwrap_or_default();
+    pub(crate) fn new(
+        snapshot: &Snapshot,
+        node: Option<Str>,
+        known: Arc<[KnownImage]>,
+        change: &str,
+    ) -> Result<Self, String> {
+        let images = snapshot.to.as_ref().map(|revision| revision.images.clone()).unwrap_or_default();
         let mut containers: Vec<(Str, Str, Input)> =
-            known.into_iter().map(|(name, image)| (name, image.clone(), Input::new(image.to_string()))).collect();
+            images.into_iter().map(|(name, image)| (name, image.clone(), Input::new(image.to_string()))).collect();
         if !change.is_empty() {
             let (name, image) = change.split_once('=').map_or((None, change), |(name, image)| (Some(name), image));
             let named = |container: &&mut (Str, Str, Input)| name.is_none_or(|name| *container.0 == *name);
@@ -105,6 +113,7 @@ impl PrewarmForm {
         Ok(Self {
             images,
             containers,
+            known,
             revisions,
             revision,
             nodes: NodesChoice::All,
@@ -127,7 +136,7 @@ impl PrewarmForm {
     /// # Errors
     /// When that revision is not there any more.
     pub(crate) fn of_revision(snapshot: &Snapshot, hash: &str) -> Result<Self, String> {
-        let form = Self::new(snapshot, None, "")?;
+        let form = Self::new(snapshot, None, Arc::default(), "")?;
         let revision = form.revisions.iter().position(|revision| *revision.hash == *hash);
         let revision = revision.ok_or_else(|| format!("revision {hash} is not there any more"))?;
         Ok(Self { images: ImagesChoice::Revision, revision, chosen: 1, ..form })
@@ -177,6 +186,13 @@ impl PrewarmForm {
         }))
     }
 
+    /// What is probably a mistake: a selector or a site label that no node has.
+    pub(super) fn doubt(&self, snapshot: &Snapshot) -> Option<String> {
+        let selector = (self.nodes == NodesChoice::Selector).then(|| self.selector.doubt(snapshot)).flatten();
+        let asks_for_sites = self.method == PrewarmMethod::Pods;
+        selector.or_else(|| label_doubt(self.site_label.value().trim(), snapshot).filter(|_| asks_for_sites))
+    }
+
     fn site_label(&self) -> Result<Option<SiteLabel>, String> {
         match self.site_label.value().trim() {
             "" => Ok(None),
@@ -214,7 +230,7 @@ impl PrewarmForm {
             (NodesChoice::Node, Some(name)) => Ok(PrewarmNodes::Node(name.clone())),
             (NodesChoice::Node, None) => Err("no node is selected".into()),
             (NodesChoice::Selector, _) => match self.selector.selector()? {
-                empty if empty.is_empty() => Err("type a label selector, such as line=line3; tab completes".into()),
+                empty if empty.is_empty() => Err("type a label selector, such as line=line3; right completes".into()),
                 selector => Ok(PrewarmNodes::Selector(selector)),
             },
         }
@@ -247,6 +263,10 @@ impl PrewarmForm {
                 Handled::Yes
             }
             (_, PrewarmLine::Selector) => self.selector.key(key, snapshot),
+            (_, PrewarmLine::Image(at)) => match self.containers.get_mut(at) {
+                Some((_, _, input)) => image_key(input, &self.known, key),
+                None => Handled::No,
+            },
             (_, line) => match self.field() {
                 Some(input) => field(input, key),
                 None if turns(key) => {

@@ -63,13 +63,14 @@ fn writes_ask_first_and_are_confirmed_in_proportion() {
             "<enter>",
             Some(Command::Step(Step::Partition(IntOrPercent::Percent(30)))),
         ),
-        ("AN<c-u>line=line4", Danger::Bounded, "<enter>", Some(Command::Select(Some("line=line4".parse().unwrap())))),
+        ("AN<c-u>line=line3", Danger::Bounded, "<enter>", Some(Command::Select(Some("line=line3".parse().unwrap())))),
         ("AN<c-u>", Danger::Bounded, "<enter>", Some(Command::Select(None))),
-        // Serious: enter on the form only moves to the buttons, where the focus is on Cancel.
+        // Serious: enter on the form only moves to the buttons, where the focus is on Cancel. The first tab reaches the action.
         ("AU", Danger::Serious, "<enter>", None),
         ("AU", Danger::Serious, "<enter><enter>", None),
-        ("AU", Danger::Serious, "<enter><right><enter>", Some(undo.clone())),
-        ("AU", Danger::Serious, "<enter><tab><enter>", Some(undo.clone())),
+        ("AU", Danger::Serious, "<enter><left><enter>", Some(undo.clone())),
+        ("AU", Danger::Serious, "<tab><enter>", Some(undo.clone())),
+        ("AU", Danger::Serious, "<tab><tab><enter>", None),
         ("AU", Danger::Serious, "<esc>", None),
         // Beyond: only the DaemonSet's name will do.
         ("AU", Danger::ExceedsBudget, "<enter><enter>", None),
@@ -78,7 +79,7 @@ fn writes_ask_first_and_are_confirmed_in_proportion() {
         // Without fields the focus begins where it is safe.
         ("AR", Danger::Bounded, "<enter>", Some(Command::Release(Early::Accept))),
         ("AR", Danger::Serious, "<enter>", None),
-        ("AR", Danger::Serious, "<right><enter>", Some(Command::Release(Early::Accept))),
+        ("AR", Danger::Serious, "<left><enter>", Some(Command::Release(Early::Accept))),
         ("AR", Danger::ExceedsBudget, "ipc-agent<enter>", Some(Command::Release(Early::Accept))),
     ] {
         let console = on_running().typed(keys).answered(preview(danger)).typed(confirm);
@@ -89,9 +90,9 @@ fn writes_ask_first_and_are_confirmed_in_proportion() {
 #[test]
 fn going_on_past_a_halt_begins_on_cancel() {
     let halted = || TestConsole::on(fixtures::halted(), 80, 24).typed("AC").answered(preview(Danger::Serious));
-    assert!(halted().screen().contains("[>Cancel<]  [ Accept and continue ]"), "{}", halted().screen());
+    assert!(halted().screen().contains("[ Accept and continue ]  [>Cancel<]"), "{}", halted().screen());
     assert_eq!(done(&halted().typed("<enter>")), []);
-    assert_eq!(done(&halted().typed("<right><enter>")), [Command::Resume]);
+    assert_eq!(done(&halted().typed("<left><enter>")), [Command::Resume]);
     let paused = TestConsole::on(fixtures::paused(), 80, 24).typed("AC").answered(preview(Danger::Bounded));
     assert_eq!(done(&paused.typed("<enter>")), [Command::Resume]);
 }
@@ -103,7 +104,7 @@ fn the_selector_is_lifted_where_it_has_nothing_left() {
     // It frees many nodes: enter only moves to the buttons.
     let answered = || console().answered(preview(Danger::Serious));
     assert_eq!(done(&answered().typed("<enter><enter>")), []);
-    assert_eq!(done(&answered().typed("<enter><right><enter>")), [Command::Select(None)]);
+    assert_eq!(done(&answered().typed("<enter><left><enter>")), [Command::Select(None)]);
     assert_eq!(asked(&on_running().typed("AN")), Some(Command::Select(Some("line=line3".parse().unwrap()))));
 }
 
@@ -166,7 +167,7 @@ fn the_brake_is_at_hand_when_a_paused_rollout_was_set_back() {
 #[test]
 fn nothing_but_a_pause_is_done_before_it_is_known_what_it_does() {
     assert_eq!(done(&on_running().typed("AS<enter>")), []);
-    assert_eq!(done(&on_running().typed("AR<right><enter>")), []);
+    assert_eq!(done(&on_running().typed("AR<left><enter>")), []);
     assert_eq!(done(&on_running().typed("P<enter>")), [Command::Pause { why: None }]);
 }
 
@@ -190,7 +191,7 @@ fn what_would_be_refused_is_asked_again_when_something_changed() {
     let mut console = on_running().typed("AU");
     console.tell(Msg::Previewed(console.model.serial, refusal()));
     assert!(console.screen().contains("nodes still loading"), "{}", console.screen());
-    console.type_keys("<tab><tab><enter>");
+    console.type_keys("<tab><enter>");
     assert_eq!((done(&console), questions(&console)), (vec![], 1), "what is refused cannot be confirmed");
 
     console.see(running());
@@ -254,7 +255,7 @@ fn driving_is_asked_for_taken_over_and_given_back() {
     assert_eq!(asked(&TestConsole::on(nobody, 80, 24).typed("AD")), Some(Command::Drive(Takeover::IfFree)));
     assert_eq!(asked(&TestConsole::on(fixtures::observed(), 80, 24).typed("AD")), Some(Command::Drive(Takeover::Ask)));
     assert_eq!(asked(&on_running().typed("AD")), Some(Command::StopDriving));
-    assert_eq!(done(&on_running().typed(":stop-driving<enter><right><enter>")), [Command::StopDriving]);
+    assert_eq!(done(&on_running().typed(":stop-driving<enter><left><enter>")), [Command::StopDriving]);
 }
 
 #[test]
@@ -275,12 +276,12 @@ fn images_and_selectors_are_judged_as_they_are_typed() {
 }
 
 #[test]
-fn tab_completes_labels_and_their_values() {
-    let console = on_running().typed("AN<c-u>topo<tab>");
+fn right_completes_labels_and_their_values() {
+    let console = on_running().typed("AN<c-u>topo<right>");
     let Overlay::Dialog(dialog) = &console.model.overlay else { panic!("no dialog") };
     let crate::tui::dialog::Form::Canary(form) = &dialog.form else { panic!("another form") };
     assert_eq!(form.input.value(), "topology.kubernetes.io/zone=");
-    let console = console.typed("<tab>");
+    let console = console.typed("<right>");
     assert_eq!(asked(&console), Some(Command::Select(Some("topology.kubernetes.io/zone=munich".parse().unwrap()))));
 }
 
@@ -334,10 +335,11 @@ fn quitting_asks_while_we_drive() {
         ("q<enter>", false),
         ("qq", false),
         ("q<esc>", false),
-        ("q<right><enter>", true),
+        ("q<left><enter>", true),
+        ("q<right><enter>", false),
         ("<c-c>", false),
         ("<c-c><c-c>", true),
-        ("<esc>q<right><enter>", true),
+        ("<esc>q<left><enter>", true),
     ] {
         assert_eq!(on_running().typed(keys).effects.contains(&quit), quits, "{keys}");
     }
@@ -465,12 +467,12 @@ fn what_is_not_audited_is_said_once_and_hides_nothing() {
 
 #[test]
 fn a_dialog_that_is_cancelled_says_that_nothing_was_changed() {
-    for keys in ["AI<esc>", "AI<tab><enter>", "P<esc>", "ASx<esc>"] {
+    for keys in ["AI<esc>", "AI<tab><tab><enter>", "P<esc>", "ASx<esc>"] {
         let console = on_running().typed(keys);
         let cancelled = matches!(console.model.overlay, Overlay::None) && done(&console).is_empty();
-        assert_eq!(cancelled, status(&console) == "cancelled: nothing was changed", "{keys}: {}", status(&console));
+        assert_eq!(cancelled, status(&console) == "cancelled, nothing changed", "{keys}: {}", status(&console));
     }
-    assert_eq!(status(&on_running().typed("P<esc>")), "cancelled: nothing was changed");
+    assert_eq!(status(&on_running().typed("P<esc>")), "cancelled, nothing changed");
 }
 
 #[test]

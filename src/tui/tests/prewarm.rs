@@ -289,7 +289,7 @@ fn dialogs_say_what_would_be_pulled() {
     for (name, keys) in [
         ("dialog_unchanged", "AW<right>"),
         ("dialog_revision", "AW<right><right><down><right>"),
-        ("dialog_selector", "AW<down><right><right><down>li<tab>"),
+        ("dialog_selector", "AW<down><right><right><down>li<right>"),
         ("dialog_node", "AkW<down><left><down>2<down>25%"),
         ("dialog_wrong", "AW<down><down>many"),
         ("dialog_wrong_label", "AW<down><down><down><down>a=b"),
@@ -333,8 +333,8 @@ fn keys_fill_in_the_form() {
         ("AW<left><down><right>", start(PrewarmSource::Revision("5d8b7c4f9".into()), PrewarmNodes::All, none())),
         ("AW<down><right>", start(PrewarmSource::Template, PrewarmNodes::NextStep, none())),
         (
-            "AW<down><right><right><down>line=line4",
-            start(PrewarmSource::Template, PrewarmNodes::Selector("line=line4".parse().unwrap()), none()),
+            "AW<down><right><right><down>line=line3",
+            start(PrewarmSource::Template, PrewarmNodes::Selector("line=line3".parse().unwrap()), none()),
         ),
         ("AjW<down><left>", start(PrewarmSource::Template, PrewarmNodes::Node("ipc-031".into()), none())),
         (
@@ -351,14 +351,14 @@ fn keys_fill_in_the_form() {
             ),
         ),
         (
-            "AW<down><down><down>1<down>rack<down><right>",
+            "AW<down><down><down>1<down>line<down><right>",
             start(
                 PrewarmSource::Template,
                 PrewarmNodes::All,
                 PrewarmLimits {
                     max_pulling: Limit::Default,
                     max_pulling_per_site: Limit::At(IntOrPercent::Int(1)),
-                    site_label: Some("rack".parse().unwrap()),
+                    site_label: Some("line".parse().unwrap()),
                     pace: Pace::Auto,
                 },
             ),

@@ -157,7 +157,7 @@ fn dialogs_show_what_they_would_do() {
     let asked =
         |keys: &'static str| move |width, height| TestConsole::on(fixtures::running(), width, height).typed(keys);
     at_all_sizes("dialog_step", |width, height| asked("AS")(width, height).answered(preview(Danger::Bounded)));
-    at_all_sizes("dialog_canary", asked("AN<c-u>topo<tab>mu<tab>"));
+    at_all_sizes("dialog_canary", asked("AN<c-u>topo<right>mu<right>"));
     at_all_sizes("dialog_undo", |width, height| {
         asked("AU")(width, height).answered(preview(Danger::Serious)).typed("<enter>")
     });

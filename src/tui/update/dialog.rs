@@ -20,7 +20,7 @@ pub(super) fn dialog_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
         DialogEvent::Changed => ask(model),
         DialogEvent::Cancelled => {
             model.overlay = Overlay::None;
-            model.say(StatusSeverity::Plain, "cancelled: nothing was changed");
+            model.say(StatusSeverity::Plain, "cancelled, nothing changed");
             Vec::new()
         }
         DialogEvent::Confirmed => confirm(model),

@@ -11,10 +11,14 @@
 //! │   ipc-020  ipc-022  ipc-023 …                                             │
 //! │ API: PATCH leases/rolldeck-ipc-agent, then DELETE pods                    │
 //! │                                                                           │
-//! │ [ Cancel ]  [ Start step ]                              enter · tab · esc │
+//! │ [ Start step ]  [ Cancel ]                              enter · tab · esc │
 //! └───────────────────────────────────────────────────────────────────────────┘
 //! ```
+//!
+//! All dialogs have one place and one size: below the header, so that who drives, the budget and alarms stay in sight. What there is no
+//! room for is reached with `pgdn`; the line that is typed on is always seen, and on the buttons what it would do.
 
+mod image;
 mod prewarm;
 mod tune;
 
@@ -25,7 +29,7 @@ use tui_input::Input;
 
 use super::footer::skip_cells;
 use super::revisions::field;
-use super::{RenderContext, put, put_box, put_lines};
+use super::{RenderContext, ScreenParts, put, put_box, put_lines};
 use crate::engine::model::command::{Command, Preview, PrewarmCommand};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
@@ -41,7 +45,6 @@ use crate::tui::dialog::Dialog;
 use crate::tui::dialog::DriftChoice;
 use crate::tui::dialog::Focus;
 use crate::tui::dialog::Form;
-use crate::tui::dialog::ImageField;
 use crate::tui::dialog::PREWARM;
 use crate::tui::dialog::PreviewState;
 use crate::tui::dialog::StepForm;
@@ -57,6 +60,13 @@ const NAMED: usize = 200;
 const FIRST_LINES: usize = 2;
 /// How many changed fields of the template are shown until somebody scrolls.
 const FIRST_FIELDS: usize = 5;
+/// Cells of a line's name.
+const NAME: usize = 14;
+/// The size of a dialog, where there is so much room.
+const WIDTH: u16 = 100;
+const HEIGHT: u16 = 24;
+/// With less height than this between the header and the last lines, those are covered too.
+const LEAST_HEIGHT: u16 = 14;
 
 /// What is between title and buttons.
 struct Body<'a> {
@@ -71,6 +81,12 @@ struct Body<'a> {
     room: usize,
     /// Where text is being typed: line and column.
     cursor: Option<(usize, usize)>,
+    /// The line that keys go to.
+    focus_line: Option<usize>,
+    /// The first line of what it would do.
+    answer_line: usize,
+    /// There is no room for blank lines, nor for what the header says.
+    is_dense: bool,
 }
 
 impl Body<'_> {
@@ -80,7 +96,7 @@ impl Body<'_> {
     }
 
     fn gap(&mut self) {
-        if self.lines.last().is_some_and(|line| line.width() > 0) {
+        if !self.is_dense && self.lines.last().is_some_and(|line| line.width() > 0) {
             self.lines.push(Line::default());
         }
     }
@@ -94,6 +110,7 @@ impl Body<'_> {
         if focused {
             let column = name.width() + input.visual_cursor().saturating_sub(scroll);
             self.cursor = Some((self.lines.len(), column));
+            self.focus_line = Some(self.lines.len());
         }
         self.lines.push(Line::from(vec![name, self.ctx.span(text, ThemeRole::Input)]));
     }
@@ -102,27 +119,78 @@ impl Body<'_> {
     fn choice(&mut self, chosen: bool, text: &str) {
         let sign = if chosen { self.ctx.glyph(Glyph::Cursor) } else { " " };
         let role = if chosen { ThemeRole::Title } else { ThemeRole::Text };
+        if chosen {
+            self.focus_line = Some(self.lines.len());
+        }
         let text = fit(text, self.cells.saturating_sub(2)).into_owned();
         self.lines.push(Line::from(self.ctx.span(format!("{sign} {text}"), role)));
     }
 }
 
-/// Draws the dialog over everything. Returns where text is being typed.
-pub(super) fn draw(ctx: &RenderContext<'_>, screen: Rect, dialog: &Dialog, buffer: &mut Buffer) -> Option<Position> {
-    let box_width = screen.width.saturating_sub(if screen.width >= 80 { 4 } else { 0 }).min(100);
-    let cells = usize::from(box_width.saturating_sub(4));
+/// Where every dialog is drawn.
+fn place(parts: &ScreenParts) -> Rect {
+    let (top, list) = (parts.rule.y, parts.list);
+    let above_last_lines = parts.status.y.saturating_sub(top);
+    let most = if above_last_lines < LEAST_HEIGHT { parts.footer.bottom() - top } else { above_last_lines };
+    let width = list.width.min(WIDTH);
+    Rect { x: list.x + (list.width - width) / 2, y: top, width, height: most.min(HEIGHT) }
+}
+
+/// Draws the dialog over the list. Returns where text is being typed.
+pub(super) fn draw(
+    ctx: &RenderContext<'_>,
+    parts: &ScreenParts,
+    dialog: &Dialog,
+    buffer: &mut Buffer,
+) -> Option<Position> {
+    let area = place(parts);
+    let inside = put_box(ctx, buffer, area, &title(dialog));
+    if inside.is_empty() {
+        return None;
+    }
+    let text = Rect { height: inside.height.saturating_sub(1), ..inside };
+    let height = usize::from(text.height);
+    let mut body = filled(ctx, dialog, text, false);
+    if body.lines.len() > height {
+        body = filled(ctx, dialog, text, true);
+    }
+    let hidden = body.lines.len().saturating_sub(height);
+    let seen_from = match dialog.focus {
+        Focus::Form | Focus::Name => body.focus_line.map_or(0, |line| (line + 1).saturating_sub(height)),
+        Focus::Cancel | Focus::Go => body.answer_line,
+    };
+    let top = (seen_from + dialog.top).min(hidden);
+    put_lines(buffer, text, &body.lines[top..]);
+    let buttons = Rect { y: inside.bottom() - 1, height: 1, ..inside };
+    draw_buttons(ctx, dialog, buttons, body.hidden || hidden > top, buffer);
+    let (line, column) = body.cursor?;
+    let row = line.checked_sub(top).filter(|row| *row < height)?;
+    let column = column.min(usize::from(text.width).saturating_sub(1));
+    Some(Position::new(text.x + u16::try_from(column).unwrap_or(0), text.y + u16::try_from(row).unwrap_or(0)))
+}
+
+/// The lines between title and buttons.
+fn filled<'a>(ctx: &'a RenderContext<'a>, dialog: &Dialog, text: Rect, is_dense: bool) -> Body<'a> {
     let page = ctx.model.rollouts.iter().find(|page| page.target == dialog.target);
-    let rows = if dialog.top == 0 { FIRST_LINES } else { usize::MAX };
-    let room = usize::from(screen.height.saturating_sub(13)).max(3);
-    let mut body = Body { ctx, cells, rows, hidden: false, lines: Vec::new(), room, cursor: None };
+    let mut body = Body {
+        ctx,
+        cells: usize::from(text.width),
+        rows: if dialog.top == 0 { FIRST_LINES } else { usize::MAX },
+        hidden: false,
+        lines: Vec::new(),
+        // A long form leaves room for what it would do.
+        room: usize::from(text.height.saturating_sub(5)).max(3),
+        cursor: None,
+        focus_line: None,
+        answer_line: 0,
+        is_dense,
+    };
     fill(&mut body, dialog, page);
-    let wanted = u16::try_from(body.lines.len() + 4).unwrap_or(u16::MAX);
-    // The first line (who drives, how fresh, armed) is never covered.
-    let bottom = screen.height.saturating_sub(if screen.height >= 20 { 2 } else { 0 });
-    let box_height = wanted.min(bottom.saturating_sub(1));
-    let x = screen.width.saturating_sub(box_width) / 2;
-    let area = Rect { x, y: bottom - box_height, width: box_width, height: box_height };
-    let title = match &dialog.answer {
+    body
+}
+
+fn title(dialog: &Dialog) -> String {
+    match &dialog.answer {
         PreviewState::Preview(preview) if begins_with(&preview.title, dialog.form.title()) => {
             format!("{}{}", dialog.form.title(), &preview.title[dialog.form.title().len()..])
         }
@@ -130,21 +198,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, screen: Rect, dialog: &Dialog, buffe
             format!("{}: {}", dialog.form.title(), preview.title)
         }
         _ => dialog.form.title().to_owned(),
-    };
-    let inside = put_box(ctx, buffer, area, &title);
-    if inside.is_empty() {
-        return None;
     }
-    let text = Rect { height: inside.height.saturating_sub(1), ..inside };
-    let hidden = body.lines.len().saturating_sub(usize::from(text.height));
-    let top = dialog.top.min(hidden);
-    put_lines(buffer, text, &body.lines[top..]);
-    let buttons = Rect { y: inside.bottom() - 1, height: 1, ..inside };
-    draw_buttons(ctx, dialog, buttons, body.hidden || hidden > top, buffer);
-    let (line, column) = body.cursor?;
-    let row = line.checked_sub(top).filter(|row| *row < usize::from(text.height))?;
-    let column = column.min(cells.saturating_sub(1));
-    Some(Position::new(text.x + u16::try_from(column).unwrap_or(0), text.y + u16::try_from(row).unwrap_or(0)))
 }
 
 /// Whether `text` begins with `start`, in upper or lower case.
@@ -176,14 +230,16 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
     } else {
         format!("{context} {dot} {}/{}", target.namespace, target.name)
     };
-    body.say(&subject, ThemeRole::Muted);
-    body.gap();
+    if !body.is_dense {
+        body.say(&subject, ThemeRole::Muted);
+        body.gap();
+    }
     let focused = dialog.focus == Focus::Form;
     match &dialog.form {
         Form::Plain { .. } | Form::Quit(_) => {}
         Form::Pause { why } => body.field(ctx.span("Why (may be left out): ", ThemeRole::Text), why, focused),
         Form::Step(form) => fill_step(body, form, snapshot, focused),
-        Form::Image(form) => fill_image(body, form, focused),
+        Form::Image(form) => image::fill(body, form, focused),
         Form::Canary(form) => fill_canary(body, form, snapshot, focused),
         Form::Undo(form) => fill_undo(body, form, &dialog.answer, shown),
         Form::Adopt(form) => {
@@ -194,6 +250,10 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
         Form::Prewarm(form) => prewarm::fill(body, form, snapshot, focused),
     }
     body.gap();
+    body.answer_line = body.lines.len();
+    if let Some(doubt) = &dialog.doubt {
+        body.say(&format!("{} {doubt}", ctx.glyph(Glyph::Alarm)), ThemeRole::Warn);
+    }
     match &dialog.answer {
         PreviewState::Incomplete(why) => body.say(why, ThemeRole::Warn),
         PreviewState::Asking(_) if dialog.form.never_waits() => {
@@ -258,17 +318,6 @@ fn number_field(body: &mut Body<'_>, chosen: bool, name: &str, input: &Input, fo
     }
 }
 
-fn fill_image(body: &mut Body<'_>, form: &ImageField, focused: bool) {
-    let ctx = body.ctx;
-    for (index, (container, image)) in form.containers.iter().enumerate() {
-        body.choice(index == form.chosen, &format!("{container}   now {image}"));
-    }
-    body.gap();
-    body.field(ctx.span("New image: ", ThemeRole::Title), &form.input, focused && !form.at_drift && !form.at_budget);
-    fill_budget(body, &form.budget, focused && form.at_budget);
-    fill_drift(body, form.drift, focused && form.at_drift);
-}
-
 /// How many nodes may be down, where that has to be said.
 fn fill_budget(body: &mut Body<'_>, budget: &BudgetField, focused: bool) {
     if budget.required {
@@ -290,7 +339,7 @@ fn fill_canary(body: &mut Body<'_>, form: &Canary, snapshot: &Snapshot, focused:
     let completions: Vec<String> =
         form.completions(snapshot).into_iter().take(24).map(|(text, nodes)| format!("{text} ({nodes})")).collect();
     if !completions.is_empty() {
-        let text = format!("tab: {}", completions.join("  "));
+        let text = format!("right: {}", completions.join("  "));
         let lines = wrap(&text, body.cells);
         body.lines.extend(lines.take(3).map(|line| Line::from(ctx.span(line, ThemeRole::Muted))));
     }
@@ -302,9 +351,10 @@ fn fill_canary(body: &mut Body<'_>, form: &Canary, snapshot: &Snapshot, focused:
             debug_assert_eq!(nodes.len(), all);
             body.say(&format!("No restriction: all {all} nodes."), ThemeRole::Text);
         }
+        // That none matches is said with what it would do.
+        Ok((nodes, _)) if nodes.is_empty() => {}
         Ok((nodes, all)) => {
-            let role = if nodes.is_empty() { ThemeRole::Warn } else { ThemeRole::Title };
-            body.say(&format!("{} of {all} nodes match:", nodes.len()), role);
+            body.say(&format!("{} of {all} nodes match:", nodes.len()), ThemeRole::Title);
             name_nodes(body, nodes.iter().map(|node| &*node.name));
         }
     }
@@ -336,12 +386,13 @@ fn fill_undo(body: &mut Body<'_>, form: &Undo, answer: &PreviewState, shown: &Sh
 }
 
 fn fill_preview(body: &mut Body<'_>, preview: &Preview, dialog: &Dialog) {
+    // Warnings are not for those who scroll.
+    for warning in &preview.warnings {
+        body.say(&format!("{} {warning}", body.ctx.glyph(Glyph::Alarm)), ThemeRole::Warn);
+    }
     fill_changes(body, &preview.changes, dialog.top);
     for effect in &preview.effects {
         body.say(effect, ThemeRole::Text);
-    }
-    for warning in &preview.warnings {
-        body.say(&format!("{} {warning}", body.ctx.glyph(Glyph::Alarm)), ThemeRole::Warn);
     }
     if !preview.nodes.is_empty() && !matches!(dialog.form, Form::Canary(_)) {
         body.say(&format!("{} in this order:", crate::tui::words::count(count_of(dialog), "node")), ThemeRole::Text);
@@ -418,11 +469,12 @@ fn draw_buttons(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, more: bool
         Form::Plain { command: Command::Prewarm(PrewarmCommand::Cancel), .. } => "Go on",
         _ => "Cancel",
     };
-    let line = Line::from(vec![button(Focus::Cancel, cancel), Span::raw("  "), button(Focus::Go, dialog.form.verb())]);
+    let line = Line::from(vec![button(Focus::Go, dialog.form.verb()), Span::raw("  "), button(Focus::Cancel, cancel)]);
     let used = line.width();
     buffer.set_line(area.x, area.y, &line, area.width);
     let enter = match (dialog.focus, dialog.danger()) {
-        (Focus::Form, Some(Danger::Serious | Danger::ExceedsBudget)) => "enter: confirm …",
+        (Focus::Form, Some(Danger::Serious)) => "tab: confirm …",
+        (Focus::Form, Some(Danger::ExceedsBudget)) => "enter: confirm …",
         (Focus::Form, None) if !dialog.form.never_waits() => "",
         (Focus::Form | Focus::Go, _) if ready => "enter: do it",
         (Focus::Cancel, _) => "enter: do nothing",
@@ -433,13 +485,14 @@ fn draw_buttons(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, more: bool
     let prewarm = if let Form::Undo(_) = &dialog.form { prewarm.as_str() } else { "" };
     let room = usize::from(area.width).saturating_sub(used + 2);
     // Where there is no room for all, the keys that every dialog has go first.
-    let hints = [vec![more, prewarm, enter, "tab", "esc"], vec![more, prewarm, enter], vec![prewarm]];
+    let least = if more.is_empty() { "" } else { "pgdn" };
+    let hints =
+        [vec![more, prewarm, enter, "tab", "esc"], vec![more, prewarm, enter], vec![prewarm], vec![more], vec![least]];
     let hint = hints.into_iter().map(|words| {
         let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
         words.join(&format!(" {} ", ctx.glyph(Glyph::Dot)))
     });
-    let most = if prewarm.is_empty() { 1 } else { usize::MAX };
-    if let Some(hint) = hint.take(most).find(|hint| width(hint) <= room) {
+    if let Some(hint) = hint.filter(|hint| !hint.is_empty()).find(|hint| width(hint) <= room) {
         let cells = width(&hint);
         let x = area.right() - u16::try_from(cells).unwrap_or(0);
         put(buffer, x, area.y, &hint, cells, ctx.style(ThemeRole::Muted));

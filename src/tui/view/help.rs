@@ -17,6 +17,7 @@ use crate::tui::action::{ACTIONS, Action, ActionId, Group};
 use crate::tui::columns::Column;
 use crate::tui::columns::fleet::FLEET_COLUMNS;
 use crate::tui::columns::nodes::{NODE_COLUMNS, Sort};
+use crate::tui::dialog;
 use crate::tui::model::Page;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, wrap};
@@ -57,6 +58,8 @@ fn lines(ctx: &RenderContext<'_>, cells: usize, screen: usize) -> Vec<Line<'stat
         }
         lines.push(Line::default());
     }
+    lines.extend(dialog_keys(ctx, cells));
+    lines.push(Line::default());
     lines.push(Line::from(ctx.span("Glyphs", ThemeRole::Title)));
     let signs = [
         (Glyph::Updated, "updated"),
@@ -78,6 +81,18 @@ fn lines(ctx: &RenderContext<'_>, cells: usize, screen: usize) -> Vec<Line<'stat
     match &ctx.model.page {
         Page::Fleet => lines.extend(columns(ctx, FLEET_COLUMNS, cells)),
         Page::Rollout(_) => lines.extend(columns(ctx, NODE_COLUMNS, cells)),
+    }
+    lines
+}
+
+/// The keys in a dialog.
+fn dialog_keys(ctx: &RenderContext<'_>, cells: usize) -> Vec<Line<'static>> {
+    let mut lines = vec![Line::from(ctx.span("In a dialog", ThemeRole::Title))];
+    for (keys, what) in dialog::KEYS {
+        let mut words = wrap(what, cells.saturating_sub(15));
+        let head = ctx.span(format!(" {keys:13} "), ThemeRole::Key);
+        lines.push(Line::from(vec![head, ctx.span(words.next().unwrap_or_default(), ThemeRole::Text)]));
+        lines.extend(words.map(|more| Line::from(ctx.span(format!("{:15}{more}", ""), ThemeRole::Text))));
     }
     lines
 }

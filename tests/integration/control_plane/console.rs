@@ -17,7 +17,7 @@ fn set_image(console: &Terminal) {
     console.press(&["A"]);
     console.until("ARMED");
     console.press(&["I"]);
-    console.until("New image: registry.test/agent:v1");
+    console.until("> agent         registry.test/agent:v1");
     console.press(&["BSpace"]);
     console.write("2");
     console.until("→ registry.test/agent:v2");

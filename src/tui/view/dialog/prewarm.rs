@@ -10,18 +10,15 @@
 //!   method           pods: whoever drives makes them
 //! ```
 
-use super::Body;
+use super::image::{change, offer};
+use super::{Body, NAME};
 use crate::engine::model::prewarm::PrewarmMethod;
 use crate::engine::model::settings::Pace;
 use crate::engine::report::snapshot::Snapshot;
 use crate::engine::report::words::VersionWords;
 use crate::tui::dialog::PrewarmForm;
 use crate::tui::dialog::prewarm::{ImagesChoice, NodesChoice, PrewarmLine};
-use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::fit_middle;
-
-/// Cells of a line's name.
-const NAME: usize = 14;
+use crate::tui::theme::ThemeRole;
 
 pub(super) fn fill(body: &mut Body<'_>, form: &PrewarmForm, snapshot: &Snapshot, focused: bool) {
     let chosen = form.line();
@@ -30,14 +27,23 @@ pub(super) fn fill(body: &mut Body<'_>, form: &PrewarmForm, snapshot: &Snapshot,
         match line {
             PrewarmLine::Images => switch(body, (here, focused), "images", &images(form, snapshot)),
             PrewarmLine::Image(at) => {
-                if let Some((name, _, input)) = form.containers.get(at) {
-                    field(body, (here, focused), name, input, "");
+                if let Some((name, now, input)) = form.containers.get(at) {
+                    body.text_line((here, focused), name, input, "");
+                    change(body, now, input.value().trim());
+                    if here && focused {
+                        offer(body, &form.known, input);
+                    }
                 }
             }
             PrewarmLine::Revision => switch(body, (here, focused), "revision", &revision(form)),
             PrewarmLine::Nodes => switch(body, (here, focused), "nodes", &nodes(form)),
             PrewarmLine::Selector => {
-                field(body, (here, focused), "with labels", &form.selector.input, "a label selector; tab completes");
+                body.text_line(
+                    (here, focused),
+                    "with labels",
+                    &form.selector.input,
+                    "a label selector; right completes",
+                );
                 matching(body, form, snapshot);
             }
             PrewarmLine::Method => {
@@ -54,13 +60,13 @@ pub(super) fn fill(body: &mut Body<'_>, form: &PrewarmForm, snapshot: &Snapshot,
                     }
                     PrewarmMethod::StatefulSet => "1 StatefulSet, 1 node at a time".to_owned(),
                 };
-                field(body, (here, focused), "max pulling", &form.max_pulling, &words);
+                body.text_line((here, focused), "max pulling", &form.max_pulling, &words);
             }
             PrewarmLine::MaxPullingPerSite => {
-                field(body, (here, focused), "in each site", &form.max_pulling_per_site, "no limit of its own");
+                body.text_line((here, focused), "in each site", &form.max_pulling_per_site, "no limit of its own");
             }
             PrewarmLine::SiteLabel => {
-                field(body, (here, focused), "site label", &form.site_label, snapshot.site_label.key());
+                body.text_line((here, focused), "site label", &form.site_label, snapshot.site_label.key());
             }
             PrewarmLine::Pace => {
                 let value = match form.pace {
@@ -106,28 +112,14 @@ fn switch(body: &mut Body<'_>, (chosen, focused): (bool, bool), name: &str, valu
     body.choice(chosen, &format!("{name:NAME$}{value}{keys}"));
 }
 
-/// A line that is typed; `default` says what it means while it is empty.
-fn field(body: &mut Body<'_>, (chosen, focused): (bool, bool), name: &str, input: &tui_input::Input, default: &str) {
-    let ctx = body.ctx;
-    let name = format!("{:NAME$}", fit_middle(name, NAME - 1));
-    if !chosen {
-        let value = if input.value().is_empty() { default } else { input.value() };
-        return body.choice(false, &format!("{name}{value}"));
-    }
-    let name = ctx.span(format!("{} {name}", ctx.glyph(Glyph::Cursor)), ThemeRole::Title);
-    body.field(name, input, focused);
-    if let Some(line) = body.lines.last_mut().filter(|_| input.value().is_empty()) {
-        line.spans.push(ctx.span(format!(" {default}"), ThemeRole::Muted));
-    }
-}
-
 /// How many nodes the selector matches, and what could be typed next.
 fn matching(body: &mut Body<'_>, form: &PrewarmForm, snapshot: &Snapshot) {
     let Ok((nodes, all)) = form.selector.matching(snapshot) else { return };
+    let role = if nodes.is_empty() { ThemeRole::Warn } else { ThemeRole::Muted };
     let completions: Vec<String> =
         form.selector.completions(snapshot).into_iter().take(6).map(|(text, _)| text).collect();
-    let tab = if completions.is_empty() { String::new() } else { format!("   tab: {}", completions.join("  ")) };
+    let tab = if completions.is_empty() { String::new() } else { format!("   right: {}", completions.join("  ")) };
     let text = format!("{:1$}{2} of {all} nodes match{tab}", "", NAME + 2, nodes.len());
     let text = crate::tui::words::fit(&text, body.cells).into_owned();
-    body.lines.push(ratatui::text::Line::from(body.ctx.span(text, ThemeRole::Muted)));
+    body.lines.push(ratatui::text::Line::from(body.ctx.span(text, role)));
 }

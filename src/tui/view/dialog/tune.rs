@@ -40,6 +40,9 @@ fn line(body: &mut Body<'_>, row: &SettingLine, name: &str, snapshot: &Snapshot,
     let is_field = row.is_typed();
     let cells = VALUE.max(width(text) + 1).min(body.cells.saturating_sub(width(&name) + 2).max(VALUE));
     let scroll = row.input.visual_scroll(cells - 1);
+    if chosen {
+        body.focus_line = Some(body.lines.len());
+    }
     if chosen && focused && is_field {
         body.cursor = Some((body.lines.len(), width(&name) + row.input.visual_cursor().saturating_sub(scroll)));
     }

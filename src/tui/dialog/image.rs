@@ -1,0 +1,248 @@
+//! New images, a line per container; what a line can be completed with; and what of an image reference changes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crossterm::event::KeyCode;
+use tui_input::Input;
+
+use super::budget::BudgetField;
+use super::field::{Handled, complete, field};
+use super::form::DriftChoice;
+use crate::engine::model::Str;
+use crate::engine::model::command::Command;
+use crate::engine::model::image::{ImageRef, is_by_digest, normalized, registry_of, repository_of, version_of};
+use crate::engine::report::snapshot::Snapshot;
+use crate::tui::key::Key;
+
+/// An image that a line can be completed with, and where it is known from: `rev 14`, `ds/edge/log-shipper`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct KnownImage {
+    pub(crate) image: Str,
+    pub(crate) from: String,
+}
+
+/// The images of the DaemonSet's revisions, newest first, then those of `others`; each once.
+pub(crate) fn known_images<'a>(snapshot: &Snapshot, others: impl Iterator<Item = &'a Snapshot>) -> Arc<[KnownImage]> {
+    let mut known: Vec<KnownImage> = Vec::new();
+    let mut add = |image: &Str, from: String| {
+        if known.iter().all(|known| known.image != *image) {
+            known.push(KnownImage { image: image.clone(), from });
+        }
+    };
+    for revision in snapshot.revisions.iter() {
+        for (_, image) in &revision.images {
+            add(image, revision.number.map_or_else(|| "a revision".to_owned(), |number| format!("rev {number}")));
+        }
+    }
+    for other in others {
+        for (_, image) in other.to.iter().flat_map(|revision| &revision.images) {
+            add(image, format!("ds/{}/{}", other.namespace, other.name));
+        }
+    }
+    known.into()
+}
+
+/// The known images that begin with what is typed, but for what is typed.
+pub(crate) fn completions<'a>(known: &'a [KnownImage], typed: &'a str) -> impl Iterator<Item = &'a KnownImage> {
+    known.iter().filter(move |known| known.image.starts_with(typed) && *known.image != *typed)
+}
+
+/// A key for a line with an image: right, at the end of the text, completes it.
+pub(super) fn image_key(input: &mut Input, known: &[KnownImage], key: Key) -> Handled {
+    let typed = input.value().to_owned();
+    match complete(input, key, || completions(known, &typed).map(|known| known.image.to_string()).collect()) {
+        true => Handled::Changed,
+        false => field(input, key),
+    }
+}
+
+/// What changes from one image reference to another.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ImageDifference {
+    /// The two in short: the versions where only these differ, else both in full.
+    pub(crate) words: String,
+    /// What should not change by mistake.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl ImageDifference {
+    pub(crate) fn of(was: &str, new: &str, arrow: &str) -> Self {
+        let repository = |image: &str| repository_of(&normalized(image)).to_owned();
+        let same_repository = repository(was) == repository(new);
+        let words = match same_repository {
+            true => format!("{} {arrow} {}", version(was), version(new)),
+            false => format!("{was} {arrow} {new}"),
+        };
+        let mut warnings = Vec::new();
+        if !same_repository {
+            let (from, to) = (registry_of(was), registry_of(new));
+            let registry = if from == to { String::new() } else { format!(" registry changes: {from} {arrow} {to}") };
+            warnings.push(format!("repository changes!{registry}"));
+        }
+        if is_by_digest(was) && !is_by_digest(new) {
+            warnings.push("no longer by digest: what the tag names can change".to_owned());
+        }
+        Self { words, warnings }
+    }
+}
+
+/// The tag, and the beginning of the digest where there is one: `v1.9.0@sha256:0f0f0f0f0f0f…`.
+fn version(image: &str) -> String {
+    let Some((_, digest)) = image.rsplit_once('@').filter(|_| is_by_digest(image)) else {
+        return version_of(image).to_owned();
+    };
+    let short = match digest.split_once(':') {
+        Some((algorithm, sum)) if sum.len() > 12 => {
+            format!("{algorithm}:{}…", sum.chars().take(12).collect::<String>())
+        }
+        _ => digest.to_owned(),
+    };
+    match version_of(image) {
+        tag if tag == digest => short,
+        tag => format!("{tag}@{short}"),
+    }
+}
+
+/// A line of the form.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ImageLine {
+    /// The image of this container.
+    Image(usize),
+    Budget,
+    Drift,
+}
+
+/// The form.
+#[derive(Debug)]
+pub(crate) struct ImageForm {
+    /// Container, image now, image as typed.
+    pub(crate) containers: Vec<(Str, Str, Input)>,
+    pub(crate) known: Arc<[KnownImage]>,
+    pub(crate) budget: BudgetField,
+    pub(crate) drift: DriftChoice,
+    chosen: usize,
+}
+
+impl ImageForm {
+    /// The form as `:image` fills it in: `container=image`, or `image` where there is one container.
+    ///
+    /// # Errors
+    /// When the containers are not known, or the one that is named is not among them.
+    pub(crate) fn new(snapshot: &Snapshot, known: Arc<[KnownImage]>, change: &str) -> Result<Self, String> {
+        let images = snapshot.to.as_ref().map(|revision| revision.images.clone()).unwrap_or_default();
+        let mut containers: Vec<(Str, Str, Input)> =
+            images.into_iter().map(|(name, image)| (name, image.clone(), Input::new(image.to_string()))).collect();
+        if containers.is_empty() {
+            return Err("the DaemonSet's containers are not known: its revisions cannot be seen".into());
+        }
+        let (chosen, text) = match change.split_once('=') {
+            Some((name, image)) => match containers.iter().position(|(container, ..)| **container == *name) {
+                Some(at) => (at, image),
+                None => {
+                    let known: Vec<&str> = containers.iter().map(|(container, ..)| &**container).collect();
+                    return Err(format!("there is no container `{name}`; there are {}", known.join(", ")));
+                }
+            },
+            None => (0, change),
+        };
+        if !text.is_empty() {
+            containers[chosen].2 = Input::new(text.to_owned());
+        }
+        let (budget, drift) = (BudgetField::of(snapshot), DriftChoice::of(snapshot));
+        Ok(Self { containers, known, budget, drift, chosen })
+    }
+
+    pub(crate) fn lines(&self) -> Vec<ImageLine> {
+        let mut lines: Vec<ImageLine> = (0..self.containers.len()).map(ImageLine::Image).collect();
+        lines.extend(self.budget.required.then_some(ImageLine::Budget));
+        lines.push(ImageLine::Drift);
+        lines
+    }
+
+    /// The line that is chosen.
+    pub(crate) fn line(&self) -> ImageLine {
+        self.lines().get(self.chosen).copied().unwrap_or(ImageLine::Drift)
+    }
+
+    pub(super) fn command(&self) -> Result<Command, String> {
+        let changed = self.containers.iter().filter(|(_, now, input)| input.value().trim() != &**now);
+        let images: BTreeMap<String, ImageRef> = changed
+            .map(|(name, _, input)| Ok((name.to_string(), input.value().trim().parse()?)))
+            .collect::<Result<_, String>>()?;
+        if images.is_empty() {
+            return Err(match self.containers.len() {
+                1 => "the same image as now: change it".into(),
+                _ => "the same images as now: change one".into(),
+            });
+        }
+        Ok(Command::SetImage(images).under(self.drift.tuning().and(self.budget.tuning()?)))
+    }
+
+    /// The text field that is chosen, if it is one.
+    pub(super) fn field(&mut self) -> Option<&mut Input> {
+        match self.line() {
+            ImageLine::Image(at) => self.containers.get_mut(at).map(|(_, _, input)| input),
+            ImageLine::Budget => Some(&mut self.budget.input),
+            ImageLine::Drift => None,
+        }
+    }
+
+    pub(super) fn key(&mut self, key: Key) -> Handled {
+        match (key.code, self.line()) {
+            (KeyCode::Up, _) => self.chosen = self.chosen.saturating_sub(1),
+            (KeyCode::Down, _) => self.chosen = (self.chosen + 1).min(self.lines().len() - 1),
+            (_, ImageLine::Image(at)) => {
+                let Some((_, _, input)) = self.containers.get_mut(at) else { return Handled::No };
+                return image_key(input, &self.known, key);
+            }
+            (_, ImageLine::Budget) => return field(&mut self.budget.input, key),
+            (_, ImageLine::Drift) => return self.drift.key(key),
+        }
+        Handled::Yes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changes_is_said_and_another_repository_is_warned_of() {
+        let (first, second) = (format!("sha256:{}", "0f".repeat(32)), format!("sha256:{}", "a1".repeat(32)));
+        let by_digest = |tag: &str, digest: &str| format!("r.example/edge/agent{tag}@{digest}");
+        for (was, new, words, warnings) in [
+            ("r.example/edge/agent:v1", "r.example/edge/agent:v2", "v1 > v2", ""),
+            // The long form of the same.
+            ("nginx", "docker.io/library/nginx:1.27", "latest > 1.27", ""),
+            (
+                "r.example/edge/agent:v1",
+                "r.example/edge/agnet:v1",
+                "r.example/edge/agent:v1 > r.example/edge/agnet:v1",
+                "repository changes!",
+            ),
+            (
+                "r.example/edge/agent:v1",
+                "edge/agent:v1",
+                "r.example/edge/agent:v1 > edge/agent:v1",
+                "repository changes! registry changes: r.example > docker.io",
+            ),
+            ("r.example/edge/agent:v1", &by_digest("", &first), "v1 > sha256:0f0f0f0f0f0f…", ""),
+            (
+                &by_digest(":v1", &first),
+                &by_digest(":v1", &second),
+                "v1@sha256:0f0f0f0f0f0f… > v1@sha256:a1a1a1a1a1a1…",
+                "",
+            ),
+            (
+                &by_digest("", &first),
+                "r.example/edge/agent:v2",
+                "sha256:0f0f0f0f0f0f… > v2",
+                "no longer by digest: what the tag names can change",
+            ),
+        ] {
+            let difference = ImageDifference::of(was, new, ">");
+            assert_eq!((difference.words.as_str(), difference.warnings.join("; ").as_str()), (words, warnings));
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Which nodes: a label selector, what can be typed next, and how many nodes it matches.
+
+use std::collections::BTreeMap;
+
+use tui_input::Input;
+
+use super::field::{Handled, complete, field};
+use crate::engine::model::command::Command;
+use crate::engine::model::labels::Selector;
+use crate::engine::model::site::SiteLabel;
+use crate::engine::report::snapshot::{NodeView, Snapshot};
+use crate::tui::key::Key;
+
+/// Which nodes may be updated.
+#[derive(Debug)]
+pub(crate) struct Canary {
+    pub(crate) input: Input,
+}
+
+impl Canary {
+    pub(crate) fn new(selector: &str) -> Self {
+        Self { input: Input::new(selector.to_owned()) }
+    }
+
+    /// The selector as typed.
+    ///
+    /// # Errors
+    /// Says where it does not parse.
+    pub(crate) fn selector(&self) -> Result<Selector, String> {
+        self.input.value().trim().parse()
+    }
+
+    /// The nodes that would be allowed, out of how many.
+    pub(crate) fn matching<'a>(&self, snapshot: &'a Snapshot) -> Result<(Vec<&'a NodeView>, usize), String> {
+        let selector = self.selector()?;
+        let nodes = snapshot.nodes.iter().filter(|node| node.eligible && selector.matches(&node.labels)).collect();
+        Ok((nodes, snapshot.nodes.iter().filter(|node| node.eligible).count()))
+    }
+
+    pub(super) fn command(&self, snapshot: &Snapshot) -> Result<Command, String> {
+        let selector = self.selector()?;
+        if selector.is_empty() {
+            return match snapshot.plan.selector {
+                Some(_) => Ok(Command::Select(None)),
+                None => Err("type a label selector, such as canary=true; right completes".into()),
+            };
+        }
+        Ok(Command::Select(Some(selector)))
+    }
+
+    /// Completions: label keys, or the values of the key that was typed, with how many nodes have each.
+    pub(crate) fn completions(&self, snapshot: &Snapshot) -> Vec<(String, usize)> {
+        let clause = self.input.value().rsplit(',').next().unwrap_or_default().trim_start();
+        let mut found: BTreeMap<&str, usize> = BTreeMap::new();
+        let nodes = snapshot.nodes.iter().filter(|node| node.eligible);
+        let (start, texts): (&str, Vec<&str>) = match clause.split_once('=') {
+            Some((key, value)) => {
+                let key = key.trim_end_matches(['!', ' ']);
+                let values = nodes.filter_map(|node| node.labels.get(key).map(|value| &**value));
+                (value.trim_start_matches(['=', ' ']), values.collect())
+            }
+            None => (clause, nodes.flat_map(|node| node.labels.iter().map(|(key, _)| &**key)).collect()),
+        };
+        for text in texts.into_iter().filter(|text| text.starts_with(start)) {
+            *found.entry(text).or_default() += 1;
+        }
+        found.into_iter().map(|(text, nodes)| (text.to_owned(), nodes)).collect()
+    }
+
+    pub(super) fn key(&mut self, key: Key, snapshot: Option<&Snapshot>) -> Handled {
+        let typed = self.input.value();
+        let clause_at = typed.rfind(',').map_or(0, |comma| comma + 1);
+        let clause = &typed[clause_at..];
+        let value_at = clause.rfind('=').map_or(clause.len() - clause.trim_start().len(), |equals| equals + 1);
+        let (head, is_key) = (typed[..clause_at + value_at].to_owned(), !clause.contains('='));
+        let texts = || {
+            let found = snapshot.map(|snapshot| self.completions(snapshot)).unwrap_or_default();
+            let ending = if found.len() == 1 && is_key { "=" } else { "" };
+            found.into_iter().map(|(text, _)| format!("{head}{text}{ending}")).collect()
+        };
+        let mut input = self.input.clone();
+        let handled = if complete(&mut input, key, texts) { Handled::Changed } else { field(&mut input, key) };
+        self.input = input;
+        handled
+    }
+
+    /// Why the selector is probably a mistake: it matches no node, and there are some.
+    pub(super) fn doubt(&self, snapshot: &Snapshot) -> Option<String> {
+        let (nodes, all) = self.matching(snapshot).ok()?;
+        (nodes.is_empty() && all > 0).then(|| format!("matches 0 of {all} nodes"))
+    }
+}
+
+/// Why a label's key is probably a mistake: no node has it, and there are some.
+pub(super) fn label_doubt(key: &str, snapshot: &Snapshot) -> Option<String> {
+    key.parse::<SiteLabel>().ok()?;
+    let eligible = || snapshot.nodes.iter().filter(|node| node.eligible);
+    let all = eligible().count();
+    let with = eligible().filter(|node| node.labels.get(key).is_some()).count();
+    (with == 0 && all > 0).then(|| format!("the label `{key}` matches 0 of {all} nodes"))
+}

@@ -1,0 +1,239 @@
+//! What all dialogs have in common: where they are, where the focus goes, what they warn of. And the dialog for new images.
+
+use insta::assert_snapshot;
+
+use super::console::TestConsole;
+use super::fixtures::{self, preview, running};
+use crate::engine::model::command::{Command, Preview};
+use crate::engine::model::danger::Danger;
+use crate::engine::report::snapshot::{RevisionView, Snapshot};
+use crate::tui::dialog::Focus;
+use crate::tui::message::ConsoleEffect;
+use crate::tui::model::Overlay;
+
+/// The keys that open each of the dialogs.
+const DIALOGS: [&str; 13] =
+    ["S", "I", "N", "U", "L", "W", "P", "R", "D", "O", ":drive<enter>", "q", ":partition 30%<enter>"];
+
+/// A console on which what other tools do to the DaemonSet allows every dialog that `keys` can open.
+fn open(keys: &str, (width, height): (u16, u16)) -> TestConsole {
+    let snapshot = if keys == "O" { fixtures::idle() } else { running() };
+    let console = TestConsole::on(snapshot, width, height).typed(&format!("A{keys}"));
+    assert!(matches!(console.model.overlay, Overlay::Dialog(_)), "{keys}: {}", console.screen());
+    console
+}
+
+fn without_dialog(keys: &str, (width, height): (u16, u16)) -> TestConsole {
+    let snapshot = if keys == "O" { fixtures::idle() } else { running() };
+    TestConsole::on(snapshot, width, height).typed("A")
+}
+
+fn focus(console: &TestConsole) -> Focus {
+    match &console.model.overlay {
+        Overlay::Dialog(dialog) => dialog.focus,
+        _ => panic!("no dialog on\n{}", console.screen()),
+    }
+}
+
+fn done(console: &TestConsole) -> Vec<&Command> {
+    let commands = console.effects.iter().filter_map(|effect| match effect {
+        ConsoleEffect::Do { command, .. } => Some(command),
+        _ => None,
+    });
+    commands.collect()
+}
+
+#[test]
+fn all_dialogs_have_one_place_below_the_header_and_one_size() {
+    for size in [(40, 12), (60, 20), (80, 16), (80, 24), (120, 40), (200, 50)] {
+        for keys in DIALOGS {
+            let (before, with) = (without_dialog(keys, size).screen(), open(keys, size).screen());
+            let top = with.lines().position(|line| line.contains('┌')).expect("a box");
+            let header: Vec<&str> = with.lines().take(top).collect();
+            assert_eq!(header, before.lines().take(top).collect::<Vec<_>>(), "{keys} at {size:?}");
+            // The budget stays in sight, wherever there is room for it: in two lines, or with the bar and what is down.
+            assert!(keys == "O" || header.iter().any(|line| line.contains("down 2")), "{keys} at {size:?}:\n{with}");
+        }
+        let corners = |keys: &str| {
+            let screen = open(keys, size).screen();
+            let at = |corner: char| {
+                let found =
+                    screen.lines().enumerate().find_map(|(y, line)| Some((y, line.chars().position(|c| c == corner)?)));
+                found.expect("a corner")
+            };
+            (at('┌'), at('┘'))
+        };
+        // Another DaemonSet, another header.
+        for keys in DIALOGS.iter().filter(|keys| **keys != "O") {
+            assert_eq!(corners(keys), corners("S"), "{keys} at {size:?}");
+        }
+    }
+}
+
+#[test]
+fn alarms_stay_in_sight() {
+    for (width, height) in [(80, 24), (120, 40)] {
+        let screen = TestConsole::on(fixtures::stale(), width, height).typed("P").screen();
+        assert!(screen.contains("STALE pods") && screen.contains("nothing is started: pods and nodes"), "{screen}");
+        assert!(screen.contains("[ Pause now ]"), "{screen}");
+    }
+    let screen = TestConsole::on(fixtures::halted(), 40, 12).typed("AC").screen();
+    assert!(screen.contains("HALTED") || screen.contains("halted"), "{screen}");
+}
+
+#[test]
+fn tab_reaches_the_action_then_cancel_then_the_fields() {
+    for keys in DIALOGS {
+        let mut console = open(keys, (80, 24));
+        if focus(&console) != Focus::Form {
+            continue;
+        }
+        for (key, want) in
+            [("<tab>", Focus::Go), ("<tab>", Focus::Cancel), ("<tab>", Focus::Form), ("<shift-tab>", Focus::Cancel)]
+        {
+            console.type_keys(key);
+            assert_eq!(focus(&console), want, "{keys}, {key}");
+        }
+    }
+    // Whatever was filled in before, and wherever in the form.
+    for keys in ["N<c-u>topo", "W<down><down>", "I<down>", "L<down><down>", "N<c-u>line=line3"] {
+        assert_eq!(focus(&open(&format!("{keys}<tab>"), (80, 24))), Focus::Go, "{keys}");
+    }
+    // A name that has to be typed comes before the action.
+    let mut beyond = open("U", (80, 24)).answered(preview(Danger::ExceedsBudget));
+    for want in [Focus::Name, Focus::Go, Focus::Cancel, Focus::Form] {
+        beyond.type_keys("<tab>");
+        assert_eq!(focus(&beyond), want);
+    }
+}
+
+#[test]
+fn the_line_that_is_typed_on_is_seen_and_on_the_action_what_it_does() {
+    for size in [(40, 10), (40, 12), (80, 24), (200, 50)] {
+        let mut console = open("W", size).answered(preview(Danger::Bounded));
+        for step in 0..9 {
+            let screen = console.screen();
+            assert!(screen.contains("│ > "), "line {step} at {size:?}:\n{screen}");
+            console.type_keys("<down>");
+        }
+        console.type_keys("<tab>");
+        assert!(console.screen().contains("22 nodes may be"), "at {size:?}:\n{}", console.screen());
+    }
+}
+
+#[test]
+fn a_selector_that_no_node_has_is_not_confirmed_by_enter_alone() {
+    for keys in [
+        "N<c-u>line=lime3",
+        "N<c-u>canary",
+        "W<down><right><right><down>line=lime3",
+        "W<down><down><down><down>rack",
+        ":tune site-label=rack<enter>",
+    ] {
+        let answered = || open(keys, (80, 24)).answered(preview(Danger::Bounded));
+        let screen = answered().screen();
+        assert!(screen.contains("matches 0 of 120 nodes"), "{keys}:\n{screen}");
+        assert!(done(&answered().typed("<enter>")).is_empty(), "{keys}");
+        assert!(done(&answered().typed("<enter><enter>")).is_empty(), "{keys}: the focus is on cancel");
+        assert_eq!(done(&answered().typed("<tab><enter>")).len(), 1, "{keys}: who wants it can have it");
+    }
+    for keys in ["N<c-u>line=line3", "W<down><down><down><down>line", ":tune site-label=line<enter>"] {
+        let console = open(keys, (80, 24)).answered(preview(Danger::Bounded));
+        assert!(!console.screen().contains("matches 0"), "{keys}:\n{}", console.screen());
+        assert_eq!(done(&console.typed("<enter>")).len(), 1, "{keys}");
+    }
+    // A node that joins is seen.
+    let mut console = open("N<c-u>line=lime3", (80, 24)).answered(preview(Danger::Bounded));
+    let mut nodes = running().nodes.to_vec();
+    nodes[0].labels = [("line", "lime3")].into_iter().collect();
+    console.see(Snapshot { nodes: nodes.into(), ..running() });
+    assert!(!console.screen().contains("matches 0"), "{}", console.screen());
+}
+
+/// A DaemonSet with two containers.
+fn with_proxy() -> Snapshot {
+    let proxied = |revision: &RevisionView| {
+        let version = revision.number.unwrap_or_default();
+        let image = format!("registry.factory.example/edge/proxy:{version}");
+        let mut images = revision.images.clone();
+        images.push(("proxy".into(), image.into()));
+        RevisionView { images, ..revision.clone() }
+    };
+    let running = running();
+    Snapshot {
+        to: running.to.as_ref().map(proxied),
+        revisions: running.revisions.iter().map(proxied).collect(),
+        ..running
+    }
+}
+
+fn images(console: &TestConsole) -> Vec<(String, String)> {
+    let asked = console.effects.iter().rev().find_map(|effect| match effect {
+        ConsoleEffect::Ask { command: Command::SetImage(images), .. } => Some(images),
+        _ => None,
+    });
+    let images = asked.expect("a question about images");
+    images.iter().map(|(name, image)| (name.clone(), image.to_string())).collect()
+}
+
+#[test]
+fn images_are_completed_with_what_is_known() {
+    let agent = |version: &str| ("agent".to_owned(), format!("registry.factory.example/edge/agent:{version}"));
+    let offered = TestConsole::on(running(), 80, 24).typed("AI<backspace><backspace><backspace><backspace><backspace>");
+    let screen = offered.screen();
+    assert!(screen.contains("right: agent:v1.9.0 (rev 15)  agent:v1.8.2 (rev 14)"), "{screen}");
+    let console = TestConsole::on(running(), 80, 24).typed("AI<c-u>re<right>");
+    assert_eq!(images(&console.typed("8.1")), [agent("v1.8.1")], "what all have in common");
+    let console = TestConsole::on(running(), 80, 24).typed("AI<c-u>registry.factory.example/edge/agent:v1.8.2");
+    assert_eq!(images(&console), [agent("v1.8.2")]);
+    let unique = "AI<c-u>registry.factory.example/edge/agent:v1.9<right>";
+    assert!(TestConsole::on(running(), 80, 24).typed(unique).screen().contains("the same image as now"));
+    // In the middle of the text the arrow moves.
+    let console = TestConsole::on(running(), 80, 24).typed("AI<c-u>re<left><right>x");
+    assert!(console.screen().contains("rex"), "{}", console.screen());
+    // The form for pre-warming has the same lines.
+    let console = TestConsole::on(running(), 80, 24).typed("AW<right><down><c-u>re<right>8");
+    assert!(console.screen().contains("registry.factory.example/edge/agent:v1.8"), "{}", console.screen());
+}
+
+#[test]
+fn images_of_other_daemonsets_that_are_open_are_known() {
+    let mut console = TestConsole::on(running(), 80, 24);
+    let shipper = crate::tui::daemonset_ref::DaemonSetRef { namespace: "edge".into(), name: "log-shipper".into() };
+    let mut other = crate::tui::model::RolloutPage::new(shipper);
+    let mut snapshot = running();
+    snapshot.name = "log-shipper".into();
+    if let Some(to) = &mut snapshot.to {
+        to.images = vec![("ship".into(), "ghcr.example/ship:7".into())];
+    }
+    other.live = Some(crate::tui::model::ShownSnapshot { snapshot: snapshot.into(), at: console.now });
+    console.model.rollouts.push(other);
+    console.type_keys("AI<c-u>gh");
+    assert!(console.screen().contains("right: ship:7 (ds/edge/log-shipper)"), "{}", console.screen());
+    console.type_keys("<right>");
+    assert_eq!(images(&console), [("agent".to_owned(), "ghcr.example/ship:7".to_owned())]);
+}
+
+#[test]
+fn old_and_new_image_are_shown_per_container_and_another_repository_is_warned_of() {
+    let changed = "AI<backspace>1<down><c-u>ghcr.example/edge/proxy:16";
+    for (width, height) in [(40, 12), (80, 24), (120, 40), (200, 50)] {
+        let console = TestConsole::on(with_proxy(), width, height).typed(changed).answered(Preview {
+            title: "change 2 images".into(),
+            nodes: [].into(),
+            ..preview(Danger::Serious)
+        });
+        assert_snapshot!(format!("dialog_images_{width}x{height}"), console.screen());
+    }
+    let console = TestConsole::on(with_proxy(), 80, 24).typed(changed);
+    let both = [
+        ("agent".to_owned(), "registry.factory.example/edge/agent:v1.9.1".to_owned()),
+        ("proxy".to_owned(), "ghcr.example/edge/proxy:16".to_owned()),
+    ];
+    assert_eq!(images(&console), both);
+    let screen = console.screen();
+    assert!(screen.contains("v1.9.0 → v1.9.1"), "{screen}");
+    assert!(screen.contains("repository changes! registry changes: registry.factory.example →"), "{screen}");
+    let same = TestConsole::on(with_proxy(), 80, 24).typed("AI<backspace>1").screen();
+    assert!(!same.contains("changes!"), "{same}");
+}

@@ -1,0 +1,90 @@
+//! The form for new images: old and new of each container, and what can be typed next.
+//!
+//! ```text
+//! > agent         registry.example/edge/agent:v2.0.0
+//!                 v1.9.0 → v2.0.0
+//!                 right: agent:v1.8.2 (rev 14)  agent:v1.8.1 (rev 13)
+//!   proxy         registry.example/edge/proxy:v7
+//!   on drift report (pause, say who set it back)
+//! ```
+
+use ratatui::text::Line;
+use tui_input::Input;
+
+use super::{Body, NAME, fill_budget, fill_drift};
+use crate::engine::model::image::{ImageRef, without_user};
+use crate::tui::dialog::ImageForm;
+use crate::tui::dialog::image::{ImageDifference, ImageLine, KnownImage, completions};
+use crate::tui::theme::{Glyph, ThemeRole};
+use crate::tui::words::{fit, fit_middle};
+
+/// How many completions are shown at most.
+const SHOWN: usize = 12;
+
+pub(super) fn fill(body: &mut Body<'_>, form: &ImageForm, focused: bool) {
+    let chosen = form.line();
+    for line in form.lines() {
+        let here = line == chosen;
+        match line {
+            ImageLine::Image(at) => {
+                let Some((name, now, input)) = form.containers.get(at) else { continue };
+                body.text_line((here, focused), name, input, "");
+                change(body, now, input.value().trim());
+                if here && focused {
+                    offer(body, &form.known, input);
+                }
+            }
+            ImageLine::Budget => fill_budget(body, &form.budget, here && focused),
+            ImageLine::Drift => fill_drift(body, form.drift, here && focused),
+        }
+    }
+}
+
+/// What changes from one image to the other, and what of that should not be overlooked.
+pub(super) fn change(body: &mut Body<'_>, now: &str, new: &str) {
+    if now == new || new.parse::<ImageRef>().is_err() {
+        return;
+    }
+    let difference = ImageDifference::of(without_user(now), new, body.ctx.glyph(Glyph::Arrow));
+    body.indented(&difference.words, ThemeRole::Title);
+    for warning in &difference.warnings {
+        body.say(&format!("{} {warning}", body.ctx.glyph(Glyph::Alarm)), ThemeRole::Warn);
+    }
+}
+
+/// What the text can be completed with, where there is something.
+pub(super) fn offer(body: &mut Body<'_>, known: &[KnownImage], input: &Input) {
+    let last = |image: &str| image.rsplit('/').next().unwrap_or(image).to_owned();
+    let words: Vec<String> = completions(known, input.value())
+        .take(SHOWN)
+        .map(|known| format!("{} ({})", last(without_user(&known.image)), known.from))
+        .collect();
+    if !words.is_empty() {
+        body.indented(&format!("right: {}", words.join("  ")), ThemeRole::Muted);
+    }
+}
+
+impl Body<'_> {
+    /// A line with a name that is typed; `default` says what it means while it is empty.
+    pub(super) fn text_line(&mut self, (chosen, focused): (bool, bool), name: &str, input: &Input, default: &str) {
+        let ctx = self.ctx;
+        let name = format!("{:NAME$}", fit_middle(name, NAME - 1));
+        if !chosen {
+            let value = if input.value().is_empty() { default } else { input.value() };
+            return self.choice(false, &format!("{name}{value}"));
+        }
+        self.focus_line = Some(self.lines.len());
+        let name = ctx.span(format!("{} {name}", ctx.glyph(Glyph::Cursor)), ThemeRole::Title);
+        self.field(name, input, focused);
+        if let Some(line) = self.lines.last_mut().filter(|_| input.value().is_empty()) {
+            line.spans.push(ctx.span(format!(" {default}"), ThemeRole::Muted));
+        }
+    }
+
+    /// A line of text below the value of the line above, cut at the right edge; on narrow screens it begins further left.
+    pub(super) fn indented(&mut self, text: &str, role: ThemeRole) {
+        let indent = if self.cells < 60 { 2 } else { NAME + 2 };
+        let text = fit(text, self.cells.saturating_sub(indent)).into_owned();
+        self.lines.push(Line::from(self.ctx.span(format!("{:indent$}{text}", ""), role)));
+    }
+}
