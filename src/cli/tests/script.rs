@@ -281,6 +281,9 @@ impl Session for Script {
             counters: DaemonSetCounters { desired: 120, updated: 38, available: 115, ..Default::default() },
             strategy: "OnDelete (ours)".to_owned(),
             state,
+            since: None,
+            to: Default::default(),
+            from: None,
             prewarm: (name == "log-shipper").then_some(FleetPrewarm::Paused),
             driven_by,
         };
@@ -288,7 +291,13 @@ impl Session for Script {
             row("agent", FleetState::Rolling, DrivenBy::Other("ops@bastion-2".into())),
             row("log-shipper", FleetState::UpToDate, DrivenBy::Controller),
         ];
-        watch::channel(Arc::new(Fleet { health: WatchHealth::Live, leases: WatchHealth::Live, rows })).1
+        watch::channel(Arc::new(Fleet {
+            health: WatchHealth::Live,
+            leases: WatchHealth::Live,
+            rows,
+            ..Fleet::default()
+        }))
+        .1
     }
 
     fn inspect(&self, _namespace: &str, _node: &str, _pod: Option<&str>) -> watch::Receiver<Arc<Inspection>> {
