@@ -64,6 +64,6 @@ pub use feed::{Attachment, Feed};
 pub use fleet::{FleetEvent, FleetWatches};
 pub use http::{Traffic, TrafficCount};
 pub use kubectl_place::KubectlPlace;
-pub use partial::PartialDaemonSet;
+pub use partial::{PartialDaemonSet, PartialRevision};
 pub use recorder::{EventNote, Recorder};
 pub use write::{Executed, Writer};

@@ -15,5 +15,7 @@ mod session;
 
 pub use crate::cluster::{Clock, IN_CLUSTER, context_names};
 pub use access::{Access, AccessError, Impersonate, Reach};
-pub use handle::{CommandError, DrivenBy, Fleet, FleetPrewarm, FleetRow, IdentityInUse, Request, Rollout, Session};
+pub use handle::{
+    CommandError, DrivenBy, Fleet, FleetPrewarm, FleetRevision, FleetRow, IdentityInUse, Request, Rollout, Session,
+};
 pub use session::ClusterSession;

@@ -547,7 +547,7 @@ fn fleet_table(fleet: &Fleet) -> Vec<Vec<String>> {
     let head = ["NAMESPACE", "DAEMONSET", "DESIRED", "UPDATED", "AVAILABLE", "STRATEGY", "STATE", "DRIVEN BY"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     rows.extend(fleet.rows.iter().map(|row| {
-        let FleetRow { namespace, name, counters, strategy, state: _, prewarm: _, driven_by } = row;
+        let FleetRow { namespace, name, counters, strategy, driven_by, .. } = row;
         vec![
             namespace.to_string(),
             name.to_string(),

@@ -1,4 +1,4 @@
-//! All DaemonSets that we may see, and our Leases.
+//! All DaemonSets that we may see, their revisions, and our Leases.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::http::Http;
-use super::partial::{FleetWire, PartialDaemonSet, lease_fact, text};
+use super::partial::{FleetRevisionWire, FleetWire, PartialDaemonSet, PartialRevision, lease_fact, text};
 use super::watch::{NotUnderstood, Source, Subject, watch as follow};
 use super::workload::Workload;
 use crate::engine::model::Str;
@@ -39,6 +39,16 @@ pub enum FleetEvent {
     LeaseGone(Str, Str),
     /// How well Leases can be seen.
     LeasesHealth(WatchHealth),
+    /// A listing of the ControllerRevisions begins.
+    RevisionsListing,
+    /// The listing of the ControllerRevisions is complete.
+    RevisionsListed,
+    /// A revision of a DaemonSet is like this now: namespace, name.
+    Revision(Str, Str, Box<PartialRevision>),
+    /// A revision is gone: namespace, name.
+    RevisionGone(Str, Str),
+    /// How well ControllerRevisions can be seen.
+    RevisionsHealth(WatchHealth),
 }
 
 /// The watches of a fleet; they end when this is dropped.
@@ -68,6 +78,14 @@ pub(super) fn watch(
             labels: Some(format!("{}={}", MANAGED_BY.0, MANAGED_BY.1)),
             fields: None,
         },
+        revisions: Source {
+            path: match namespace {
+                Some(namespace) => format!("/apis/apps/v1/namespaces/{namespace}/controllerrevisions"),
+                None => "/apis/apps/v1/controllerrevisions".to_owned(),
+            },
+            labels: None,
+            fields: None,
+        },
     };
     let narrow = namespace.is_none().then(|| (fallback.clone(), scope(Some(fallback))));
     FleetWatches(tokio::spawn(run(http, scope(namespace), narrow, out)))
@@ -78,6 +96,7 @@ pub(super) fn watch(
 struct FleetContext {
     daemonsets: Source,
     leases: Source,
+    revisions: Source,
 }
 
 /// Watches `wide`; when that is forbidden, `narrow`.
@@ -87,6 +106,7 @@ async fn run(http: Http, wide: FleetContext, narrow: Option<(Str, FleetContext)>
     let narrowing = narrow.as_ref().map(|_| refused.clone());
     tasks.spawn(follow(http.clone(), wide.daemonsets, FleetDaemonSets { narrowing }, out.clone()));
     tasks.spawn(follow(http.clone(), wide.leases, FleetLeases, out.clone()));
+    tasks.spawn(follow(http.clone(), wide.revisions, FleetRevisions, out.clone()));
     let Some((namespace, narrow)) = narrow else {
         while tasks.join_next().await.is_some() {}
         return;
@@ -97,7 +117,8 @@ async fn run(http: Http, wide: FleetContext, narrow: Option<(Str, FleetContext)>
             tasks.shutdown().await;
             if out.send(FleetEvent::OnlyNamespace(namespace, why)).await.is_ok() {
                 tasks.spawn(follow(http.clone(), narrow.daemonsets, FleetDaemonSets { narrowing: None }, out.clone()));
-                tasks.spawn(follow(http, narrow.leases, FleetLeases, out));
+                tasks.spawn(follow(http.clone(), narrow.leases, FleetLeases, out.clone()));
+                tasks.spawn(follow(http, narrow.revisions, FleetRevisions, out));
                 while tasks.join_next().await.is_some() {}
             }
         }
@@ -175,6 +196,39 @@ impl Subject for FleetLeases {
 
     fn health(&mut self, health: WatchHealth) -> Option<FleetEvent> {
         Some(FleetEvent::LeasesHealth(health))
+    }
+}
+
+struct FleetRevisions;
+
+impl Subject for FleetRevisions {
+    type Wire<'a> = FleetRevisionWire<'a>;
+    type Out = FleetEvent;
+
+    fn version<'a>(wire: &'a FleetRevisionWire<'_>) -> &'a str {
+        text(&wire.metadata.resource_version)
+    }
+
+    fn applied(&mut self, wire: FleetRevisionWire<'_>) -> Result<Option<FleetEvent>, NotUnderstood> {
+        let (namespace, name) = wire.key();
+        Ok(wire.partial().map(|revision| FleetEvent::Revision(namespace, name, Box::new(revision))))
+    }
+
+    fn deleted(&mut self, wire: FleetRevisionWire<'_>) -> Option<FleetEvent> {
+        let (namespace, name) = wire.key();
+        Some(FleetEvent::RevisionGone(namespace, name))
+    }
+
+    fn listing(&mut self) -> Option<FleetEvent> {
+        Some(FleetEvent::RevisionsListing)
+    }
+
+    fn listed(&mut self, _version: Option<u64>) -> Vec<FleetEvent> {
+        vec![FleetEvent::RevisionsListed]
+    }
+
+    fn health(&mut self, health: WatchHealth) -> Option<FleetEvent> {
+        Some(FleetEvent::RevisionsHealth(health))
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod daemonset;
 mod event;
+mod fleet_revision;
 mod inspection;
 mod lease;
 mod node;
@@ -31,6 +32,8 @@ use serde_json::Value;
 pub use daemonset::PartialDaemonSet;
 pub(super) use daemonset::{FleetWire, daemonset_fact};
 pub(super) use event::{EventWire, SOURCE};
+pub(super) use fleet_revision::FleetRevisionWire;
+pub use fleet_revision::PartialRevision;
 pub(super) use inspection::{node_inspection, pod_events, pod_inspection};
 pub(super) use lease::{lease_fact, lease_object, set_owner};
 pub(super) use node::{NodeWire, Wanted};

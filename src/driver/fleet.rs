@@ -1,15 +1,19 @@
-//! The list of all DaemonSets that we may see: one row each, made from a partial DaemonSet and, if there is one, its Lease.
+//! The list of all DaemonSets that we may see: one row each, made from a partial DaemonSet, its revisions and, if there is one, its
+//! Lease.
 
-use std::collections::BTreeMap;
+mod ages;
+
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
-use super::handle::{DrivenBy, Fleet, FleetPrewarm, FleetRow};
+use self::ages::StateAges;
+use super::handle::{DrivenBy, Fleet, FleetPrewarm, FleetRevision, FleetRow};
 use super::identity::Identity;
-use crate::cluster::{Clock, Cluster, FleetEvent, PartialDaemonSet};
+use crate::cluster::{Clock, Cluster, FleetEvent, PartialDaemonSet, PartialRevision};
 use crate::engine::model::Str;
 use crate::engine::model::config::Timing;
 use crate::engine::model::event::WatchHealth;
@@ -18,7 +22,7 @@ use crate::engine::model::prewarm::PrewarmMethod;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Record, lease_name};
 use crate::engine::model::time::Timestamp;
-use crate::engine::rules::fleet_state::{Brief, fleet_state};
+use crate::engine::rules::fleet_state::{Brief, fleet_state, recorded_since};
 use crate::engine::rules::holder::HolderLiveness;
 
 /// How many events may wait.
@@ -41,6 +45,7 @@ pub(super) fn spawn(cluster: &Cluster, namespace: Option<&str>, us: Identity) ->
 
 async fn run(mut events: mpsc::Receiver<FleetEvent>, views: &watch::Sender<Arc<Fleet>>, clock: Clock, us: Identity) {
     let mut known = KnownFleet::default();
+    let mut ages = StateAges::default();
     let mut next_view_at = Instant::now();
     let mut due = false;
     loop {
@@ -61,7 +66,10 @@ async fn run(mut events: mpsc::Receiver<FleetEvent>, views: &watch::Sender<Arc<F
             }
         }
         if due && Instant::now() >= next_view_at {
-            publish(views, known.view(clock.now(), &us));
+            let now = clock.now();
+            let mut view = known.view(now, &us);
+            ages.date(&mut view.rows, known.is_settled(), now);
+            publish(views, view);
             due = false;
             next_view_at = Instant::now() + GAP;
         }
@@ -70,7 +78,9 @@ async fn run(mut events: mpsc::Receiver<FleetEvent>, views: &watch::Sender<Arc<F
 
 fn publish(views: &watch::Sender<Arc<Fleet>>, view: Fleet) {
     views.send_if_modified(|last| {
-        let news = (&last.health, &last.leases, &last.rows) != (&view.health, &view.leases, &view.rows);
+        // Not when it was made: a view that shows the same is no news.
+        let news = (&last.health, &last.leases, &last.revisions, &last.rows)
+            != (&view.health, &view.leases, &view.revisions, &view.rows);
         if news {
             *last = Arc::new(view);
         }
@@ -87,7 +97,9 @@ struct KnownFleet {
     leases_health: WatchHealth,
     /// Set when only one namespace can be seen: which, and what the server said.
     only: Option<(Str, Str)>,
+    revisions_health: WatchHealth,
     daemonsets: Listed<PartialDaemonSet>,
+    revisions: Listed<PartialRevision>,
     leases: Listed<ObservedLease>,
 }
 
@@ -183,6 +195,11 @@ impl KnownFleet {
             FleetEvent::Lease(namespace, name, fact) => self.lease((namespace, name), *fact, now),
             FleetEvent::LeaseGone(namespace, name) => self.leases.remove(&(namespace, name)),
             FleetEvent::LeasesHealth(health) => self.leases_health = health,
+            FleetEvent::RevisionsListing => self.revisions.listing(),
+            FleetEvent::RevisionsListed => self.revisions.listed(),
+            FleetEvent::Revision(namespace, name, what) => self.revisions.insert((namespace, name), *what),
+            FleetEvent::RevisionGone(namespace, name) => self.revisions.remove(&(namespace, name)),
+            FleetEvent::RevisionsHealth(health) => self.revisions_health = health,
         }
     }
 
@@ -202,26 +219,53 @@ impl KnownFleet {
     }
 
     fn view(&self, now: Timestamp, us: &Identity) -> Fleet {
-        let rows = self.daemonsets.iter().map(|(_, daemonset)| self.row(daemonset, now, us)).collect();
+        let mut revisions: HashMap<&str, Vec<&PartialRevision>> = HashMap::new();
+        for (_, revision) in self.revisions.iter() {
+            revisions.entry(&revision.daemonset_uid).or_default().push(revision);
+        }
+        let row = |daemonset: &PartialDaemonSet| {
+            let of_it = revisions.get(&*daemonset.uid).map(Vec::as_slice).unwrap_or_default();
+            self.row(daemonset, of_it, now, us)
+        };
+        let rows = self.daemonsets.iter().map(|(_, daemonset)| row(daemonset)).collect();
         let health = match (&self.only, &self.health) {
             (Some((namespace, why)), WatchHealth::Live) => {
                 WatchHealth::Forbidden { why: format!("{why}; showing only namespace {namespace}").into() }
             }
             (_, health) => health.clone(),
         };
-        Fleet { health, leases: self.leases_health.clone(), rows }
+        let (leases, revisions) = (self.leases_health.clone(), self.revisions_health.clone());
+        Fleet { health, leases, revisions, at: now, rows }
     }
 
-    fn row(&self, daemonset: &PartialDaemonSet, now: Timestamp, us: &Identity) -> FleetRow {
+    /// Whether all is known that states are made of, as of now: then a state that differs from the one before has just begun.
+    fn is_settled(&self) -> bool {
+        let leases = matches!(self.leases_health, WatchHealth::Live | WatchHealth::Forbidden { .. });
+        self.health == WatchHealth::Live && leases
+    }
+
+    fn row(
+        &self,
+        daemonset: &PartialDaemonSet,
+        revisions: &[&PartialRevision],
+        now: Timestamp,
+        us: &Identity,
+    ) -> FleetRow {
         let key = (daemonset.namespace.clone(), Str::from(lease_name(&daemonset.name)));
         let lease = self.leases.get(&key);
         let driven = lease.is_some_and(|lease| lease.driver(now).is_some());
+        let record = lease.and_then(|lease| lease.record_of(daemonset));
+        let state = fleet_state(&brief(daemonset), record, driven);
+        let (to, from) = revisions_of(daemonset, revisions, record);
         FleetRow {
             namespace: daemonset.namespace.clone(),
             name: daemonset.name.clone(),
             counters: daemonset.counters,
             strategy: strategy_words(daemonset),
-            state: fleet_state(&brief(daemonset), lease.and_then(|lease| lease.record_of(daemonset)), driven),
+            since: recorded_since(&state, record),
+            state,
+            to,
+            from,
             prewarm: lease.and_then(|lease| lease.prewarm_of(daemonset, driven)),
             driven_by: self.driven_by(daemonset, lease.filter(|lease| lease.driver(now).is_some()), us),
         }
@@ -237,6 +281,28 @@ impl KnownFleet {
             None => DrivenBy::Unknown,
         }
     }
+}
+
+/// The revision of the present template, and while some pods are not at it the one that they had before.
+fn revisions_of(
+    daemonset: &PartialDaemonSet,
+    revisions: &[&PartialRevision],
+    record: Option<&Record>,
+) -> (FleetRevision, Option<FleetRevision>) {
+    let last = revisions.iter().max_by_key(|revision| revision.number);
+    // Until the controller has seen the template, its last revision is of the one before: unless only something else changed.
+    let current = last.filter(|last| daemonset.observed || last.images == daemonset.images);
+    let to = FleetRevision { number: current.map(|current| current.number), images: daemonset.images.clone() };
+    let outdated = daemonset.counters.current.saturating_sub(daemonset.counters.updated);
+    if outdated == 0 && daemonset.observed {
+        return (to, None);
+    }
+    let others = || revisions.iter().filter(|revision| current.is_none_or(|current| revision.hash != current.hash));
+    let origin = record.and_then(|record| record.progress.origin.as_ref());
+    let recorded = origin.and_then(|origin| others().find(|revision| revision.hash == *origin));
+    let before = recorded.or_else(|| others().max_by_key(|revision| revision.number));
+    let from = before.map(|before| FleetRevision { number: Some(before.number), images: before.images.clone() });
+    (to, Some(from.unwrap_or_default()))
 }
 
 fn brief(daemonset: &PartialDaemonSet) -> Brief {
@@ -275,6 +341,7 @@ mod tests {
             adopted: true,
             observed: true,
             counters: DaemonSetCounters { desired: 20, current: 20, ready: 20, updated, available, misscheduled: 0 },
+            images: vec![("agent".into(), "registry.example/agent:v2".into())],
         }
     }
 
@@ -373,6 +440,11 @@ mod tests {
             record.intent.partition = IntOrPercent::Int(18);
             record.progress.in_progress.insert("n1".into());
         });
+        let drifted = record(|record| record.progress.adopted = true);
+        let releasing = record(|record| {
+            record.progress.adopted = true;
+            record.intent.releasing = Some(By { by: "ada".into(), at: Timestamp::default() });
+        });
         let back = record(|record| {
             record.intent.target = Some("rev-1".into());
             record.intent.back_to = Some("rev-1".into());
@@ -391,9 +463,58 @@ mod tests {
             ("halted", daemonset(3, 17), Some(&halted), "halted: 3 failed"),
             ("halted and resumed", daemonset(20, 20), Some(&resumed), "adopted"),
             ("paused", daemonset(3, 20), Some(&paused), "paused by ada"),
+            ("set back by somebody", native(3, 20), Some(&drifted), "strategy set back: its controller rolls"),
+            ("handed back by us", native(20, 20), Some(&releasing), "adopted"),
         ] {
             assert_eq!(fleet_state(&brief(&daemonset), record, true).to_string(), want, "{story}");
         }
+    }
+
+    #[test]
+    fn from_which_revision_to_which() {
+        let revision = |hash: &str, number: i64, version: &str| PartialRevision {
+            daemonset_uid: "uid".into(),
+            hash: hash.into(),
+            number,
+            images: vec![("agent".into(), format!("registry.example/agent:{version}").into())],
+        };
+        let (old, older, new) = (revision("b", 14, "v1"), revision("a", 13, "v0"), revision("c", 15, "v2"));
+        let told = |daemonset: PartialDaemonSet, revisions: &[&PartialRevision], record: Option<&Record>| {
+            let (to, from) = revisions_of(&daemonset, revisions, record);
+            (from.map(|from| from.number), to.number)
+        };
+        let all = [&old, &new, &older];
+        assert_eq!(told(daemonset(20, 20), &all, None), (None, Some(15)), "all are updated");
+        assert_eq!(told(daemonset(3, 20), &all, None), (Some(Some(14)), Some(15)));
+        let origin = record(|record| record.progress.origin = Some("a".into()));
+        assert_eq!(told(daemonset(3, 20), &all, Some(&origin)), (Some(Some(13)), Some(15)), "the record knows better");
+        let gone = record(|record| record.progress.origin = Some("z".into()));
+        assert_eq!(told(daemonset(3, 20), &all, Some(&gone)), (Some(Some(14)), Some(15)));
+        assert_eq!(told(daemonset(3, 20), &[], None), (Some(None), None), "revisions cannot be seen");
+        let unseen = PartialDaemonSet { observed: false, ..daemonset(20, 20) };
+        assert_eq!(told(unseen.clone(), &[&old, &older], None), (Some(Some(14)), None), "its revision is not made yet");
+        assert_eq!(told(unseen, &all, None), (Some(Some(14)), Some(15)), "something else than the template changed");
+    }
+
+    #[test]
+    fn revisions_are_told_to_the_daemonset_that_controls_them() {
+        let mut known = KnownFleet::default();
+        let now = Timestamp::default();
+        known.observe(FleetEvent::DaemonSet(Box::new(daemonset(3, 20))), now);
+        for (uid, number) in [("uid", 4), ("uid", 5), ("another", 9)] {
+            let revision = PartialRevision {
+                daemonset_uid: uid.into(),
+                hash: format!("h{number}").into(),
+                number,
+                images: Vec::new(),
+            };
+            known.observe(FleetEvent::Revision("edge".into(), format!("r{number}").into(), Box::new(revision)), now);
+        }
+        let row = |known: &KnownFleet| known.view(now, &Identity::for_tests("ada@host/1")).rows[0].clone();
+        let numbers = |row: FleetRow| (row.from.and_then(|from| from.number), row.to.number);
+        assert_eq!(numbers(row(&known)), (Some(4), Some(5)));
+        known.observe(FleetEvent::RevisionGone("edge".into(), "r4".into()), now);
+        assert_eq!(numbers(row(&known)), (None, Some(5)));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::inspection::Inspection;
 use crate::engine::model::person_of;
 use crate::engine::model::shell::shell_flag;
+use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Snapshot;
 
 /// A front end's hold on one rollout. Cheap to clone.
@@ -172,6 +173,10 @@ pub struct Fleet {
     pub health: crate::engine::model::event::WatchHealth,
     /// How well the Leases can be seen, from which "driven by" comes.
     pub leases: crate::engine::model::event::WatchHealth,
+    /// How well ControllerRevisions can be seen, from which the numbers of revisions come, and the images before the present ones.
+    pub revisions: crate::engine::model::event::WatchHealth,
+    /// The instant of this view, by the cluster's clock.
+    pub at: Timestamp,
     /// One entry a DaemonSet, by namespace and name.
     pub rows: Vec<FleetRow>,
 }
@@ -189,10 +194,26 @@ pub struct FleetRow {
     pub strategy: String,
     /// Its state in words: `up to date`, `rolling out`, `paused 2h`, `halted: …`, `held`, `preparing`.
     pub state: FleetState,
+    /// Since when it is in this state: as its record dates it, or as it was seen to begin here. `None` where neither tells.
+    pub since: Option<Timestamp>,
+    /// The revision of its present template.
+    pub to: FleetRevision,
+    /// While some of its pods are not at `to`: the revision that its pods had before. The record tells which that was; without a
+    /// record it is the one whose number comes before.
+    pub from: Option<FleetRevision>,
     /// What is asked for of pre-warming, as its Lease says; how far that is only its pods tell, which are not watched here.
     pub prewarm: Option<FleetPrewarm>,
     /// Who drives: an identity, `controller`, or nobody.
     pub driven_by: DrivenBy,
+}
+
+/// A revision of a DaemonSet in the fleet.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FleetRevision {
+    /// Its number; `None` where it is not known.
+    pub number: Option<i64>,
+    /// Its images, of init containers none: container name, image. Empty where they are not known.
+    pub images: Vec<(Str, Str)>,
 }
 
 /// Pre-warming of a DaemonSet in the fleet.
@@ -227,6 +248,7 @@ impl FleetRow {
         match state {
             FleetState::Held | FleetState::Adopted | FleetState::UpToDate => format!("{prewarm}, {state}"),
             FleetState::Halted(_)
+            | FleetState::StrategyDrifted
             | FleetState::Degraded(_)
             | FleetState::Misscheduled(_)
             | FleetState::Paused(_)

@@ -11,7 +11,7 @@ use std::time::Duration;
 use ratatui::layout::Size;
 
 use self::summary::SnapshotSummary;
-use super::columns::fleet::FLEET_COLUMNS;
+use super::columns::fleet::{FLEET_COLUMNS, FleetSort};
 use super::columns::nodes::{NODE_COLUMNS, Sort};
 use super::columns::words;
 use super::daemonset_ref::DaemonSetRef;
@@ -121,14 +121,34 @@ pub(crate) struct FleetPage {
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) list: List<DaemonSetRef>,
     pub(crate) filter: Filter,
+    pub(crate) sort: FleetSort,
+    /// When `fleet` arrived.
+    pub(crate) at: Uptime,
     /// The rows that pass the filter, as indices.
     pub(crate) rows: Vec<usize>,
 }
 
 impl FleetPage {
     pub(crate) fn new(namespace: Option<Str>) -> Self {
-        let fleet = Arc::default();
-        Self { namespace, fleet, list: List::default(), filter: Filter::default(), rows: Vec::new() }
+        Self {
+            namespace,
+            fleet: Arc::default(),
+            list: List::default(),
+            filter: Filter::default(),
+            sort: FleetSort::default(),
+            at: Uptime::ZERO,
+            rows: Vec::new(),
+        }
+    }
+
+    /// The DaemonSet of the current row: the selected one, or else the first of the list.
+    pub(crate) fn current(&self) -> Option<DaemonSetRef> {
+        self.target(self.list.current(self.rows.len())?)
+    }
+
+    /// The cluster's clock as it was when the list arrived.
+    pub(crate) fn clock(&self) -> ClockReading {
+        ClockReading { cluster: self.fleet.at, at: self.at }
     }
 
     pub(crate) fn target(&self, row: usize) -> Option<DaemonSetRef> {
@@ -136,7 +156,7 @@ impl FleetPage {
         Some(DaemonSetRef { namespace: row.namespace.clone(), name: row.name.clone() })
     }
 
-    /// Recomputes which rows are shown: worst first, then by name.
+    /// Recomputes which rows are shown: worst first, then by name, unless another order was chosen.
     pub(crate) fn arrange(&mut self) {
         let (fleet, rows) = (&*self.fleet, &self.fleet.rows);
         let passes = |index: &usize| self.filter.passes(None, || words(FLEET_COLUMNS, &rows[*index], fleet));
@@ -145,6 +165,7 @@ impl FleetPage {
             let key = |index: usize| (rows[index].state.rank(), &rows[index].namespace, &rows[index].name);
             key(*a).cmp(&key(*b))
         });
+        self.sort.apply(&mut self.rows, &self.fleet.rows);
     }
 }
 
@@ -187,16 +208,40 @@ pub(crate) struct ShownSnapshot {
     pub(crate) at: Uptime,
 }
 
+/// A cluster's clock, as it was at an instant of the console's own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ClockReading {
+    pub(crate) cluster: Timestamp,
+    pub(crate) at: Uptime,
+}
+
 impl ShownSnapshot {
+    /// The cluster's clock as it was when the snapshot arrived.
+    pub(crate) fn reading(&self) -> ClockReading {
+        ClockReading { cluster: self.snapshot.at, at: self.at }
+    }
+
     /// The snapshot's clock as of `now`, on a coarse grid.
     pub(crate) fn clock(&self, now: Uptime) -> Timestamp {
-        let exact = self.snapshot.at + now.saturating_sub(self.at);
+        self.reading().clock(now)
+    }
+
+    /// When [`Self::clock`] next tells another time, by the console's clock.
+    pub(crate) fn next_tick(&self, now: Uptime) -> Uptime {
+        self.reading().next_tick(now)
+    }
+}
+
+impl ClockReading {
+    /// The cluster's clock as of `now`, on a coarse grid.
+    pub(crate) fn clock(&self, now: Uptime) -> Timestamp {
+        let exact = self.cluster + now.saturating_sub(self.at);
         Timestamp::from_millis(exact.millis().div_euclid(GRID_MILLIS) * GRID_MILLIS)
     }
 
-    /// When [`Seen::clock`] next tells another time, by the console's clock.
+    /// When [`Self::clock`] next tells another time, by the console's clock.
     pub(crate) fn next_tick(&self, now: Uptime) -> Uptime {
-        let exact = self.snapshot.at + now.saturating_sub(self.at);
+        let exact = self.cluster + now.saturating_sub(self.at);
         let left = GRID_MILLIS - exact.millis().rem_euclid(GRID_MILLIS);
         now + Duration::from_millis(u64::try_from(left).unwrap_or(1))
     }

@@ -57,7 +57,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
         }
         Msg::Fleet(fleet) => {
             if let Some(page) = &mut model.fleet {
-                page.fleet = fleet;
+                (page.fleet, page.at) = (fleet, now);
                 page.arrange();
             }
             Vec::new()

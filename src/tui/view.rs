@@ -43,7 +43,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget as _;
 
 pub(crate) use self::node_page::{log_layout, node_lines};
-use super::model::{GRID_MILLIS, Model, Overlay, Page, RolloutPage, ShownSnapshot, Uptime};
+use super::model::{ClockReading, GRID_MILLIS, Model, Overlay, Page, RolloutPage, ShownSnapshot, Uptime};
 use super::terminal;
 use super::theme::{Glyph, Glyphs, ThemeRole};
 use super::words::{CELL_BYTES, fit, width};
@@ -264,6 +264,11 @@ impl<'a> RenderContext<'a> {
     /// How long ago `since` was: in steps of five seconds below a minute, then in whole minutes. All ages on the screen change
     /// at the same instants.
     fn elapsed(&self, shown: &ShownSnapshot, since: Timestamp) -> Duration {
+        self.elapsed_by(shown.reading(), since)
+    }
+
+    /// [`Self::elapsed`] by this clock.
+    fn elapsed_by(&self, shown: ClockReading, since: Timestamp) -> Duration {
         const MINUTE: i64 = 60_000;
         let clock = shown.clock(self.model.now);
         let next = shown.next_tick(self.model.now);

@@ -290,6 +290,9 @@ impl Session for Script {
             counters: DaemonSetCounters { desired: 120, updated: 38, available: 115, ..Default::default() },
             strategy: "OnDelete (ours)".to_owned(),
             state,
+            since: None,
+            to: Default::default(),
+            from: None,
             prewarm: (name == "log-shipper").then_some(FleetPrewarm::Paused),
             driven_by,
         };
@@ -300,7 +303,13 @@ impl Session for Script {
         let here = row("agent", FleetState::UpToDate, DrivenBy::Controller);
         rows.extend(self.elsewhere.map(|namespace| FleetRow { namespace: namespace.into(), ..here }));
         rows.retain(|row| namespace.is_none_or(|namespace| &*row.namespace == namespace));
-        watch::channel(Arc::new(Fleet { health: WatchHealth::Live, leases: WatchHealth::Live, rows })).1
+        watch::channel(Arc::new(Fleet {
+            health: WatchHealth::Live,
+            leases: WatchHealth::Live,
+            rows,
+            ..Fleet::default()
+        }))
+        .1
     }
 
     fn inspect(&self, _namespace: &str, _node: &str, _pod: Option<&str>) -> watch::Receiver<Arc<Inspection>> {

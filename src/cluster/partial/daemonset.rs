@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
+use super::fleet_revision::TemplateImages;
 use super::{Clamped, Text, count_of, name_of, str_of, take, text};
 use crate::engine::model::Str;
 use crate::engine::model::facts::{
@@ -165,6 +166,8 @@ struct Annotations<'a> {
 struct Spec<'a> {
     #[serde(borrow)]
     update_strategy: Option<Strategy<'a>>,
+    #[serde(borrow)]
+    template: Option<TemplateImages<'a>>,
 }
 
 #[derive(Deserialize, Default, Debug)]
@@ -215,6 +218,8 @@ pub struct PartialDaemonSet {
     pub observed: bool,
     /// What its controller counts.
     pub counters: DaemonSetCounters,
+    /// The images of its template: container name, image.
+    pub images: Vec<(Str, Str)>,
 }
 
 impl FleetWire<'_> {
@@ -240,6 +245,7 @@ impl FleetWire<'_> {
                 available: status.number_available.0,
                 misscheduled: status.number_misscheduled.0,
             },
+            images: self.spec.template.as_ref().map(TemplateImages::images).unwrap_or_default(),
         }
     }
 
@@ -337,6 +343,7 @@ mod tests {
         assert_eq!(partial.max_unavailable, Some(IntOrPercent::Percent(25)));
         assert!(!partial.adopted && partial.observed);
         assert_eq!(partial.counters.updated, 18);
+        assert_eq!(partial.images, [(Str::from("agent"), Str::from("registry.example/agent:v1"))]);
     }
 
     #[test]

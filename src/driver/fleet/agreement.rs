@@ -41,6 +41,7 @@ fn daemonset_of(fake: &FakeCluster) -> PartialDaemonSet {
         adopted: fake.daemonset.annotations.get(ORIGINAL_STRATEGY).is_some(),
         observed: fake.daemonset.observed_generation >= fake.daemonset.generation,
         counters,
+        images: Vec::new(),
     }
 }
 

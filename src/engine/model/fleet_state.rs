@@ -7,6 +7,8 @@ use std::fmt;
 pub enum FleetState {
     /// Its rollout halted; the words say why.
     Halted(String),
+    /// Adopted, and somebody set the strategy back: its own controller replaces pods, outside the plan.
+    StrategyDrifted,
     /// Unavailable pods, with no rollout under way: how many.
     Degraded(u32),
     /// All that should run are available, with no rollout under way; so many pods are on nodes that should not run them,
@@ -29,13 +31,14 @@ impl FleetState {
     pub fn rank(&self) -> u8 {
         match self {
             Self::Halted(_) => 0,
-            Self::Degraded(_) => 1,
-            Self::Misscheduled(_) => 2,
-            Self::Paused(_) => 3,
-            Self::Rolling => 4,
-            Self::Held => 5,
-            Self::Adopted => 6,
-            Self::UpToDate => 7,
+            Self::StrategyDrifted => 1,
+            Self::Degraded(_) => 2,
+            Self::Misscheduled(_) => 3,
+            Self::Paused(_) => 4,
+            Self::Rolling => 5,
+            Self::Held => 6,
+            Self::Adopted => 7,
+            Self::UpToDate => 8,
         }
     }
 }
@@ -44,6 +47,7 @@ impl fmt::Display for FleetState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Halted(why) => write!(f, "halted: {why}"),
+            Self::StrategyDrifted => f.write_str("strategy set back: its controller rolls"),
             Self::Degraded(unavailable) => write!(f, "{unavailable} unavailable"),
             Self::Misscheduled(pods) => write!(f, "{pods} misscheduled"),
             Self::Paused(by) => write!(f, "paused {by}"),

@@ -5,6 +5,7 @@ use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::{Direction, Record};
+use crate::engine::model::time::Timestamp;
 
 /// What is known of a DaemonSet in a list.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +46,10 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
     if let Some(halt) = record.progress.halt.as_ref().filter(|halt| halt.number > intent.acknowledged_halt) {
         return FleetState::Halted(halt.why.to_string());
     }
+    // As `Engine::has_drifted` has it. The controller goes on while the rollout is paused.
+    if record.progress.adopted && intent.releasing.is_none() && daemonset.strategy == StrategyKind::RollingUpdate {
+        return FleetState::StrategyDrifted;
+    }
     if let Some(paused) = &intent.paused {
         return FleetState::Paused(format!("by {}", paused.by));
     }
@@ -62,5 +67,23 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
         _ if may_move || moves => FleetState::Rolling,
         0 => at_rest(FleetState::Adopted),
         _ => FleetState::Held,
+    }
+}
+
+/// Since when a DaemonSet is in this state, as far as its record tells. Of a state that the record does not date only who watched it
+/// begin can say more.
+pub fn recorded_since(state: &FleetState, record: Option<&Record>) -> Option<Timestamp> {
+    let record = record?;
+    match state {
+        FleetState::Halted(_) => record.progress.halt.as_ref().map(|halt| halt.at),
+        FleetState::Paused(_) => record.intent.paused.as_ref().map(|paused| paused.at),
+        // Since the rollout began, as the rollout itself shows it.
+        FleetState::Rolling => record.progress.started_at,
+        FleetState::StrategyDrifted
+        | FleetState::Degraded(_)
+        | FleetState::Misscheduled(_)
+        | FleetState::Held
+        | FleetState::Adopted
+        | FleetState::UpToDate => None,
     }
 }

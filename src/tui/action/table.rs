@@ -8,9 +8,10 @@ use super::condition::{
 };
 use super::entry::{Action, ActionId, ActionScope, Argument, Group, Guard};
 use crate::engine::model::event::Right;
+use crate::tui::columns::fleet::FleetSort;
 use crate::tui::columns::nodes::Sort;
 use crate::tui::key::Key;
-use crate::tui::model::Model;
+use crate::tui::model::{Model, Page};
 use crate::tui::node_map::block_labels;
 
 /// Every action, in the order of the help, which is the order of [`ActionId`].
@@ -338,7 +339,6 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         keys: &[char('s')],
         label: "sort",
         help: "sort by the next column",
-        scope: ActionScope::Rollout,
         argument: Some(Argument { hint: "column", known: sort_names }),
         footer: Some(27),
         when: no_timeline,
@@ -625,7 +625,10 @@ fn theme_names(model: &Model) -> Vec<String> {
     model.themes.names().map(str::to_owned).collect()
 }
 
-fn sort_names(_: &Model) -> Vec<String> {
+fn sort_names(model: &Model) -> Vec<String> {
+    if model.page == Page::Fleet {
+        return FleetSort::all().map(|sort| sort.name().to_owned()).collect();
+    }
     Sort::all().map(|sort| sort.name().to_owned()).collect()
 }
 

@@ -1,12 +1,37 @@
-//! The columns of the table of DaemonSets. They are sorted by how bad their state is; no column sorts them otherwise.
+//! The columns of the table of DaemonSets, and what it can be sorted by: first of all by how bad their state is.
+
+use std::cmp::Reverse;
 
 use super::{Column, ColumnKind, MARGIN, Share, Width};
-use crate::driver::{DrivenBy, Fleet, FleetRow};
+use crate::driver::{DrivenBy, Fleet, FleetRevision, FleetRow};
+use crate::engine::model::Str;
 use crate::engine::model::fleet_state::FleetState;
+use crate::engine::model::image::{version_of, without_user};
+use crate::engine::model::time::Timestamp;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::width;
 
-pub(crate) type FleetColumn = Column<FleetRow, Fleet, String>;
+pub(crate) type FleetColumn = Column<FleetRow, Fleet, FleetCell>;
+
+/// How many cells the bar has, with its brackets and the blank after it.
+pub(crate) const BAR: usize = 13;
+/// How many digits of a digest tell images apart.
+const DIGEST_DIGITS: usize = 8;
+
+/// What is in a cell.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum FleetCell {
+    Text(String),
+    /// So many of so many: as numbers, and in a wide cell as a bar too.
+    Progress {
+        updated: u32,
+        desired: u32,
+        /// The numbers are that wide.
+        numbers: usize,
+    },
+    /// How long ago this was; nothing where it is not known.
+    Age(Option<Timestamp>),
+}
 
 /// The columns, from left to right.
 pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
@@ -16,13 +41,13 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         help: "its namespace",
         kind: ColumnKind::Text,
         width: Width::Optional(&[Share {
-            priority: 3,
+            priority: 4,
             cells: |fleet, cells| longest(fleet, |row| &row.namespace).clamp(9, names(cells).0.max(9)),
             keep: 16,
         }]),
-        order: None,
+        order: Some(|a, b| natord::compare(&a.namespace, &b.namespace)),
         words: None,
-        cell: |row, _, _| (row.namespace.to_string(), ThemeRole::Text),
+        cell: |row, _, _| text(&row.namespace, ThemeRole::Text),
     },
     FleetColumn {
         name: "name",
@@ -30,41 +55,74 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         help: "its name",
         kind: ColumnKind::Name,
         width: Width::Always(|fleet, cells| longest(fleet, |row| &row.name).clamp(9, names(cells).1.max(9))),
-        order: None,
+        order: Some(|a, b| natord::compare(&a.name, &b.name)),
         words: Some(|row, _| format!("{}/{}", row.namespace, row.name)),
-        cell: |row, _, _| (row.name.to_string(), ThemeRole::Title),
+        cell: |row, _, _| text(&row.name, ThemeRole::Title),
     },
     FleetColumn {
-        name: "desired",
-        headers: &["DES"],
-        help: "how many nodes should run its pods",
+        name: "revision",
+        headers: &["REVISION", "REV"],
+        help: "from which revision to which; `?`: not known",
         kind: ColumnKind::Number,
-        width: Width::Optional(&[Share { priority: 0, cells: digits, keep: 12 }]),
-        order: None,
-        words: None,
-        cell: |row, _, _| (row.counters.desired.to_string(), ThemeRole::Text),
-    },
-    FleetColumn {
-        name: "updated",
-        headers: &["UPD"],
-        help: "how many run the present template",
-        kind: ColumnKind::Number,
-        width: Width::Optional(&[Share { priority: 1, cells: digits, keep: 12 }]),
-        order: None,
-        words: None,
-        cell: |row, _, _| (row.counters.updated.to_string(), ThemeRole::Text),
-    },
-    FleetColumn {
-        name: "available",
-        headers: &["AVL"],
-        help: "how many are available",
-        kind: ColumnKind::Number,
-        width: Width::Optional(&[Share { priority: 2, cells: digits, keep: 12 }]),
+        width: Width::Optional(&[Share {
+            priority: 3,
+            cells: |fleet, _| longest_of(fleet, |row| width(&revisions(row))).clamp(3, 11),
+            keep: 16,
+        }]),
         order: None,
         words: None,
         cell: |row, _, _| {
-            let role = if row.counters.available < row.counters.desired { ThemeRole::Warn } else { ThemeRole::Text };
-            (row.counters.available.to_string(), role)
+            let role = if row.from.is_some() { ThemeRole::Text } else { ThemeRole::Muted };
+            text(&revisions(row), role)
+        },
+    },
+    FleetColumn {
+        name: "images",
+        headers: &["IMAGES"],
+        help: "the versions of its images, and from which where that differs",
+        kind: ColumnKind::Text,
+        width: Width::Optional(&[
+            Share { priority: 6, cells: |_, _| 16, keep: 16 },
+            Share {
+                priority: 10,
+                cells: |fleet, _| longest_of(fleet, |row| width(&images(row))).clamp(16, 48) - 16,
+                keep: 24,
+            },
+        ]),
+        order: None,
+        words: Some(|row, _| images(row)),
+        cell: |row, _, _| {
+            let role = if row.from.is_some() { ThemeRole::Text } else { ThemeRole::Muted };
+            text(&images(row), role)
+        },
+    },
+    FleetColumn {
+        name: "updated",
+        headers: &["UPDATED", "UPD"],
+        help: "how many run the present template, of how many",
+        kind: ColumnKind::Number,
+        width: Width::Optional(&[
+            Share { priority: 0, cells: |fleet, _| progress_width(fleet), keep: 12 },
+            Share { priority: 7, cells: |_, _| BAR, keep: 18 },
+        ]),
+        order: Some(|a, b| done(a).cmp(&done(b))),
+        words: None,
+        cell: |row, fleet, _| {
+            let (updated, desired) = (row.counters.updated, row.counters.desired);
+            (FleetCell::Progress { updated, desired, numbers: progress_width(fleet) }, ThemeRole::Text)
+        },
+    },
+    FleetColumn {
+        name: "available",
+        headers: &["AVAIL", "AVL"],
+        help: "how many are available",
+        kind: ColumnKind::Number,
+        width: Width::Optional(&[Share { priority: 2, cells: digits, keep: 12 }]),
+        order: Some(|a, b| Reverse(unavailable(a)).cmp(&Reverse(unavailable(b)))),
+        words: None,
+        cell: |row, _, _| {
+            let role = if unavailable(row) > 0 { ThemeRole::Warn } else { ThemeRole::Text };
+            text(&row.counters.available.to_string(), role)
         },
     },
     FleetColumn {
@@ -73,12 +131,12 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         help: "its update strategy",
         kind: ColumnKind::Text,
         width: Width::Optional(&[
-            Share { priority: 5, cells: |_, _| 15, keep: 11 },
-            Share { priority: 7, cells: |_, _| 5, keep: 18 },
+            Share { priority: 8, cells: |_, _| 15, keep: 18 },
+            Share { priority: 11, cells: |_, _| 5, keep: 24 },
         ]),
         order: None,
         words: Some(|row, _| row.strategy.clone()),
-        cell: |row, _, _| (row.strategy.clone(), ThemeRole::Text),
+        cell: |row, _, _| text(&row.strategy, ThemeRole::Text),
     },
     FleetColumn {
         name: "state",
@@ -88,7 +146,22 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         width: Width::Rest(0),
         order: None,
         words: Some(|row, _| row.standing()),
-        cell: |row, _, _| (row.standing(), sign(row).1),
+        cell: |row, _, _| text(&row.standing(), sign(row).1),
+    },
+    FleetColumn {
+        name: "age",
+        headers: &["AGE"],
+        help: "how long in this state; `?`: not seen to begin",
+        kind: ColumnKind::Number,
+        width: Width::Optional(&[Share { priority: 1, cells: |_, _| 4, keep: 12 }]),
+        order: Some(|a, b| (a.since.is_none(), Reverse(a.since)).cmp(&(b.since.is_none(), Reverse(b.since)))),
+        words: None,
+        cell: |row, _, _| match (row.since, &row.state) {
+            // Nothing happens there: since when is of no use to anybody.
+            (None, FleetState::UpToDate | FleetState::Adopted) => text("", ThemeRole::Muted),
+            (None, _) => text("?", ThemeRole::Muted),
+            (since, _) => (FleetCell::Age(since), ThemeRole::Text),
+        },
     },
     FleetColumn {
         name: "driver",
@@ -96,28 +169,155 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         help: "who replaces its pods",
         kind: ColumnKind::Text,
         width: Width::Optional(&[
-            Share { priority: 4, cells: |_, _| 10, keep: 16 },
-            Share { priority: 6, cells: |_, _| 14, keep: 24 },
+            Share { priority: 5, cells: |_, _| 10, keep: 16 },
+            Share { priority: 9, cells: |_, _| 14, keep: 24 },
         ]),
-        order: None,
+        order: Some(|a, b| driver_rank(a).cmp(&driver_rank(b))),
         words: Some(|row, _| row.driven_by.to_string()),
         cell: |row, _, _| {
             let role = if row.driven_by == DrivenBy::You { ThemeRole::Live } else { ThemeRole::Text };
-            (row.driven_by.to_string(), role)
+            text(&row.driven_by.to_string(), role)
         },
     },
 ];
 
+/// By what the DaemonSets are sorted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum FleetSort {
+    /// The worst state first, then by namespace and name.
+    #[default]
+    Trouble,
+    /// A column that has an order; among equals the worst state first.
+    By(&'static FleetColumn),
+}
+
+impl FleetSort {
+    /// All that there are, in the order in which one follows the other.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        let columns = FLEET_COLUMNS.iter().filter(|column| column.order.is_some());
+        std::iter::once(Self::Trouble).chain(columns.map(Self::By))
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Trouble => "trouble",
+            Self::By(column) => column.name,
+        }
+    }
+
+    /// The one after this; after the last the first.
+    pub(crate) fn next(self) -> Self {
+        Self::all().skip_while(|sort| sort.name() != self.name()).nth(1).unwrap_or_default()
+    }
+
+    /// Brings `shown`, indices of `rows` with the worst first, into this order.
+    pub(crate) fn apply(self, shown: &mut [usize], rows: &[FleetRow]) {
+        if let Self::By(FleetColumn { order: Some(order), .. }) = self {
+            shown.sort_by(|a, b| order(&rows[*a], &rows[*b]));
+        }
+    }
+}
+
 /// The sign and the look of a DaemonSet.
 pub(crate) fn sign(row: &FleetRow) -> (Glyph, ThemeRole) {
     match &row.state {
-        FleetState::Halted(_) => (Glyph::Failed, ThemeRole::Bad),
+        FleetState::Halted(_) | FleetState::StrategyDrifted => (Glyph::Failed, ThemeRole::Bad),
         FleetState::Degraded(_) | FleetState::Misscheduled(_) => (Glyph::Down, ThemeRole::Warn),
         FleetState::Paused(_) => (Glyph::Paused, ThemeRole::Warn),
         FleetState::Rolling => (Glyph::Moving, ThemeRole::Busy),
         FleetState::Held | FleetState::Adopted => (Glyph::Outdated, ThemeRole::Text),
         FleetState::UpToDate => (Glyph::Updated, ThemeRole::Ok),
     }
+}
+
+/// `38/120`
+pub(crate) fn progress_words(updated: u32, desired: u32) -> String {
+    format!("{updated}/{desired}")
+}
+
+fn text(text: &str, role: ThemeRole) -> (FleetCell, ThemeRole) {
+    (FleetCell::Text(text.to_owned()), role)
+}
+
+/// `14→15`; `15` while nothing changes; `?` for a number that is not known.
+fn revisions(row: &FleetRow) -> String {
+    let number = |revision: &FleetRevision| revision.number.map_or_else(|| "?".to_owned(), |number| number.to_string());
+    match &row.from {
+        Some(from) => format!("{}→{}", number(from), number(&row.to)),
+        None => number(&row.to),
+    }
+}
+
+/// `v1.8.2 → v1.9.0`; `agent v1 → v2 +1` where two of several containers change; `v1.9.0` while nothing changes, and `v1.9.0 (same)`
+/// where something else than images changes.
+fn images(row: &FleetRow) -> String {
+    let FleetRow { to, from, .. } = row;
+    let named = |images: &[(Str, Str)]| match images {
+        [] => "?".to_owned(),
+        [(_, image)] => short(image),
+        several => {
+            several.iter().map(|(name, image)| format!("{name} {}", short(image))).collect::<Vec<_>>().join(", ")
+        }
+    };
+    let Some(from) = from else { return named(&to.images) };
+    if from.images.is_empty() || to.images.is_empty() {
+        return format!("{} → {}", named(&from.images), named(&to.images));
+    }
+    let of = |images: &[(Str, Str)], name: &Str| {
+        images.iter().find(|(known, _)| known == name).map(|(_, image)| image.clone())
+    };
+    let mut names: Vec<&Str> = to.images.iter().map(|(name, _)| name).collect();
+    names.extend(from.images.iter().map(|(name, _)| name).filter(|name| of(&to.images, name).is_none()));
+    let mut changed = names.iter().map(|name| (*name, of(&from.images, name), of(&to.images, name)));
+    let mut changed = changed.by_ref().filter(|(_, before, after)| before != after);
+    let Some((name, before, after)) = changed.next() else { return format!("{} (same)", named(&to.images)) };
+    let more = changed.count();
+    let words = match (&before, &after) {
+        // The tag is the same: the registry or the repository is another one.
+        (Some(before), Some(after)) if short(before) == short(after) => {
+            format!("{} → {}", without_user(before), without_user(after))
+        }
+        _ => {
+            let side = |image: &Option<Str>| image.as_deref().map_or_else(|| "none".to_owned(), short);
+            format!("{} → {}", side(&before), side(&after))
+        }
+    };
+    let container = if names.len() > 1 { format!("{name} ") } else { String::new() };
+    let more = if more > 0 { format!(" +{more}") } else { String::new() };
+    format!("{container}{words}{more}")
+}
+
+/// The tag of an image, or the beginning of its digest.
+fn short(image: &str) -> String {
+    let version = version_of(image);
+    match version.split_once(':') {
+        Some((algorithm, sum)) => format!("{algorithm}:{}", sum.chars().take(DIGEST_DIGITS).collect::<String>()),
+        None => version.to_owned(),
+    }
+}
+
+fn unavailable(row: &FleetRow) -> u32 {
+    row.counters.desired.saturating_sub(row.counters.available)
+}
+
+/// How much of it is updated, in parts of a million: what has most to do comes first.
+fn done(row: &FleetRow) -> u64 {
+    match row.counters.desired {
+        0 => 1_000_000,
+        desired => u64::from(row.counters.updated.min(desired)) * 1_000_000 / u64::from(desired),
+    }
+}
+
+/// What is driven from here first, then what others drive.
+fn driver_rank(row: &FleetRow) -> (u8, String) {
+    let rank = match &row.driven_by {
+        DrivenBy::You => 0,
+        DrivenBy::Other(_) | DrivenBy::Unconfirmed(_) => 1,
+        DrivenBy::Unknown => 2,
+        DrivenBy::Nobody => 3,
+        DrivenBy::Controller => 4,
+    };
+    (rank, row.driven_by.to_string())
 }
 
 /// The most cells of namespaces and of names: a seventh and a quarter of the table. Both are parts of one share, so that with one more
@@ -132,10 +332,18 @@ fn longest(fleet: &Fleet, text: fn(&FleetRow) -> &str) -> usize {
     fleet.rows.iter().map(|row| width(text(row))).max().unwrap_or(0)
 }
 
+fn longest_of(fleet: &Fleet, cells: fn(&FleetRow) -> usize) -> usize {
+    fleet.rows.iter().map(cells).max().unwrap_or(0)
+}
+
+fn progress_width(fleet: &Fleet) -> usize {
+    longest_of(fleet, |row| progress_words(row.counters.updated, row.counters.desired).len()).max(3)
+}
+
 /// As wide as the largest count.
 fn digits(fleet: &Fleet, _: usize) -> usize {
     let counters = fleet.rows.iter().map(|row| &row.counters);
-    let most = counters.map(|counters| counters.desired.max(counters.updated)).max().unwrap_or(0);
+    let most = counters.map(|counters| counters.desired.max(counters.available)).max().unwrap_or(0);
     most.to_string().len().max(3)
 }
 
@@ -145,25 +353,97 @@ mod tests {
     use super::*;
     use crate::engine::model::facts::DaemonSetCounters;
 
-    #[test]
-    fn more_room_never_hides_a_column() {
-        let row = |namespace: usize, name: usize, desired: u32| FleetRow {
-            namespace: "n".repeat(namespace).into(),
-            name: "d".repeat(name).into(),
+    fn row(namespace: &str, name: &str, desired: u32) -> FleetRow {
+        FleetRow {
+            namespace: namespace.into(),
+            name: name.into(),
             counters: DaemonSetCounters { desired, ..DaemonSetCounters::default() },
             strategy: String::new(),
             state: FleetState::UpToDate,
+            since: None,
+            to: FleetRevision::default(),
+            from: None,
             prewarm: None,
             driven_by: DrivenBy::Nobody,
-        };
+        }
+    }
+
+    fn revision(number: i64, images: &[(&str, &str)]) -> FleetRevision {
+        let images = images.iter().map(|(name, image)| (Str::from(*name), Str::from(*image))).collect();
+        FleetRevision { number: Some(number), images }
+    }
+
+    #[test]
+    fn more_room_never_hides_a_column() {
         for namespace in [1, 9, 12, 30, 63] {
             for name in [1, 9, 20, 40, 63] {
-                for desired in [1, 120, 15_000] {
-                    let fleet = Fleet { rows: vec![row(namespace, name, desired)], ..Fleet::default() };
+                for (desired, revisions) in [(1, 1), (120, 99), (15_000, 12_345)] {
+                    let mut row = row(&"n".repeat(namespace), &"d".repeat(name), desired);
+                    row.to = revision(revisions, &[("a", "registry.example/a:v1"), ("b", "registry.example/b:v1")]);
+                    row.from = Some(revision(revisions - 1, &[("a", "registry.example/a:v0"), ("b", "other/b:v1")]));
+                    let fleet = Fleet { rows: vec![row], ..Fleet::default() };
                     let hidden = hidden_by_room(FLEET_COLUMNS, &fleet);
                     assert_eq!(hidden, [""; 0], "namespaces of {namespace} cells, names of {name}, {desired} pods");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn what_changes_is_told_in_few_words() {
+        let digest = "registry.example/a@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+        let cases: &[(&[(&str, &str)], &[(&str, &str)], &str)] = &[
+            (&[("a", "r/a:v1")], &[("a", "r/a:v2")], "v1 → v2"),
+            (&[("a", "r/a:v1")], &[("a", digest)], "v1 → sha256:01234567"),
+            (&[("a", "r/a:v1")], &[("a", "r/a:v1")], "v1 (same)"),
+            (&[("a", "r/a:v1")], &[("a", "u:p@s/a:v1")], "r/a:v1 → s/a:v1"),
+            (&[("a", "a:v1"), ("b", "b:v1")], &[("a", "a:v1"), ("b", "b:v2")], "b v1 → v2"),
+            (&[("a", "a:v1"), ("b", "b:v1")], &[("a", "a:v2"), ("b", "b:v2")], "a v1 → v2 +1"),
+            (&[("a", "a:v1"), ("b", "b:v1")], &[("a", "a:v1")], "b v1 → none"),
+            (&[], &[("a", "a:v2")], "? → v2"),
+        ];
+        for (before, after, want) in cases {
+            let row = FleetRow { from: Some(revision(1, before)), to: revision(2, after), ..row("edge", "agent", 3) };
+            assert_eq!(images(&row), *want);
+        }
+        let steady = FleetRow { to: revision(7, &[("a", "a:v1"), ("b", "b:v2")]), ..row("edge", "agent", 3) };
+        assert_eq!((images(&steady), revisions(&steady)), ("a v1, b v2".to_owned(), "7".to_owned()));
+        let unknown = FleetRow { from: Some(FleetRevision::default()), ..steady };
+        assert_eq!(revisions(&unknown), "?→7");
+    }
+
+    #[test]
+    fn sorting_goes_round_and_begins_with_what_asks_to_be_looked_at() {
+        let mut names = vec![FleetSort::Trouble.name()];
+        let mut sort = FleetSort::Trouble.next();
+        while !matches!(sort, FleetSort::Trouble) {
+            names.push(sort.name());
+            sort = sort.next();
+        }
+        assert_eq!(names, ["trouble", "namespace", "name", "updated", "available", "age", "driver"]);
+        let counted = |name: &str, updated: u32, available: u32, since: Option<i64>, driven_by: DrivenBy| FleetRow {
+            counters: DaemonSetCounters { desired: 10, updated, available, ..DaemonSetCounters::default() },
+            since: since.map(Timestamp::from_millis),
+            driven_by,
+            ..row("edge", name, 10)
+        };
+        let rows = [
+            counted("all", 10, 10, None, DrivenBy::Controller),
+            counted("half", 5, 10, Some(1), DrivenBy::You),
+            counted("none", 0, 7, Some(9), DrivenBy::Nobody),
+        ];
+        for (by, want) in [
+            ("updated", ["none", "half", "all"]),
+            ("available", ["none", "all", "half"]),
+            ("age", ["none", "half", "all"]),
+            ("driver", ["half", "none", "all"]),
+            ("name", ["all", "half", "none"]),
+        ] {
+            let sort = FleetSort::all().find(|sort| sort.name() == by).unwrap();
+            let mut shown = vec![0, 1, 2];
+            sort.apply(&mut shown, &rows);
+            let shown: Vec<&str> = shown.into_iter().map(|at| &*rows[at].name).collect();
+            assert_eq!(shown, want, "by {by}");
         }
     }
 }

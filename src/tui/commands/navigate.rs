@@ -3,6 +3,7 @@
 use super::effects::{Effects, refuse};
 use super::revisions;
 use super::{map, node};
+use crate::tui::columns::fleet::FleetSort;
 use crate::tui::columns::nodes::Sort;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::list::Move;
@@ -62,7 +63,7 @@ pub(super) fn move_by(model: &mut Model, movement: Move) -> Effects {
 pub(super) fn open(model: &mut Model) -> Effects {
     match &model.page {
         Page::Fleet => {
-            let target = model.fleet.as_ref().and_then(|page| page.target(page.list.cursor().unwrap_or(0)));
+            let target = model.fleet.as_ref().and_then(FleetPage::current);
             match target {
                 Some(target) => open_rollout(model, target),
                 None => Vec::new(),
@@ -231,6 +232,9 @@ pub(super) fn filter(model: &mut Model, text: &str) -> Effects {
 }
 
 pub(super) fn sort(model: &mut Model, name: &str) -> Effects {
+    if model.page == Page::Fleet {
+        return sort_fleet(model, name);
+    }
     let Some(page) = model.rollout_mut() else { return Vec::new() };
     let named = Sort::all().find(|sort| sort.name() == name);
     match (name, named) {
@@ -238,6 +242,21 @@ pub(super) fn sort(model: &mut Model, name: &str) -> Effects {
         (_, Some(sort)) => page.sort = sort,
         (name, None) => {
             let known: Vec<&str> = Sort::all().map(Sort::name).collect();
+            return refuse(model, format!("cannot sort by `{name}`; there are {}", known.join(", ")));
+        }
+    }
+    page.arrange();
+    Vec::new()
+}
+
+fn sort_fleet(model: &mut Model, name: &str) -> Effects {
+    let Some(page) = &mut model.fleet else { return Vec::new() };
+    let named = FleetSort::all().find(|sort| sort.name() == name);
+    match (name, named) {
+        ("", _) => page.sort = page.sort.next(),
+        (_, Some(sort)) => page.sort = sort,
+        (name, None) => {
+            let known: Vec<&str> = FleetSort::all().map(FleetSort::name).collect();
             return refuse(model, format!("cannot sort by `{name}`; there are {}", known.join(", ")));
         }
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::driver::{DrivenBy, Fleet, FleetPrewarm, FleetRow};
+use crate::driver::{DrivenBy, Fleet, FleetPrewarm, FleetRevision, FleetRow};
 use crate::engine::model::Str;
 use crate::engine::model::budget::{BudgetView, Replacer};
 use crate::engine::model::cause::{Cause, CauseKind};
@@ -536,6 +536,11 @@ pub(super) fn absent() -> Snapshot {
     Snapshot { daemonset: Presence::Absent, phase: Phase::Loading, ..idle() }
 }
 
+fn fleet_revision(number: i64, version: &str) -> FleetRevision {
+    let image = format!("registry.factory.example/edge/agent:{version}").into();
+    FleetRevision { number: Some(number), images: vec![("agent".into(), image)] }
+}
+
 pub(super) fn fleet() -> Fleet {
     let row =
         |namespace: &str, name: &str, updated: u32, strategy: &str, state: FleetState, driven_by: DrivenBy| FleetRow {
@@ -550,6 +555,14 @@ pub(super) fn fleet() -> Fleet {
                 misscheduled: 0,
             },
             strategy: strategy.into(),
+            since: match &state {
+                FleetState::Halted(_) => Some(ago(2 * MINUTE)),
+                FleetState::Paused(_) => Some(ago(2 * 60 * MINUTE)),
+                _ => None,
+            },
+            to: fleet_revision(15, "v1.9.0"),
+            from: (updated < 120)
+                .then(|| if name == "cilium" { FleetRevision::default() } else { fleet_revision(14, "v1.8.2") }),
             state,
             prewarm: (name == "node-exporter").then_some(FleetPrewarm::Requested),
             driven_by,
@@ -557,6 +570,8 @@ pub(super) fn fleet() -> Fleet {
     Fleet {
         health: WatchHealth::Live,
         leases: WatchHealth::Live,
+        revisions: WatchHealth::Live,
+        at: noon(),
         rows: vec![
             row("monitoring", "node-exporter", 120, "RollingUpdate 10%", FleetState::UpToDate, DrivenBy::Controller),
             row("kube-system", "cilium", 97, "RollingUpdate 1", FleetState::Rolling, DrivenBy::Controller),
@@ -566,7 +581,7 @@ pub(super) fn fleet() -> Fleet {
                 "log-shipper",
                 4,
                 "OnDelete (ours)",
-                FleetState::Paused("2h".into()),
+                FleetState::Paused("by ops".into()),
                 DrivenBy::Other("ops@bastion-2/3f9a1c".into()),
             ),
         ],

@@ -3,9 +3,9 @@
 //! ```text
 //!  prod-eu   all namespaces · 14 daemonsets · live                  READ-ONLY  rolldeck
 //! ─ 1-5 of 14 ────────────────────────────────────────────────────────────────────
-//!    NAMESPACE  DAEMONSET     DES UPD AVL  STRATEGY        STATE           DRIVEN BY
-//!  ✗ edge       ipc-agent     120  38 115  OnDelete (ours) halted: 1 f…    you
-//!  ◐ kube-sys…  cilium        120  97 119  RollingUpdate 1 rolling out     controller
+//!    NAMESPACE DAEMONSET     REV    UPD  AVL STATE                 AGE DRIVEN BY
+//!  ✗ edge      ipc-agent   14→15 38/120  115 halted: 1 failed       2m you
+//!  ◐ kube-sys… cilium        3→4 97/120  119 rolling out             ? controller
 //! ```
 
 use ratatui::buffer::Buffer;
@@ -15,9 +15,10 @@ use ratatui::text::{Line, Span};
 use super::table::{Table, select};
 use super::{RenderContext, ScreenParts, header, put, put_lines, put_rule};
 use crate::engine::model::event::WatchHealth;
-use crate::tui::columns::fleet::FLEET_COLUMNS;
-use crate::tui::columns::fleet::sign;
+use crate::engine::model::time::ShortDuration;
+use crate::tui::columns::fleet::{BAR, FLEET_COLUMNS, FleetCell, FleetSort, progress_words, sign};
 use crate::tui::columns::widths;
+use crate::tui::model::FleetPage;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{count, fit, fit_middle, width};
 
@@ -96,15 +97,20 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
             page.filter.text()
         );
     }
-    put_rule(ctx, buffer, parts.rule, &words);
+    if let FleetSort::By(column) = page.sort {
+        words = format!("{words} {} sorted by {}", ctx.glyph(Glyph::Dot), column.name);
+    }
+    put_rule(ctx, buffer, parts.rule, words.trim_start());
     let fleet = &*page.fleet;
     let cells = usize::from(parts.list.width);
     let table = Table { columns: FLEET_COLUMNS, widths: widths(FLEET_COLUMNS, fleet, cells) };
-    table.draw_header(ctx, parts.list, None, buffer);
+    table.draw_header(ctx, parts.list, Some(page.sort.name()), buffer);
+    let progress = FLEET_COLUMNS.iter().position(|column| column.name == "updated");
+    let room = progress.and_then(|at| table.widths.get(at).copied()).unwrap_or(0);
     for (row, y) in (top..len).zip(rows.y..rows.bottom()) {
         if let Some(entry) = page.rows.get(row).and_then(|index| fleet.rows.get(*index)) {
             let area = Rect { y, height: 1, ..rows };
-            table.draw_row(ctx, area, sign(entry), (entry, fleet), |text| text, buffer);
+            table.draw_row(ctx, area, sign(entry), (entry, fleet), |cell| cell_text(ctx, page, cell, room), buffer);
             if page.list.current(len) == Some(row) {
                 select(ctx, area, buffer);
             }
@@ -119,4 +125,33 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
         };
         put(buffer, rows.x + 3, rows.y, text, usize::from(rows.width).saturating_sub(4), ctx.style(ThemeRole::Muted));
     }
+}
+
+/// What is in a cell, as text; `room`: how wide the column of the progress is.
+fn cell_text(ctx: &RenderContext<'_>, page: &FleetPage, cell: FleetCell, room: usize) -> String {
+    match cell {
+        FleetCell::Text(text) => text,
+        FleetCell::Age(since) => {
+            since.map_or_else(String::new, |since| ShortDuration(ctx.elapsed_by(page.clock(), since)).to_string())
+        }
+        FleetCell::Progress { updated, desired, numbers } => {
+            let words = progress_words(updated, desired);
+            if room < numbers + BAR {
+                return words;
+            }
+            format!("{} {words:>numbers$}", bar(ctx, updated, desired))
+        }
+    }
+}
+
+/// `[■■■░░░░░░░]`: full only when all are updated, empty only when none is.
+fn bar(ctx: &RenderContext<'_>, updated: u32, desired: u32) -> String {
+    const CELLS: u32 = 10;
+    let done = match (updated.min(desired), desired) {
+        (0, _) | (_, 0) => 0,
+        (updated, desired) => (u64::from(updated) * u64::from(CELLS) / u64::from(desired)).max(1),
+    };
+    let done = usize::try_from(done).unwrap_or(0);
+    let (full, rest) = (ctx.glyph(Glyph::BarDone), ctx.glyph(Glyph::BarRest));
+    format!("[{}{}]", full.repeat(done), rest.repeat(CELLS as usize - done))
 }

@@ -1,0 +1,95 @@
+//! Since when each DaemonSet is in its state, where its record does not tell: as far as it was seen to begin here.
+
+use std::collections::BTreeMap;
+use std::mem::{Discriminant, discriminant};
+
+use super::DaemonSetKey;
+use crate::driver::handle::FleetRow;
+use crate::engine::model::fleet_state::FleetState;
+use crate::engine::model::time::Timestamp;
+
+/// The states that were seen last, and since when.
+#[derive(Default, Debug)]
+pub(super) struct StateAges {
+    known: BTreeMap<DaemonSetKey, (Discriminant<FleetState>, Option<Timestamp>)>,
+    /// All was known when they were seen.
+    settled: bool,
+}
+
+impl StateAges {
+    /// Dates the states of `rows` that are not dated yet. `settled`: all that states are made of is known as of `now`. Only a change
+    /// from one settled view to the next is seen to begin: what differs after a gap began at an instant that nobody saw.
+    pub(super) fn date(&mut self, rows: &mut [FleetRow], settled: bool, now: Timestamp) {
+        let seen_begin = (settled && self.settled).then_some(now);
+        let before = std::mem::take(&mut self.known);
+        for row in rows {
+            let key = (row.namespace.clone(), row.name.clone());
+            let state = discriminant(&row.state);
+            let since = match before.get(&key) {
+                Some((known, since)) if *known == state => *since,
+                Some(_) | None => seen_begin,
+            };
+            self.known.insert(key, (state, since));
+            row.since = row.since.or(since);
+        }
+        self.settled = settled;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::handle::{DrivenBy, FleetRevision};
+    use crate::engine::model::facts::DaemonSetCounters;
+
+    fn row(state: FleetState) -> FleetRow {
+        FleetRow {
+            namespace: "edge".into(),
+            name: "agent".into(),
+            counters: DaemonSetCounters::default(),
+            strategy: String::new(),
+            state,
+            since: None,
+            to: FleetRevision::default(),
+            from: None,
+            prewarm: None,
+            driven_by: DrivenBy::Nobody,
+        }
+    }
+
+    fn at(secs: i64) -> Timestamp {
+        Timestamp::from_millis(secs * 1000)
+    }
+
+    #[test]
+    fn only_what_was_seen_to_begin_is_dated() {
+        let mut ages = StateAges::default();
+        let mut since = |state: FleetState, settled: bool, secs: i64| {
+            let mut rows = [row(state)];
+            ages.date(&mut rows, settled, at(secs));
+            rows[0].since
+        };
+        assert_eq!(since(FleetState::Rolling, false, 1), None, "still listing");
+        assert_eq!(since(FleetState::Held, true, 2), None, "leases came later: it did not begin now");
+        assert_eq!(since(FleetState::Held, true, 3), None, "nor was it seen to begin");
+        assert_eq!(since(FleetState::Degraded(1), true, 4), Some(at(4)));
+        assert_eq!(since(FleetState::Degraded(3), true, 9), Some(at(4)), "more of them: the same state");
+        assert_eq!(since(FleetState::Degraded(3), false, 10), Some(at(4)), "the watch is down");
+        assert_eq!(since(FleetState::Degraded(3), true, 11), Some(at(4)), "and up again: as far as is known the same");
+        assert_eq!(since(FleetState::Degraded(3), false, 12), Some(at(4)));
+        assert_eq!(since(FleetState::UpToDate, true, 13), None, "it ended while nobody watched");
+        assert_eq!(since(FleetState::Rolling, true, 14), Some(at(14)));
+    }
+
+    #[test]
+    fn what_the_record_dates_stays_and_what_appears_has_just_begun() {
+        let mut ages = StateAges::default();
+        ages.date(&mut [], true, at(1));
+        let mut rows = [row(FleetState::Rolling)];
+        ages.date(&mut rows, true, at(2));
+        assert_eq!(rows[0].since, Some(at(2)));
+        let mut rows = [FleetRow { since: Some(at(-60)), ..row(FleetState::Paused("by ada".into())) }];
+        ages.date(&mut rows, true, at(3));
+        assert_eq!(rows[0].since, Some(at(-60)));
+    }
+}
