@@ -6,6 +6,8 @@ mod console;
 mod diagnosis;
 mod distance;
 mod events;
+mod filter;
+mod filtering;
 mod fixtures;
 mod halts;
 mod help;

@@ -123,6 +123,8 @@ fn parse_keys(text: &str) -> Vec<Key> {
                 "enter" => Key::plain(KeyCode::Enter),
                 "esc" => Key::plain(KeyCode::Esc),
                 "tab" => Key::plain(KeyCode::Tab),
+                "lt" => Key::char('<'),
+                "s-tab" => Key::plain(KeyCode::BackTab),
                 "up" => Key::plain(KeyCode::Up),
                 "down" => Key::plain(KeyCode::Down),
                 "left" => Key::plain(KeyCode::Left),
