@@ -156,7 +156,8 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Invocation, cla
         return Err(command.error(clap::error::ErrorKind::ArgumentConflict, why));
     }
     if cli.pass_on_all_namespaces() {
-        let why = "`-A` is for lists: `rolldeck -A`, `rolldeck status -A`; a DaemonSet is in one namespace: `-n NAMESPACE`";
+        let why =
+            "`-A` is for lists: `rolldeck -A`, `rolldeck status -A`; a DaemonSet is in one namespace: `-n NAMESPACE`";
         return Err(command.error(clap::error::ErrorKind::ArgumentConflict, why));
     }
     if let Some(why) = cli.refused_output() {

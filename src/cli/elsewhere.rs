@@ -80,7 +80,7 @@ fn hint(fleet: &Fleet, namespace: &str, name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::{DrivenBy, FleetRow};
+    use crate::driver::{DrivenBy, FleetRevision, FleetRow};
     use crate::engine::model::facts::DaemonSetCounters;
     use crate::engine::model::fleet_state::FleetState;
 
@@ -91,6 +91,9 @@ mod tests {
             counters: DaemonSetCounters::default(),
             strategy: "RollingUpdate 1".to_owned(),
             state: FleetState::UpToDate,
+            since: None,
+            to: FleetRevision::default(),
+            from: None,
             prewarm: None,
             driven_by: DrivenBy::Controller,
         };
@@ -99,7 +102,8 @@ mod tests {
 
     #[test]
     fn it_is_said_where_it_is_or_what_it_is_called() {
-        let rows = [("a", "agent"), ("a", "shipper"), ("b", "agent"), ("c", "agent"), ("d", "agent"), ("e", "exporter")];
+        let rows =
+            [("a", "agent"), ("a", "shipper"), ("b", "agent"), ("c", "agent"), ("d", "agent"), ("e", "exporter")];
         let fleet = fleet(&rows);
         let said = |namespace: &str, name: &str| hint(&fleet, namespace, name);
         assert_eq!(said("b", "shipper").as_deref(), Some("there is one in namespace `a`: `-n a`"));

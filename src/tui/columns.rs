@@ -3,11 +3,13 @@
 //! Header, help, widths, sorting, filter and cells are derived from the declaration: a table is an array of [`Column`]s, from
 //! left to right. [`nodes`] and [`fleet`] declare the two tables; `view/table.rs` draws them.
 
+mod filtering;
 pub(crate) mod fleet;
 pub(crate) mod nodes;
 
 use std::cmp::Ordering;
 
+pub(crate) use self::filtering::{ColumnRow, FilterableCell, fields};
 use super::theme::ThemeRole;
 
 /// Cells left of the first column: the cursor, the row's sign, a blank.
@@ -27,7 +29,7 @@ pub(crate) struct Column<R, P: 'static, C> {
     pub(crate) width: Width<P>,
     /// How rows are sorted by it; nothing where the table cannot be sorted by it.
     pub(crate) order: Option<fn(&R, &R) -> Ordering>,
-    /// What the filter finds in it; nothing where it does not look.
+    /// What the filter finds in it; without it, what its cell says. A column of numbers without it is not searched, only compared.
     pub(crate) words: Option<fn(&R, &P) -> String>,
     /// What is in its cell of this row, when it is so many cells wide.
     pub(crate) cell: fn(&R, &P, usize) -> (C, ThemeRole),
@@ -106,12 +108,6 @@ pub(crate) fn widths<R, P: 'static, C>(columns: &[Column<R, P, C>], page: &P, ce
         }
     }
     widths
-}
-
-/// All words of a row that the filter looks at.
-pub(crate) fn words<R, P: 'static, C>(columns: &[Column<R, P, C>], row: &R, page: &P) -> String {
-    let words = columns.iter().filter_map(|column| column.words);
-    words.map(|words| words(row, page)).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

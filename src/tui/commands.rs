@@ -3,6 +3,7 @@
 //! None of them writes to the cluster: a write opens a dialog that says first what it would do.
 
 mod effects;
+mod hits;
 mod map;
 mod navigate;
 mod node;
@@ -23,6 +24,7 @@ use super::message::ConsoleEffect;
 use super::model::{Model, Overlay};
 use super::node_map::MapMove;
 use super::node_page::{NodeReading, NodeTab};
+use super::palette;
 use super::prompt::Prompt;
 use super::status::StatusSeverity;
 use super::theme::Glyphs;
@@ -68,6 +70,8 @@ pub(crate) fn run(model: &mut Model, id: ActionId, argument: &str) -> Effects {
         ActionId::LogCommand => node::command(model),
         ActionId::Back => navigate::back(model),
         ActionId::Filter => navigate::filter(model, argument),
+        ActionId::NextHit => hits::next(model, true),
+        ActionId::PreviousHit => hits::next(model, false),
         ActionId::Sort => navigate::sort(model, argument),
         ActionId::Freeze => navigate::freeze(model),
         ActionId::Watches => watches(model),
@@ -144,6 +148,7 @@ fn diagnosis(model: &mut Model) -> Effects {
 
 fn palette(model: &mut Model) -> Effects {
     model.overlay = Overlay::Palette(Prompt::default());
+    palette::suggest(model);
     Vec::new()
 }
 

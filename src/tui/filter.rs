@@ -1,51 +1,132 @@
-//! Filters: `text`, several words that must all be there, `!text` for the rest, `-l selector` for labels.
+//! Filters: which rows of a list are shown.
+//!
+//! ```text
+//!  failed ipc-01            both words, each in any column that shows text
+//!  "image not found"        with its blanks
+//!  !pulling                 not this
+//!  state=failed  why!=pull  the column contains this, or does not; `==`: it is exactly this
+//!  rst>0  age<5m            numbers and ages are compared
+//!  zone=munich              a label of the node, by its key or what follows the `/` of its key
+//!  /ipc-0[12]/  why~crash|oom   regular expressions
+//!  -l line in (line3,line4) a label selector, as kubectl has it: alone
+//! ```
+//!
+//! Upper and lower case are the same. A filter is read once ([`grammar`]) and asked for each row. What it asks of rows is [`FilterRow`];
+//! what may be asked is [`FilterSchema`].
 
+mod complete;
+mod grammar;
+mod term;
+
+use std::ops::Range;
+
+pub(crate) use self::complete::{completions, last_part};
+pub(crate) use self::grammar::parse_age;
+use self::term::FilterTerm;
+pub(crate) use self::term::label_values;
 use crate::engine::model::labels::{Labels, Selector};
+use crate::engine::report::snapshot::NodeView;
 
 /// What rows are shown.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Filter {
     /// As it was typed.
     text: String,
-    test: Test,
+    test: FilterTest,
 }
 
-#[derive(Clone, PartialEq, Debug, Default)]
-enum Test {
+#[derive(Clone, Debug, Default)]
+enum FilterTest {
     #[default]
     All,
-    /// Each word, in lower case, and whether it must be absent.
-    Words(Vec<(String, FilterTerm)>),
+    /// All of them hold.
+    Terms(Vec<FilterTerm>),
     Labels(Selector),
 }
 
+/// What a filter may ask about.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FilterSchema<'a> {
+    /// The columns. Without any, and without labels, `a=b` is text like any other.
+    pub(crate) fields: Vec<FilterField>,
+    /// The nodes whose labels may be asked for; `None` where rows have no labels.
+    pub(crate) labelled: Option<&'a [NodeView]>,
+}
+
+/// A column that can be asked for by name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct FilterField {
+    pub(crate) name: String,
+    /// Other names for it, such as its heading.
+    pub(crate) aliases: Vec<String>,
+    pub(crate) kind: FieldKind,
+}
+
+/// What is in a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum FilterTerm {
-    Present,
-    Absent,
+pub(crate) enum FieldKind {
+    Text,
+    Number,
+    /// A length of time; compared with one that has a unit.
+    Age,
+}
+
+/// A row that a filter looks at. Fields are places in the schema's list.
+pub(crate) trait FilterRow {
+    /// All that a word without a column is looked for in, each column on a line of its own.
+    fn searched(&self) -> String;
+    /// What the field says, with more words than its cell may have room for.
+    fn words(&self, field: usize) -> String;
+    /// What its cell shows, where that is another text.
+    fn shown(&self, field: usize) -> Option<String>;
+    /// What it counts, or its age in seconds.
+    fn number(&self, field: usize) -> Option<f64>;
+    /// The labels of its node.
+    fn labels(&self) -> Option<&Labels>;
+}
+
+/// A row that is one text, such as a line of a template.
+pub(crate) struct TextLine(pub(crate) String);
+
+impl FilterRow for TextLine {
+    fn searched(&self) -> String {
+        self.0.clone()
+    }
+
+    fn words(&self, _: usize) -> String {
+        self.0.clone()
+    }
+
+    fn shown(&self, _: usize) -> Option<String> {
+        None
+    }
+
+    fn number(&self, _: usize) -> Option<f64> {
+        None
+    }
+
+    fn labels(&self) -> Option<&Labels> {
+        None
+    }
+}
+
+impl FilterSchema<'_> {
+    /// The place of the field with this name.
+    pub(crate) fn field(&self, name: &str) -> Option<usize> {
+        let is_it = |known: &str| known.eq_ignore_ascii_case(name);
+        let has_it = |field: &FilterField| is_it(&field.name) || field.aliases.iter().any(|alias| is_it(alias));
+        self.fields.iter().position(|field| is_it(&field.name)).or_else(|| self.fields.iter().position(has_it))
+    }
 }
 
 impl Filter {
     /// Reads a filter.
     ///
     /// # Errors
-    /// Says what is wrong with a selector.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    /// Says what cannot be read: a column that there is not, with the most similar one; a regular expression; a number; a selector.
+    pub(crate) fn parse(text: &str, schema: &FilterSchema<'_>) -> Result<Self, String> {
         let trimmed = text.trim();
-        let test = if trimmed == "-l" {
-            Test::All
-        } else if let Some(selector) = trimmed.strip_prefix("-l").filter(|rest| rest.starts_with([' ', '='])) {
-            Test::Labels(selector.trim_start_matches(['=', ' ']).parse()?)
-        } else {
-            let words = trimmed.split_whitespace().filter_map(|word| match word.strip_prefix('!') {
-                Some("") => None,
-                Some(word) => Some((word.to_lowercase(), FilterTerm::Absent)),
-                None => Some((word.to_lowercase(), FilterTerm::Present)),
-            });
-            let words: Vec<_> = words.collect();
-            if words.is_empty() { Test::All } else { Test::Words(words) }
-        };
-        Ok(Self { text: trimmed.to_owned(), test })
+        Ok(Self { text: trimmed.to_owned(), test: grammar::parse(trimmed, schema)? })
     }
 
     /// As it was typed; empty when it lets everything through.
@@ -55,45 +136,31 @@ impl Filter {
 
     /// Whether everything passes.
     pub(crate) fn is_all(&self) -> bool {
-        self.test == Test::All
+        matches!(self.test, FilterTest::All)
     }
 
-    /// Whether a row with these labels passes; `words` is asked for the row's words only when they matter.
-    pub(crate) fn passes(&self, labels: Option<&Labels>, words: impl FnOnce() -> String) -> bool {
+    /// Whether a row passes now and does not later, by the mere passing of time.
+    pub(crate) fn tells_time(&self) -> bool {
+        matches!(&self.test, FilterTest::Terms(terms) if terms.iter().any(FilterTerm::is_about_age))
+    }
+
+    /// Whether this row passes.
+    pub(crate) fn passes(&self, row: &dyn FilterRow) -> bool {
         match &self.test {
-            Test::All => true,
-            Test::Labels(selector) => labels.is_some_and(|labels| selector.matches(labels)),
-            Test::Words(wanted) => {
-                let row = words().to_lowercase();
-                wanted.iter().all(|(word, want)| row.contains(word.as_str()) == (*want == FilterTerm::Present))
+            FilterTest::All => true,
+            FilterTest::Labels(selector) => row.labels().is_some_and(|labels| selector.matches(labels)),
+            FilterTest::Terms(terms) => {
+                let mut searched = None;
+                terms.iter().all(|term| term.holds(row, &mut searched))
             }
         }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_exclusions_and_labels() {
-        let labels: Labels = [("zone", "wien")].into_iter().collect();
-        for (text, want) in [
-            ("", true),
-            ("ipc", true),
-            ("IPC failed", true),
-            ("ipc pulling", false),
-            ("!failed", false),
-            ("!pulling ipc", true),
-            ("!", true),
-            ("-l", true),
-            ("-l zone=wien", true),
-            ("-l zone!=wien", false),
-            ("-l zone in (brno, wien)", true),
-        ] {
-            let filter = Filter::parse(text).unwrap();
-            assert_eq!(filter.passes(Some(&labels), || "ipc-017 Failed image not found".into()), want, "{text}");
-        }
-        assert!(Filter::parse("-l zone in (").unwrap_err().contains("zone in ("));
+    /// Where in the cell of a field that shows `text` is what the filter asks for, as byte ranges in their order.
+    pub(crate) fn hits(&self, field: usize, text: &str) -> Vec<Range<usize>> {
+        let FilterTest::Terms(terms) = &self.test else { return Vec::new() };
+        let mut hits: Vec<Range<usize>> = terms.iter().flat_map(|term| term.hits(field, text)).collect();
+        hits.sort_by_key(|hit| hit.start);
+        hits
     }
 }

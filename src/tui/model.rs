@@ -2,6 +2,7 @@
 //!
 //! Nothing here waits, draws or reads a clock. [`update`](super::update) is the only one that changes it.
 
+mod filtering;
 pub(crate) mod summary;
 
 use std::collections::{HashMap, HashSet};
@@ -10,10 +11,10 @@ use std::time::Duration;
 
 use ratatui::layout::Size;
 
+use self::filtering::fleet_row;
 use self::summary::SnapshotSummary;
-use super::columns::fleet::{FLEET_COLUMNS, FleetSort};
-use super::columns::nodes::{NODE_COLUMNS, Sort};
-use super::columns::words;
+use super::columns::fleet::FleetSort;
+use super::columns::nodes::Sort;
 use super::daemonset_ref::DaemonSetRef;
 use super::dialog::Dialog;
 use super::filter::Filter;
@@ -30,7 +31,6 @@ use super::timeline::Timeline;
 use crate::driver::Fleet;
 use crate::engine::model::Str;
 use crate::engine::model::driver::DriverView;
-use crate::engine::model::presence::Presence;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::snapshot::Snapshot;
@@ -159,7 +159,7 @@ impl FleetPage {
     /// Recomputes which rows are shown: worst first, then by name, unless another order was chosen.
     pub(crate) fn arrange(&mut self) {
         let (fleet, rows) = (&*self.fleet, &self.fleet.rows);
-        let passes = |index: &usize| self.filter.passes(None, || words(FLEET_COLUMNS, &rows[*index], fleet));
+        let passes = |index: &usize| self.filter.passes(&fleet_row(&rows[*index], fleet));
         self.rows = (0..rows.len()).filter(passes).collect();
         self.rows.sort_by(|a, b| {
             let key = |index: usize| (rows[index].state.rank(), &rows[index].namespace, &rows[index].name);
@@ -184,6 +184,8 @@ pub(crate) struct RolloutPage {
     /// The map of the nodes, in place of the list or beside it.
     pub(crate) map: NodeMap,
     pub(crate) filter: Filter,
+    /// As of when the filter told ages, where it asks about them.
+    pub(crate) filtered_as_of: Option<Timestamp>,
     pub(crate) sort: Sort,
     /// What is computed once for the live snapshot.
     pub(crate) summary: SnapshotSummary,
@@ -257,6 +259,7 @@ impl RolloutPage {
             nodes: NodeList::default(),
             map: NodeMap::default(),
             filter: Filter::default(),
+            filtered_as_of: None,
             sort: Sort::default(),
             summary: SnapshotSummary::default(),
             story: Story::default(),
@@ -300,21 +303,6 @@ impl RolloutPage {
         if self.frozen.is_none() {
             self.arrange();
         }
-    }
-
-    /// Recomputes which nodes are shown, in which order.
-    pub(crate) fn arrange(&mut self) {
-        let Some(ShownSnapshot { snapshot, at }) = self.shown().cloned() else { return };
-        // The last snapshot still lists the nodes of a DaemonSet that was deleted; none of them has its pod any more.
-        let nodes = if snapshot.daemonset == Presence::Absent { &[] } else { &snapshot.nodes[..] };
-        if self.filter.is_all() && matches!(self.sort, Sort::Trouble) {
-            return self.nodes.arrange(nodes, at);
-        }
-        let table = self.summary.table.as_of(snapshot.at);
-        let passes = |node: &NodeView| self.filter.passes(Some(&node.labels), || words(NODE_COLUMNS, node, &table));
-        let mut rows: Vec<u32> = (0u32..).zip(nodes).filter(|(_, node)| passes(node)).map(|(index, _)| index).collect();
-        self.sort.apply(&mut rows, nodes);
-        self.nodes.arrange_flat(rows);
     }
 
     /// The nodes that the list shows.
@@ -395,40 +383,6 @@ impl Model {
     /// The rollouts that this console drives.
     pub(crate) fn driven(&self) -> impl Iterator<Item = &RolloutPage> {
         self.rollouts.iter().filter(|page| page.driven_by_us())
-    }
-
-    /// Shows only what passes `text`.
-    ///
-    /// # Errors
-    /// Says what does not parse; the filter stays as it was.
-    pub(crate) fn set_filter(&mut self, text: &str) -> Result<(), String> {
-        if let Some(page) = self.node_page_mut() {
-            page.search = text.to_owned();
-            return Ok(());
-        }
-        let filter = Filter::parse(text)?;
-        match &self.page {
-            Page::Fleet => {
-                if let Some(page) = &mut self.fleet {
-                    page.filter = filter;
-                    page.arrange();
-                }
-            }
-            Page::Rollout(_) => {
-                if let Some(page) = self.rollout_mut() {
-                    if let Some(timeline) = &mut page.timeline {
-                        timeline.filter = filter;
-                        timeline.arrange();
-                    } else if let Some(revisions) = &mut page.revisions {
-                        revisions.set_filter(filter);
-                    } else {
-                        page.filter = filter;
-                        page.arrange();
-                    }
-                }
-            }
-        }
-        Ok(())
     }
 
     pub(crate) fn say(&mut self, tone: StatusSeverity, text: impl Into<String>) {

@@ -1,10 +1,10 @@
 //! What could be typed after `:`.
 
 use super::action::{self, Action, Group};
-use super::model::Model;
+use super::model::{Model, Overlay};
 
 /// Completions of `text`, as whole lines; those that begin with it come first.
-pub(crate) fn suggestions(model: &Model, text: &str) -> Vec<String> {
+fn suggestions(model: &Model, text: &str) -> Vec<String> {
     let text = text.trim_start();
     if let Some((name, argument)) = text.split_once(' ') {
         let Some(action) = action::named(name) else { return Vec::new() };
@@ -15,6 +15,15 @@ pub(crate) fn suggestions(model: &Model, text: &str) -> Vec<String> {
     let mut found: Vec<&Action> = commands(model).filter(|action| action.name.contains(text)).collect();
     found.sort_by_key(|action| (!action.name.starts_with(text), action.name));
     found.iter().map(|action| action.name.to_owned()).collect()
+}
+
+/// Offers what could be typed, in the line that is typed after `:`.
+pub(crate) fn suggest(model: &mut Model) {
+    let Overlay::Palette(prompt) = &model.overlay else { return };
+    let found = suggestions(model, prompt.text());
+    if let Overlay::Palette(prompt) = &mut model.overlay {
+        prompt.offer(found);
+    }
 }
 
 /// The actions that have a name to type.

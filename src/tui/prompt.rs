@@ -14,6 +14,10 @@ pub(crate) struct Prompt {
     pub(crate) complaint: Option<String>,
     /// Which entry of the history is shown, counted from the newest.
     recalled: Option<usize>,
+    /// What the text could become; tab goes from one to the next.
+    completions: Vec<String>,
+    /// Which of them is in the line.
+    chosen: Option<usize>,
 }
 
 impl Prompt {
@@ -27,6 +31,38 @@ impl Prompt {
 
     pub(crate) fn set(&mut self, text: &str) {
         self.input = Input::new(text.to_owned());
+    }
+
+    /// Offers these as what the text could become.
+    pub(crate) fn offer(&mut self, completions: Vec<String>) {
+        (self.completions, self.chosen) = (completions, None);
+    }
+
+    pub(crate) fn completions(&self) -> &[String] {
+        &self.completions
+    }
+
+    /// Which of the completions is in the line.
+    pub(crate) fn chosen(&self) -> Option<usize> {
+        self.chosen
+    }
+
+    /// Puts the next completion (or the one before) into the line. Tells whether it was the only one.
+    pub(crate) fn complete(&mut self, forward: bool) -> bool {
+        let count = self.completions.len();
+        if count == 0 {
+            return false;
+        }
+        let next = match (self.chosen, forward) {
+            (None, true) => 0,
+            (None, false) => count - 1,
+            (Some(at), true) => (at + 1) % count,
+            (Some(at), false) => (at + count - 1) % count,
+        };
+        let text = self.completions[next].clone();
+        self.set(&text);
+        self.chosen = Some(next);
+        count == 1
     }
 
     /// Shows the entry before (or after) the one that is shown.

@@ -7,10 +7,11 @@ pub(crate) mod text;
 use std::sync::Arc;
 
 use self::text::RevisionText;
-use super::filter::Filter;
+use super::filter::{FieldKind, Filter, FilterField, FilterRow};
 use super::list::{List, Move};
 use crate::engine::model::Str;
 use crate::engine::model::image::version_of;
+use crate::engine::model::labels::Labels;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
 
 /// The revisions of one rollout, while they are shown.
@@ -63,12 +64,32 @@ impl RevisionScreen {
 
     /// Recomputes which rows are shown, newest first.
     pub(crate) fn arrange(&mut self) {
-        let words = |at: usize| {
-            let revision = &self.revisions[at];
-            let cause = revision.change_cause.as_deref().unwrap_or_default();
-            format!("{} {} {} {cause}", revision.called(), revision.hash, self.images(at, true))
+        let rows = self.all_rows().enumerate().filter(|(_, row)| self.filter.passes(row));
+        self.rows = rows.map(|(at, _)| at).collect();
+    }
+
+    /// What a filter may ask of revisions; lines of what is read have no columns.
+    pub(crate) fn fields(&self) -> Vec<FilterField> {
+        let field = |name: &str, alias: &str, kind: FieldKind| FilterField {
+            name: name.to_owned(),
+            aliases: vec![alias.to_owned()],
+            kind,
         };
-        self.rows = (0..self.revisions.len()).filter(|at| self.filter.passes(None, || words(*at))).collect();
+        if self.text.is_some() {
+            return Vec::new();
+        }
+        vec![
+            field("revision", "rev", FieldKind::Number),
+            field("hash", "id", FieldKind::Text),
+            field("image", "images", FieldKind::Text),
+            field("cause", "change-cause", FieldKind::Text),
+            field("pods", "nodes", FieldKind::Number),
+        ]
+    }
+
+    /// All revisions, whether they pass the filter or not.
+    pub(crate) fn all_rows(&self) -> impl Iterator<Item = RevisionRow<'_>> {
+        (0..self.revisions.len()).map(|at| RevisionRow { screen: self, at })
     }
 
     /// The revision that is selected, or that what is read leads to.
@@ -263,6 +284,42 @@ impl RevisionScreen {
     pub(crate) fn read(&mut self, revision: &RevisionView) -> Result<(), String> {
         self.text = Some(RevisionText::template(revision)?);
         Ok(())
+    }
+}
+
+/// A revision as the filter sees it, with the fields of [`RevisionScreen::fields`].
+pub(crate) struct RevisionRow<'a> {
+    screen: &'a RevisionScreen,
+    at: usize,
+}
+
+impl FilterRow for RevisionRow<'_> {
+    fn searched(&self) -> String {
+        let revision = &self.screen.revisions[self.at];
+        format!("{}\n{}\n{}\n{}", revision.called(), self.words(1), self.words(2), self.words(3))
+    }
+
+    fn words(&self, field: usize) -> String {
+        let revision = &self.screen.revisions[self.at];
+        match field {
+            0 => revision.number.map(|number| number.to_string()).unwrap_or_default(),
+            1 => revision.hash.to_string(),
+            2 => self.screen.images(self.at, true),
+            3 => revision.change_cause.as_deref().unwrap_or_default().to_owned(),
+            _ => revision.pods.to_string(),
+        }
+    }
+
+    fn shown(&self, _: usize) -> Option<String> {
+        None
+    }
+
+    fn number(&self, field: usize) -> Option<f64> {
+        self.words(field).parse().ok()
+    }
+
+    fn labels(&self) -> Option<&Labels> {
+        None
     }
 }
 

@@ -7,6 +7,8 @@ mod diagnosis;
 mod dialogs;
 mod distance;
 mod events;
+mod filter;
+mod filtering;
 mod fixtures;
 mod halts;
 mod help;

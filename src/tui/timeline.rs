@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use super::filter::Filter;
+use super::filter::{FieldKind, Filter, FilterField, FilterRow};
 use super::list::{List, Move};
 use crate::engine::model::facts::Severity;
+use crate::engine::model::labels::Labels;
 use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::{Str, person_of};
@@ -70,6 +71,33 @@ impl TimelineEntry {
     }
 }
 
+/// The fields of [`Timeline::fields`].
+impl FilterRow for TimelineEntry {
+    fn searched(&self) -> String {
+        format!("{}\n{self}\n{}", self.subject(), self.reason())
+    }
+
+    fn words(&self, field: usize) -> String {
+        match field {
+            0 => self.subject().to_string(),
+            1 => self.to_string(),
+            _ => self.reason().to_owned(),
+        }
+    }
+
+    fn shown(&self, _: usize) -> Option<String> {
+        None
+    }
+
+    fn number(&self, _: usize) -> Option<f64> {
+        None
+    }
+
+    fn labels(&self) -> Option<&Labels> {
+        None
+    }
+}
+
 /// What happened, without who and when.
 impl fmt::Display for TimelineEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -101,12 +129,26 @@ impl Timeline {
 
     /// Recomputes `rows`: the entries that are shown, newest first.
     pub(crate) fn arrange(&mut self) {
-        let words = |entry: &TimelineEntry| format!("{} {entry} {}", entry.subject(), entry.reason());
         let passes = |index: &usize| {
             let entry = &self.entries[*index];
-            self.is_shown(entry) && self.filter.passes(None, || words(entry))
+            self.is_shown(entry) && self.filter.passes(entry)
         };
         self.rows = (0..self.entries.len()).rev().filter(passes).collect();
+    }
+
+    /// What a filter may ask of entries.
+    pub(crate) fn fields() -> Vec<FilterField> {
+        let text = |name: &str, alias: &str| FilterField {
+            name: name.to_owned(),
+            aliases: vec![alias.to_owned()],
+            kind: FieldKind::Text,
+        };
+        vec![text("who", "node"), text("what", "happened"), text("reason", "event")]
+    }
+
+    /// All entries, whether they pass the filter or not.
+    pub(crate) fn all_rows(&self) -> impl Iterator<Item = &TimelineEntry> {
+        self.entries.iter()
     }
 
     pub(crate) fn len(&self) -> usize {

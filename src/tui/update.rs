@@ -134,6 +134,7 @@ fn settle(model: &mut Model) {
                 None => revisions.follow(height),
             }
         }
+        page.pass_time(now);
         if page.nodes.expire(now) {
             page.arrange();
         }

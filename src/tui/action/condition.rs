@@ -73,6 +73,15 @@ pub(super) fn filters(model: &Model) -> Result<(), String> {
     if model.node_page().is_some() { Ok(()) } else { no_prewarm(model) }
 }
 
+/// For going from one row that passes the filter to the next.
+pub(super) fn filtered(model: &Model) -> Result<(), String> {
+    no_prewarm(model)?;
+    match model.filter().is_some_and(|filter| !filter.is_all()) {
+        true => Ok(()),
+        false => Err("nothing is filtered: / asks for what to look for".to_owned()),
+    }
+}
+
 /// For opening what is selected.
 pub(super) fn opens(model: &Model) -> Result<(), String> {
     match model.node_page().is_some() {

@@ -3,8 +3,8 @@
 use crossterm::event::KeyCode;
 
 use super::condition::{
-    adopted, always, driving, filters, has_log, has_prewarm_to_show, listing_revisions, no_timeline, not_adopted,
-    not_paused, opens, prewarm_failed, prewarming, recorded, searches, stopped,
+    adopted, always, driving, filtered, filters, has_log, has_prewarm_to_show, listing_revisions, no_timeline,
+    not_adopted, not_paused, opens, prewarm_failed, prewarming, recorded, searches, stopped,
 };
 use super::entry::{Action, ActionId, ActionScope, Argument, Group, Guard};
 use crate::engine::model::event::Right;
@@ -304,7 +304,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
     },
     Action {
         name: "find-previous",
-        keys: &[char('N')],
+        keys: &[char('N'), char('b')],
         help: "the line before with what / searches for",
         when: searches,
         ..on_node(ActionId::FindPrevious)
@@ -328,11 +328,27 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         name: "filter",
         keys: &[char('/')],
         label: "filter",
-        help: "show only rows with these words; !word without; -l selector by node labels; on a node: find",
-        argument: Some(Argument { hint: "text, !text or -l selector", known: nothing }),
+        help: "show only rows that match: words, !word, state=failed, rst>0, zone=a, /regex/, -l selector (more below); \
+               on a node: find",
+        argument: Some(Argument { hint: "text, column=text …", known: nothing }),
         footer: Some(12),
         when: filters,
         ..look(ActionId::Filter)
+    },
+    Action {
+        name: "next-hit",
+        keys: &[char('n')],
+        label: "next hit",
+        help: "the next row that passes the filter, on the map too; after the last the first",
+        when: filtered,
+        ..look(ActionId::NextHit)
+    },
+    Action {
+        name: "previous-hit",
+        keys: &[char('b')],
+        help: "the row before that passes the filter (N is another key here: canary)",
+        when: filtered,
+        ..look(ActionId::PreviousHit)
     },
     Action {
         name: "sort",

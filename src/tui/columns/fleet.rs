@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Column, ColumnKind, MARGIN, Share, Width};
+use super::{Column, ColumnKind, FilterableCell, MARGIN, Share, Width};
 use crate::driver::{DrivenBy, Fleet, FleetRevision, FleetRow};
 use crate::engine::model::Str;
 use crate::engine::model::fleet_state::FleetState;
@@ -31,6 +31,29 @@ pub(crate) enum FleetCell {
     },
     /// How long ago this was; nothing where it is not known.
     Age(Option<Timestamp>),
+}
+
+impl FilterableCell for FleetCell {
+    fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Progress { .. } | Self::Age(_) => None,
+        }
+    }
+
+    fn since(&self) -> Option<Timestamp> {
+        match self {
+            Self::Age(since) => *since,
+            Self::Text(_) | Self::Progress { .. } => None,
+        }
+    }
+
+    fn count(&self) -> Option<u32> {
+        match self {
+            Self::Progress { updated, .. } => Some(*updated),
+            Self::Text(_) | Self::Age(_) => None,
+        }
+    }
 }
 
 /// The columns, from left to right.

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Column, ColumnKind, Share, Width};
+use super::{Column, ColumnKind, FilterableCell, Share, Width};
 use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::prewarm::{PrewarmState, PrewarmWait};
 use crate::engine::model::pull::UsualPull;
@@ -37,6 +37,22 @@ pub(crate) struct NodeTable {
     name_width: usize,
     /// The instant of the snapshot.
     at: Timestamp,
+}
+
+impl FilterableCell for NodeCell {
+    fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) | Self::Sign(_, text) => Some(text),
+            Self::Estimate(..) | Self::Age(_) | Self::Why => None,
+        }
+    }
+
+    fn since(&self) -> Option<Timestamp> {
+        match self {
+            Self::Age(since) => Some(*since),
+            Self::Text(_) | Self::Sign(..) | Self::Estimate(..) | Self::Why => None,
+        }
+    }
 }
 
 impl NodeTable {
@@ -114,7 +130,7 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
         kind: ColumnKind::Number,
         width: Width::Optional(&[Share { priority: 1, cells: |_, _| 3, keep: 16 }]),
         order: Some(|a, b| a.revision_number.cmp(&b.revision_number)),
-        words: None,
+        words: Some(|node, _| revision(node)),
         cell: |node, _, _| {
             (NodeCell::Text(revision(node)), if node.at_target { ThemeRole::NewRev } else { ThemeRole::OldRev })
         },
@@ -129,7 +145,7 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
             Share { priority: 5, cells: |_, _| 7, keep: 34 },
         ]),
         order: None,
-        words: Some(|node, _| format!("image:{}", image(node).2)),
+        words: Some(|node, _| image(node).2),
         cell: |node, _, cells| {
             let (glyph, role, words) = image(node);
             let cell = match (node.image, node.usual_pull) {

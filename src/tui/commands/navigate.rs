@@ -215,15 +215,9 @@ pub(super) fn filter(model: &mut Model, text: &str) -> Effects {
             model.overlay = Overlay::Filter(Prompt::default());
             return Vec::new();
         }
-        let current = match &model.page {
-            Page::Fleet => model.fleet.as_ref().map(|page| &page.filter),
-            Page::Rollout(_) => model.rollout().map(|page| match (&page.timeline, &page.revisions) {
-                (Some(timeline), _) => &timeline.filter,
-                (None, Some(revisions)) => revisions.shown_filter(),
-                (None, None) => &page.filter,
-            }),
-        };
-        let prompt = Prompt::with(current.map_or("", |filter| filter.text()));
+        let current = model.filter();
+        let mut prompt = Prompt::with(current.map_or("", |filter| filter.text()));
+        prompt.offer(model.filter_completions(prompt.text()));
         model.overlay = Overlay::Filter(prompt);
     } else if let Err(why) = model.set_filter(text) {
         model.say(StatusSeverity::Refused, why);

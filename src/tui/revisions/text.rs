@@ -5,7 +5,7 @@ use crate::engine::model::template::Template;
 use crate::engine::model::template::diff::{FieldChange, changes};
 use crate::engine::report::snapshot::RevisionView;
 use crate::template_text::{DiffLine, DiffSign, Hunk, TextDiff, template_diff, template_yaml};
-use crate::tui::filter::Filter;
+use crate::tui::filter::{Filter, TextLine};
 use crate::tui::list::Move;
 use crate::tui::words::width;
 
@@ -175,7 +175,9 @@ impl RevisionText {
     /// Recomputes which rows pass the filter.
     pub(crate) fn arrange(&mut self) {
         let passing = |rows: &[TextRow]| -> Vec<usize> {
-            (0..rows.len()).filter(|at| self.filter.passes(None, || rows[*at].words())).collect()
+            (0..rows.len())
+                .filter(|at| self.filter.is_all() || self.filter.passes(&TextLine(rows[*at].words())))
+                .collect()
         };
         self.passing = [passing(&self.stacked), passing(&self.beside)];
     }

@@ -7,7 +7,7 @@ use crate::tui::action::{ACTIONS, named};
 use crate::tui::key::Key;
 use crate::tui::message::ConsoleEffect;
 use crate::tui::model::{Model, Overlay};
-use crate::tui::palette::suggestions;
+use crate::tui::palette::suggest;
 use crate::tui::prompt::{Recall, edit};
 use crate::tui::status::StatusSeverity;
 use crate::tui::words::meant;
@@ -17,15 +17,21 @@ pub(super) fn palette_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     match key.code {
         KeyCode::Esc => model.overlay = Overlay::None,
         KeyCode::Backspace if prompt.text().is_empty() => model.overlay = Overlay::None,
-        KeyCode::Up => prompt.recall(&model.history, Recall::Older),
-        KeyCode::Down => prompt.recall(&model.history, Recall::Newer),
-        KeyCode::Tab => {
-            let text = prompt.text().to_owned();
-            if let Some(first) = suggestions(model, &text).into_iter().next()
-                && let Overlay::Palette(prompt) = &mut model.overlay
-            {
-                let takes_more = named(&first).is_some_and(|action| action.argument.is_some());
-                prompt.set(&if takes_more { format!("{first} ") } else { first });
+        KeyCode::Up => {
+            prompt.recall(&model.history, Recall::Older);
+            suggest(model);
+        }
+        KeyCode::Down => {
+            prompt.recall(&model.history, Recall::Newer);
+            suggest(model);
+        }
+        KeyCode::Tab | KeyCode::BackTab => {
+            if prompt.complete(key.code == KeyCode::Tab) {
+                if named(prompt.text()).is_some_and(|action| action.argument.is_some()) {
+                    let text = format!("{} ", prompt.text());
+                    prompt.set(&text);
+                }
+                suggest(model);
             }
         }
         KeyCode::Enter => {
@@ -35,6 +41,7 @@ pub(super) fn palette_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
         }
         _ => {
             edit(&mut prompt.input, key);
+            suggest(model);
         }
     }
     Vec::new()
@@ -72,6 +79,13 @@ pub(super) fn filter_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
         }
         KeyCode::Enter if prompt.complaint.is_none() => model.overlay = Overlay::None,
         KeyCode::Backspace if prompt.text().is_empty() => model.overlay = Overlay::None,
+        KeyCode::Tab | KeyCode::BackTab => {
+            let only = prompt.complete(key.code == KeyCode::Tab);
+            apply_filter(model);
+            if only {
+                offer_completions(model);
+            }
+        }
         // The list can be walked while the filter is typed.
         KeyCode::Up | KeyCode::Down | KeyCode::PageUp | KeyCode::PageDown => {
             return dispatch(model, key);
@@ -84,12 +98,26 @@ pub(super) fn filter_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     Vec::new()
 }
 
-/// Applies the filter as far as it is typed.
+/// Applies the filter as far as it is typed, and offers what it could become.
 pub(super) fn refilter(model: &mut Model) {
+    apply_filter(model);
+    offer_completions(model);
+}
+
+/// Applies the filter as far as it is typed; one that cannot be read leaves the last one in force.
+fn apply_filter(model: &mut Model) {
     let Overlay::Filter(prompt) = &model.overlay else { return };
     let text = prompt.text().to_owned();
     let complaint = model.set_filter(&text).err();
     if let Overlay::Filter(prompt) = &mut model.overlay {
         prompt.complaint = complaint;
+    }
+}
+
+fn offer_completions(model: &mut Model) {
+    let Overlay::Filter(prompt) = &model.overlay else { return };
+    let found = model.filter_completions(prompt.text());
+    if let Overlay::Filter(prompt) = &mut model.overlay {
+        prompt.offer(found);
     }
 }

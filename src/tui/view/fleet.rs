@@ -111,6 +111,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
         if let Some(entry) = page.rows.get(row).and_then(|index| fleet.rows.get(*index)) {
             let area = Rect { y, height: 1, ..rows };
             table.draw_row(ctx, area, sign(entry), (entry, fleet), |cell| cell_text(ctx, page, cell, room), buffer);
+            table.mark_hits(area, &page.filter, buffer);
             if page.list.current(len) == Some(row) {
                 select(ctx, area, buffer);
             }

@@ -12,8 +12,8 @@ use ratatui::text::{Line, Span};
 use super::{RenderContext, ScreenParts, Shape, put, put_rule};
 use crate::engine::model::step_ahead::NoStep;
 use crate::tui::action::{ACTIONS, Action, ActionId, ActionScope};
+use crate::tui::filter::last_part;
 use crate::tui::model::{Model, Overlay};
-use crate::tui::palette::suggestions;
 use crate::tui::prompt::Prompt;
 use crate::tui::status::StatusSeverity;
 use crate::tui::theme::{Glyph, ThemeRole};
@@ -23,12 +23,10 @@ use crate::tui::words::{fit, is_wider, width, wrap};
 pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Buffer) -> Option<Position> {
     match &ctx.model.overlay {
         Overlay::Palette(prompt) => {
-            let all = suggestions(ctx.model, prompt.text());
-            let mut words = all.iter().take(12).cloned().collect::<Vec<_>>().join("   ");
-            if words.is_empty() {
-                words = "enter runs it".to_owned();
+            match prompt.completions() {
+                [] => say(ctx, buffer, parts.status, " enter runs it", ThemeRole::Muted),
+                found => offer(ctx, buffer, parts.status, prompt, found.iter().map(String::as_str)),
             }
-            say(ctx, buffer, parts.status, &format!(" tab: {words}"), ThemeRole::Muted);
             Some(draw_prompt(buffer, parts.footer, ":", prompt))
         }
         Overlay::Filter(prompt) => {
@@ -38,9 +36,19 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
                     let help = " text to find; enter keeps, esc clears; then n: the next one, N: the one before";
                     say(ctx, buffer, parts.status, help, ThemeRole::Muted);
                 }
+                None if !prompt.completions().is_empty() => {
+                    let words = prompt.completions().iter().map(|whole| last_part(whole));
+                    offer(ctx, buffer, parts.status, prompt, words);
+                }
                 None => {
-                    let help = " words that must be there, !word that must not, -l selector; enter keeps, esc clears";
-                    say(ctx, buffer, parts.status, help, ThemeRole::Muted);
+                    let asks = match ctx.model.rollout() {
+                        Some(page) if page.timeline.is_some() => "who=jane",
+                        Some(page) if page.revisions.is_some() => "image=v2",
+                        Some(_) => "state=failed rst>0 age<5m zone=a",
+                        None => "state=halted avl<5",
+                    };
+                    let help = format!(" words !not {asks} /regex/   tab completes, enter keeps, esc clears");
+                    say(ctx, buffer, parts.status, &help, ThemeRole::Muted);
                 }
             }
             Some(draw_prompt(buffer, parts.footer, "/", prompt))
@@ -56,6 +64,33 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
             None
         }
     }
+}
+
+/// Shows what the text could become, with what tab has put into the line.
+fn offer<'a>(
+    ctx: &RenderContext<'_>,
+    buffer: &mut Buffer,
+    area: Rect,
+    prompt: &Prompt,
+    words: impl Iterator<Item = &'a str>,
+) {
+    let muted = |text: &str| ctx.span(text.to_owned(), ThemeRole::Muted);
+    let mut spans = vec![muted(" tab:")];
+    // What is in the line stays in sight.
+    let first = prompt.chosen().map_or(0, |chosen| chosen.saturating_sub(2));
+    let mut left = usize::from(area.width).saturating_sub(8);
+    for (at, word) in words.enumerate().skip(first) {
+        let word = fit(word, 40);
+        if width(&word) + 2 > left {
+            spans.push(muted("  …"));
+            break;
+        }
+        left -= width(&word) + 2;
+        spans.push(muted("  "));
+        let role = if prompt.chosen() == Some(at) { ThemeRole::Key } else { ThemeRole::Muted };
+        spans.push(ctx.span(word.into_owned(), role));
+    }
+    buffer.set_line(area.x, area.y, &Line::from(spans), area.width);
 }
 
 fn say(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect, text: &str, role: ThemeRole) {
@@ -89,8 +124,14 @@ pub(super) fn skip_cells(text: &str, cells: usize) -> String {
 
 fn draw_status(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     let Some(status) = &ctx.model.status else {
-        if Shape::of(ctx.model) > Shape::Folded {
-            put_rule(ctx, buffer, area, "");
+        match ctx.model.filter().filter(|filter| !filter.is_all()) {
+            _ if Shape::of(ctx.model) > Shape::Folded => put_rule(ctx, buffer, area, ""),
+            // Where there is no room for a rule that says it.
+            Some(filter) => {
+                let text = format!(" filter {}", fit(filter.text(), usize::from(area.width).saturating_sub(22)));
+                say(ctx, buffer, area, &format!("{text} (esc clears)"), ThemeRole::Muted);
+            }
+            None => {}
         }
         return;
     };

@@ -36,6 +36,10 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutP
     if let Some(at) = page.nodes.expires_at() {
         ctx.wake_at(at);
     }
+    if page.filter.tells_time() {
+        // By then other nodes may pass.
+        ctx.wake_at(shown.next_tick(ctx.model.now));
+    }
     let cells = usize::from(parts.list.width);
     let summary = &page.summary.table;
     let table = Table { columns: NODE_COLUMNS, widths: widths(NODE_COLUMNS, summary, cells) };
@@ -57,6 +61,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutP
             NodeRow::Node(index) => {
                 let Some(node) = shown.snapshot.nodes.get(index as usize) else { return };
                 table.draw_row(ctx, area, sign(node), (node, summary), |cell| text(ctx, shown, node, cell), buffer);
+                table.mark_hits(area, &page.filter, buffer);
             }
             NodeRow::Group(group) => {
                 let Some(group) = page.nodes.group(group) else { return };

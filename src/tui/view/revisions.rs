@@ -18,7 +18,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::footer::skip_cells;
-use super::table::select;
+use super::table::{ANYWHERE, mark_hits, select};
 use super::{RenderContext, ScreenParts, put, put_rule};
 use crate::engine::model::template::diff::{FieldChange, FieldEdit};
 use crate::engine::report::snapshot::RevisionView;
@@ -132,6 +132,7 @@ fn draw_list(ctx: &RenderContext<'_>, shown: &ShownSnapshot, screen: &RevisionSc
         let cause = revision.change_cause.as_deref().unwrap_or_default();
         let text = line([&number, &revision.pods.to_string(), &age, &screen.marks(revision), &versions, cause]);
         put(buffer, area.x + 1, y, &text, cells - 1, ctx.style(role_of(screen, revision)));
+        mark_hits(Rect { y, height: 1, ..area }, &screen.filter, ANYWHERE, buffer);
         if screen.list.current(screen.len()) == Some(row) {
             select(ctx, Rect { y, height: 1, ..area }, buffer);
         }
@@ -281,6 +282,7 @@ fn draw_text(ctx: &RenderContext<'_>, text: &RevisionText, area: Rect, buffer: &
                 }
             }
         }
+        mark_hits(line, &text.filter, ANYWHERE, buffer);
     }
     if text.len(sides) == 0 && area.height > 0 {
         let words = "no line passes the filter: esc clears it";

@@ -2,10 +2,11 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 
 use super::{RenderContext, put};
 use crate::tui::columns::{Column, ColumnKind, MARGIN};
+use crate::tui::filter::Filter;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, fit_middle, width};
 
@@ -53,6 +54,49 @@ impl<R, P, C> Table<R, P, C> {
         for (column, x, cells) in self.shown(area.x) {
             let (cell, role) = (column.cell)(row, page, cells);
             put_cell(buffer, (x, area.y), &text(cell), cells, column.kind, ctx.style(role));
+        }
+    }
+}
+
+impl<R, P, C> Table<R, P, C> {
+    /// Makes visible what the filter asks for in the row that is drawn in `area`.
+    pub(super) fn mark_hits(&self, area: Rect, filter: &Filter, buffer: &mut Buffer) {
+        if filter.is_all() {
+            return;
+        }
+        let fields = self.columns.iter().zip(&self.widths).enumerate().filter(|(_, (_, cells))| **cells > 0);
+        for ((field, _), (_, x, cells)) in fields.zip(self.shown(area.x)) {
+            let cells = u16::try_from(cells).unwrap_or(u16::MAX);
+            mark_hits(Rect { x, width: cells, height: 1, ..area }, filter, field, buffer);
+        }
+    }
+}
+
+/// In place of a field: the line shows several, and only what is asked of any of them is made visible.
+pub(super) const ANYWHERE: usize = usize::MAX;
+
+/// Makes visible what the filter asks of this field in the line that is drawn in `area`: in the cells that are on the screen, so that
+/// it costs nothing where rows are out of sight or texts are cut.
+pub(super) fn mark_hits(area: Rect, filter: &Filter, field: usize, buffer: &mut Buffer) {
+    let area = area.intersection(buffer.area);
+    if filter.is_all() || area.is_empty() {
+        return;
+    }
+    let (mut text, mut begins) = (String::new(), Vec::new());
+    let mut x = area.x;
+    while x < area.right() {
+        let Some(cell) = buffer.cell((x, area.y)) else { break };
+        begins.push((text.len(), x));
+        text.push_str(cell.symbol());
+        x += u16::try_from(width(cell.symbol()).max(1)).unwrap_or(1);
+    }
+    let shown = text.trim_end();
+    let from = shown.len() - shown.trim_start().len();
+    for hit in filter.hits(field, shown.trim_start()) {
+        let hit = hit.start + from..hit.end + from;
+        for (_, x) in begins.iter().filter(|(at, _)| hit.contains(at)) {
+            let style = Style::default().add_modifier(Modifier::BOLD | Modifier::UNDERLINED);
+            buffer.set_style(Rect { x: *x, width: 1, ..area }, style);
         }
     }
 }

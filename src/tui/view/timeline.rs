@@ -14,7 +14,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::table::select;
+use super::table::{ANYWHERE, mark_hits, select};
 use super::{RenderContext, ScreenParts, put, put_box, put_lines, put_rule};
 use crate::engine::model::facts::Severity;
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind};
@@ -51,6 +51,7 @@ pub(super) fn draw(
         let Some(entry) = timeline.row(row) else { continue };
         let area = Rect { y, height: 1, ..rows };
         draw_row(ctx, shown, entry, area, &columns, buffer);
+        mark_hits(area, &timeline.filter, ANYWHERE, buffer);
         if timeline.list.current(timeline.len()) == Some(row) {
             select(ctx, area, buffer);
         }

@@ -1,0 +1,94 @@
+//! A table's rows as the filter sees them: every column can be asked for by its name and by its heading.
+
+use super::{Column, ColumnKind};
+use crate::engine::model::labels::Labels;
+use crate::engine::model::time::Timestamp;
+use crate::tui::filter::{FieldKind, FilterField, FilterRow, parse_age};
+
+/// A width that no cell has to be cut for.
+const WIDE: usize = 200;
+
+/// What is in a cell, for the filter.
+pub(crate) trait FilterableCell {
+    /// Its text, where it has one of its own.
+    fn text(&self) -> Option<&str>;
+    /// Since when its age counts.
+    fn since(&self) -> Option<Timestamp>;
+    /// The number that it shows otherwise than as text.
+    fn count(&self) -> Option<u32> {
+        None
+    }
+}
+
+/// The columns of a table as the fields of a filter, in their order.
+pub(crate) fn fields<R, P: 'static, C>(columns: &[Column<R, P, C>]) -> Vec<FilterField> {
+    let field = |column: &Column<R, P, C>| {
+        let headings = column.headers.iter().map(|heading| heading.to_lowercase().replace(' ', "-"));
+        let kind = match column.kind {
+            ColumnKind::Number if column.name == "age" => FieldKind::Age,
+            ColumnKind::Number => FieldKind::Number,
+            ColumnKind::Text | ColumnKind::Name => FieldKind::Text,
+        };
+        let mut aliases: Vec<String> = headings.filter(|heading| heading != column.name).collect();
+        if column.name == "namespace" {
+            aliases.push("ns".to_owned());
+        }
+        FilterField { name: column.name.to_owned(), aliases, kind }
+    };
+    columns.iter().map(field).collect()
+}
+
+/// A row of a table with these columns.
+pub(crate) struct ColumnRow<'a, R: 'static, P: 'static, C: 'static> {
+    pub(crate) columns: &'static [Column<R, P, C>],
+    pub(crate) row: &'a R,
+    pub(crate) page: &'a P,
+    pub(crate) labels: Option<&'a Labels>,
+    /// As of when ages are told.
+    pub(crate) at: Timestamp,
+}
+
+impl<R, P, C: FilterableCell> ColumnRow<'_, R, P, C> {
+    fn cell(&self, column: &Column<R, P, C>) -> C {
+        (column.cell)(self.row, self.page, WIDE).0
+    }
+
+    fn words_of(&self, column: &Column<R, P, C>) -> String {
+        match column.words {
+            Some(words) => words(self.row, self.page),
+            None => self.cell(column).text().unwrap_or_default().to_owned(),
+        }
+    }
+}
+
+impl<R, P, C: FilterableCell> FilterRow for ColumnRow<'_, R, P, C> {
+    fn searched(&self) -> String {
+        let mut text = String::with_capacity(128);
+        for column in self.columns.iter().filter(|column| column.kind != ColumnKind::Number || column.words.is_some()) {
+            text.push_str(&self.words_of(column));
+            text.push('\n');
+        }
+        text
+    }
+
+    fn words(&self, field: usize) -> String {
+        self.columns.get(field).map(|column| self.words_of(column)).unwrap_or_default()
+    }
+
+    fn shown(&self, field: usize) -> Option<String> {
+        Some(self.cell(self.columns.get(field)?).text()?.to_owned())
+    }
+
+    fn number(&self, field: usize) -> Option<f64> {
+        let cell = self.cell(self.columns.get(field)?);
+        match cell.since() {
+            Some(since) => Some(self.at.since(since).as_secs_f64()),
+            None if cell.count().is_some() => cell.count().map(f64::from),
+            None => cell.text().and_then(|text| text.parse().ok().or_else(|| parse_age(text).map(|(secs, _)| secs))),
+        }
+    }
+
+    fn labels(&self) -> Option<&Labels> {
+        self.labels
+    }
+}

@@ -1,0 +1,141 @@
+//! One condition of a filter.
+
+use std::ops::Range;
+
+use regex::Regex;
+
+use super::FilterRow;
+use crate::engine::model::Str;
+use crate::engine::model::labels::Labels;
+
+/// A condition, or its opposite.
+#[derive(Clone, Debug)]
+pub(super) struct FilterTerm {
+    pub(super) negated: bool,
+    pub(super) asks: Asked,
+}
+
+/// What is asked of a row.
+#[derive(Clone, Debug)]
+pub(super) enum Asked {
+    /// Any of the columns that are searched matches.
+    Anywhere(Regex),
+    /// A column does.
+    Field(usize, FieldTest),
+    /// A label of the node does, by its key or by what follows the `/` of its key.
+    Label(String, FieldTest),
+}
+
+/// What is asked of a column or a label.
+#[derive(Clone, Debug)]
+pub(super) enum FieldTest {
+    Matches(Regex),
+    /// It is exactly this, in lower case.
+    Is(String),
+    Counts(NumberOrder, f64),
+    /// An age in seconds. `=` means as long as it is told in the unit that was typed.
+    Ages {
+        order: NumberOrder,
+        secs: f64,
+        unit: f64,
+    },
+}
+
+/// How a number is compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum NumberOrder {
+    Equal,
+    Less,
+    AtMost,
+    More,
+    AtLeast,
+}
+
+impl NumberOrder {
+    #[expect(clippy::float_cmp, reason = "whole numbers")]
+    fn holds(self, value: f64, than: f64) -> bool {
+        match self {
+            Self::Equal => value == than,
+            Self::Less => value < than,
+            Self::AtMost => value <= than,
+            Self::More => value > than,
+            Self::AtLeast => value >= than,
+        }
+    }
+}
+
+impl FieldTest {
+    fn holds_for_text(&self, text: &str) -> bool {
+        match self {
+            Self::Matches(regex) => regex.is_match(text),
+            Self::Is(wanted) => text.to_lowercase() == *wanted,
+            Self::Counts(order, than) => text.parse().is_ok_and(|number| order.holds(number, *than)),
+            Self::Ages { .. } => false,
+        }
+    }
+
+    fn holds_for_number(&self, value: f64) -> bool {
+        match self {
+            Self::Counts(order, than) => order.holds(value, *than),
+            Self::Ages { order: NumberOrder::Equal, secs, unit } => value >= *secs && value < secs + unit,
+            Self::Ages { order, secs, .. } => order.holds(value, *secs),
+            Self::Matches(_) | Self::Is(_) => false,
+        }
+    }
+}
+
+impl FilterTerm {
+    /// `searched` keeps what a row is searched in from one term to the next.
+    pub(super) fn holds(&self, row: &dyn FilterRow, searched: &mut Option<String>) -> bool {
+        let found = match &self.asks {
+            Asked::Anywhere(regex) => regex.is_match(searched.get_or_insert_with(|| row.searched())),
+            Asked::Field(field, test @ FieldTest::Matches(_)) => test.holds_for_text(&row.words(*field)),
+            Asked::Field(field, test @ FieldTest::Is(_)) => {
+                let shown = row.shown(*field).is_some_and(|shown| test.holds_for_text(&shown));
+                shown || test.holds_for_text(&row.words(*field))
+            }
+            Asked::Field(field, test) => row.number(*field).is_some_and(|value| test.holds_for_number(value)),
+            Asked::Label(key, test) => row
+                .labels()
+                .is_some_and(|labels| labels_called(labels, key).any(|(_, value)| test.holds_for_text(value))),
+        };
+        found != self.negated
+    }
+
+    /// Where a cell of the field has what is asked for.
+    pub(super) fn hits(&self, field: usize, text: &str) -> Vec<Range<usize>> {
+        let whole = || vec![0..text.len()];
+        match &self.asks {
+            _ if self.negated || text.is_empty() => Vec::new(),
+            Asked::Anywhere(regex) => matches(regex, text),
+            Asked::Field(asked, test) if *asked == field => match test {
+                FieldTest::Matches(regex) => matches(regex, text),
+                FieldTest::Is(_) | FieldTest::Counts(..) | FieldTest::Ages { .. } => whole(),
+            },
+            Asked::Field(..) | Asked::Label(..) => Vec::new(),
+        }
+    }
+
+    pub(super) fn is_about_age(&self) -> bool {
+        matches!(self.asks, Asked::Field(_, FieldTest::Ages { .. }))
+    }
+}
+
+fn matches(regex: &Regex, text: &str) -> Vec<Range<usize>> {
+    regex.find_iter(text).map(|found| found.range()).filter(|found| !found.is_empty()).collect()
+}
+
+/// The labels with this key, or with this name after the `/` of their key.
+pub(super) fn labels_called<'a>(labels: &'a Labels, name: &'a str) -> impl Iterator<Item = (&'a Str, &'a Str)> {
+    labels.iter().filter(move |(key, _)| is_called(key, name))
+}
+
+/// The values of these labels.
+pub(crate) fn label_values<'a>(labels: &'a Labels, name: &'a str) -> impl Iterator<Item = &'a Str> {
+    labels_called(labels, name).map(|(_, value)| value)
+}
+
+/// Whether a label with this key is meant by `name`.
+fn is_called(key: &str, name: &str) -> bool {
+    key == name || key.rsplit_once('/').is_some_and(|(_, last)| last.eq_ignore_ascii_case(name))
+}

@@ -1,0 +1,182 @@
+//! The filter of what is on screen: reading it, applying it, completing it.
+
+use std::collections::HashMap;
+
+use super::{FleetPage, Model, Page, RolloutPage, ShownSnapshot};
+use crate::driver::{Fleet, FleetRow};
+use crate::engine::model::presence::Presence;
+use crate::engine::model::time::Timestamp;
+use crate::engine::report::snapshot::NodeView;
+use crate::tui::columns::fleet::{FLEET_COLUMNS, FleetCell};
+use crate::tui::columns::nodes::{NODE_COLUMNS, NodeCell, NodeTable, Sort};
+use crate::tui::columns::{ColumnRow, fields};
+use crate::tui::filter::{self, Filter, FilterRow, FilterSchema};
+use crate::tui::revisions::RevisionScreen;
+use crate::tui::timeline::Timeline;
+
+/// How many different values of a column are offered for completion.
+const VALUES: usize = 30;
+
+/// A node as a row of the table of nodes, as of `at`.
+fn node_row<'a>(
+    node: &'a NodeView,
+    table: &'a NodeTable,
+    at: Timestamp,
+) -> ColumnRow<'a, NodeView, NodeTable, NodeCell> {
+    ColumnRow { columns: NODE_COLUMNS, row: node, page: table, labels: Some(&node.labels), at }
+}
+
+/// A DaemonSet as a row of the table of DaemonSets.
+pub(super) fn fleet_row<'a>(row: &'a FleetRow, fleet: &'a Fleet) -> ColumnRow<'a, FleetRow, Fleet, FleetCell> {
+    ColumnRow { columns: FLEET_COLUMNS, row, page: fleet, labels: None, at: fleet.at }
+}
+
+impl RolloutPage {
+    /// Recomputes which nodes are shown, in which order.
+    pub(crate) fn arrange(&mut self) {
+        let Some(ShownSnapshot { snapshot, at }) = self.shown().cloned() else { return };
+        // The last snapshot still lists the nodes of a DaemonSet that was deleted; none of them has its pod any more.
+        let nodes = if snapshot.daemonset == Presence::Absent { &[] } else { &snapshot.nodes[..] };
+        if self.filter.is_all() && matches!(self.sort, Sort::Trouble) {
+            return self.nodes.arrange(nodes, at);
+        }
+        let clock = self.filtered_as_of.filter(|_| self.filter.tells_time()).unwrap_or(snapshot.at);
+        let table = self.summary.table.as_of(snapshot.at);
+        let passes = |node: &NodeView| self.filter.passes(&node_row(node, &table, clock));
+        let mut rows: Vec<u32> = (0u32..).zip(nodes).filter(|(_, node)| passes(node)).map(|(index, _)| index).collect();
+        self.sort.apply(&mut rows, nodes);
+        self.nodes.arrange_flat(rows);
+    }
+
+    /// Filters again if the filter asks about ages, and a time has passed that is shown.
+    pub(crate) fn pass_time(&mut self, now: super::Uptime) {
+        let clock = self.shown().filter(|_| self.filter.tells_time()).map(|shown| shown.clock(now));
+        if clock != self.filtered_as_of {
+            self.filtered_as_of = clock;
+            self.arrange();
+        }
+    }
+}
+
+/// What a filter can be typed for.
+enum Filtered<'a> {
+    Fleet(&'a FleetPage),
+    Nodes(&'a RolloutPage),
+    Timeline(&'a Timeline),
+    Revisions(&'a RevisionScreen),
+}
+
+impl Model {
+    fn filtered(&self) -> Option<Filtered<'_>> {
+        match &self.page {
+            Page::Fleet => self.fleet.as_ref().map(Filtered::Fleet),
+            Page::Rollout(_) => self.rollout().map(|page| match (&page.timeline, &page.revisions) {
+                (Some(timeline), _) => Filtered::Timeline(timeline),
+                (None, Some(revisions)) => Filtered::Revisions(revisions),
+                (None, None) => Filtered::Nodes(page),
+            }),
+        }
+    }
+
+    /// The filter of what is on screen.
+    pub(crate) fn filter(&self) -> Option<&Filter> {
+        Some(match self.filtered()? {
+            Filtered::Fleet(page) => &page.filter,
+            Filtered::Nodes(page) => &page.filter,
+            Filtered::Timeline(timeline) => &timeline.filter,
+            Filtered::Revisions(revisions) => revisions.shown_filter(),
+        })
+    }
+
+    fn filter_schema(&self) -> FilterSchema<'_> {
+        match self.filtered() {
+            None => FilterSchema::default(),
+            Some(Filtered::Fleet(_)) => FilterSchema { fields: fields(FLEET_COLUMNS), labelled: None },
+            Some(Filtered::Nodes(page)) => {
+                FilterSchema { fields: fields(NODE_COLUMNS), labelled: Some(page.shown_nodes()) }
+            }
+            Some(Filtered::Timeline(_)) => FilterSchema { fields: Timeline::fields(), labelled: None },
+            Some(Filtered::Revisions(revisions)) => FilterSchema { fields: revisions.fields(), labelled: None },
+        }
+    }
+
+    /// Shows only what passes `text`. On the page of a node: searches it.
+    ///
+    /// # Errors
+    /// Says what does not parse; the filter stays as it was.
+    pub(crate) fn set_filter(&mut self, text: &str) -> Result<(), String> {
+        if let Some(page) = self.node_page_mut() {
+            page.search = text.to_owned();
+            return Ok(());
+        }
+        let filter = Filter::parse(text, &self.filter_schema())?;
+        match &self.page {
+            Page::Fleet => {
+                if let Some(page) = &mut self.fleet {
+                    page.filter = filter;
+                    page.arrange();
+                }
+            }
+            Page::Rollout(_) => {
+                if let Some(page) = self.rollout_mut() {
+                    if let Some(timeline) = &mut page.timeline {
+                        timeline.filter = filter;
+                        timeline.arrange();
+                    } else if let Some(revisions) = &mut page.revisions {
+                        revisions.set_filter(filter);
+                    } else {
+                        page.filter = filter;
+                        page.arrange();
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What `text` could become as a filter of what is on screen, as whole filters.
+    pub(crate) fn filter_completions(&self, text: &str) -> Vec<String> {
+        if self.node_page().is_some() {
+            return Vec::new();
+        }
+        let schema = self.filter_schema();
+        filter::completions(text, &schema, |name| self.values(&schema, name))
+    }
+
+    /// The values of a column or label, the most frequent first.
+    fn values(&self, schema: &FilterSchema<'_>, name: &str) -> Vec<String> {
+        let mut counts: HashMap<String, usize> = HashMap::new();
+        let mut add = |value: Option<String>| {
+            if let Some(value) = value.filter(|value| !value.is_empty()) {
+                *counts.entry(value).or_default() += 1;
+            }
+        };
+        let value = |row: &dyn FilterRow, field: usize| row.shown(field).or_else(|| Some(row.words(field)));
+        match (self.filtered(), schema.field(name)) {
+            (Some(Filtered::Fleet(page)), Some(field)) => {
+                page.fleet.rows.iter().for_each(|row| add(value(&fleet_row(row, &page.fleet), field)));
+            }
+            (Some(Filtered::Nodes(page)), Some(field)) => {
+                let table = &page.summary.table;
+                let at = page.shown().map(|shown| shown.snapshot.at).unwrap_or_default();
+                page.shown_nodes().iter().for_each(|node| add(value(&node_row(node, table, at), field)));
+            }
+            (Some(Filtered::Nodes(page)), None) => {
+                for node in page.shown_nodes() {
+                    filter::label_values(&node.labels, name).for_each(|value| add(Some(value.to_string())));
+                }
+            }
+            (Some(Filtered::Timeline(timeline)), Some(field)) => {
+                timeline.all_rows().for_each(|row| add(value(row, field)));
+            }
+            (Some(Filtered::Revisions(revisions)), Some(field)) => {
+                revisions.all_rows().for_each(|row| add(value(&row, field)));
+            }
+            _ => {}
+        }
+        let mut values: Vec<(String, usize)> = counts.into_iter().collect();
+        values.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| natord::compare(&a.0, &b.0)));
+        values.truncate(VALUES);
+        values.into_iter().map(|(value, _)| value).collect()
+    }
+}
