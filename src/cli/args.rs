@@ -54,12 +54,18 @@ pub(crate) const ENVIRONMENT: &[(&str, &str)] = &[
     ("HTTPS_PROXY, HTTP_PROXY, NO_PROXY", "The proxy to the API server, where the kubeconfig names none."),
     ("NO_COLOR", "No colours, where it is set and not empty."),
     ("TERM", "With `dumb`: no console, but one line per change."),
-    ("XDG_CONFIG_HOME, XDG_STATE_HOME", "Where configuration and audit log are, instead of ~/.config and ~/.local/state."),
+    (
+        "XDG_CONFIG_HOME, XDG_STATE_HOME",
+        "Where configuration and audit log are, instead of ~/.config and ~/.local/state.",
+    ),
 ];
 
 /// Files that are read and written, for the man page.
 pub(crate) const FILES: &[(&str, &str)] = &[
-    ("~/.config/rolldeck/config.toml", "The configuration file; `rolldeck config --reference` prints one with every setting."),
+    (
+        "~/.config/rolldeck/config.toml",
+        "The configuration file; `rolldeck config --reference` prints one with every setting.",
+    ),
     ("~/.config/rolldeck/themes/NAME.toml", "A theme of your own, for `theme = \"NAME\"` and --theme NAME."),
     ("~/.local/state/rolldeck/audit.jsonl", "Who did what from this account; `rolldeck log` prints it."),
     ("~/.local/state/rolldeck/saved", "What the console saves with ctrl-s."),
@@ -317,8 +323,10 @@ impl Cli {
             Some(CliCommand::OnCluster(OnCluster::Status(args))) => Some(args.watch),
             _ => None,
         };
-        let history = matches!(&self.command, Some(CliCommand::OnCluster(OnCluster::History(args))) if args.revision.is_none());
-        let prints_json = !matches!(self.command, Some(CliCommand::Completions { .. } | CliCommand::Man | CliCommand::Demo(_)));
+        let history =
+            matches!(&self.command, Some(CliCommand::OnCluster(OnCluster::History(args))) if args.revision.is_none());
+        let prints_json =
+            !matches!(self.command, Some(CliCommand::Completions { .. } | CliCommand::Man | CliCommand::Demo(_)));
         let only = |what: &str| Some(format!("`-o {shape}` is for {what}"));
         match (shape, status) {
             (OutputShape::Whole, _) | (OutputShape::Names | OutputShape::Wide, Some(false)) => None,

@@ -99,7 +99,8 @@ mod tests {
 
     #[test]
     fn it_is_said_where_it_is_or_what_it_is_called() {
-        let rows = [("a", "agent"), ("a", "shipper"), ("b", "agent"), ("c", "agent"), ("d", "agent"), ("e", "exporter")];
+        let rows =
+            [("a", "agent"), ("a", "shipper"), ("b", "agent"), ("c", "agent"), ("d", "agent"), ("e", "exporter")];
         let fleet = fleet(&rows);
         let said = |namespace: &str, name: &str| hint(&fleet, namespace, name);
         assert_eq!(said("b", "shipper").as_deref(), Some("there is one in namespace `a`: `-n a`"));

@@ -109,16 +109,24 @@ mod tests {
             let variable = variable.to_str().unwrap();
             assert!(ENVIRONMENT.iter().any(|(name, _)| *name == variable), "{variable}");
         }
-        for section in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "COMMANDS", "EXIT STATUS", "ENVIRONMENT", "FILES"] {
-            assert!(page.contains(&format!(".SH {section}\n")) || page.contains(&format!(".SH \"{section}\"\n")), "{section}");
+        for section in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "COMMANDS", "EXIT STATUS", "ENVIRONMENT", "FILES"]
+        {
+            assert!(
+                page.contains(&format!(".SH {section}\n")) || page.contains(&format!(".SH \"{section}\"\n")),
+                "{section}"
+            );
         }
-        assert!(page.contains("ROLLDECK_CONFIG") && page.contains("config.toml") && page.contains("somebody else drives"));
+        assert!(
+            page.contains("ROLLDECK_CONFIG") && page.contains("config.toml") && page.contains("somebody else drives")
+        );
     }
 
     /// With warnings for whatever groff does not understand, where groff is there.
     #[test]
     fn groff_has_nothing_to_say_against_it() {
-        let Some(mut groff) = groff_or_skip(Process::new("groff").args(["-man", "-Tutf8", "-ww", "-z"])) else { return };
+        let Some(mut groff) = groff_or_skip(Process::new("groff").args(["-man", "-Tutf8", "-ww", "-z"])) else {
+            return;
+        };
         groff.stdin.take().unwrap().write_all(&page().unwrap()).unwrap();
         let said = groff.wait_with_output().unwrap();
         assert!(said.status.success() && said.stderr.is_empty(), "{}", String::from_utf8_lossy(&said.stderr));

@@ -83,6 +83,8 @@ pub enum Colour {
 pub struct ConsoleOptions {
     /// The theme's name.
     pub theme: Option<String>,
+    /// Where it is named, if that is not the command line: a file and a line.
+    pub theme_place: Option<String>,
     /// Where to look for themes beside the built-in ones; otherwise `$XDG_CONFIG_HOME/rolldeck/themes`.
     pub themes: Option<PathBuf>,
     /// Which signs to use.

@@ -67,9 +67,9 @@ impl FromStr for OutputAs {
             ("jsonpath", template) => {
                 of(OutputFormat::Json, OutputShape::Template(template.unwrap_or_default().parse()?))
             }
-            (word @ ("go-template" | "custom-columns" | "jsonpath-file" | "jsonpath-as-json"), _) => {
-                Err(format!("rolldeck has no `{word}`; write `jsonpath={{.items[*].name}}`, or `json` for another program"))
-            }
+            (word @ ("go-template" | "custom-columns" | "jsonpath-file" | "jsonpath-as-json"), _) => Err(format!(
+                "rolldeck has no `{word}`; write `jsonpath={{.items[*].name}}`, or `json` for another program"
+            )),
             (word, _) => Err(match nearest(word, WORDS) {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => format!("there are {} and jsonpath=TEMPLATE", WORDS.join(", ")),
@@ -84,9 +84,12 @@ mod tests {
 
     #[test]
     fn formats_are_those_of_kubectl() {
-        for (text, format) in
-            [("text", OutputFormat::Text), ("wide", OutputFormat::Text), ("yaml", OutputFormat::Yaml), ("name", OutputFormat::Json)]
-        {
+        for (text, format) in [
+            ("text", OutputFormat::Text),
+            ("wide", OutputFormat::Text),
+            ("yaml", OutputFormat::Yaml),
+            ("name", OutputFormat::Json),
+        ] {
             let read: OutputAs = text.parse().unwrap();
             assert_eq!(read.format, format);
             assert!(read.shape == OutputShape::Whole || read.shape.to_string() == text);

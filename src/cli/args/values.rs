@@ -133,7 +133,9 @@ mod tests {
         for text in ["", "ds/", "deploy/agent", "ds/Agent", "ds/-a", "edge/agent", "ds/a/b"] {
             assert!(text.parse::<DaemonSetName>().is_err(), "{text}");
         }
-        for (text, meant) in [("dameonset/x", "daemonset/x"), ("DS/x", "ds/x"), ("daemonSets.app/x", "daemonsets.apps/x")] {
+        for (text, meant) in
+            [("dameonset/x", "daemonset/x"), ("DS/x", "ds/x"), ("daemonSets.app/x", "daemonsets.apps/x")]
+        {
             let said = text.parse::<DaemonSetName>().unwrap_err();
             assert!(said.contains(&format!("did you mean `{meant}`?")), "{said}");
         }

@@ -70,7 +70,8 @@ impl FromStr for JsonPathTemplate {
                     parts.push(TemplatePart::Range(over, body));
                 }
                 quoted if quoted.starts_with(['"', '\'']) => parts.push(TemplatePart::Text(unquoted(quoted)?)),
-                inside => match inside.strip_prefix("range").filter(|over| over.starts_with([' ', '.', '[', '$', '@'])) {
+                inside => match inside.strip_prefix("range").filter(|over| over.starts_with([' ', '.', '[', '$', '@']))
+                {
                     Some(over) => open.push((path(over.trim())?, std::mem::take(&mut parts))),
                     None => parts.push(TemplatePart::Path(path(inside)?)),
                 },
@@ -279,7 +280,10 @@ mod tests {
             ("{.items[1].prewarm}", "null"),
             ("{.items[0].labels}", "{\"a.b/c\":\"yes\"}"),
             ("{.nothing.at.all}", ""),
-            ("{range .items[*]}{.namespace}/{.name}{\"\\t\"}{$.kind}{'\\n'}{end}", "edge/agent\tFleet\nlogs/shipper\tFleet\n"),
+            (
+                "{range .items[*]}{.namespace}/{.name}{\"\\t\"}{$.kind}{'\\n'}{end}",
+                "edge/agent\tFleet\nlogs/shipper\tFleet\n",
+            ),
             ("{range.items[*]}{@.name}{\"}\"}{end}", "agent}shipper}"),
             ("a{\"b\"}c", "abc"),
         ] {

@@ -65,7 +65,8 @@ async fn names_that_are_there_are_completed() {
         ("demo cascade", vec!["cascade", "cascade-native"]),
     ] {
         let (found, _) = completed(&script(), line).await;
-        let found: Vec<&str> = found.iter().map(String::as_str).filter(|one| !one.starts_with('-') || line.contains('=')).collect();
+        let found: Vec<&str> =
+            found.iter().map(String::as_str).filter(|one| !one.starts_with('-') || line.contains('=')).collect();
         assert_eq!(found, names, "{line}");
     }
 }
@@ -87,8 +88,10 @@ async fn the_cluster_is_that_of_the_line_and_is_asked_only_for_names() {
 #[tokio::test(start_paused = true)]
 async fn a_cluster_that_does_not_answer_says_nothing() {
     for fails in [true, false] {
-        let completing =
-            LineToComplete::asked(Some("fish".into()), &["rolldeck", "--", "rolldeck", "status", "ds/"].map(OsString::from));
+        let completing = LineToComplete::asked(
+            Some("fish".into()),
+            &["rolldeck", "--", "rolldeck", "status", "ds/"].map(OsString::from),
+        );
         let kept = Kept::default();
         let connect = async move |_| match fails {
             true => Err(AccessError { message: "no such context".to_owned(), hints: Vec::new() }),

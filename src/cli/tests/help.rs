@@ -64,7 +64,10 @@ fn what_makes_no_sense_is_refused_before_anything_is_asked() {
 #[test]
 fn a_misspelt_command_is_taken_for_no_daemonset() {
     for (line, why) in [
-        ("statsu", "there is no command `statsu`: did you mean `rolldeck status`? (a DaemonSet of that name: `rolldeck ds/statsu`)"),
+        (
+            "statsu",
+            "there is no command `statsu`: did you mean `rolldeck status`? (a DaemonSet of that name: `rolldeck ds/statsu`)",
+        ),
         ("statsu ds/agent", "did you mean `rolldeck status`?"),
         ("-n edge histroy ds/agent", "did you mean `rolldeck history`?"),
         ("histroy ds/agent -n edge", "did you mean `rolldeck history`?"),
@@ -102,6 +105,10 @@ fn completions_are_printed_for_every_shell() {
         let output = tokio::runtime::Runtime::new()
             .unwrap()
             .block_on(Script::of(rollout()).run(&format!("completions {shell}")));
-        assert!(output.text.contains("ROLLDECK_COMPLETE") && output.text.contains("rolldeck"), "{shell}: {}", output.text);
+        assert!(
+            output.text.contains("ROLLDECK_COMPLETE") && output.text.contains("rolldeck"),
+            "{shell}: {}",
+            output.text
+        );
     }
 }

@@ -333,10 +333,15 @@ async fn of_an_absent_daemonset_it_is_said_where_one_is() {
     let mut snapshot = rollout();
     snapshot.daemonset = Presence::Absent;
     let script = Script::of(snapshot).also_in("factory");
-    for line in ["status ds/agent", "pause ds/agent", "drive ds/agent", "history agent", "diff agent", "diagnose agent"] {
+    for line in ["status ds/agent", "pause ds/agent", "drive ds/agent", "history agent", "diff agent", "diagnose agent"]
+    {
         let output = script.run(line).await;
         assert_eq!(output.code, 5, "{line}");
-        assert!(output.error.contains("\nHint: there is one in namespace `factory`: `-n factory`\n"), "{}", output.error);
+        assert!(
+            output.error.contains("\nHint: there is one in namespace `factory`: `-n factory`\n"),
+            "{}",
+            output.error
+        );
     }
     let revision = Script::of(rollout()).also_in("factory").run("history agent --revision 99").await;
     assert_eq!(revision.code, 5);

@@ -63,7 +63,8 @@ pub(super) fn model(
     match &options.theme {
         Some(name) => themes.choose(name).map_err(|why| {
             let broken = complaints.iter().map(|complaint| format!("\n{complaint}")).collect::<String>();
-            Error::Options(format!("--theme: {why}{broken}"))
+            let place = options.theme_place.as_deref().unwrap_or("--theme");
+            Error::Options(format!("{place}: {why}{broken}"))
         })?,
         // Without colours only the `mono` theme, which uses bold and dim, tells things apart.
         None if depth == Depth::Never => themes.choose(theme::MONO).map_err(Error::Options)?,
