@@ -113,6 +113,8 @@ pub struct Style {
     pub ascii: Option<bool>,
     /// Where the theme stands, if it is in the configuration file: file and line.
     pub theme_place: Option<String>,
+    /// The columns of the list of nodes; all in their usual order when the file names none.
+    pub columns: Option<Vec<String>>,
 }
 
 impl Style {
@@ -123,7 +125,7 @@ impl Style {
         // An empty ROLLDECK_THEME counts as not set.
         let typed = look.theme.filter(|theme| !theme.is_empty());
         let theme_place = if typed.is_none() { file.theme_place() } else { None };
-        Self { theme: typed.or_else(|| values.theme.clone()), ascii, theme_place }
+        Self { theme: typed.or_else(|| values.theme.clone()), ascii, theme_place, columns: values.columns.clone() }
     }
 }
 

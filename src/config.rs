@@ -29,6 +29,8 @@ pub struct ConfigValues {
     pub theme: Option<String>,
     /// Which signs are used.
     pub glyphs: Option<GlyphChoice>,
+    /// The columns of the console's list of nodes, from left to right.
+    pub columns: Option<Vec<String>>,
     /// With which settings a rollout begins.
     pub defaults: Tuning,
     /// The line of `theme`, counted from 1.
@@ -65,19 +67,26 @@ pub enum ConfigKey {
     Theme,
     /// `glyphs`
     Glyphs,
+    /// `columns`
+    Columns,
 }
+
+/// The columns of the console's list of nodes, in their usual order.
+pub(crate) const NODE_COLUMN_NAMES: [&str; 9] =
+    ["name", "state", "why", "site", "revision", "image", "pod", "restarts", "age"];
 
 const GLYPHS: [&str; 2] = ["unicode", "ascii"];
 
 impl ConfigKey {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Theme, Self::Glyphs];
+    pub const ALL: [Self; 3] = [Self::Theme, Self::Glyphs, Self::Columns];
 
     /// As it is written in the file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Theme => "theme",
             Self::Glyphs => "glyphs",
+            Self::Columns => "columns",
         }
     }
 
@@ -88,6 +97,9 @@ impl ConfigKey {
             Self::Glyphs => {
                 "Which signs are used: \"unicode\" or \"ascii\". Without it the console finds out what the terminal shows."
             }
+            Self::Columns => {
+                "Which columns the console's list of nodes has, from left to right, where there is room for them."
+            }
         }
     }
 
@@ -96,6 +108,7 @@ impl ConfigKey {
         match self {
             Self::Theme => "\"default\"",
             Self::Glyphs => "\"unicode\"",
+            Self::Columns => r#"["name", "state", "why", "site", "revision", "image", "pod", "restarts", "age"]"#,
         }
     }
 
@@ -107,6 +120,10 @@ impl ConfigKey {
             Self::Glyphs => values.glyphs.map(|glyphs| match glyphs {
                 GlyphChoice::Unicode => "\"unicode\"".to_owned(),
                 GlyphChoice::Ascii => "\"ascii\"".to_owned(),
+            }),
+            Self::Columns => values.columns.as_ref().map(|columns| {
+                let quoted: Vec<String> = columns.iter().map(|name| format!("\"{name}\"")).collect();
+                format!("[{}]", quoted.join(", "))
             }),
         }
     }
@@ -125,8 +142,30 @@ impl ConfigKey {
                     other => return Err(format!("`glyphs` cannot be `{other}`{}", guess(other, &GLYPHS))),
                 });
             }
+            Self::Columns => values.columns = Some(columns(value)?),
         }
         Ok(())
+    }
+}
+
+/// The columns that a list names.
+fn columns(value: &DeValue<'_>) -> Result<Vec<String>, String> {
+    let wrong = || format!("`columns` is a list of texts, as in `columns = {}`", ConfigKey::Columns.example());
+    let DeValue::Array(list) = value else { return Err(wrong()) };
+    let mut columns: Vec<String> = Vec::new();
+    for entry in list.iter() {
+        let DeValue::String(name) = entry.get_ref() else { return Err(wrong()) };
+        if !NODE_COLUMN_NAMES.contains(&&**name) {
+            return Err(format!("there is no column `{name}`{}", guess(name, &NODE_COLUMN_NAMES)));
+        }
+        if columns.iter().any(|known| *known == **name) {
+            return Err(format!("`columns` names `{name}` twice"));
+        }
+        columns.push(name.to_string());
+    }
+    match columns.iter().any(|column| column == "name") {
+        true => Ok(columns),
+        false => Err("`columns` lacks `name`: a list of nodes tells which node is which".to_owned()),
     }
 }
 
@@ -280,7 +319,11 @@ mod tests {
     fn what_is_wrong_is_told_with_its_line() {
         for (text, line, why) in [
             ("\nthem = \"light\"", 2, "no setting `them`: did you mean `theme`?"),
-            ("zzzzzzzz = 1", 1, "(there are theme, glyphs, defaults)"),
+            ("zzzzzzzz = 1", 1, "(there are theme, glyphs, columns, defaults)"),
+            ("columns = [\"name\", \"stat\"]", 1, "there is no column `stat`: did you mean `state`?"),
+            ("columns = [\"name\", \"name\"]", 1, "names `name` twice"),
+            ("columns = [\"state\"]", 1, "lacks `name`"),
+            ("columns = \"name\"", 1, "is a list of texts"),
             ("soak = \"2m\"", 1, "`soak` belongs into the table `[defaults]`"),
             ("[defaults]\nsoka = \"2m\"", 2, "no setting `soka` in `[defaults]`: did you mean `soak`?"),
             ("[defaults]\n\nsoak = \"2 parsecs\"", 3, "`soak`: "),

@@ -39,6 +39,7 @@ async fn open(console: cli::ConsoleRequest) -> Result<cli::Exit, cli::CliError> 
     let options = tui::ConsoleOptions {
         theme: style.theme,
         theme_place: style.theme_place,
+        columns: style.columns,
         glyphs,
         ..tui::ConsoleOptions::default()
     };

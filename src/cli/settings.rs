@@ -103,6 +103,7 @@ fn in_force(key: ConfigKey, (look, global): (&Look, &Global), file: &ConfigFile)
             let from = if look.theme_from_env { "ROLLDECK_THEME" } else { "--theme" };
             (serde_json::Value::from(theme.as_str()).to_string(), from)
         }),
+        ConfigKey::Columns => None,
         ConfigKey::Glyphs => global.ascii.then(|| ("\"ascii\"".to_owned(), "--ascii")),
     };
     let filed = || key.value_in(&file.values).map(|value| (value, "file"));
@@ -133,10 +134,11 @@ mod tests {
     #[test]
     fn what_is_typed_comes_before_the_file_and_that_before_the_default() {
         let (mut look, mut global) = (Look::default(), Global::default());
-        let nothing = ["theme=\"default\" default", "glyphs= default"];
+        let columns = format!("columns={} default", ConfigKey::Columns.example());
+        let nothing = ["theme=\"default\" default", "glyphs= default", &columns];
         assert_eq!(told((&look, &global), &ConfigFile::default()), nothing);
         assert_eq!(Style::of(look.clone(), &global, &ConfigFile::default()), Style::default());
-        let filed = ["theme=\"light\" file", "glyphs=\"unicode\" file"];
+        let filed = ["theme=\"light\" file", "glyphs=\"unicode\" file", &columns];
         assert_eq!(told((&look, &global), &file()), filed);
         let style = Style::of(look.clone(), &global, &file());
         assert_eq!((style.theme.as_deref(), style.ascii), (Some("light"), Some(false)));
@@ -144,7 +146,8 @@ mod tests {
         look.theme = Some("mono".to_owned());
         look.theme_from_env = true;
         global.ascii = true;
-        assert_eq!(told((&look, &global), &file()), ["theme=\"mono\" ROLLDECK_THEME", "glyphs=\"ascii\" --ascii"]);
+        let typed = ["theme=\"mono\" ROLLDECK_THEME", "glyphs=\"ascii\" --ascii", &columns];
+        assert_eq!(told((&look, &global), &file()), typed);
         let style = Style::of(look, &global, &file());
         assert_eq!((style.theme.as_deref(), style.ascii, style.theme_place), (Some("mono"), Some(true), None));
     }

@@ -87,6 +87,8 @@ pub struct ConsoleOptions {
     pub theme_place: Option<String>,
     /// Where to look for themes beside the built-in ones; otherwise `$XDG_CONFIG_HOME/rolldeck/themes`.
     pub themes: Option<PathBuf>,
+    /// The names of the columns of the list of nodes, from left to right; otherwise all in their usual order.
+    pub columns: Option<Vec<String>>,
     /// Which signs to use.
     pub glyphs: Option<Glyphs>,
     /// Which colours to use.

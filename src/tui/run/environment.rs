@@ -4,6 +4,7 @@ use ratatui::layout::Size;
 
 use super::{Colour, ConsoleOptions, Error};
 use crate::driver::Session;
+use crate::tui::columns::nodes::{NODE_COLUMNS, node_columns};
 use crate::tui::model::{Model, Overlay, Page, Uptime, WriteAccess};
 use crate::tui::status::StatusSeverity;
 use crate::tui::theme::{self, Depth, Glyphs, Themes};
@@ -79,6 +80,7 @@ pub(super) fn model(
         now: Uptime::ZERO,
         themes,
         glyphs: options.glyphs.unwrap_or_else(|| environment.glyphs()),
+        node_columns: options.columns.as_deref().map_or_else(|| NODE_COLUMNS.to_vec(), node_columns),
         access: WriteAccess::ReadOnly,
         page: Page::Fleet,
         fleet: None,

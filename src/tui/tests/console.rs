@@ -10,6 +10,7 @@ use ratatui::layout::Size;
 use super::fixtures::the_target;
 use crate::engine::model::command::Preview;
 use crate::engine::report::snapshot::Snapshot;
+use crate::tui::columns::nodes::NODE_COLUMNS;
 use crate::tui::key::Key;
 use crate::tui::message::{ConsoleEffect, Msg};
 use crate::tui::model::{Model, Overlay, Page, Uptime, WriteAccess};
@@ -38,6 +39,7 @@ impl TestConsole {
             now: Uptime::ZERO,
             themes,
             glyphs: Glyphs::Unicode,
+            node_columns: NODE_COLUMNS.to_vec(),
             access: WriteAccess::ReadOnly,
             page: Page::Fleet,
             fleet: None,
