@@ -86,6 +86,7 @@ fn fleet(nodes: u32) -> Engine {
         role: Role::Driver,
         timing: Timing { act: Duration::from_secs(86_400), lease: Duration::from_secs(172_800), ..Timing::default() },
         rate: rolldeck::engine::model::config::RateLimit::default(),
+        defaults: Default::default(),
     });
     for (number, image) in [(1, "agent:v1"), (2, "agent:v2")] {
         let revision = RevisionFact {

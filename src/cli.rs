@@ -54,7 +54,7 @@ use clap::{CommandFactory, FromArgMatches};
 use tokio::time::Instant;
 
 use crate::audit::AuditLog;
-use crate::config::{self, ConfigValues, GlyphChoice};
+use crate::config::{self, ConfigFile, ConfigValues, GlyphChoice};
 use crate::driver::practice::Practice;
 use crate::driver::{Access, AccessError, ClusterSession, Impersonate, Reach, Session};
 use crate::process::printable::Printable;
@@ -111,15 +111,21 @@ pub struct Style {
     pub theme: Option<String>,
     /// Only ASCII characters, or also others; found out when neither was said.
     pub ascii: Option<bool>,
+    /// Where the theme stands, if it is in the configuration file: file and line.
+    pub theme_place: Option<String>,
+    /// The columns of the list of nodes; all in their usual order when the file names none.
+    pub columns: Option<Vec<String>>,
 }
 
 impl Style {
     /// What was typed, and for the rest what the configuration file says.
-    fn of(look: Look, global: &Global, values: &ConfigValues) -> Self {
+    fn of(look: Look, global: &Global, file: &ConfigFile) -> Self {
+        let values = &file.values;
         let ascii = global.ascii.then_some(true).or_else(|| values.glyphs.map(|glyphs| glyphs == GlyphChoice::Ascii));
         // An empty ROLLDECK_THEME counts as not set.
         let typed = look.theme.filter(|theme| !theme.is_empty());
-        Self { theme: typed.or_else(|| values.theme.clone()), ascii }
+        let theme_place = if typed.is_none() { file.theme_place() } else { None };
+        Self { theme: typed.or_else(|| values.theme.clone()), ascii, theme_place, columns: values.columns.clone() }
     }
 }
 
@@ -272,19 +278,19 @@ where
         Some(CliCommand::Config(args)) => {
             settings::run(&args, (&look, &global), &config, &mut output).map(CallerTask::Exit)
         }
-        Some(CliCommand::Demo(args)) => demo::run(args, &global, &config.values, &mut output).await,
+        Some(CliCommand::Demo(args)) => demo::run(args, &global, &config, &mut output).await,
         Some(CliCommand::Simulate(args)) => simulate::run(args, &mut output).await.map(CallerTask::Exit),
         Some(CliCommand::OnCluster(mut command)) => {
-            let session = connect_within(command.timeout(), connect(access(&global))).await?;
+            let session = connect_within(command.timeout(), connect(access(&global, &config.values))).await?;
             warn_of(&*session, &output);
             carry_out(&*session, &global, command, &mut output).await.map(CallerTask::Exit)
         }
         None => {
-            let session = connect(access(&global)).await?;
+            let session = connect(access(&global, &config.values)).await?;
             if wants_console(&look, &global) {
                 let namespace = global.namespace.clone().unwrap_or_else(|| session.default_namespace().to_owned());
                 let daemonset = name.map(|DaemonSetName(name)| (namespace, name));
-                let style = Style::of(look, &global, &config.values);
+                let style = Style::of(look, &global, &config);
                 let namespace = global.namespace;
                 return Ok(CallerTask::Console(ConsoleRequest {
                     session,
@@ -302,7 +308,7 @@ where
     }
 }
 
-fn access(global: &Global) -> Access {
+fn access(global: &Global, file: &ConfigValues) -> Access {
     let Global {
         namespace,
         context,
@@ -319,7 +325,17 @@ fn access(global: &Global) -> Access {
     } = global.clone();
     let audit = audit_log.map_or_else(AuditLog::usual, |LogTo(log)| log);
     let impersonate = Impersonate { user, uid, groups };
-    Access { kubeconfig, context, namespace, impersonate, request_timeout, insecure, audit, reach: Reach::default() }
+    Access {
+        kubeconfig,
+        context,
+        namespace,
+        impersonate,
+        request_timeout,
+        insecure,
+        audit,
+        defaults: file.defaults.clone(),
+        reach: Reach::default(),
+    }
 }
 
 /// Says on standard error as whom requests are made, where that is somebody else, and that TLS is not verified.

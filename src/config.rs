@@ -4,10 +4,14 @@
 //! written and the settings in force are listed. A flag and an environment variable take precedence over the file.
 //! Only absolute paths are looked at, so that a file in the directory where somebody happens to be is never read by itself.
 
+mod defaults;
+
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
+
+use crate::engine::model::settings::{Settings, Tuning};
 
 /// Which signs are used, where the file says so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,6 +29,12 @@ pub struct ConfigValues {
     pub theme: Option<String>,
     /// Which signs are used.
     pub glyphs: Option<GlyphChoice>,
+    /// The columns of the console's list of nodes, from left to right.
+    pub columns: Option<Vec<String>>,
+    /// With which settings a rollout begins.
+    pub defaults: Tuning,
+    /// The line of `theme`, counted from 1.
+    theme_line: Option<usize>,
 }
 
 /// A configuration file that was looked for.
@@ -36,6 +46,13 @@ pub struct ConfigFile {
     pub exists: bool,
     /// What it sets.
     pub values: ConfigValues,
+}
+
+impl ConfigFile {
+    /// Where its theme stands: `/home/ada/.config/rolldeck/config.toml:3`.
+    pub fn theme_place(&self) -> Option<String> {
+        Some(format!("{}:{}", self.path.as_ref()?.display(), self.values.theme_line?))
+    }
 }
 
 /// Why a configuration file cannot be used: the file, the line, and what is wrong there.
@@ -50,19 +67,26 @@ pub enum ConfigKey {
     Theme,
     /// `glyphs`
     Glyphs,
+    /// `columns`
+    Columns,
 }
+
+/// The columns of the console's list of nodes, in their usual order.
+pub(crate) const NODE_COLUMN_NAMES: [&str; 9] =
+    ["name", "state", "why", "site", "revision", "image", "pod", "restarts", "age"];
 
 const GLYPHS: [&str; 2] = ["unicode", "ascii"];
 
 impl ConfigKey {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Theme, Self::Glyphs];
+    pub const ALL: [Self; 3] = [Self::Theme, Self::Glyphs, Self::Columns];
 
     /// As it is written in the file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Theme => "theme",
             Self::Glyphs => "glyphs",
+            Self::Columns => "columns",
         }
     }
 
@@ -73,6 +97,9 @@ impl ConfigKey {
             Self::Glyphs => {
                 "Which signs are used: \"unicode\" or \"ascii\". Without it the console finds out what the terminal shows."
             }
+            Self::Columns => {
+                "Which columns the console's list of nodes has, from left to right, where there is room for them."
+            }
         }
     }
 
@@ -81,6 +108,7 @@ impl ConfigKey {
         match self {
             Self::Theme => "\"default\"",
             Self::Glyphs => "\"unicode\"",
+            Self::Columns => r#"["name", "state", "why", "site", "revision", "image", "pod", "restarts", "age"]"#,
         }
     }
 
@@ -92,6 +120,10 @@ impl ConfigKey {
             Self::Glyphs => values.glyphs.map(|glyphs| match glyphs {
                 GlyphChoice::Unicode => "\"unicode\"".to_owned(),
                 GlyphChoice::Ascii => "\"ascii\"".to_owned(),
+            }),
+            Self::Columns => values.columns.as_ref().map(|columns| {
+                let quoted: Vec<String> = columns.iter().map(|name| format!("\"{name}\"")).collect();
+                format!("[{}]", quoted.join(", "))
             }),
         }
     }
@@ -110,8 +142,30 @@ impl ConfigKey {
                     other => return Err(format!("`glyphs` cannot be `{other}`{}", guess(other, &GLYPHS))),
                 });
             }
+            Self::Columns => values.columns = Some(columns(value)?),
         }
         Ok(())
+    }
+}
+
+/// The columns that a list names.
+fn columns(value: &DeValue<'_>) -> Result<Vec<String>, String> {
+    let wrong = || format!("`columns` is a list of texts, as in `columns = {}`", ConfigKey::Columns.example());
+    let DeValue::Array(list) = value else { return Err(wrong()) };
+    let mut columns: Vec<String> = Vec::new();
+    for entry in list.iter() {
+        let DeValue::String(name) = entry.get_ref() else { return Err(wrong()) };
+        if !NODE_COLUMN_NAMES.contains(&&**name) {
+            return Err(format!("there is no column `{name}`{}", guess(name, &NODE_COLUMN_NAMES)));
+        }
+        if columns.iter().any(|known| *known == **name) {
+            return Err(format!("`columns` names `{name}` twice"));
+        }
+        columns.push(name.to_string());
+    }
+    match columns.iter().any(|column| column == "name") {
+        true => Ok(columns),
+        false => Err("`columns` lacks `name`: a list of nodes tells which node is which".to_owned()),
     }
 }
 
@@ -155,7 +209,16 @@ fn parse(text: &str) -> Result<ConfigValues, (usize, String)> {
         .map_err(|error| (error.span().map_or(1, &line), error.message().lines().collect::<Vec<_>>().join(" ")))?;
     let mut values = ConfigValues::default();
     for (key, value) in document.get_ref() {
-        read_key(key.get_ref(), value.get_ref(), &mut values).map_err(|why| (line(key.span()), why))?;
+        let at = line(key.span());
+        if key.get_ref() == defaults::TABLE {
+            let read = defaults::read(value.get_ref());
+            values.defaults = read.map_err(|(span, why)| (span.map_or(at, &line), why))?;
+            continue;
+        }
+        read_key(key.get_ref(), value.get_ref(), &mut values).map_err(|why| (at, why))?;
+        if key.get_ref() == ConfigKey::Theme.name() {
+            values.theme_line = Some(at);
+        }
     }
     Ok(values)
 }
@@ -163,7 +226,16 @@ fn parse(text: &str) -> Result<ConfigValues, (usize, String)> {
 fn read_key(name: &str, value: &DeValue<'_>, values: &mut ConfigValues) -> Result<(), String> {
     match ConfigKey::ALL.into_iter().find(|key| key.name() == name) {
         Some(key) => key.read(value, values),
-        None => Err(format!("there is no setting `{name}`{}", guess(name, &ConfigKey::ALL.map(ConfigKey::name)))),
+        // What belongs into `[defaults]` and stands outside of it.
+        None if defaults::names().any(|known| known == name) => Err(format!(
+            "`{name}` belongs into the table `[{}]`, after this line: `[{}]`",
+            defaults::TABLE,
+            defaults::TABLE
+        )),
+        None => {
+            let known: Vec<&str> = ConfigKey::ALL.into_iter().map(ConfigKey::name).chain([defaults::TABLE]).collect();
+            Err(format!("there is no setting `{name}`{}", guess(name, &known)))
+        }
     }
 }
 
@@ -191,12 +263,27 @@ pub fn reference() -> String {
     for key in ConfigKey::ALL {
         text.push_str(&format!("\n## {}\n# {} = {}\n", key.help(), key.name(), key.example()));
     }
+    text.push_str(&defaults::reference());
     text
+}
+
+/// What holds where neither a file nor a flag says something else; only of rollouts, the rest is found out.
+pub fn built_in() -> ConfigValues {
+    let Settings { budgets, gates, policies } = Settings::default();
+    let defaults = Tuning::from(budgets).and(gates.into()).and(policies.into());
+    ConfigValues { defaults, ..ConfigValues::default() }
+}
+
+/// The settings with which rollouts begin, as `rolldeck config` names them: `defaults.soak`, and what the file says of each, as it is
+/// written there.
+pub fn rollout_defaults(values: &ConfigValues) -> impl Iterator<Item = (String, Option<String>)> {
+    defaults::in_file(&values.defaults)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::model::settings::Setting;
 
     #[test]
     fn the_reference_is_read_back() {
@@ -209,11 +296,21 @@ mod tests {
         for key in ConfigKey::ALL {
             assert_eq!(key.value_in(&values).as_deref(), Some(key.example()), "{all}");
         }
+        for setting in Setting::ALL {
+            let written = setting.value_in(&values.defaults);
+            assert_eq!(written, Some(setting.value(&Settings::default())), "{all}");
+        }
     }
 
     #[test]
     fn what_is_written_is_in_force() {
-        let values = parse("theme = \"light\"\nglyphs = \"ascii\"\n").unwrap();
+        let values = parse(
+            "\ntheme = \"light\"\nglyphs = \"ascii\"\n[defaults]\nmax-unavailable = 1\nstrict = true\nsoak = \"2m\"",
+        )
+        .unwrap();
+        assert_eq!(values.defaults.to_string(), "max-unavailable=1 strict=true soak=2m");
+        let file = ConfigFile { path: Some("/a/config.toml".into()), exists: true, values: values.clone() };
+        assert_eq!(file.theme_place().as_deref(), Some("/a/config.toml:2"));
         assert_eq!(values.theme.as_deref(), Some("light"));
         assert_eq!(values.glyphs, Some(GlyphChoice::Ascii));
     }
@@ -222,7 +319,18 @@ mod tests {
     fn what_is_wrong_is_told_with_its_line() {
         for (text, line, why) in [
             ("\nthem = \"light\"", 2, "no setting `them`: did you mean `theme`?"),
-            ("zzzzzzzz = 1", 1, "(there are theme, glyphs)"),
+            ("zzzzzzzz = 1", 1, "(there are theme, glyphs, columns, defaults)"),
+            ("columns = [\"name\", \"stat\"]", 1, "there is no column `stat`: did you mean `state`?"),
+            ("columns = [\"name\", \"name\"]", 1, "names `name` twice"),
+            ("columns = [\"state\"]", 1, "lacks `name`"),
+            ("columns = \"name\"", 1, "is a list of texts"),
+            ("soak = \"2m\"", 1, "`soak` belongs into the table `[defaults]`"),
+            ("[defaults]\nsoka = \"2m\"", 2, "no setting `soka` in `[defaults]`: did you mean `soak`?"),
+            ("[defaults]\n\nsoak = \"2 parsecs\"", 3, "`soak`: "),
+            ("[defaults]\nmax-unavailable = 0", 1, "a budget of 0 lets nothing be replaced"),
+            ("[defaults]\non-drift = \"fight\"", 2, "`on-drift` cannot be `fight` (there are report, enforce)"),
+            ("[defaults]\nsoak = [1]", 2, "`soak` is a text, a number or true or false"),
+            ("defaults = 3", 1, "`defaults` is a table"),
             ("# x\nglyphs = \"asci\"", 2, "cannot be `asci`: did you mean `ascii`?"),
             ("theme = 3", 1, "`theme` is a text in quotes"),
             ("theme = \"light\"\ntheme =", 2, ""),

@@ -38,7 +38,14 @@ async fn open(console: cli::ConsoleRequest) -> Result<cli::Exit, cli::CliError> 
     let glyphs = style.ascii.map(|ascii| if ascii { tui::Glyphs::Ascii } else { tui::Glyphs::Unicode });
     // Nothing is kept of a practice cluster.
     let site_file = practice.is_none().then(tui::usual_site_file).flatten();
-    let options = tui::ConsoleOptions { theme: style.theme, glyphs, site_file, ..tui::ConsoleOptions::default() };
+    let options = tui::ConsoleOptions {
+        theme: style.theme,
+        theme_place: style.theme_place,
+        columns: style.columns,
+        glyphs,
+        site_file,
+        ..tui::ConsoleOptions::default()
+    };
     let end = tui::run(session, start, options).await;
     drop(practice);
     match end {

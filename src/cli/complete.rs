@@ -23,6 +23,7 @@ use super::error::{CliError, Exit};
 use super::load;
 use super::output::Output;
 use crate::audit::AuditLog;
+use crate::config::ConfigValues;
 use crate::driver::{Access, AccessError, Session, context_names, practice};
 use crate::process::printable::Printable;
 
@@ -126,8 +127,11 @@ fn with_names(
         let at_front = command.is_empty();
         arg.add(ArgValueCompleter::new(move |typed: &OsStr| {
             // Before the command a bare word is the beginning of a command.
-            let typed =
-                typed.to_str().filter(|typed| !at_front || names != LiveNames::DaemonSets || typed.starts_with("ds"));
+            let typed = typed.to_str().filter(|typed| match names {
+                _ if typed.starts_with('-') => false,
+                LiveNames::DaemonSets if at_front => typed.starts_with("ds"),
+                _ => true,
+            });
             let found = typed.map(|typed| complete(names, typed)).unwrap_or_default();
             found.into_iter().map(CompletionCandidate::new).collect::<Vec<_>>()
         }))
@@ -212,7 +216,7 @@ impl Place {
             }
             _ => {}
         }
-        let access = Access { audit: AuditLog::Nowhere, ..super::access(&self.global) };
+        let access = Access { audit: AuditLog::Nowhere, ..super::access(&self.global, &ConfigValues::default()) };
         let session = connect(access).await.ok()?;
         let namespace = self.global.namespace.as_deref().unwrap_or_else(|| session.default_namespace());
         let sorted = |names: BTreeSet<String>| names.into_iter().collect();

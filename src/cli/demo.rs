@@ -8,7 +8,7 @@ use super::error::CliError;
 use super::foreground::Interrupts;
 use super::output::Output;
 use super::{CallerTask, ConsoleRequest, Style, carry_out, wants_console};
-use crate::config::ConfigValues;
+use crate::config::ConfigFile;
 use crate::driver::practice::{Practice, PracticeCluster, PracticeOptions};
 use crate::driver::{Session, private_file};
 use crate::engine::model::shell::{shell_flag, shell_word};
@@ -21,7 +21,7 @@ const SEED: u64 = 1;
 pub(crate) async fn run(
     args: DemoArgs,
     global: &Global,
-    config: &ConfigValues,
+    config: &ConfigFile,
     output: &mut Output,
 ) -> Result<CallerTask, CliError> {
     let cluster = args.nodes.map_or(PracticeCluster::Scenario(args.scenario), PracticeCluster::Fleet);

@@ -1,10 +1,11 @@
 //! `config`: the settings of the configuration file that are in force, where each comes from, and the paths that are used.
 //!
 //! ```text
-//! file    /home/ada/.config/rolldeck/config.toml
-//! themes  /home/ada/.config/rolldeck/themes       not there
-//! theme         "light"    ROLLDECK_THEME
-//! glyphs        found out  default
+//! file                 /home/ada/.config/rolldeck/config.toml
+//! themes               /home/ada/.config/rolldeck/themes  (not there)
+//! theme                "light"  (ROLLDECK_THEME)
+//! glyphs               found out  (default)
+//! defaults.soak        "2m"  (file)
 //! ```
 
 use std::path::Path;
@@ -38,7 +39,7 @@ struct PathInUse {
 
 #[derive(Serialize)]
 struct SettingInForce {
-    name: &'static str,
+    name: String,
     /// As it is written in the file; none where it is found out.
     value: Option<String>,
     from: &'static str,
@@ -58,17 +59,17 @@ pub(crate) fn run(
     let answer = ConfigJson {
         meta: TypeMeta::new("Config"),
         paths: paths(typed.1, file),
-        settings: ConfigKey::ALL.into_iter().map(|key| in_force(key, typed, file)).collect(),
+        settings: ConfigKey::ALL.into_iter().map(|key| in_force(key, typed, file)).chain(defaults(file)).collect(),
     };
     match output.format() {
         OutputFormat::Json | OutputFormat::Yaml => output.value(&answer)?,
         OutputFormat::Text => {
             for PathInUse { what, path, exists } in &answer.paths {
                 let path = path.as_deref().unwrap_or("nowhere");
-                output.line(format!("{what:<14}{path}{}", if *exists { "" } else { "  (not there)" }))?;
+                output.line(format!("{what:<30}{path}{}", if *exists { "" } else { "  (not there)" }))?;
             }
             for SettingInForce { name, value, from } in &answer.settings {
-                output.line(format!("{name:<14}{}  ({from})", value.as_deref().unwrap_or("found out")))?;
+                output.line(format!("{name:<30}{}  ({from})", value.as_deref().unwrap_or("found out")))?;
             }
         }
     }
@@ -86,13 +87,23 @@ fn paths(global: &Global, file: &ConfigFile) -> Vec<PathInUse> {
     vec![in_use("file", file.path.as_deref()), in_use("themes", themes.as_deref()), in_use("audit log", log.path())]
 }
 
+/// With which settings a rollout begins.
+fn defaults(file: &ConfigFile) -> impl Iterator<Item = SettingInForce> {
+    let built_in: Vec<_> = config::rollout_defaults(&config::built_in()).collect();
+    config::rollout_defaults(&file.values).zip(built_in).map(|((name, filed), (_, built_in))| match filed {
+        Some(value) => SettingInForce { name, value: Some(value), from: "file" },
+        None => SettingInForce { name, value: built_in, from: "default" },
+    })
+}
+
 fn in_force(key: ConfigKey, (look, global): (&Look, &Global), file: &ConfigFile) -> SettingInForce {
-    let name = key.name();
+    let name = key.name().to_owned();
     let typed = match key {
         ConfigKey::Theme => look.theme.as_ref().map(|theme| {
             let from = if look.theme_from_env { "ROLLDECK_THEME" } else { "--theme" };
             (serde_json::Value::from(theme.as_str()).to_string(), from)
         }),
+        ConfigKey::Columns => None,
         ConfigKey::Glyphs => global.ascii.then(|| ("\"ascii\"".to_owned(), "--ascii")),
     };
     let filed = || key.value_in(&file.values).map(|value| (value, "file"));
@@ -107,7 +118,6 @@ fn in_force(key: ConfigKey, (look, global): (&Look, &Global), file: &ConfigFile)
 mod tests {
     use super::super::Style;
     use super::*;
-    use crate::config::ConfigValues;
 
     fn file() -> ConfigFile {
         let directory = tempfile::tempdir().unwrap();
@@ -124,19 +134,22 @@ mod tests {
     #[test]
     fn what_is_typed_comes_before_the_file_and_that_before_the_default() {
         let (mut look, mut global) = (Look::default(), Global::default());
-        let nothing = ["theme=\"default\" default", "glyphs= default"];
+        let columns = format!("columns={} default", ConfigKey::Columns.example());
+        let nothing = ["theme=\"default\" default", "glyphs= default", &columns];
         assert_eq!(told((&look, &global), &ConfigFile::default()), nothing);
-        assert_eq!(Style::of(look.clone(), &global, &ConfigValues::default()), Style::default());
-        let filed = ["theme=\"light\" file", "glyphs=\"unicode\" file"];
+        assert_eq!(Style::of(look.clone(), &global, &ConfigFile::default()), Style::default());
+        let filed = ["theme=\"light\" file", "glyphs=\"unicode\" file", &columns];
         assert_eq!(told((&look, &global), &file()), filed);
-        let style = Style::of(look.clone(), &global, &file().values);
+        let style = Style::of(look.clone(), &global, &file());
         assert_eq!((style.theme.as_deref(), style.ascii), (Some("light"), Some(false)));
+        assert!(style.theme_place.is_some_and(|place| place.ends_with("config.toml:1")));
         look.theme = Some("mono".to_owned());
         look.theme_from_env = true;
         global.ascii = true;
-        assert_eq!(told((&look, &global), &file()), ["theme=\"mono\" ROLLDECK_THEME", "glyphs=\"ascii\" --ascii"]);
-        let style = Style::of(look, &global, &file().values);
-        assert_eq!((style.theme.as_deref(), style.ascii), (Some("mono"), Some(true)));
+        let typed = ["theme=\"mono\" ROLLDECK_THEME", "glyphs=\"ascii\" --ascii", &columns];
+        assert_eq!(told((&look, &global), &file()), typed);
+        let style = Style::of(look, &global, &file());
+        assert_eq!((style.theme.as_deref(), style.ascii, style.theme_place), (Some("mono"), Some(true), None));
     }
 
     #[test]

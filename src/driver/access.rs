@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::audit::AuditLog;
 pub use crate::cluster::Reach;
+use crate::engine::model::settings::Tuning;
 
 /// Which cluster is meant, and as whom; what is left out comes from the kubeconfig.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -26,6 +27,8 @@ pub struct Access {
     pub insecure: bool,
     /// Where the audit log is written.
     pub audit: AuditLog,
+    /// With which settings a rollout begins that is not recorded yet.
+    pub defaults: Tuning,
     /// Over which kind of way the API server is reached; otherwise its address tells.
     pub reach: Reach,
 }

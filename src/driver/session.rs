@@ -15,6 +15,7 @@ use crate::engine::model::config::RateLimit;
 use crate::engine::model::config::{Config, Role, Timing};
 use crate::engine::model::container_log::{LogNews, LogSource};
 use crate::engine::model::inspection::Inspection;
+use crate::engine::model::settings::Tuning;
 
 /// A session on a cluster, reached through its API.
 #[derive(Clone, Debug)]
@@ -27,6 +28,7 @@ pub struct ClusterSession {
     secrets: Secrets,
     log: Option<Log>,
     given_flags: Option<String>,
+    defaults: Tuning,
 }
 
 impl ClusterSession {
@@ -36,7 +38,7 @@ impl ClusterSession {
     /// # Errors
     /// See [`AccessError`].
     pub async fn open(access: &Access) -> Result<Self, AccessError> {
-        let Access { kubeconfig, context, namespace, impersonate, request_timeout, insecure, audit, reach } =
+        let Access { kubeconfig, context, namespace, impersonate, request_timeout, insecure, audit, defaults, reach } =
             access.clone();
         let Impersonate { user: as_user, uid: as_uid, groups: as_groups } = impersonate;
         let target = ClusterTarget {
@@ -58,7 +60,7 @@ impl ClusterSession {
         let secrets = Secrets::new(move || credentials.secrets());
         let log = audit.path().map(|path| Log::to(path.to_owned()));
         let identity = Identity::new();
-        Ok(Self { cluster, runtime, identity, timing: Timing::default(), origin, secrets, log, given_flags })
+        Ok(Self { cluster, runtime, identity, timing: Timing::default(), origin, secrets, log, given_flags, defaults })
     }
 
     /// Asks the server for its version, and so finds out whether it answers us at all.
@@ -119,6 +121,7 @@ impl Session for ClusterSession {
             role,
             timing: self.timing,
             rate: RateLimit::default(),
+            defaults: self.defaults.clone(),
         };
         let subject = EntrySubject {
             origin: self.origin.clone(),

@@ -29,9 +29,22 @@ use super::writes::pending::Needs;
 impl Engine {
     /// Understands a command, or refuses it. Changes nothing.
     pub(crate) fn resolve(&self, command: &Command, now: Timestamp) -> Result<Resolved, Refusal> {
-        let resolved = self.resolve_inner(command, now)?;
+        let mut resolved = self.resolve_inner(command, now)?;
         self.check_surge(command)?;
+        if let Some(defaults) = self.begins_with(&resolved.edits) {
+            let danger = self.tuning_danger(&defaults.clone().and(command.tuning()));
+            resolved.danger = resolved.danger.max(danger);
+            resolved.edits.insert(0, Edit::BeginWith(defaults.clone()));
+        }
         Ok(resolved)
+    }
+
+    /// The operator's own defaults, where these edits make a record.
+    pub(super) fn begins_with(&self, edits: &[Edit]) -> Option<&Tuning> {
+        let defaults = Some(&self.config().defaults).filter(|defaults| !defaults.is_empty() && !self.is_recorded())?;
+        let mut made = None;
+        edits.iter().for_each(|edit| edit.apply(&mut made));
+        made.map(|_| defaults)
     }
 
     fn resolve_inner(&self, command: &Command, now: Timestamp) -> Result<Resolved, Refusal> {

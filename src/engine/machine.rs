@@ -172,7 +172,7 @@ impl Engine {
         let of_prewarming = || self.recorded_prewarm().and_then(|asked| asked.limits.site_label.clone());
         match self.assessed_intent() {
             Some(intent) => intent.budgets.site_label.clone(),
-            None => of_prewarming().unwrap_or_default(),
+            None => of_prewarming().or_else(|| self.config.defaults.site_label.clone()).unwrap_or_default(),
         }
     }
 

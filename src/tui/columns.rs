@@ -67,6 +67,23 @@ pub(crate) struct Share<P> {
     pub(crate) keep: usize,
 }
 
+// Derived, they would ask the same of rows and cells, of which there are none in a declaration.
+impl<R, P: 'static, C> Clone for Column<R, P, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R, P: 'static, C> Copy for Column<R, P, C> {}
+
+impl<P: 'static> Clone for Width<P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P: 'static> Copy for Width<P> {}
+
 impl<R, P: 'static, C> Column<R, P, C> {
     /// Its header in so many cells.
     pub(crate) fn header(&self, cells: usize) -> &'static str {

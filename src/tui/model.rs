@@ -14,7 +14,7 @@ use ratatui::layout::Size;
 use self::filtering::fleet_row;
 use self::summary::SnapshotSummary;
 use super::columns::fleet::FleetSort;
-use super::columns::nodes::Sort;
+use super::columns::nodes::{NodeColumn, Sort};
 use super::daemonset_ref::DaemonSetRef;
 use super::dialog::Dialog;
 use super::filter::Filter;
@@ -57,6 +57,8 @@ pub(crate) struct Model {
     pub(crate) now: Uptime,
     pub(crate) themes: Themes,
     pub(crate) glyphs: Glyphs,
+    /// The columns of the list of nodes, from left to right, as far as there is room.
+    pub(crate) node_columns: Vec<NodeColumn>,
     pub(crate) access: WriteAccess,
     pub(crate) page: Page,
     pub(crate) fleet: Option<FleetPage>,

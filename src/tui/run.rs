@@ -85,8 +85,12 @@ pub enum Colour {
 pub struct ConsoleOptions {
     /// The theme's name.
     pub theme: Option<String>,
+    /// Where it is named, if that is not the command line: a file and a line.
+    pub theme_place: Option<String>,
     /// Where to look for themes beside the built-in ones; otherwise `$XDG_CONFIG_HOME/rolldeck/themes`.
     pub themes: Option<PathBuf>,
+    /// The names of the columns of the list of nodes, from left to right; otherwise all in their usual order.
+    pub columns: Option<Vec<String>>,
     /// Which signs to use.
     pub glyphs: Option<Glyphs>,
     /// Which colours to use.

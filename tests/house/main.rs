@@ -57,7 +57,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["driver", "audit", "sim::attack", "sim::compare", SHOWN, "process", "template_text", "handover", "config"],
     ),
     ("process", &["engine::model"]),
-    ("config", &[]),
+    ("config", &["engine::model"]),
     ("template_text", &["engine::model"]),
     ("handover", &[SHOWN, "scrub"]),
     ("audit", &["engine::model", "scrub"]),

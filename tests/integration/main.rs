@@ -5,7 +5,7 @@
 //! | `scenarios`, `founding`, `compare` | the engine, in virtual time | the simulated cluster |
 //! | `sim_api` | HTTP clients and kubectl | the simulated cluster's API |
 //! | `driver_sim` | driver and cluster adapter | the simulated cluster's API |
-//! | `cli`, `demo`, `files`, `floods`, `hostile`, `prewarm`, `reaching`, `stuck_output` | the program itself | the simulated cluster's API, served by another process |
+//! | `cli`, `completion`, `demo`, `files`, `floods`, `hostile`, `prewarm`, `reaching`, `stuck_output` | the program itself | the simulated cluster's API, served by another process |
 //! | `control_plane` | the program itself, and its driver | etcd, kube-apiserver and Kubernetes' controllers |
 //!
 //! Tests run beside each other, more of them than the machine has cores (`RUST_TEST_THREADS` in `.cargo/config.toml`),
@@ -17,6 +17,8 @@
 mod cli;
 #[cfg(test)]
 mod compare;
+#[cfg(test)]
+mod completion;
 #[cfg(test)]
 mod control_plane;
 #[cfg(test)]

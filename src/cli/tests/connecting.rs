@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::super::{access, connect_within};
 use super::script::{Script, rollout};
 use crate::cli::args::Cli;
+use crate::config::ConfigValues;
 use crate::driver::{AccessError, Impersonate, Session};
 use clap::Parser;
 
@@ -34,7 +35,7 @@ fn whom_to_impersonate_and_how_to_connect_is_passed_on() {
     let line = "rolldeck status --as jane --as-group sre --as-group ops --as-uid 7 --request-timeout 90s \
                 --insecure-skip-tls-verify";
     let cli = Cli::try_parse_from(line.split(' ').filter(|word| !word.is_empty())).unwrap();
-    let access = access(&cli.global);
+    let access = access(&cli.global, &ConfigValues::default());
     let jane =
         Impersonate { user: Some("jane".into()), uid: Some("7".into()), groups: vec!["sre".into(), "ops".into()] };
     assert_eq!(access.impersonate, jane);

@@ -58,6 +58,7 @@ fn run(say: fn(&Effect) -> Executed) -> TestRun {
         role: Role::Driver,
         timing: Timing::default(),
         rate: RateLimit::default(),
+        defaults: Default::default(),
     };
     let (events, receiver) = mpsc::channel(EVENTS);
     let executor = ScriptedWrites::new(say);

@@ -45,6 +45,11 @@ impl Engine {
         effects.extend(self.surge_in_words(command, limits.max_unavailable));
         effects.extend(self.disruption_budgets_in_words(command));
         effects.extend(self.tuning_in_words(&tuning, &limits));
+        effects.extend(
+            self.begins_with(&resolved.edits).map(|defaults| {
+                format!("The rollout begins with the defaults of your configuration file: {defaults}.")
+            }),
+        );
         let takes_over = matches!(command, Command::Drive(_));
         let becomes_driver = takes_over || self.lock.is_free(now);
         if resolved.drive && self.config().role == Role::Driver && becomes_driver && !self.lock.holds() {

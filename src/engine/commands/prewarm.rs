@@ -53,7 +53,7 @@ impl Engine {
                     daemonset_uid: daemonset.uid.clone(),
                     source: source.clone(),
                     nodes: nodes.clone(),
-                    limits: limits.clone(),
+                    limits: self.with_default_site_label(limits),
                     method: *method,
                     stateful_sets: *method == PrewarmMethod::StatefulSet,
                     paused: None,
@@ -94,6 +94,12 @@ impl Engine {
     }
 
     /// With a rollout recorded there is one site label, the rollout's.
+    /// The limits with the site label of the operator's own defaults, where neither they nor a rollout name one.
+    fn with_default_site_label(&self, limits: &PrewarmLimits) -> PrewarmLimits {
+        let default = self.config().defaults.site_label.clone().filter(|_| !self.is_recorded());
+        PrewarmLimits { site_label: limits.site_label.clone().or(default), ..limits.clone() }
+    }
+
     fn check_site_label(&self, limits: &PrewarmLimits) -> Result<(), Refusal> {
         let Some(intent) = self.recorded_intent() else { return Ok(()) };
         let recorded = &intent.budgets.site_label;

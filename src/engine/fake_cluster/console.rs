@@ -47,6 +47,7 @@ impl FakeConsole {
             role,
             timing: Timing::default(),
             rate,
+            defaults: fake.defaults.clone(),
         };
         let mut engine = Engine::new(config);
         let now = fake.now;

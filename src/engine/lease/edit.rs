@@ -20,6 +20,8 @@ use crate::engine::model::settings::{PrewarmAhead, Tuning};
 pub(crate) enum Edit {
     /// Make sure that a rollout is recorded.
     Begin,
+    /// Make sure that a rollout is recorded; one that is not begins with these settings.
+    BeginWith(Tuning),
     /// Ask for another template. Nothing is updated until it is there; with a new image everything is held again.
     Change { change: Change, id: Str },
     /// By itself: this is the revision that nodes are to have, as the change that was asked for is `made`, or none was.
@@ -80,6 +82,7 @@ impl Edit {
     pub(super) fn is_the_drivers_own(&self) -> bool {
         match self {
             Self::Begin
+            | Self::BeginWith(_)
             | Self::Change { .. }
             | Self::Target { .. }
             | Self::Refuse { .. }
@@ -112,6 +115,13 @@ impl Edit {
         match self {
             Self::End => drop(intent.take_if(|intent| intent.releasing.is_some())),
             Self::Begin => drop(intent.get_or_insert_default()),
+            Self::BeginWith(settings) => {
+                intent.get_or_insert_with(|| {
+                    let mut begun = Intent::default();
+                    begun.tune(settings);
+                    Cow::Owned(begun)
+                });
+            }
             // Who cancels does not want it to begin again by itself.
             Self::Prewarm(PrewarmEdit::Cancel(by)) if &*by.by != OURSELVES => {
                 if let Some(intent) = intent.as_mut().filter(|intent| !intent.prewarm.is_default()) {
@@ -147,7 +157,7 @@ impl Edit {
 
     fn apply_to(&self, intent: &mut Intent) {
         match self {
-            Self::Begin | Self::End | Self::Prewarm(_) => {}
+            Self::Begin | Self::BeginWith(_) | Self::End | Self::Prewarm(_) => {}
             Self::Change { change, id } => {
                 // If the record has this edit already, the partition in it is the one that the edit set: the one before stays.
                 let replaced = intent.requested_change.take().and_then(|asked| asked.partition_before);

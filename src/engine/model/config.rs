@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Str;
+use super::settings::Tuning;
 
 /// What an engine is told once, when it is made.
 #[derive(Clone, Debug)]
@@ -19,6 +20,9 @@ pub struct Config {
     pub timing: Timing,
     /// How fast pods may be deleted.
     pub rate: RateLimit,
+    /// With which settings a record begins that this engine makes; the built-in defaults where it names none. They never change a record
+    /// that is there.
+    pub defaults: Tuning,
 }
 
 /// What an engine is there for.

@@ -88,6 +88,7 @@ impl SimulatedConsole {
             role,
             timing: Timing::default(),
             rate,
+            defaults: Default::default(),
         };
         Self {
             api_client: ApiClient::new(identity, namespace, name),

@@ -201,6 +201,11 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
     },
 ];
 
+/// The columns of these names, in this order; of a name that is not known there is none.
+pub(crate) fn node_columns(names: &[String]) -> Vec<NodeColumn> {
+    names.iter().filter_map(|name| NODE_COLUMNS.iter().find(|column| column.name == name)).copied().collect()
+}
+
 /// By what the nodes are sorted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum Sort {
@@ -324,6 +329,17 @@ mod tests {
             let table = NodeTable { name_width, ..NodeTable::default() };
             assert_eq!(hidden_by_room(NODE_COLUMNS, &table), [""; 0], "names of {name_width} cells");
         }
+    }
+
+    #[test]
+    fn the_configuration_file_knows_the_columns() {
+        let names: Vec<&str> = NODE_COLUMNS.iter().map(|column| column.name).collect();
+        assert_eq!(names, crate::config::NODE_COLUMN_NAMES);
+        let chosen = ["age".to_owned(), "name".to_owned()];
+        let columns = node_columns(&chosen);
+        assert_eq!(columns.iter().map(|column| column.name).collect::<Vec<_>>(), ["age", "name"]);
+        let shown = widths(&columns, &NodeTable { name_width: 8, ..NodeTable::default() }, 80);
+        assert!(shown.iter().all(|cells| *cells > 0), "{shown:?}");
     }
 
     /// The README draws the table as a terminal of 80 columns shows it.

@@ -6,6 +6,7 @@ use ratatui::layout::Size;
 
 use super::{Colour, ConsoleOptions, Error, site_file};
 use crate::driver::Session;
+use crate::tui::columns::nodes::{NODE_COLUMNS, node_columns};
 use crate::tui::model::{Model, Overlay, Page, Uptime, WriteAccess};
 use crate::tui::status::StatusSeverity;
 use crate::tui::theme::{self, Depth, Glyphs, Themes};
@@ -65,7 +66,8 @@ pub(super) fn model(
     match &options.theme {
         Some(name) => themes.choose(name).map_err(|why| {
             let broken = complaints.iter().map(|complaint| format!("\n{complaint}")).collect::<String>();
-            Error::Options(format!("--theme: {why}{broken}"))
+            let place = options.theme_place.as_deref().unwrap_or("--theme");
+            Error::Options(format!("{place}: {why}{broken}"))
         })?,
         // Without colours only the `mono` theme, which uses bold and dim, tells things apart.
         None if depth == Depth::Never => themes.choose(theme::MONO).map_err(Error::Options)?,
@@ -80,6 +82,7 @@ pub(super) fn model(
         now: Uptime::ZERO,
         themes,
         glyphs: options.glyphs.unwrap_or_else(|| environment.glyphs()),
+        node_columns: options.columns.as_deref().map_or_else(|| NODE_COLUMNS.to_vec(), node_columns),
         access: WriteAccess::ReadOnly,
         page: Page::Fleet,
         fleet: None,

@@ -11,6 +11,7 @@ use ratatui::layout::Size;
 use super::fixtures::the_target;
 use crate::engine::model::command::Preview;
 use crate::engine::report::snapshot::Snapshot;
+use crate::tui::columns::nodes::NODE_COLUMNS;
 use crate::tui::key::Key;
 use crate::tui::message::{ConsoleEffect, Msg};
 use crate::tui::model::{Model, Overlay, Page, Uptime, WriteAccess};
@@ -39,6 +40,7 @@ impl TestConsole {
             now: Uptime::ZERO,
             themes,
             glyphs: Glyphs::Unicode,
+            node_columns: NODE_COLUMNS.to_vec(),
             access: WriteAccess::ReadOnly,
             page: Page::Fleet,
             fleet: None,

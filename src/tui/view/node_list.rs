@@ -20,7 +20,7 @@ use crate::engine::model::presence::Presence;
 use crate::engine::report::snapshot::pull_words::PullEstimate;
 use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{NodeView, Phase};
-use crate::tui::columns::nodes::{NODE_COLUMNS, NodeCell, NodeTable, Sort, sign};
+use crate::tui::columns::nodes::{NodeCell, NodeTable, Sort, sign};
 use crate::tui::columns::{MARGIN, widths};
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::node_list::{GroupKey, NodeGroup, NodeRow, PartCounts};
@@ -42,7 +42,8 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutP
     }
     let cells = usize::from(parts.list.width);
     let summary = &page.summary.table;
-    let table = Table { columns: NODE_COLUMNS, widths: widths(NODE_COLUMNS, summary, cells) };
+    let columns = ctx.model.node_columns.as_slice();
+    let table = Table { columns, widths: widths(columns, summary, cells) };
     table.draw_header(ctx, parts.list, Some(page.sort.name()), buffer);
     let rows = parts.rows();
     let pinned_lines = u16::try_from(page.nodes.pinned_lines()).unwrap_or(u16::MAX).min(rows.height);

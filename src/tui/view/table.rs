@@ -11,14 +11,14 @@ use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, fit_middle, width};
 
 /// A table's columns, and how wide each is; zero where there is no room for it.
-pub(super) struct Table<R: 'static, P: 'static, C: 'static> {
-    pub(super) columns: &'static [Column<R, P, C>],
+pub(super) struct Table<'a, R: 'static, P: 'static, C: 'static> {
+    pub(super) columns: &'a [Column<R, P, C>],
     pub(super) widths: Vec<usize>,
 }
 
-impl<R, P, C> Table<R, P, C> {
+impl<'a, R, P, C> Table<'a, R, P, C> {
     /// The columns that are shown, from left to right, each with its place and its width.
-    fn shown(&self, x: u16) -> impl Iterator<Item = (&'static Column<R, P, C>, u16, usize)> {
+    fn shown(&self, x: u16) -> impl Iterator<Item = (&'a Column<R, P, C>, u16, usize)> {
         let mut x = usize::from(x) + MARGIN;
         let shown = self.columns.iter().zip(&self.widths).filter(|(_, cells)| **cells > 0);
         shown.map(move |(column, cells)| {

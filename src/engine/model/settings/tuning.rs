@@ -37,6 +37,16 @@ impl Tuning {
         Ok(())
     }
 
+    /// Whether a rollout could begin with it, whatever the DaemonSet is.
+    ///
+    /// # Errors
+    /// As [`Tuning::check`].
+    pub(crate) fn check_alone(&self) -> Result<(), String> {
+        let mut after = Settings::default();
+        self.apply_to(&mut after);
+        self.check(&after, 0)
+    }
+
     /// What it changes, a line each: `max unavailable 2 → 5`. A setting that keeps its value is left out.
     pub(crate) fn changes(&self, before: &Settings) -> Vec<String> {
         let mut after = before.clone();

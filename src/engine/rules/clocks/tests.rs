@@ -49,6 +49,7 @@ impl Wrong {
             role: Role::Driver,
             timing: Timing::default(),
             rate: RateLimit::default(),
+            defaults: Default::default(),
         });
         let mut node = self.fake.nodes["n1"].clone();
         node.clock_skew_millis = self.measured;
