@@ -52,6 +52,7 @@ use crate::audit::AuditLog;
 use crate::config::{self, ConfigValues, GlyphChoice};
 use crate::driver::practice::Practice;
 use crate::driver::{Access, AccessError, ClusterSession, Impersonate, Reach, Session};
+use crate::engine::model::shell::shell_flag;
 use crate::process::printable::Printable;
 use crate::process::{output as streams, signals};
 use args::{Cli, CliCommand, DaemonSetName, Global, LogTo, Look, OnCluster, OutputFormat, StatusArgs};
@@ -105,13 +106,16 @@ pub struct Style {
     pub theme: Option<String>,
     /// Only ASCII characters, or also others; found out when neither was said.
     pub ascii: Option<bool>,
+    /// Which contexts are protected, as the configuration file has them.
+    pub protected: Vec<String>,
 }
 
 impl Style {
     /// What was typed, and for the rest what the configuration file says.
     fn of(look: Look, global: &Global, values: &ConfigValues) -> Self {
         let ascii = global.ascii.then_some(true).or_else(|| values.glyphs.map(|glyphs| glyphs == GlyphChoice::Ascii));
-        Self { theme: look.theme.or_else(|| values.theme.clone()), ascii }
+        let protected = values.protected_contexts.clone().unwrap_or_default();
+        Self { theme: look.theme.or_else(|| values.theme.clone()), ascii, protected }
     }
 }
 
@@ -233,6 +237,7 @@ where
         Some(CliCommand::OnCluster(mut command)) => {
             let session = connect_within(command.timeout(), connect(access(&global))).await?;
             warn_of(&*session, &output);
+            refuse_unnamed(session.context(), (&global, &command), &config.values)?;
             carry_out(&*session, &global, command, &mut output).await.map(CallerTask::Exit)
         }
         None => {
@@ -276,6 +281,21 @@ fn access(global: &Global) -> Access {
     let audit = audit_log.map_or_else(AuditLog::usual, |LogTo(log)| log);
     let impersonate = Impersonate { user, uid, groups };
     Access { kubeconfig, context, namespace, impersonate, request_timeout, insecure, audit, reach: Reach::default() }
+}
+
+/// Refuses to write to a protected context that was not named: it may be the current one by chance.
+fn refuse_unnamed(
+    context: &str,
+    (global, command): (&Global, &OnCluster),
+    values: &ConfigValues,
+) -> Result<(), CliError> {
+    let protected = values.protected_contexts.as_deref().unwrap_or_default();
+    if global.context.is_some() || !command.writes() || !config::is_protected(protected, context) {
+        return Ok(());
+    }
+    let flag = shell_flag("--context", context).unwrap_or_else(|| "--context NAME".to_owned());
+    let why = format!("context `{context}` is protected: a command that writes there has to name it");
+    Err(CliError::usage(why).hinted(format!("`{flag}` names it; `pause` and `--dry-run` need no name")))
 }
 
 /// Says on standard error as whom requests are made, where that is somebody else, and that TLS is not verified.

@@ -4,10 +4,14 @@
 //! written and the settings in force are listed. A flag and an environment variable take precedence over the file.
 //! Only absolute paths are looked at, so that a file in the directory where somebody happens to be is never read by itself.
 
+mod protected;
+
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
+
+pub use self::protected::is_protected;
 
 /// Which signs are used, where the file says so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,6 +29,8 @@ pub struct ConfigValues {
     pub theme: Option<String>,
     /// Which signs are used.
     pub glyphs: Option<GlyphChoice>,
+    /// The contexts that are protected; see [`is_protected`].
+    pub protected_contexts: Option<Vec<String>>,
 }
 
 /// A configuration file that was looked for.
@@ -50,19 +56,22 @@ pub enum ConfigKey {
     Theme,
     /// `glyphs`
     Glyphs,
+    /// `protected-contexts`
+    ProtectedContexts,
 }
 
 const GLYPHS: [&str; 2] = ["unicode", "ascii"];
 
 impl ConfigKey {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Theme, Self::Glyphs];
+    pub const ALL: [Self; 3] = [Self::Theme, Self::Glyphs, Self::ProtectedContexts];
 
     /// As it is written in the file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Theme => "theme",
             Self::Glyphs => "glyphs",
+            Self::ProtectedContexts => "protected-contexts",
         }
     }
 
@@ -73,6 +82,10 @@ impl ConfigKey {
             Self::Glyphs => {
                 "Which signs are used: \"unicode\" or \"ascii\". Without it the console finds out what the terminal shows."
             }
+            Self::ProtectedContexts => {
+                "Contexts on which a write takes one step more, as in [\"prod-*\", \"factory\"]: the console shows a banner and asks for \
+                 the context's name before it arms; a command that writes has to name it with --context."
+            }
         }
     }
 
@@ -81,6 +94,7 @@ impl ConfigKey {
         match self {
             Self::Theme => "\"default\"",
             Self::Glyphs => "\"unicode\"",
+            Self::ProtectedContexts => "[]",
         }
     }
 
@@ -93,6 +107,7 @@ impl ConfigKey {
                 GlyphChoice::Unicode => "\"unicode\"".to_owned(),
                 GlyphChoice::Ascii => "\"ascii\"".to_owned(),
             }),
+            Self::ProtectedContexts => values.protected_contexts.as_ref().map(|all| serde_json::json!(all).to_string()),
         }
     }
 
@@ -109,6 +124,13 @@ impl ConfigKey {
                     "ascii" => GlyphChoice::Ascii,
                     other => return Err(format!("`glyphs` cannot be `{other}`{}", guess(other, &GLYPHS))),
                 });
+            }
+            Self::ProtectedContexts => {
+                let refuse = || format!("`{}` is a list of texts in quotes, as in `[\"prod-*\"]`", self.name());
+                let DeValue::Array(all) = value else { return Err(refuse()) };
+                let name = |one: &DeValue<'_>| one.as_str().map(str::to_owned).ok_or_else(refuse);
+                let names: Result<Vec<String>, String> = all.iter().map(|one| name(one.get_ref())).collect();
+                values.protected_contexts = Some(names?);
             }
         }
         Ok(())
@@ -209,14 +231,19 @@ mod tests {
         let values = parse("theme = \"light\"\nglyphs = \"ascii\"\n").unwrap();
         assert_eq!(values.theme.as_deref(), Some("light"));
         assert_eq!(values.glyphs, Some(GlyphChoice::Ascii));
+        let values = parse("protected-contexts = [\"prod-*\", \"factory\"]").unwrap();
+        assert_eq!(values.protected_contexts, Some(vec!["prod-*".to_owned(), "factory".to_owned()]));
+        assert_eq!(ConfigKey::ProtectedContexts.value_in(&values).as_deref(), Some(r#"["prod-*","factory"]"#));
     }
 
     #[test]
     fn what_is_wrong_is_told_with_its_line() {
         for (text, line, why) in [
             ("\nthem = \"light\"", 2, "no setting `them`: did you mean `theme`?"),
-            ("zzzzzzzz = 1", 1, "(there are theme, glyphs)"),
+            ("zzzzzzzz = 1", 1, "(there are theme, glyphs, protected-contexts)"),
             ("# x\nglyphs = \"asci\"", 2, "cannot be `asci`: did you mean `ascii`?"),
+            ("protected-contexts = \"prod\"", 1, "a list of texts"),
+            ("protected-contexts = [1]", 1, "a list of texts"),
             ("theme = 3", 1, "`theme` is a text in quotes"),
             ("theme = \"light\"\ntheme =", 2, ""),
         ] {

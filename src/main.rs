@@ -36,11 +36,21 @@ async fn open(console: cli::ConsoleRequest) -> Result<cli::Exit, cli::CliError> 
         None => tui::Start::Fleet { namespace },
     };
     let glyphs = style.ascii.map(|ascii| if ascii { tui::Glyphs::Ascii } else { tui::Glyphs::Unicode });
-    let options = tui::ConsoleOptions { theme: style.theme, glyphs, ..tui::ConsoleOptions::default() };
-    let end = tui::run(session, start, options).await;
+    let (theme, protected) = (style.theme, style.protected);
+    let options = tui::ConsoleOptions { theme, glyphs, protected, ..tui::ConsoleOptions::default() };
+    let (mut session, mut start, mut options) = (session, start, options);
+    let end = loop {
+        match tui::run(session, start, options.clone()).await {
+            Ok(tui::ConsoleEnd::Switch { session: there, theme, glyphs }) => {
+                (session, start) = (there, tui::Start::Fleet { namespace: None });
+                (options.theme, options.glyphs) = (Some(theme), Some(glyphs));
+            }
+            end => break end,
+        }
+    };
     drop(practice);
     match end {
-        Ok(()) => Ok(cli::Exit::Done),
+        Ok(_) => Ok(cli::Exit::Done),
         Err(tui::Error::Gone) => Ok(cli::Exit::Interrupted),
         Err(tui::Error::Signal("SIGTERM")) => Ok(cli::Exit::Terminated),
         Err(tui::Error::Signal(_)) => Ok(cli::Exit::Interrupted),

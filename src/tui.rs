@@ -43,5 +43,5 @@ mod update;
 mod view;
 mod words;
 
-pub use run::{Colour, ConsoleOptions, Error, Start, run};
+pub use run::{Colour, ConsoleEnd, ConsoleOptions, Error, Start, run};
 pub use theme::{Depth, Glyphs};

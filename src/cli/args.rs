@@ -23,6 +23,7 @@ pub(crate) use self::values::{ContainerImage, DaemonSetName, LogTo, by_container
 use self::values::{duration, speed};
 use crate::config::ConfigFile;
 use crate::driver::practice;
+use crate::engine::model::command::PrewarmCommand;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Finish, Tuning};
@@ -234,6 +235,16 @@ Exit codes: 0 complete (or held, with `--until held`), 3 out of time or handed b
 4 halted or paused by rolldeck itself, 5 not found, 6 refused, 7 somebody else drives, 130 or 143 interrupted";
 
 impl OnCluster {
+    /// Whether it may change the cluster. A pause takes nothing down, and must be possible at once.
+    pub(crate) fn writes(&self) -> bool {
+        match self {
+            Self::Status(_) | Self::Diagnose(_) | Self::Report(_) | Self::History(_) | Self::Diff(_) => false,
+            Self::OneShot(one_shot) => one_shot.writes(),
+            Self::Drive(_) => true,
+            Self::Prewarm(args) => args.control() != Some(PrewarmCommand::Pause),
+        }
+    }
+
     /// How long all of it may take, where that was said.
     pub(crate) fn timeout(&mut self) -> Option<&mut Duration> {
         match self {

@@ -10,7 +10,10 @@ pub(crate) fn ask(model: &mut Model) -> Vec<ConsoleEffect> {
     let serial = model.next_serial();
     let Overlay::Dialog(dialog) = &mut model.overlay else { return Vec::new() };
     let page = model.rollouts.iter().find(|page| page.target == dialog.target);
-    let Some(snapshot) = page.and_then(|page| page.snapshot()) else { return Vec::new() };
+    let Some(snapshot) = page.and_then(|page| page.snapshot()) else {
+        dialog.answer = PreviewState::Incomplete("loading …".to_owned());
+        return Vec::new();
+    };
     match dialog.command(snapshot) {
         Ok(command) => {
             dialog.answer = PreviewState::Asking(serial);
@@ -23,8 +26,15 @@ pub(crate) fn ask(model: &mut Model) -> Vec<ConsoleEffect> {
     }
 }
 
-/// Asks again after a refusal, with a new snapshot: what was refused because it was still loading may be allowed by now.
+/// Asks when the first snapshot is there; asks again after a refusal, with a new snapshot: what was refused because it was still loading may be allowed by now.
 pub(crate) fn ask_again(model: &mut Model, target: &DaemonSetRef) -> Vec<ConsoleEffect> {
+    if let Overlay::Dialog(dialog) = &model.overlay
+        && dialog.target == *target
+        && dialog.form.never_waits()
+        && matches!(dialog.answer, PreviewState::Incomplete(_))
+    {
+        return ask(model);
+    }
     let page = model.rollouts.iter().find(|page| page.target == *target);
     let command = match (&model.overlay, page.and_then(|page| page.snapshot())) {
         (Overlay::Dialog(dialog), Some(snapshot)) if dialog.target == *target && dialog.may_be_asked_again() => {

@@ -7,6 +7,7 @@ mod diagnosis;
 mod distance;
 mod events;
 mod fixtures;
+mod fleet;
 mod halts;
 mod help;
 mod hostile;

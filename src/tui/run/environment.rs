@@ -3,6 +3,7 @@
 use ratatui::layout::Size;
 
 use super::{Colour, ConsoleOptions, Error};
+use crate::config::is_protected;
 use crate::driver::Session;
 use crate::tui::model::{Model, Overlay, Page, Uptime, WriteAccess};
 use crate::tui::status::StatusSeverity;
@@ -74,6 +75,10 @@ pub(super) fn model(
         cluster_flags: session.cluster_flags(),
         warnings: session.identity_in_use().warnings(),
         default_namespace: session.default_namespace().into(),
+        namespaces: [session.default_namespace().into()].into(),
+        contexts: session.contexts(),
+        protected: is_protected(&options.protected, session.context()),
+        connecting: None,
         size: Size::new(80, 24),
         now: Uptime::ZERO,
         themes,
