@@ -65,10 +65,10 @@ pub(crate) fn run(
         OutputFormat::Text => {
             for PathInUse { what, path, exists } in &answer.paths {
                 let path = path.as_deref().unwrap_or("nowhere");
-                output.line(format!("{what:<14}{path}{}", if *exists { "" } else { "  (not there)" }))?;
+                output.line(format!("{what:<20}{path}{}", if *exists { "" } else { "  (not there)" }))?;
             }
             for SettingInForce { name, value, from } in &answer.settings {
-                output.line(format!("{name:<14}{}  ({from})", value.as_deref().unwrap_or("found out")))?;
+                output.line(format!("{name:<20}{}  ({from})", value.as_deref().unwrap_or("found out")))?;
             }
         }
     }

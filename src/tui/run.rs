@@ -195,6 +195,12 @@ enum LoopStep {
     End(Error),
 }
 
+/// A session on another cluster, whose server answered.
+struct AnsweredSession {
+    context: Str,
+    session: Arc<dyn Session>,
+}
+
 struct ConsoleLoop {
     session: Arc<dyn Session>,
     model: Model,
@@ -206,8 +212,8 @@ struct ConsoleLoop {
     stuck: Option<stuck::Stuck>,
     rollouts: HashMap<DaemonSetRef, Rollout>,
     fleet: Option<watch::Receiver<Arc<Fleet>>>,
-    /// The session on another cluster that answered last, with its context.
-    answered: Arc<Mutex<Option<(Str, Arc<dyn Session>)>>>,
+    /// The one that answered last.
+    answered: Arc<Mutex<Option<AnsweredSession>>>,
     /// What reads nodes and logs, by number; it ends when it is dropped.
     readers: HashMap<u64, AbortOnDropHandle<()>>,
     /// Woken when a snapshot, a fleet or a crash is new.
@@ -275,7 +281,9 @@ impl ConsoleLoop {
                 }
                 LoopStep::Switch(context, driven) => {
                     let answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner).take();
-                    if let Some((_, session)) = answered.filter(|(answered, _)| *answered == context) {
+                    if let Some(AnsweredSession { session, .. }) =
+                        answered.filter(|answered| answered.context == context)
+                    {
                         self.stop_driving(driven, &mut reader, STOP_LIMIT).await;
                         let (theme, glyphs) = (self.model.theme().name.clone(), self.model.glyphs);
                         return Ok(ConsoleEnd::Switch { session, theme, glyphs });
@@ -529,7 +537,8 @@ impl ConsoleLoop {
         let (answered, answers) = (self.answered.clone(), self.answers.0.clone());
         tokio::spawn(async move {
             let answer = opening.await.map(|session| {
-                *answered.lock().unwrap_or_else(PoisonError::into_inner) = Some((context.clone(), session));
+                *answered.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Some(AnsweredSession { context: context.clone(), session });
             });
             let answer = answer
                 .map_err(|error| std::iter::once(error.message).chain(error.hints).collect::<Vec<_>>().join("; "));

@@ -63,7 +63,7 @@ pub(crate) fn connected(model: &mut Model, context: &str, answer: Result<(), Str
     };
     if let Err(why) = answer {
         let here = model.context.clone();
-        return refuse(model, format!("context {context}: {why}; still on {here}, nothing changed"));
+        return refuse(model, format!("still on {here}, nothing changed; {context}: {why}"));
     }
     let driven: Vec<DaemonSetRef> = model.driven().map(|page| page.target.clone()).collect();
     if let Some(more) = driven.iter().find(|target| !connecting.giving_up.contains(target)) {

@@ -195,7 +195,7 @@ fn a_context_that_does_not_answer_leaves_everything_as_it_was() {
     let mut console = listing(80, 24).typed(":ctx staging<enter>");
     console.tell(Msg::Connected("staging".into(), Err("cannot reach https://10.0.0.1: timed out".into())));
     assert_eq!(switched(&console), None);
-    let want = "context staging: cannot reach https://10.0.0.1: timed out; still on prod-eu, nothing changed";
+    let want = "still on prod-eu, nothing changed; staging: cannot reach https://10.0.0.1: timed out";
     assert_eq!(status(&console), want);
     console.tell(Msg::Connected("staging".into(), Ok(())));
     assert_eq!(switched(&console), None, "nobody waits for it any more");

@@ -61,9 +61,10 @@ pub(super) fn header(ctx: &RenderContext<'_>, cells: u16) -> Vec<Line<'static>> 
     if let Some(banner) = banner {
         spans.extend([banner, Span::raw(" ")]);
     }
+    let between = if left.is_empty() { "   ".to_owned() } else { format!(" {dot} ") };
     spans.extend([
         ctx.span(left, ThemeRole::Title),
-        ctx.span(format!(" {dot} "), ThemeRole::Muted),
+        ctx.span(between, ThemeRole::Muted),
         ctx.span(health.0, health.1),
         Span::raw(" ".repeat(gap)),
     ]);
@@ -74,7 +75,7 @@ pub(super) fn header(ctx: &RenderContext<'_>, cells: u16) -> Vec<Line<'static>> 
         WatchHealth::Forbidden { why } => {
             let text = format!(" DaemonSets: n/a (forbidden): {why}");
             lines.push(Line::from(ctx.span(fit(&text, cells), ThemeRole::Bad)));
-            let remedy = " one namespace: :fleet NAME   one DaemonSet: :ds NAMESPACE/NAME";
+            let remedy = " one namespace: :ns NAME   one DaemonSet: :ds NAMESPACE/NAME";
             lines.push(Line::from(ctx.span(fit(remedy, cells), ThemeRole::Text)));
         }
         WatchHealth::Down { why, .. } | WatchHealth::Lagging { why, .. } => {
