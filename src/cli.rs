@@ -57,6 +57,7 @@ use crate::audit::AuditLog;
 use crate::config::{self, ConfigFile, ConfigValues, GlyphChoice};
 use crate::driver::practice::Practice;
 use crate::driver::{Access, AccessError, ClusterSession, Impersonate, Reach, Session};
+use crate::engine::model::shell::shell_flag;
 use crate::process::printable::Printable;
 use crate::process::{output as streams, signals};
 use args::{Cli, CliCommand, DaemonSetName, Global, LogTo, Look, OnCluster, OutputAs, StatusArgs};
@@ -75,7 +76,7 @@ pub enum CallerTask {
     /// Leave.
     Exit(Exit),
     /// Open the console.
-    Console(ConsoleRequest),
+    Console(Box<ConsoleRequest>),
 }
 
 /// A console to open.
@@ -115,6 +116,8 @@ pub struct Style {
     pub theme_place: Option<String>,
     /// The columns of the list of nodes; all in their usual order when the file names none.
     pub columns: Option<Vec<String>>,
+    /// Which contexts are protected, as the configuration file has them.
+    pub protected: Vec<String>,
 }
 
 impl Style {
@@ -125,7 +128,9 @@ impl Style {
         // An empty ROLLDECK_THEME counts as not set.
         let typed = look.theme.filter(|theme| !theme.is_empty());
         let theme_place = if typed.is_none() { file.theme_place() } else { None };
-        Self { theme: typed.or_else(|| values.theme.clone()), ascii, theme_place, columns: values.columns.clone() }
+        let theme = typed.or_else(|| values.theme.clone());
+        let protected = values.protected_contexts.clone().unwrap_or_default();
+        Self { theme, ascii, theme_place, columns: values.columns.clone(), protected }
     }
 }
 
@@ -283,6 +288,7 @@ where
         Some(CliCommand::OnCluster(mut command)) => {
             let session = connect_within(command.timeout(), connect(access(&global, &config.values))).await?;
             warn_of(&*session, &output);
+            refuse_unnamed(session.context(), (&global, &command), &config.values)?;
             carry_out(&*session, &global, command, &mut output).await.map(CallerTask::Exit)
         }
         None => {
@@ -292,13 +298,13 @@ where
                 let daemonset = name.map(|DaemonSetName(name)| (namespace, name));
                 let style = Style::of(look, &global, &config);
                 let namespace = global.namespace;
-                return Ok(CallerTask::Console(ConsoleRequest {
+                return Ok(CallerTask::Console(Box::new(ConsoleRequest {
                     session,
                     namespace,
                     daemonset,
                     style,
                     practice: None,
-                }));
+                })));
             }
             warn_of(&*session, &output);
             let watch = name.is_some();
@@ -336,6 +342,21 @@ fn access(global: &Global, file: &ConfigValues) -> Access {
         defaults: file.defaults.clone(),
         reach: Reach::default(),
     }
+}
+
+/// Refuses to write to a protected context that was not named: it may be the current one by chance.
+fn refuse_unnamed(
+    context: &str,
+    (global, command): (&Global, &OnCluster),
+    values: &ConfigValues,
+) -> Result<(), CliError> {
+    let protected = values.protected_contexts.as_deref().unwrap_or_default();
+    if global.context.is_some() || !command.writes() || !config::is_protected(protected, context) {
+        return Ok(());
+    }
+    let flag = shell_flag("--context", context).unwrap_or_else(|| "--context NAME".to_owned());
+    let why = format!("context `{context}` is protected: a command that writes there has to name it");
+    Err(CliError::usage(why).hinted(format!("`{flag}` names it; `pause` and `--dry-run` need no name")))
 }
 
 /// Says on standard error as whom requests are made, where that is somebody else, and that TLS is not verified.

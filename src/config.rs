@@ -5,12 +5,14 @@
 //! Only absolute paths are looked at, so that a file in the directory where somebody happens to be is never read by itself.
 
 mod defaults;
+mod protected;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
+pub use self::protected::is_protected;
 use crate::engine::model::settings::{Settings, Tuning};
 
 /// Which signs are used, where the file says so.
@@ -35,6 +37,8 @@ pub struct ConfigValues {
     pub defaults: Tuning,
     /// The line of `theme`, counted from 1.
     theme_line: Option<usize>,
+    /// The contexts that are protected; see [`is_protected`].
+    pub protected_contexts: Option<Vec<String>>,
 }
 
 /// A configuration file that was looked for.
@@ -69,6 +73,8 @@ pub enum ConfigKey {
     Glyphs,
     /// `columns`
     Columns,
+    /// `protected-contexts`
+    ProtectedContexts,
 }
 
 /// The columns of the console's list of nodes, in their usual order.
@@ -79,7 +85,7 @@ const GLYPHS: [&str; 2] = ["unicode", "ascii"];
 
 impl ConfigKey {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Theme, Self::Glyphs, Self::Columns];
+    pub const ALL: [Self; 4] = [Self::Theme, Self::Glyphs, Self::Columns, Self::ProtectedContexts];
 
     /// As it is written in the file.
     pub fn name(self) -> &'static str {
@@ -87,6 +93,7 @@ impl ConfigKey {
             Self::Theme => "theme",
             Self::Glyphs => "glyphs",
             Self::Columns => "columns",
+            Self::ProtectedContexts => "protected-contexts",
         }
     }
 
@@ -100,6 +107,10 @@ impl ConfigKey {
             Self::Columns => {
                 "Which columns the console's list of nodes has, from left to right, where there is room for them."
             }
+            Self::ProtectedContexts => {
+                "Contexts on which a write takes one step more, as in [\"prod-*\", \"factory\"]: the console shows a banner and asks for \
+                 the context's name before it arms; a command that writes has to name it with --context."
+            }
         }
     }
 
@@ -109,6 +120,7 @@ impl ConfigKey {
             Self::Theme => "\"default\"",
             Self::Glyphs => "\"unicode\"",
             Self::Columns => r#"["name", "state", "why", "site", "revision", "image", "pod", "restarts", "age"]"#,
+            Self::ProtectedContexts => "[]",
         }
     }
 
@@ -125,6 +137,7 @@ impl ConfigKey {
                 let quoted: Vec<String> = columns.iter().map(|name| format!("\"{name}\"")).collect();
                 format!("[{}]", quoted.join(", "))
             }),
+            Self::ProtectedContexts => values.protected_contexts.as_ref().map(|all| serde_json::json!(all).to_string()),
         }
     }
 
@@ -143,6 +156,13 @@ impl ConfigKey {
                 });
             }
             Self::Columns => values.columns = Some(columns(value)?),
+            Self::ProtectedContexts => {
+                let refuse = || format!("`{}` is a list of texts in quotes, as in `[\"prod-*\"]`", self.name());
+                let DeValue::Array(all) = value else { return Err(refuse()) };
+                let name = |one: &DeValue<'_>| one.as_str().map(str::to_owned).ok_or_else(refuse);
+                let names: Result<Vec<String>, String> = all.iter().map(|one| name(one.get_ref())).collect();
+                values.protected_contexts = Some(names?);
+            }
         }
         Ok(())
     }
@@ -313,13 +333,16 @@ mod tests {
         assert_eq!(file.theme_place().as_deref(), Some("/a/config.toml:2"));
         assert_eq!(values.theme.as_deref(), Some("light"));
         assert_eq!(values.glyphs, Some(GlyphChoice::Ascii));
+        let values = parse("protected-contexts = [\"prod-*\", \"factory\"]").unwrap();
+        assert_eq!(values.protected_contexts, Some(vec!["prod-*".to_owned(), "factory".to_owned()]));
+        assert_eq!(ConfigKey::ProtectedContexts.value_in(&values).as_deref(), Some(r#"["prod-*","factory"]"#));
     }
 
     #[test]
     fn what_is_wrong_is_told_with_its_line() {
         for (text, line, why) in [
             ("\nthem = \"light\"", 2, "no setting `them`: did you mean `theme`?"),
-            ("zzzzzzzz = 1", 1, "(there are theme, glyphs, columns, defaults)"),
+            ("zzzzzzzz = 1", 1, "(there are theme, glyphs, columns, protected-contexts, defaults)"),
             ("columns = [\"name\", \"stat\"]", 1, "there is no column `stat`: did you mean `state`?"),
             ("columns = [\"name\", \"name\"]", 1, "names `name` twice"),
             ("columns = [\"state\"]", 1, "lacks `name`"),
@@ -332,6 +355,8 @@ mod tests {
             ("[defaults]\nsoak = [1]", 2, "`soak` is a text, a number or true or false"),
             ("defaults = 3", 1, "`defaults` is a table"),
             ("# x\nglyphs = \"asci\"", 2, "cannot be `asci`: did you mean `ascii`?"),
+            ("protected-contexts = \"prod\"", 1, "a list of texts"),
+            ("protected-contexts = [1]", 1, "a list of texts"),
             ("theme = 3", 1, "`theme` is a text in quotes"),
             ("theme = \"light\"\ntheme =", 2, ""),
         ] {

@@ -17,5 +17,6 @@ pub use crate::cluster::{Clock, IN_CLUSTER, context_names};
 pub use access::{Access, AccessError, Impersonate, Reach};
 pub use handle::{
     CommandError, DrivenBy, Fleet, FleetPrewarm, FleetRevision, FleetRow, IdentityInUse, Request, Rollout, Session,
+    SessionOpening,
 };
 pub use session::ClusterSession;

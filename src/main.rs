@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     let end = runtime.block_on(async {
         match cli::run(invocation).await? {
             cli::CallerTask::Exit(exit) => Ok(exit),
-            cli::CallerTask::Console(console) => open(console).await,
+            cli::CallerTask::Console(console) => open(*console).await,
         }
     });
     // A task that still waits for an answer on the terminal must not delay the end.
@@ -43,13 +43,23 @@ async fn open(console: cli::ConsoleRequest) -> Result<cli::Exit, cli::CliError> 
         theme_place: style.theme_place,
         columns: style.columns,
         glyphs,
+        protected: style.protected,
         site_file,
         ..tui::ConsoleOptions::default()
     };
-    let end = tui::run(session, start, options).await;
+    let (mut session, mut start, mut options) = (session, start, options);
+    let end = loop {
+        match tui::run(session, start, options.clone()).await {
+            Ok(tui::ConsoleEnd::Switch { session: there, theme, glyphs }) => {
+                (session, start) = (there, tui::Start::Fleet { namespace: None });
+                (options.theme, options.theme_place, options.glyphs) = (Some(theme), None, Some(glyphs));
+            }
+            end => break end,
+        }
+    };
     drop(practice);
     match end {
-        Ok(()) => Ok(cli::Exit::Done),
+        Ok(_) => Ok(cli::Exit::Done),
         Err(tui::Error::Gone) => Ok(cli::Exit::Interrupted),
         Err(tui::Error::Signal("SIGTERM")) => Ok(cli::Exit::Terminated),
         Err(tui::Error::Signal(_)) => Ok(cli::Exit::Interrupted),

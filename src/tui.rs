@@ -43,5 +43,5 @@ mod update;
 mod view;
 mod words;
 
-pub use run::{Colour, ConsoleOptions, Error, Start, run, usual_site_file};
+pub use run::{Colour, ConsoleEnd, ConsoleOptions, Error, Start, run, usual_site_file};
 pub use theme::{Depth, Glyphs};

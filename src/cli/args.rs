@@ -27,6 +27,7 @@ use self::values::{duration, speed};
 use super::complete::LineToComplete;
 use crate::config::ConfigFile;
 use crate::driver::practice;
+use crate::engine::model::command::PrewarmCommand;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Finish, Tuning};
@@ -297,6 +298,16 @@ impl OnCluster {
             Self::Prewarm(args) => &args.name,
         };
         Some(name)
+    }
+
+    /// Whether it may change the cluster. A pause takes nothing down, and must be possible at once.
+    pub(crate) fn writes(&self) -> bool {
+        match self {
+            Self::Status(_) | Self::Diagnose(_) | Self::Report(_) | Self::History(_) | Self::Diff(_) => false,
+            Self::OneShot(one_shot) => one_shot.writes(),
+            Self::Drive(_) => true,
+            Self::Prewarm(args) => args.control() != Some(PrewarmCommand::Pause),
+        }
     }
 
     /// How long all of it may take, where that was said.

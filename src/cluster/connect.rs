@@ -119,6 +119,7 @@ impl Reach {
 pub struct Cluster {
     http: Http,
     context: Arc<str>,
+    contexts: Arc<[String]>,
     place: KubectlPlace,
     namespace: Arc<str>,
     server: Arc<str>,
@@ -201,7 +202,7 @@ impl Cluster {
     pub async fn connect(target: &ClusterTarget) -> Result<Self, ConnectError> {
         // An error means that a provider is installed already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let Loaded { mut config, context, user, proxy: in_kubeconfig } = load(target).await?;
+        let Loaded { mut config, context, contexts, user, proxy: in_kubeconfig } = load(target).await?;
         if let Some(namespace) = &target.namespace {
             config.default_namespace.clone_from(namespace);
         }
@@ -248,7 +249,7 @@ impl Cluster {
                 }
             })?;
         let http = Http::new(transport, Clock::start()).with_read_timeout(target.request_timeout).with_lists(lists);
-        Ok(Self { http, context: context.into(), place, namespace, server, credentials })
+        Ok(Self { http, context: context.into(), contexts: contexts.into(), place, namespace, server, credentials })
     }
 
     /// Asks the server for its version, and so finds out whether it answers us at all.
@@ -278,6 +279,11 @@ impl Cluster {
     /// The kubeconfig context's name; [`IN_CLUSTER`] in a pod.
     pub fn context(&self) -> &str {
         &self.context
+    }
+
+    /// All contexts of the kubeconfig, in its order; none in a pod.
+    pub fn contexts(&self) -> &[String] {
+        &self.contexts
     }
 
     /// The namespace that is meant when none is named.
@@ -339,6 +345,8 @@ struct Loaded {
     config: kube::Config,
     /// The context's name.
     context: String,
+    /// The names of all contexts.
+    contexts: Vec<String>,
     /// What the kubeconfig calls our credentials.
     user: Option<String>,
     /// `proxy-url` of the cluster.
@@ -350,7 +358,9 @@ async fn load(target: &ClusterTarget) -> Result<Loaded, ConnectError> {
     let present: Vec<&PathBuf> = files.iter().filter(|path| target.kubeconfig.is_some() || path.exists()).collect();
     if present.is_empty() {
         return match kube::Config::incluster() {
-            Ok(config) => Ok(Loaded { config, context: IN_CLUSTER.to_owned(), user: None, proxy: None }),
+            Ok(config) => {
+                Ok(Loaded { config, context: IN_CLUSTER.to_owned(), contexts: Vec::new(), user: None, proxy: None })
+            }
             Err(_) if std::env::var_os("KUBERNETES_SERVICE_HOST").is_none() => {
                 Err(ConnectError::NoKubeconfig { tried: files })
             }
@@ -369,6 +379,7 @@ async fn load(target: &ClusterTarget) -> Result<Loaded, ConnectError> {
     let cluster = named.and_then(|named| Some(&named.context.as_ref()?.cluster));
     let cluster = cluster.and_then(|name| kubeconfig.clusters.iter().find(|known| known.name == *name));
     let proxy = cluster.and_then(|cluster| cluster.cluster.as_ref()?.proxy_url.clone());
+    let contexts = kubeconfig.contexts.iter().map(|known| known.name.clone()).collect();
     ignore_proxy_environment(&mut kubeconfig);
     let place = KubectlPlace { kubeconfig: target.kubeconfig.clone(), context: context.clone() };
     let options = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
@@ -378,7 +389,7 @@ async fn load(target: &ClusterTarget) -> Result<Loaded, ConnectError> {
         }
         _ => ConnectError::BrokenContext { place, why: error.to_string() },
     })?;
-    Ok(Loaded { config, context, user, proxy })
+    Ok(Loaded { config, context, contexts, user, proxy })
 }
 
 /// kube reads `HTTPS_PROXY` where a cluster has no `proxy-url`, and refuses the whole configuration if that is not a URL, although
@@ -511,6 +522,7 @@ mod kubeconfig_tests {
         let target = ClusterTarget { kubeconfig: Some(path.clone()), ..ClusterTarget::default() };
         let cluster = Cluster::connect(&target).await.unwrap();
         assert_eq!((cluster.context(), cluster.default_namespace()), ("factory", "edge"));
+        assert_eq!(cluster.contexts(), ["factory", "staging", "broken"]);
         assert_eq!(cluster.server(), "https://127.0.0.1:6443");
 
         let target = ClusterTarget { context: Some("broken".into()), ..target };

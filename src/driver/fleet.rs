@@ -468,6 +468,8 @@ mod tests {
         ] {
             assert_eq!(fleet_state(&brief(&daemonset), record, true).to_string(), want, "{story}");
         }
+        let nobody = |available: u32| fleet_state(&brief(&daemonset(2, available)), Some(&moving), false).to_string();
+        assert_eq!((nobody(19), nobody(20)), ("rolling out".to_owned(), "held".to_owned()), "nobody drives any more");
     }
 
     #[test]

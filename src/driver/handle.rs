@@ -1,11 +1,13 @@
 //! The interface of front ends to a running driver: it receives snapshots and sends commands.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::access::AccessError;
 use crate::cluster::IN_CLUSTER;
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Preview, Refusal, Unsettled};
@@ -138,6 +140,17 @@ pub trait Session: Send + Sync + 'static {
         let given = Some(self.given_flags()?).filter(|given| !given.is_empty());
         Some(given.into_iter().chain(context).collect::<Vec<_>>().join(" "))
     }
+    /// The contexts that can be gone to from here, in the kubeconfig's order, this one among them. Empty where there are none: in a pod,
+    /// and in practice.
+    fn contexts(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// Opens a session on the cluster of another context of the same kubeconfig, as the same user if one is impersonated, and asks its
+    /// server whether it answers. This session stays as it is.
+    fn on_context(&self, context: &str) -> SessionOpening {
+        let message = format!("there is no kubeconfig to find context `{context}` in");
+        Box::pin(async move { Err(AccessError { message, hints: Vec::new() }) })
+    }
     /// Opens the rollout of one DaemonSet: watches it, drives it when told to. Returns at once; the snapshots tell how
     /// far loading has come. A [`Role::OneShot`] carries out commands that need no driver and never replaces a pod.
     fn open(&self, namespace: &str, name: &str, role: Role) -> Rollout;
@@ -148,6 +161,9 @@ pub trait Session: Send + Sync + 'static {
     /// Reads what a container writes, at most ten deliveries a second, until the receiver is dropped.
     fn read_log(&self, source: LogSource) -> mpsc::Receiver<LogNews>;
 }
+
+/// A session that is being opened.
+pub type SessionOpening = Pin<Box<dyn Future<Output = Result<Arc<dyn Session>, AccessError>> + Send>>;
 
 /// As whom requests are made, where that is somebody else, and whether it is known to whom.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

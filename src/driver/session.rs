@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
 
-use super::access::{Access, AccessError, Impersonate};
+use super::access::{Access, AccessError, Impersonate, Reach};
 use super::audit_sink::AuditSink;
-use super::handle::{Fleet, IdentityInUse, Rollout, Session};
+use super::handle::{Fleet, IdentityInUse, Rollout, Session, SessionOpening};
 use super::identity::Identity;
 use super::{fleet, run};
 use crate::audit::{AuditedCluster, EntrySubject, Log, Origin, Place, Secrets};
@@ -29,6 +29,8 @@ pub struct ClusterSession {
     log: Option<Log>,
     given_flags: Option<String>,
     defaults: Tuning,
+    /// What it was opened with; `None` where that is gone since.
+    access: Option<Access>,
 }
 
 impl ClusterSession {
@@ -59,8 +61,9 @@ impl ClusterSession {
         let credentials = cluster.credentials().clone();
         let secrets = Secrets::new(move || credentials.secrets());
         let log = audit.path().map(|path| Log::to(path.to_owned()));
-        let identity = Identity::new();
-        Ok(Self { cluster, runtime, identity, timing: Timing::default(), origin, secrets, log, given_flags, defaults })
+        let (identity, access) = (Identity::new(), Some(access.clone()));
+        let timing = Timing::default();
+        Ok(Self { cluster, runtime, identity, timing, origin, secrets, log, given_flags, defaults, access })
     }
 
     /// Asks the server for its version, and so finds out whether it answers us at all.
@@ -83,6 +86,7 @@ impl ClusterSession {
         Arc::make_mut(&mut self.origin).cluster.practice = true;
         // Its kubeconfig is gone once it is read.
         self.given_flags = Some(String::new());
+        self.access = None;
         self
     }
 
@@ -108,6 +112,29 @@ impl Session for ClusterSession {
 
     fn given_flags(&self) -> Option<String> {
         self.given_flags.clone()
+    }
+
+    fn contexts(&self) -> Vec<String> {
+        self.access.as_ref().map(|_| self.cluster.contexts().to_vec()).unwrap_or_default()
+    }
+
+    fn on_context(&self, context: &str) -> SessionOpening {
+        let Some(access) = self.access.clone() else {
+            let message = format!("there is no kubeconfig to find context `{context}` in");
+            return Box::pin(async move { Err(AccessError { message, hints: Vec::new() }) });
+        };
+        // A namespace and an unchecked certificate were meant for the cluster that they were given for. Whom to impersonate stays:
+        // without it we would have more rights than was asked for.
+        let (context, timing, runtime) = (Some(context.to_owned()), self.timing, self.runtime.clone());
+        let access = Access { context, namespace: None, insecure: false, reach: Reach::default(), ..access };
+        let opening = runtime.spawn(async move {
+            let session = Self::open(&access).await?.with_timing(timing);
+            session.probe().await?;
+            Ok(Arc::new(session) as Arc<dyn Session>)
+        });
+        Box::pin(async move {
+            opening.await.unwrap_or_else(|error| Err(AccessError { message: error.to_string(), hints: Vec::new() }))
+        })
     }
 
     fn open(&self, namespace: &str, name: &str, role: Role) -> Rollout {
@@ -173,5 +200,71 @@ fn origin_on(cluster: &Cluster) -> Origin {
 impl From<ConnectError> for AccessError {
     fn from(error: ConnectError) -> Self {
         Self { message: error.to_string(), hints: error.hints() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::audit::AuditLog;
+    use crate::driver::practice::{Practice, PracticeCluster, PracticeOptions};
+
+    async fn serve() -> Practice {
+        let options = PracticeOptions { cluster: PracticeCluster::Fleet(2), speed: 20.0, seed: 1 };
+        Practice::start(&options).await.unwrap()
+    }
+
+    fn server_of(practice: &Practice) -> String {
+        let text = practice.kubeconfig();
+        text.lines().find_map(|line| line.trim().strip_prefix("server: ")).unwrap().to_owned()
+    }
+
+    /// A kubeconfig with a context for each of these servers, named `one`, `two` and `nobody`.
+    fn write(file: &Path, servers: [&str; 3]) {
+        let mut text = "apiVersion: v1\nkind: Config\ncurrent-context: one\nusers: [{name: u, user: {}}]\n".to_owned();
+        let names = ["one", "two", "nobody"];
+        let clusters = names
+            .iter()
+            .zip(servers)
+            .map(|(name, server)| format!("{{name: {name}, cluster: {{server: '{server}'}}}}"));
+        text += &format!("clusters: [{}]\n", clusters.collect::<Vec<_>>().join(", "));
+        let contexts =
+            names.map(|name| format!("{{name: {name}, context: {{cluster: {name}, user: u, namespace: {name}}}}}"));
+        text += &format!("contexts: [{}]\n", contexts.join(", "));
+        std::fs::write(file, text).unwrap();
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn another_context_is_opened_if_its_server_answers() {
+        let (one, two) = (serve().await, serve().await);
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("config");
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        write(&file, [&server_of(&one), &server_of(&two), &format!("http://{free}")]);
+        let impersonate = Impersonate { user: Some("jane".into()), ..Impersonate::default() };
+        let access = Access {
+            kubeconfig: Some(file.clone()),
+            namespace: Some("edge".into()),
+            impersonate,
+            insecure: true,
+            audit: AuditLog::Nowhere,
+            ..Access::default()
+        };
+        let session = ClusterSession::open(&access).await.unwrap();
+        assert_eq!(session.contexts(), ["one", "two", "nobody"]);
+        assert_eq!((session.context(), session.default_namespace()), ("one", "edge"));
+        let there = session.on_context("two").await.unwrap();
+        assert_eq!((there.context(), there.default_namespace()), ("two", "two"), "its own namespace");
+        let want = IdentityInUse { impersonates: Some("jane".into()), insecure: false };
+        assert_eq!(there.identity_in_use(), want, "as the same user, and certificates are checked again");
+        let error = session.on_context("nobody").await.err().unwrap();
+        assert!(error.message.contains(&free.to_string()), "{error}");
+        let error = session.on_context("nowhere").await.err().unwrap();
+        assert!(error.message.contains("no context `nowhere`"), "{error}");
+        let practice = one.session(AuditLog::Nowhere).await.unwrap();
+        assert_eq!(practice.contexts(), [""; 0], "the file that it was opened with is gone");
+        assert!(practice.on_context("two").await.is_err());
     }
 }

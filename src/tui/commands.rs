@@ -2,6 +2,7 @@
 //!
 //! None of them writes to the cluster: a write opens a dialog that says first what it would do.
 
+mod context;
 mod effects;
 mod hits;
 mod map;
@@ -12,10 +13,11 @@ mod write;
 
 use std::sync::Arc;
 
+pub(crate) use self::context::{connect, connected};
 use self::effects::{Effects, refuse};
 pub(crate) use self::navigate::{fleet, open_rollout};
 pub(crate) use self::node::{follow_pod, read_log};
-pub(crate) use self::write::prewarm_revision;
+pub(crate) use self::write::{arm_now, prewarm_revision};
 use super::action::ActionId;
 use super::daemonset_ref::DaemonSetRef;
 use super::dialog::Dialog;
@@ -88,6 +90,8 @@ pub(crate) fn run(model: &mut Model, id: ActionId, argument: &str) -> Effects {
         ActionId::Site => map::site(model, argument),
         ActionId::GoTo => navigate::go_to(model, argument),
         ActionId::Fleet => navigate::fleet(model, argument),
+        ActionId::Namespace => navigate::namespace(model, argument),
+        ActionId::Context => context::go_to(model, argument),
         ActionId::Up => navigate::move_by(model, Move::Up),
         ActionId::Down => navigate::move_by(model, Move::Down),
         ActionId::HalfUp => navigate::move_by(model, Move::HalfUp),

@@ -122,6 +122,11 @@ impl Dialog {
         }
     }
 
+    /// A question that is about the console, and about no DaemonSet.
+    pub(crate) fn on_console(form: Form) -> Self {
+        Self::new(DaemonSetRef { namespace: "".into(), name: "".into() }, form)
+    }
+
     /// The question whether to quit although the rollouts that are driven from here then stop.
     pub(crate) fn quit(target: DaemonSetRef, driven: Vec<DaemonSetRef>) -> Self {
         Self::new(target, Form::Quit(driven))
@@ -195,6 +200,10 @@ impl Dialog {
     /// # Errors
     /// Says what is awaited or missing.
     pub(crate) fn ready(&self) -> Result<(), String> {
+        if let Form::Arm { context, typed } = &self.form {
+            let named = typed.value().trim() == &**context;
+            return if named { Ok(()) } else { Err(format!("type the context's name to arm: {context}")) };
+        }
         match &self.answer {
             PreviewState::Preview(_) if self.danger() == Some(Danger::ExceedsBudget) && !self.named() => {
                 Err(format!("type the DaemonSet's name to confirm: {}", self.target.name))
@@ -202,7 +211,7 @@ impl Dialog {
             PreviewState::Preview(_) => Ok(()),
             PreviewState::Asking(_) if self.form.never_waits() => Ok(()),
             PreviewState::Asking(_) => Err("asking what it would do…".into()),
-            PreviewState::Incomplete(_) if matches!(self.form, Form::Quit(_)) => Ok(()),
+            PreviewState::Incomplete(_) if matches!(self.form, Form::Quit(_) | Form::SwitchContext { .. }) => Ok(()),
             PreviewState::Incomplete(why) | PreviewState::Refused(why) => Err(why.clone()),
         }
     }

@@ -34,6 +34,8 @@ pub(crate) enum Msg {
     Log(u64, LogNews),
     /// The result of a command.
     Done(DaemonSetRef, Result<String, CommandError>),
+    /// The cluster of another context answers, or why it cannot be gone to.
+    Connected(Str, Result<(), String>),
     /// A message for the status line from outside the model.
     Said(StatusSeverity, String),
     /// Time has passed.
@@ -61,6 +63,10 @@ pub(crate) enum ConsoleEffect {
     Save { screen: String, rollout: Option<Box<(Arc<Snapshot>, Story)>> },
     /// Remember by which label the map of this DaemonSet tells nodes apart; `None`: by the rollout's own.
     RememberSite { target: DaemonSetRef, label: Option<String> },
+    /// Connect to the cluster of this context, and ask whether it answers.
+    Connect(Str),
+    /// Go to the cluster that answered, after the console stopped driving these.
+    Switch { context: Str, driven: Vec<DaemonSetRef> },
     /// Write the whole screen again.
     Repaint,
     /// Stop the process, as ctrl-z does; the shell continues it.

@@ -5,7 +5,7 @@
 mod filtering;
 pub(crate) mod summary;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,6 +53,14 @@ pub(crate) struct Model {
     /// What of the connection has to stay in sight: `as jane`, `TLS NOT VERIFIED`.
     pub(crate) warnings: Vec<String>,
     pub(crate) default_namespace: Str,
+    /// The namespaces that were seen to have DaemonSets.
+    pub(crate) namespaces: BTreeSet<Str>,
+    /// The contexts of the kubeconfig; none where there is none to go to.
+    pub(crate) contexts: Vec<String>,
+    /// The context is protected: the screen says so, and arming asks for its name.
+    pub(crate) protected: bool,
+    /// The cluster that is being connected to.
+    pub(crate) connecting: Option<Connecting>,
     pub(crate) size: Size,
     pub(crate) now: Uptime,
     pub(crate) themes: Themes,
@@ -72,6 +80,14 @@ pub(crate) struct Model {
     pub(crate) history: Vec<String>,
     /// The number of the last question to a driver.
     pub(crate) serial: u64,
+}
+
+/// A cluster that is being connected to, while this one is still shown.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Connecting {
+    pub(crate) context: Str,
+    /// The rollouts that may be given up for it.
+    pub(crate) giving_up: Vec<DaemonSetRef>,
 }
 
 /// Whether writes are possible.

@@ -10,7 +10,10 @@ pub(crate) fn ask(model: &mut Model) -> Vec<ConsoleEffect> {
     let serial = model.next_serial();
     let Overlay::Dialog(dialog) = &mut model.overlay else { return Vec::new() };
     let page = model.rollouts.iter().find(|page| page.target == dialog.target);
-    let Some(snapshot) = page.and_then(|page| page.snapshot()) else { return Vec::new() };
+    let Some(snapshot) = page.and_then(|page| page.snapshot()) else {
+        dialog.answer = PreviewState::Incomplete("loading …".to_owned());
+        return Vec::new();
+    };
     dialog.look_for_mistakes(snapshot);
     match dialog.command(snapshot) {
         Ok(command) => {
@@ -24,8 +27,15 @@ pub(crate) fn ask(model: &mut Model) -> Vec<ConsoleEffect> {
     }
 }
 
-/// Asks again after a refusal, with a new snapshot: what was refused because it was still loading may be allowed by now.
+/// Asks when the first snapshot is there; asks again after a refusal, with a new snapshot: what was refused because it was still loading may be allowed by now.
 pub(crate) fn ask_again(model: &mut Model, target: &DaemonSetRef) -> Vec<ConsoleEffect> {
+    if let Overlay::Dialog(dialog) = &model.overlay
+        && dialog.target == *target
+        && dialog.form.never_waits()
+        && matches!(dialog.answer, PreviewState::Incomplete(_))
+    {
+        return ask(model);
+    }
     let page = model.rollouts.iter().find(|page| page.target == *target);
     if let (Overlay::Dialog(dialog), Some(snapshot)) = (&mut model.overlay, page.and_then(|page| page.snapshot()))
         && dialog.target == *target

@@ -17,7 +17,7 @@ mod throttle;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc, watch};
@@ -40,6 +40,7 @@ use super::theme::{Depth, Glyphs};
 use super::update::update;
 use super::{commands, view};
 use crate::driver::{Fleet, Rollout, Session};
+use crate::engine::model::Str;
 use crate::engine::model::command::Command;
 use crate::engine::model::config::Role;
 use crate::process::output::StreamWriter;
@@ -97,6 +98,32 @@ pub struct ConsoleOptions {
     pub colour: Colour,
     /// Where `:site` is remembered; `None`: nowhere.
     pub site_file: Option<PathBuf>,
+    /// Which contexts are protected, as [`crate::config::is_protected`] takes them.
+    pub protected: Vec<String>,
+}
+
+/// How the console ended.
+pub enum ConsoleEnd {
+    /// It was quit.
+    Quit,
+    /// Somebody wants to go to another cluster: a console is to be opened there, which looks the same.
+    Switch {
+        /// The session there; its server answered.
+        session: Arc<dyn Session>,
+        /// The name of the theme.
+        theme: String,
+        /// Which signs.
+        glyphs: Glyphs,
+    },
+}
+
+impl std::fmt::Debug for ConsoleEnd {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Quit => f.write_str("Quit"),
+            Self::Switch { session, .. } => f.debug_tuple("Switch").field(&session.context()).finish(),
+        }
+    }
 }
 
 /// Why the console did not start, or ended by itself.
@@ -122,13 +149,13 @@ impl From<TerminalError> for Error {
     }
 }
 
-/// Runs the console until it is quit. To be awaited on a thread of its own: it writes to the terminal.
+/// Runs the console until it is quit, or left for another cluster. To be awaited on a thread of its own: it writes to the terminal.
 ///
 /// Whatever happens, the terminal is left as it was found.
 ///
 /// # Errors
 /// See [`Error`].
-pub async fn run(session: Arc<dyn Session>, start: Start, options: ConsoleOptions) -> Result<(), Error> {
+pub async fn run(session: Arc<dyn Session>, start: Start, options: ConsoleOptions) -> Result<ConsoleEnd, Error> {
     let environment = Environment::of_process();
     if environment.term.as_deref() == Some("dumb") {
         let text = "TERM=dumb: this terminal cannot show the console; `rolldeck status` prints the same in plain text";
@@ -172,7 +199,15 @@ enum LoopStep {
     Wait,
     Suspend,
     Quit(Vec<DaemonSetRef>),
+    /// To the other cluster that answered, after it stopped driving these.
+    Switch(Str, Vec<DaemonSetRef>),
     End(Error),
+}
+
+/// A session on another cluster, whose server answered.
+struct AnsweredSession {
+    context: Str,
+    session: Arc<dyn Session>,
 }
 
 struct ConsoleLoop {
@@ -187,6 +222,8 @@ struct ConsoleLoop {
     stuck: Option<stuck::Stuck>,
     rollouts: HashMap<DaemonSetRef, Rollout>,
     fleet: Option<watch::Receiver<Arc<Fleet>>>,
+    /// The one that answered last.
+    answered: Arc<Mutex<Option<AnsweredSession>>>,
     /// What reads nodes and logs, by number; it ends when it is dropped.
     readers: HashMap<u64, AbortOnDropHandle<()>>,
     /// Woken when a snapshot, a fleet or a crash is new.
@@ -211,6 +248,7 @@ impl ConsoleLoop {
             stuck: None,
             rollouts: HashMap::new(),
             fleet: None,
+            answered: Arc::default(),
             readers: HashMap::new(),
             news: crashes.news.clone(),
             crashes,
@@ -232,7 +270,7 @@ impl ConsoleLoop {
         mut reader: Reader,
         mut signals: Signals,
         start: Start,
-    ) -> Result<(), Error> {
+    ) -> Result<ConsoleEnd, Error> {
         self.model.size = tty.size();
         let effects = match start {
             Start::Fleet { namespace } => commands::fleet(&mut self.model, namespace.as_deref().unwrap_or_default()),
@@ -250,7 +288,17 @@ impl ConsoleLoop {
                 LoopStep::Suspend => self.suspend(tty)?,
                 LoopStep::Quit(driven) => {
                     self.stop_driving(driven, &mut reader, STOP_LIMIT).await;
-                    return Ok(());
+                    return Ok(ConsoleEnd::Quit);
+                }
+                LoopStep::Switch(context, driven) => {
+                    let answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner).take();
+                    if let Some(AnsweredSession { session, .. }) =
+                        answered.filter(|answered| answered.context == context)
+                    {
+                        self.stop_driving(driven, &mut reader, STOP_LIMIT).await;
+                        let (theme, glyphs) = (self.model.theme().name.clone(), self.model.glyphs);
+                        return Ok(ConsoleEnd::Switch { session, theme, glyphs });
+                    }
                 }
                 LoopStep::End(error) => {
                     let driven = self.model.driven().map(|page| page.target.clone()).collect();
@@ -478,6 +526,8 @@ impl ConsoleLoop {
                     });
                 }
                 ConsoleEffect::RememberSite { target, label } => self.remember_site(target, label),
+                ConsoleEffect::Connect(context) => self.connect(context),
+                ConsoleEffect::Switch { context, driven } => next = LoopStep::Switch(context, driven),
                 ConsoleEffect::Repaint => self.screen.forget(),
                 ConsoleEffect::Suspend => next = self.on_suspend_key(),
                 ConsoleEffect::Quit(driven) => next = LoopStep::Quit(driven),
@@ -504,6 +554,21 @@ impl ConsoleLoop {
         rollout.snapshots.mark_changed();
         self.announce(rollout.snapshots.clone());
         self.rollouts.insert(target, rollout);
+    }
+
+    /// Connects to the cluster of another context; the loop goes on meanwhile.
+    fn connect(&self, context: Str) {
+        let opening = self.session.on_context(&context);
+        let (answered, answers) = (self.answered.clone(), self.answers.0.clone());
+        tokio::spawn(async move {
+            let answer = opening.await.map(|session| {
+                *answered.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Some(AnsweredSession { context: context.clone(), session });
+            });
+            let answer = answer
+                .map_err(|error| std::iter::once(error.message).chain(error.hints).collect::<Vec<_>>().join("; "));
+            let _ = answers.send(Msg::Connected(context, answer)).await;
+        });
     }
 
     /// Wakes the loop whenever `changes` has something new, and when it ends.

@@ -10,6 +10,7 @@ mod events;
 mod filter;
 mod filtering;
 mod fixtures;
+mod fleet;
 mod halts;
 mod help;
 mod hostile;

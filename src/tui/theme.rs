@@ -70,6 +70,7 @@ named! {
         BarRest = "bar_rest",
         Armed = "armed",
         ReadOnly = "read_only",
+        Protected = "protected",
         Live = "live",
         Stale = "stale",
         Input = "input",

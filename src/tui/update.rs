@@ -12,7 +12,7 @@ use crossterm::event::KeyCode;
 use self::dialog::dialog_key;
 use self::dispatch::dispatch;
 use self::line::{filter_key, palette_key, refilter};
-use super::commands::{follow_pod, read_log};
+use super::commands::{connected, follow_pod, read_log};
 use super::daemonset_ref::DaemonSetRef;
 use super::dialog::{DialogEvent, Form};
 use super::key::Key;
@@ -57,6 +57,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
         }
         Msg::Fleet(fleet) => {
             if let Some(page) = &mut model.fleet {
+                model.namespaces.extend(fleet.rows.iter().map(|row| row.namespace.clone()));
                 (page.fleet, page.at) = (fleet, now);
                 page.arrange();
             }
@@ -97,6 +98,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
             }
             Vec::new()
         }
+        Msg::Connected(context, answer) => connected(model, &context, answer),
         Msg::Said(tone, text) => {
             model.say(tone, text);
             Vec::new()

@@ -57,6 +57,12 @@ impl OneShot {
         }
     }
 
+    /// Whether it may change the cluster, and is no pause.
+    pub(crate) fn writes(&self) -> bool {
+        let (_, how, command) = self.clone().into_parts();
+        !how.dry_run && !matches!(command, Command::Pause { .. })
+    }
+
     pub(crate) fn how_mut(&mut self) -> &mut How {
         match self {
             Self::Adopt(args) => &mut args.how,

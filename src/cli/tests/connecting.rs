@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::{access, connect_within};
+use super::super::{access, connect_within, refuse_unnamed};
 use super::script::{Script, rollout};
-use crate::cli::args::Cli;
+use crate::cli::args::{Cli, CliCommand};
 use crate::config::ConfigValues;
 use crate::driver::{AccessError, Impersonate, Session};
 use clap::Parser;
@@ -42,4 +42,32 @@ fn whom_to_impersonate_and_how_to_connect_is_passed_on() {
     assert_eq!((access.request_timeout, access.insecure), (Some(Duration::from_secs(90)), true));
     let refused = Cli::try_parse_from(["rolldeck", "status", "--as-group", "sre"]).unwrap_err().to_string();
     assert!(refused.contains("--as <USER>"), "{refused}");
+}
+
+#[test]
+fn a_write_to_a_protected_context_has_to_name_it() {
+    let values = ConfigValues { protected_contexts: Some(vec!["prod-*".to_owned()]), ..ConfigValues::default() };
+    let refused = |line: &str, context: &str, values: &ConfigValues| {
+        let cli = Cli::try_parse_from(["rolldeck"].into_iter().chain(line.split(' '))).unwrap();
+        let Some(CliCommand::OnCluster(command)) = cli.command else { panic!("{line}") };
+        refuse_unnamed(context, (&cli.global, &command), values).err()
+    };
+    for line in ["step ds/agent --yes", "adopt ds/agent", "undo ds/agent", "drive ds/agent", "prewarm ds/agent"] {
+        let error = refused(line, "prod-eu", &values).expect(line);
+        assert_eq!(error.code(), 2, "{line}");
+        assert!(error.to_string().contains("`prod-eu` is protected"), "{error}");
+        assert!(refused(&format!("{line} --context prod-eu"), "prod-eu", &values).is_none(), "{line}: it was named");
+        assert!(refused(line, "staging", &values).is_none(), "{line}");
+        assert!(refused(line, "prod-eu", &ConfigValues::default()).is_none(), "{line}");
+    }
+    for line in [
+        "status",
+        "diff ds/agent",
+        "pause ds/agent",
+        "step ds/agent --dry-run",
+        "prewarm ds/agent --pause",
+        "diagnose ds/agent",
+    ] {
+        assert!(refused(line, "prod-eu", &values).is_none(), "{line}");
+    }
 }

@@ -18,12 +18,12 @@ pub(crate) struct TemplateImages<'a> {
 #[serde(default)]
 struct PodImages<'a> {
     #[serde(borrow)]
-    containers: Option<Vec<ContainerImage<'a>>>,
+    containers: Option<Vec<ImageOfContainer<'a>>>,
 }
 
 #[derive(Deserialize, Default, Debug)]
 #[serde(default)]
-struct ContainerImage<'a> {
+struct ImageOfContainer<'a> {
     #[serde(borrow)]
     name: Option<Text<'a>>,
     #[serde(borrow)]

@@ -62,7 +62,9 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
     let may_move = outdated.saturating_sub(unavailable) > keep
         && driven
         && (intent.selector.is_none() || intent.direction() == Direction::Back);
-    let moves = !record.progress.in_progress.is_empty() || intent.change.is_some();
+    // Without a driver nobody takes back what is named there: what was in flight has arrived once all are available.
+    let in_flight = !record.progress.in_progress.is_empty() && (driven || unavailable > 0);
+    let moves = in_flight || intent.change.is_some();
     match outdated {
         _ if may_move || moves => FleetState::Rolling,
         0 => at_rest(FleetState::Adopted),

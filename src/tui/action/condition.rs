@@ -5,7 +5,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::prewarm::PrewarmView;
 use crate::engine::report::snapshot::{Phase, Snapshot};
-use crate::tui::model::Model;
+use crate::tui::model::{FleetPage, Model, Page};
 use crate::tui::revisions::text::RevisionText;
 
 pub(super) fn always(_: &Model) -> Result<(), String> {
@@ -35,6 +35,10 @@ pub(super) fn recorded(model: &Model) -> Result<(), String> {
 }
 
 pub(super) fn not_paused(model: &Model) -> Result<(), String> {
+    if model.page == Page::Fleet {
+        let row = model.fleet.as_ref().and_then(FleetPage::current);
+        return row.map(|_| ()).ok_or_else(|| "there is no DaemonSet here".to_owned());
+    }
     rollout_says(model, |snapshot| {
         // With `RollingUpdate` the controller replaces pods although the rollout is paused: a pause then sets OnDelete.
         let paused = matches!(snapshot.phase, Phase::Paused(_)) && snapshot.strategy == StrategyKind::OnDelete;

@@ -3,8 +3,9 @@
 use crate::engine::model::event::{Permission, Right};
 use crate::engine::model::presence::Presence;
 use crate::engine::report::snapshot::Snapshot;
+use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::key::Key;
-use crate::tui::model::{Model, Page};
+use crate::tui::model::{FleetPage, Model, Page};
 
 /// An entry of the table.
 #[derive(Debug)]
@@ -45,7 +46,7 @@ macro_rules! action_ids {
 }
 
 action_ids! {
-    Pause, Arm, Step, Partition, Canary, Resume, Image, Drive, StopDriving, Undo, Release, Adopt, Tune, Prewarm, PausePrewarm, RetryPrewarm, CancelPrewarm, ReadOnly, Open, NodeLog, NodePrevious, NodeEvents, NodeDescribe, NodeYaml, NodeWhy, NextTab, PreviousTab, NextContainer, Follow, Wrap, Timestamps, FindNext, FindPrevious, LogCommand, Back, Filter, NextHit, PreviousHit, Sort, Freeze, Watches, Diagnose, Timeline, AllSteps, History, Diff, Template, Mark, Map, Site, GoTo, Fleet, Up, Down, HalfUp, HalfDown, PageUp, PageDown, Top, Bottom, Left, Right, Help, Palette, Theme, Glyphs, Save, Repaint, Suspend, Quit,
+    Pause, Arm, Step, Partition, Canary, Resume, Image, Drive, StopDriving, Undo, Release, Adopt, Tune, Prewarm, PausePrewarm, RetryPrewarm, CancelPrewarm, ReadOnly, Open, NodeLog, NodePrevious, NodeEvents, NodeDescribe, NodeYaml, NodeWhy, NextTab, PreviousTab, NextContainer, Follow, Wrap, Timestamps, FindNext, FindPrevious, LogCommand, Back, Filter, NextHit, PreviousHit, Sort, Freeze, Watches, Diagnose, Timeline, AllSteps, History, Diff, Template, Mark, Map, Site, GoTo, Fleet, Namespace, Context, Up, Down, HalfUp, HalfDown, PageUp, PageDown, Top, Bottom, Left, Right, Help, Palette, Theme, Glyphs, Save, Repaint, Suspend, Quit,
 }
 
 /// What may be typed after an action's name.
@@ -75,6 +76,8 @@ impl Group {
 pub(crate) enum ActionScope {
     Anywhere,
     Rollout,
+    /// On a rollout, or on a row of the list of DaemonSets.
+    OneDaemonSet,
     /// On the pre-warm screen.
     Prewarm,
     /// Where nodes are listed, or one is shown.
@@ -92,7 +95,7 @@ impl ActionScope {
     pub(crate) fn is_screen(self) -> bool {
         match self {
             Self::Prewarm | Self::Node | Self::Nodes | Self::Revisions | Self::Timeline => true,
-            Self::Anywhere | Self::Rollout => false,
+            Self::Anywhere | Self::Rollout | Self::OneDaemonSet => false,
         }
     }
 }
@@ -111,7 +114,7 @@ pub(crate) enum Guard {
 impl Action {
     pub(crate) fn in_scope(&self, model: &Model) -> bool {
         match (self.scope, &model.page) {
-            (ActionScope::Anywhere, _) | (ActionScope::Rollout, Page::Rollout(_)) => true,
+            (ActionScope::Anywhere | ActionScope::OneDaemonSet, _) | (ActionScope::Rollout, Page::Rollout(_)) => true,
             (
                 ActionScope::Rollout
                 | ActionScope::Prewarm
@@ -157,10 +160,20 @@ impl Action {
                 ActionScope::Revisions if model.rollout().is_some() => {
                     format!("`{}` works on the revisions: {} lists them", self.name, ActionId::History.key())
                 }
-                _ => format!("`{}` works on a rollout: open a DaemonSet with enter", self.name),
+                _ => match model.fleet.as_ref().and_then(FleetPage::current) {
+                    Some(row) => {
+                        let DaemonSetRef { namespace, name } = row;
+                        format!("`{}` works on an open DaemonSet: enter opens {namespace}/{name}", self.name)
+                    }
+                    None => format!("`{}` works on an open DaemonSet: enter opens one", self.name),
+                },
             });
         }
         if self.only_looks(model) {
+            return (self.when)(model);
+        }
+        if self.scope == ActionScope::OneDaemonSet && model.page == Page::Fleet {
+            // It opens the DaemonSet first; whatever else it needs is judged there.
             return (self.when)(model);
         }
         let page = model.rollout().ok_or("open a DaemonSet first, with enter")?;

@@ -23,6 +23,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         label: "pause",
         help: "start no update from now on; where its controller rolls, stop that too",
         argument: Some(Argument { hint: "why", known: nothing }),
+        scope: ActionScope::OneDaemonSet,
         footer: Some(0),
         when: not_paused,
         ..change(ActionId::Pause, Guard::Safety)
@@ -479,6 +480,22 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         argument: Some(Argument { hint: "namespace", known: nothing }),
         ..look(ActionId::Fleet)
     },
+    Action {
+        name: "ns",
+        aliases: &["namespace", "namespaces"],
+        label: "namespace",
+        help: "the DaemonSets of one namespace, or of `all`; what you drive goes on",
+        argument: Some(Argument { hint: "name or all", known: namespaces }),
+        ..look(ActionId::Namespace)
+    },
+    Action {
+        name: "ctx",
+        aliases: &["context", "contexts"],
+        label: "context",
+        help: "go to another cluster: a context of the kubeconfig; asks first while you drive",
+        argument: Some(Argument { hint: "context", known: contexts }),
+        ..look(ActionId::Context)
+    },
     Action { name: "up", keys: &[char('k'), plain(KeyCode::Up)], help: "up", ..movement(ActionId::Up) },
     Action { name: "down", keys: &[char('j'), plain(KeyCode::Down)], help: "down", ..movement(ActionId::Down) },
     Action { name: "half-up", keys: &[Key::ctrl('u')], help: "half a page up", ..movement(ActionId::HalfUp) },
@@ -660,6 +677,16 @@ fn step_names(_: &Model) -> Vec<String> {
 fn daemonsets(model: &Model) -> Vec<String> {
     let rows = model.fleet.iter().flat_map(|page| &page.fleet.rows);
     rows.map(|row| format!("{}/{}", row.namespace, row.name)).collect()
+}
+
+/// `all`, and the namespaces that were seen.
+fn namespaces(model: &Model) -> Vec<String> {
+    std::iter::once("all".to_owned()).chain(model.namespaces.iter().map(|name| name.to_string())).collect()
+}
+
+/// The other contexts of the kubeconfig.
+fn contexts(model: &Model) -> Vec<String> {
+    model.contexts.iter().filter(|name| **name != *model.context).cloned().collect()
 }
 
 /// The labels that tell the nodes apart.

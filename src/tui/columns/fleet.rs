@@ -415,7 +415,8 @@ mod tests {
     #[test]
     fn what_changes_is_told_in_few_words() {
         let digest = "registry.example/a@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
-        let cases: &[(&[(&str, &str)], &[(&str, &str)], &str)] = &[
+        type Images<'a> = &'a [(&'a str, &'a str)];
+        let cases: &[(Images<'_>, Images<'_>, &str)] = &[
             (&[("a", "r/a:v1")], &[("a", "r/a:v2")], "v1 → v2"),
             (&[("a", "r/a:v1")], &[("a", digest)], "v1 → sha256:01234567"),
             (&[("a", "r/a:v1")], &[("a", "r/a:v1")], "v1 (same)"),

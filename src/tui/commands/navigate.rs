@@ -3,6 +3,7 @@
 use super::effects::{Effects, refuse};
 use super::revisions;
 use super::{map, node};
+use crate::engine::model::Str;
 use crate::tui::columns::fleet::FleetSort;
 use crate::tui::columns::nodes::Sort;
 use crate::tui::daemonset_ref::DaemonSetRef;
@@ -15,6 +16,7 @@ use crate::tui::prompt::Prompt;
 use crate::tui::status::StatusSeverity;
 use crate::tui::timeline::Timeline;
 use crate::tui::view;
+use crate::tui::words::meant;
 
 pub(super) fn move_by(model: &mut Model, movement: Move) -> Effects {
     if map::is_seen(model) {
@@ -180,16 +182,62 @@ pub(super) fn back(model: &mut Model) -> Effects {
 
 /// Shows all DaemonSets: of one namespace, or of those that were shown last.
 pub(crate) fn fleet(model: &mut Model, namespace: &str) -> Effects {
-    let mut effects = leave_rollout(model);
-    let wanted = match namespace {
-        "" => None,
-        name => Some(name),
+    match (namespace, &model.fleet) {
+        ("", Some(page)) => {
+            let shown = page.namespace.clone();
+            list(model, shown)
+        }
+        ("", None) => list(model, None),
+        (name, _) => list(model, Some(name.into())),
+    }
+}
+
+/// Shows the DaemonSets of one namespace, or of all. What this console drives goes on, whatever is listed.
+pub(super) fn namespace(model: &mut Model, name: &str) -> Effects {
+    if name.is_empty() {
+        model.overlay = Overlay::Palette(Prompt::with("ns "));
+        return Vec::new();
+    }
+    if name == "all" {
+        let effects = list(model, None);
+        say_what_is_listed(model, "all namespaces");
+        return effects;
+    }
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.len() > 63 || !name.chars().all(fits) || name.starts_with('-') || name.ends_with('-') {
+        let why = "that is at most 63 lower case letters, digits and `-`";
+        return refuse(model, format!("`{name}` cannot be the name of a namespace: {why}"));
+    }
+    let known: Vec<String> = model.namespaces.iter().map(|name| name.to_string()).collect();
+    let effects = list(model, Some(name.into()));
+    let guess =
+        if known.iter().any(|known| known == name) { None } else { meant(name, known.iter().map(String::as_str)) };
+    match guess {
+        Some(guess) => {
+            let text = format!("namespace {name}: no DaemonSet was seen there; did you mean :ns {guess}?");
+            model.say(StatusSeverity::Refused, text);
+        }
+        None => say_what_is_listed(model, &format!("namespace {name}")),
+    }
+    effects
+}
+
+fn say_what_is_listed(model: &mut Model, listed: &str) {
+    let driven: Vec<String> =
+        model.driven().map(|page| format!("{}/{}", page.target.namespace, page.target.name)).collect();
+    let driven = match driven.as_slice() {
+        [] => String::new(),
+        driven => format!("; you go on driving {}", driven.join(", ")),
     };
-    let known = model.fleet.as_ref().is_some_and(|page| wanted.is_none() || page.namespace.as_deref() == wanted);
-    if !known {
-        let namespace = wanted.map(Into::into);
-        effects.push(ConsoleEffect::Fleet(wanted.map(Into::into)));
-        model.fleet = Some(FleetPage::new(namespace));
+    model.say(StatusSeverity::Plain, format!("{listed}{driven}"));
+}
+
+fn list(model: &mut Model, namespace: Option<Str>) -> Effects {
+    let mut effects = leave_rollout(model);
+    if model.fleet.as_ref().is_none_or(|page| page.namespace != namespace) {
+        let sort = model.fleet.as_ref().map(|page| page.sort).unwrap_or_default();
+        effects.push(ConsoleEffect::Fleet(namespace.as_deref().map(Into::into)));
+        model.fleet = Some(FleetPage { sort, ..FleetPage::new(namespace) });
     }
     model.page = Page::Fleet;
     model.overlay = Overlay::None;

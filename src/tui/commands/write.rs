@@ -12,7 +12,7 @@ use crate::tui::action::condition;
 use crate::tui::dialog::{
     AdoptForm, Canary, Dialog, Form, ImageForm, KnownImage, PrewarmForm, StepForm, TuneForm, Undo, known_images,
 };
-use crate::tui::model::{ARMED_FOR, Model, Overlay, WriteAccess};
+use crate::tui::model::{ARMED_FOR, FleetPage, Model, Overlay, Page, WriteAccess};
 use crate::tui::preview::ask;
 use crate::tui::prompt::Prompt;
 use crate::tui::status::StatusSeverity;
@@ -21,6 +21,17 @@ pub(super) fn arm(model: &mut Model) -> Effects {
     if model.armed_for().is_some() {
         return read_only(model);
     }
+    if model.protected {
+        let form = Form::Arm { context: model.context.clone(), typed: Prompt::default().input };
+        model.overlay = Overlay::Dialog(Box::new(Dialog::on_console(form)));
+        return Vec::new();
+    }
+    arm_now(model)
+}
+
+/// Allows writes, after the name of a protected context was typed.
+pub(crate) fn arm_now(model: &mut Model) -> Effects {
+    model.overlay = Overlay::None;
     model.access = WriteAccess::Armed { until: model.now + ARMED_FOR };
     model.say(StatusSeverity::Plain, "armed for 10 minutes: capital letters write, after a preview (A: read-only)");
     Vec::new()
@@ -40,8 +51,13 @@ fn dialog(model: &mut Model, form: Form) -> Effects {
     ask(model)
 }
 
+/// On the list of DaemonSets it opens that of the current row; the dialog names it.
 pub(super) fn pause(model: &mut Model, why: &str) -> Effects {
-    dialog(model, Form::Pause { why: Prompt::with(why).input })
+    let row = Some(&model.page).filter(|page| **page == Page::Fleet);
+    let row = row.and(model.fleet.as_ref()).and_then(FleetPage::current);
+    let mut effects = row.map_or_else(Vec::new, |target| navigate::open_rollout(model, target));
+    effects.extend(dialog(model, Form::Pause { why: Prompt::with(why).input }));
+    effects
 }
 
 pub(super) fn resume(model: &mut Model) -> Effects {

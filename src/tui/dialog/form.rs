@@ -40,6 +40,16 @@ pub(crate) enum Form {
     Prewarm(Box<PrewarmForm>),
     /// Quits although these are driven from here.
     Quit(Vec<DaemonSetRef>),
+    /// Allows writes on a protected context, whose name is to be typed.
+    Arm {
+        context: Str,
+        typed: Input,
+    },
+    /// Goes to another cluster although these are driven from here.
+    SwitchContext {
+        context: Str,
+        driven: Vec<DaemonSetRef>,
+    },
 }
 
 impl Form {
@@ -55,6 +65,8 @@ impl Form {
             Self::Tune(_) => "Limits",
             Self::Prewarm(_) => "Pre-warm",
             Self::Quit(_) => "Quit",
+            Self::Arm { .. } => "Arm",
+            Self::SwitchContext { .. } => "Other cluster",
         }
     }
 
@@ -72,13 +84,16 @@ impl Form {
             Self::Tune(_) => "Change",
             Self::Prewarm(_) => "Pre-warm",
             Self::Quit(_) => "Quit",
+            Self::Arm { .. } => "Arm",
+            Self::SwitchContext { .. } => "Go there",
         }
     }
 
     pub(crate) fn has_fields(&self) -> bool {
         match self {
-            Self::Plain { .. } | Self::Quit(_) => false,
+            Self::Plain { .. } | Self::Quit(_) | Self::SwitchContext { .. } => false,
             Self::Pause { .. }
+            | Self::Arm { .. }
             | Self::Step(_)
             | Self::Image(_)
             | Self::Canary(_)
@@ -93,7 +108,7 @@ impl Form {
     pub(crate) fn never_waits(&self) -> bool {
         match self {
             Self::Plain { command, .. } => is_safety(command),
-            Self::Pause { .. } => true,
+            Self::Pause { .. } | Self::Arm { .. } => true,
             Self::Step(_)
             | Self::Image(_)
             | Self::Canary(_)
@@ -101,7 +116,8 @@ impl Form {
             | Self::Adopt(_)
             | Self::Tune(_)
             | Self::Prewarm(_)
-            | Self::Quit(_) => false,
+            | Self::Quit(_)
+            | Self::SwitchContext { .. } => false,
         }
     }
 
@@ -123,14 +139,15 @@ impl Form {
             Self::Adopt(form) => Ok(Command::Adopt.under(form.drift.tuning().and(form.budget.tuning()?))),
             Self::Tune(form) => form.command(),
             Self::Prewarm(form) => form.command(),
-            Self::Quit(_) => Err(String::new()),
+            Self::Quit(_) | Self::SwitchContext { .. } | Self::Arm { .. } => Err(String::new()),
         }
     }
 
     pub(crate) fn key(&mut self, key: Key, snapshot: Option<&Snapshot>) -> Handled {
         match self {
-            Self::Plain { .. } | Self::Quit(_) => Handled::No,
+            Self::Plain { .. } | Self::Quit(_) | Self::SwitchContext { .. } => Handled::No,
             Self::Pause { why } => field(why, key),
+            Self::Arm { typed, .. } => field(typed, key),
             Self::Step(form) => form.key(key),
             Self::Image(form) => form.key(key),
             Self::Canary(form) => form.key(key, snapshot),
@@ -164,6 +181,7 @@ impl Form {
     pub(crate) fn paste(&mut self, text: &str) -> bool {
         let input = match self {
             Self::Pause { why } => why,
+            Self::Arm { typed, .. } => typed,
             Self::Step(form) => match form.field() {
                 Some(input) => input,
                 None => return false,
@@ -182,7 +200,9 @@ impl Form {
                 Some(input) => input,
                 None => return false,
             },
-            Self::Plain { .. } | Self::Undo(_) | Self::Adopt(_) | Self::Quit(_) => return false,
+            Self::Plain { .. } | Self::Undo(_) | Self::Adopt(_) | Self::Quit(_) | Self::SwitchContext { .. } => {
+                return false;
+            }
         };
         paste(input, text);
         true

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use ratatui::layout::Size;
 
 use super::{Colour, ConsoleOptions, Error, site_file};
+use crate::config::is_protected;
 use crate::driver::Session;
 use crate::tui::columns::nodes::{NODE_COLUMNS, node_columns};
 use crate::tui::model::{Model, Overlay, Page, Uptime, WriteAccess};
@@ -78,6 +79,10 @@ pub(super) fn model(
         cluster_flags: session.cluster_flags(),
         warnings: session.identity_in_use().warnings(),
         default_namespace: session.default_namespace().into(),
+        namespaces: [session.default_namespace().into()].into(),
+        contexts: session.contexts(),
+        protected: is_protected(&options.protected, session.context()),
+        connecting: None,
         size: Size::new(80, 24),
         now: Uptime::ZERO,
         themes,

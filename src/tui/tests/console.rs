@@ -36,6 +36,10 @@ impl TestConsole {
             cluster_flags: Some("--context prod-eu".to_owned()),
             warnings: Vec::new(),
             default_namespace: "default".into(),
+            namespaces: ["default".into()].into(),
+            contexts: vec!["prod-eu".to_owned(), "prod-us".to_owned(), "staging".to_owned()],
+            protected: false,
+            connecting: None,
             size: Size::new(width, height),
             now: Uptime::ZERO,
             themes,
@@ -71,6 +75,12 @@ impl TestConsole {
 
     pub(super) fn see(&mut self, snapshot: Snapshot) {
         self.tell(Msg::Snapshot(the_target(), Arc::new(snapshot)));
+    }
+
+    /// The same with all DaemonSets listed.
+    pub(super) fn with_fleet(mut self) -> Self {
+        self.tell(Msg::Fleet(super::fixtures::fleet().into()));
+        self
     }
 
     pub(super) fn wait(&mut self, secs: u64) {

@@ -1,6 +1,6 @@
 //! Keys for the open dialog, and what happens when it is confirmed.
 
-use crate::tui::commands::prewarm_revision;
+use crate::tui::commands::{arm_now, connect, prewarm_revision};
 use crate::tui::dialog::{DialogEvent, Form, PreviewState, is_safety};
 use crate::tui::key::Key;
 use crate::tui::message::ConsoleEffect;
@@ -33,6 +33,14 @@ fn confirm(model: &mut Model) -> Vec<ConsoleEffect> {
     let Overlay::Dialog(dialog) = &model.overlay else { return Vec::new() };
     if let Form::Quit(driven) = &dialog.form {
         return vec![ConsoleEffect::Quit(driven.clone())];
+    }
+    if let Form::Arm { .. } = &dialog.form {
+        return arm_now(model);
+    }
+    if let Form::SwitchContext { context, driven } = &dialog.form {
+        let (context, driven) = (context.clone(), driven.clone());
+        model.overlay = Overlay::None;
+        return connect(model, context, driven);
     }
     let page = model.rollouts.iter().find(|page| page.target == dialog.target);
     let Some(snapshot) = page.and_then(|page| page.snapshot()) else { return Vec::new() };

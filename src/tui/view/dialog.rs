@@ -39,6 +39,7 @@ use crate::engine::report::guidance::Remedy;
 use crate::engine::report::snapshot::RevisionView;
 use crate::engine::report::snapshot::Snapshot;
 use crate::engine::report::words::VersionWords;
+use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::dialog::BudgetField;
 use crate::tui::dialog::Canary;
 use crate::tui::dialog::Dialog;
@@ -213,14 +214,32 @@ fn says_more(title: &str, form: &Form) -> bool {
 
 fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
     let ctx = body.ctx;
-    if let Form::Quit(driven) = &dialog.form {
+    if let Form::Quit(driven) | Form::SwitchContext { driven, .. } = &dialog.form {
         let names: Vec<String> = driven.iter().map(|target| format!("{}/{}", target.namespace, target.name)).collect();
-        body.say(&format!("You drive {}.", names.join(", ")), ThemeRole::Title);
+        body.say(&format!("You drive {} on {}.", names.join(", "), ctx.model.context), ThemeRole::Title);
         body.say("When nobody drives, nothing more is updated: what is in flight finishes, the rest waits until a console drives again.", ThemeRole::Text);
         body.say("`rolldeck drive` goes on without a console.", ThemeRole::Text);
+        if let Form::SwitchContext { context, .. } = &dialog.form {
+            body.say(
+                &format!("You stop driving as soon as {context} answers; if it does not, nothing changes."),
+                ThemeRole::Text,
+            );
+        }
         return;
     }
-    let Some(shown) = page.and_then(|page| page.live.as_ref()) else { return };
+    if let Form::Arm { context, typed } = &dialog.form {
+        body.say(&format!("Context {context} is protected. Armed, capital letters write to it."), ThemeRole::Text);
+        body.gap();
+        let name = ctx.span(format!("Type {context} to arm: "), ThemeRole::Title);
+        body.field(name, typed, dialog.focus == Focus::Form);
+        return;
+    }
+    let Some(shown) = page.and_then(|page| page.live.as_ref()) else {
+        let DaemonSetRef { namespace, name } = &dialog.target;
+        body.say(&format!("{} {} {namespace}/{name}", ctx.model.context, ctx.glyph(Glyph::Dot)), ThemeRole::Muted);
+        body.say("loading: it can be confirmed as soon as the DaemonSet is known", ThemeRole::Busy);
+        return;
+    };
     let snapshot = &*shown.snapshot;
     let dot = ctx.glyph(Glyph::Dot);
     let (context, target) = (&ctx.model.context, &dialog.target);
@@ -236,7 +255,7 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
     }
     let focused = dialog.focus == Focus::Form;
     match &dialog.form {
-        Form::Plain { .. } | Form::Quit(_) => {}
+        Form::Plain { .. } | Form::Quit(_) | Form::SwitchContext { .. } | Form::Arm { .. } => {}
         Form::Pause { why } => body.field(ctx.span("Why (may be left out): ", ThemeRole::Text), why, focused),
         Form::Step(form) => fill_step(body, form, snapshot, focused),
         Form::Image(form) => image::fill(body, form, focused),
@@ -464,7 +483,7 @@ fn draw_buttons(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, more: bool
         ctx.span(text, role)
     };
     let cancel = match &dialog.form {
-        Form::Quit(_) => "Stay",
+        Form::Quit(_) | Form::SwitchContext { .. } => "Stay",
         // There, to cancel is what is confirmed.
         Form::Plain { command: Command::Prewarm(PrewarmCommand::Cancel), .. } => "Go on",
         _ => "Cancel",

@@ -18,6 +18,7 @@ use crate::engine::model::event::WatchHealth;
 use crate::engine::model::time::ShortDuration;
 use crate::tui::columns::fleet::{BAR, FLEET_COLUMNS, FleetCell, FleetSort, progress_words, sign};
 use crate::tui::columns::widths;
+use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::model::FleetPage;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{count, fit, fit_middle, width};
@@ -42,22 +43,31 @@ pub(super) fn header(ctx: &RenderContext<'_>, cells: u16) -> Vec<Line<'static>> 
     let warned: usize = warnings.iter().map(|span| width(&span.content)).sum();
     let right_cells = width(&access.content) + width(brand) + warned;
     let tail = format!(" {dot} {}", health.0);
-    let room = cells.saturating_sub(right_cells + width(&tail) + 4);
+    let banner = header::banner(ctx, cells);
+    let banner_cells = banner.as_ref().map_or(0, |banner| width(&banner.content) + 1);
+    let room = cells.saturating_sub(right_cells + banner_cells + width(&tail) + 4);
     let scope = match &page.namespace {
         Some(namespace) => format!("namespace {namespace}"),
         None => "all namespaces".to_owned(),
     };
     let number = count(u32::try_from(page.fleet.rows.len()).unwrap_or(u32::MAX), "daemonset");
-    let full = format!("{}   {scope} {dot} {number}", ctx.model.context);
-    let left = if width(&full) <= room { full } else { fit_middle(&ctx.model.context, room).into_owned() };
-    let gap = cells.saturating_sub(1 + width(&left) + width(&tail) + right_cells);
-    let mut spans = vec![
-        Span::raw(" "),
+    let (full, short) = match &banner {
+        Some(_) => (format!("{scope} {dot} {number}"), page.namespace.as_deref().unwrap_or("all")),
+        None => (format!("{}   {scope} {dot} {number}", ctx.model.context), &*ctx.model.context),
+    };
+    let left = if width(&full) <= room { full } else { fit_middle(short, room).into_owned() };
+    let gap = cells.saturating_sub(1 + banner_cells + width(&left) + width(&tail) + right_cells);
+    let mut spans = vec![Span::raw(" ")];
+    if let Some(banner) = banner {
+        spans.extend([banner, Span::raw(" ")]);
+    }
+    let between = if left.is_empty() { "   ".to_owned() } else { format!(" {dot} ") };
+    spans.extend([
         ctx.span(left, ThemeRole::Title),
-        ctx.span(format!(" {dot} "), ThemeRole::Muted),
+        ctx.span(between, ThemeRole::Muted),
         ctx.span(health.0, health.1),
         Span::raw(" ".repeat(gap)),
-    ];
+    ]);
     spans.extend(warnings);
     spans.extend([access, ctx.span(brand, ThemeRole::Brand)]);
     let mut lines = vec![Line::from(spans)];
@@ -65,7 +75,7 @@ pub(super) fn header(ctx: &RenderContext<'_>, cells: u16) -> Vec<Line<'static>> 
         WatchHealth::Forbidden { why } => {
             let text = format!(" DaemonSets: n/a (forbidden): {why}");
             lines.push(Line::from(ctx.span(fit(&text, cells), ThemeRole::Bad)));
-            let remedy = " one namespace: :fleet NAME   one DaemonSet: :ds NAMESPACE/NAME";
+            let remedy = " one namespace: :ns NAME   one DaemonSet: :ds NAMESPACE/NAME";
             lines.push(Line::from(ctx.span(fit(remedy, cells), ThemeRole::Text)));
         }
         WatchHealth::Down { why, .. } | WatchHealth::Lagging { why, .. } => {
@@ -73,6 +83,14 @@ pub(super) fn header(ctx: &RenderContext<'_>, cells: u16) -> Vec<Line<'static>> 
             lines.push(Line::from(ctx.span(fit(&text, cells), ThemeRole::Warn)));
         }
         WatchHealth::Loading | WatchHealth::Live => {}
+    }
+    let listed = |target: &DaemonSetRef| page.namespace.as_ref().is_none_or(|namespace| *namespace == target.namespace);
+    let elsewhere: Vec<&DaemonSetRef> =
+        ctx.model.driven().map(|page| &page.target).filter(|target| !listed(target)).collect();
+    if let Some(first) = elsewhere.first() {
+        let names: Vec<String> = elsewhere.iter().map(|one| format!("{}/{}", one.namespace, one.name)).collect();
+        let text = format!(" you drive {}, not listed here (:ds {}/{})", names.join(", "), first.namespace, first.name);
+        lines.push(Line::from(ctx.span(fit(&text, cells), ThemeRole::Live)));
     }
     if let WatchHealth::Forbidden { why } = &page.fleet.leases {
         let text = format!(" leases: n/a (forbidden), so who drives is not known: {why}");

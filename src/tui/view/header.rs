@@ -27,7 +27,7 @@ use ratatui::text::{Line, Span};
 
 use self::attention::{alarms, blocker, clocks, gitops_owner, group, trouble, unseen};
 use self::identity::identity;
-pub(super) use self::identity::{access, warnings};
+pub(super) use self::identity::{access, banner, warnings};
 use self::rollout::{budget, change, doing, progress};
 use super::{RenderContext, Shape};
 use crate::engine::model::presence::Presence;
@@ -41,6 +41,14 @@ use crate::tui::words::{fit, width};
 
 /// The lines above the list of a rollout.
 pub(super) fn lines(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<'static>> {
+    let mut lines = about_rollout(ctx, shape, area);
+    if let Some(banner) = banner(ctx, usize::from(area.width)).filter(|_| area.width < 80) {
+        lines.insert(0, Line::from(vec![Span::raw(" "), banner]));
+    }
+    lines
+}
+
+fn about_rollout(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<'static>> {
     let Some(page) = ctx.model.rollout() else { return Vec::new() };
     let cells = usize::from(area.width);
     let Some(shown) = page.live.as_ref() else {

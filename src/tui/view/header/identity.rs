@@ -52,22 +52,41 @@ pub(super) fn identity(
     right.push(access(ctx));
     right.push(Span::raw(" "));
     let right_cells: usize = right.iter().map(|span| width(&span.content)).sum();
-    let room = cells.saturating_sub(right_cells + 3);
+    // Below 80 columns it has a line of its own.
+    let banner = banner(ctx, cells).filter(|_| !narrow);
+    let banner_cells = banner.as_ref().map_or(0, |banner| width(&banner.content) + 1);
+    let room = cells.saturating_sub(right_cells + banner_cells + 3);
     let (namespace, name) = (&page.target.namespace, &page.target.name);
     let context = &ctx.model.context;
-    let full = if narrow { format!("{namespace}/{name}") } else { format!("{context}/{namespace} ds/{name}") };
+    let full = if narrow || banner.is_some() {
+        format!("{namespace}/{name}")
+    } else {
+        format!("{context}/{namespace} ds/{name}")
+    };
     // The DaemonSet's name is kept the longest.
     let left = if width(&full) <= room {
         full
     } else if width(name) + 6 <= room {
-        format!("{}/{name}", fit_middle(&format!("{context}/{namespace}"), room - width(name) - 1))
+        let before = if banner.is_some() { namespace.to_string() } else { format!("{context}/{namespace}") };
+        format!("{}/{name}", fit_middle(&before, room - width(name) - 1))
     } else {
         fit_middle(name, room).into_owned()
     };
-    let gap = cells.saturating_sub(1 + width(&left) + right_cells);
-    let mut spans = vec![Span::raw(" "), ctx.span(left, ThemeRole::Title), Span::raw(" ".repeat(gap))];
+    let gap = cells.saturating_sub(1 + banner_cells + width(&left) + right_cells);
+    let mut spans = vec![Span::raw(" ")];
+    if let Some(banner) = banner {
+        spans.extend([banner, Span::raw(" ")]);
+    }
+    spans.extend([ctx.span(left, ThemeRole::Title), Span::raw(" ".repeat(gap))]);
     spans.append(&mut right);
     Line::from(spans)
+}
+
+/// That the context is protected, and its name: in words, as colours may be missing.
+pub(in crate::tui::view) fn banner(ctx: &RenderContext<'_>, cells: usize) -> Option<Span<'static>> {
+    const WORD: &str = " PROTECTED ";
+    let context = fit_middle(&ctx.model.context, (cells / 3).max(cells.saturating_sub(60)).min(48));
+    ctx.model.protected.then(|| ctx.span(format!("{WORD}{context} "), ThemeRole::Protected))
 }
 
 /// As whom requests are made, where that is somebody else, and that TLS is not verified.

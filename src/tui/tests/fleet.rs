@@ -1,0 +1,288 @@
+//! The list of all DaemonSets: what is sorted and selected, a pause from its row, namespaces, other contexts.
+
+use std::sync::Arc;
+
+use super::console::TestConsole;
+use super::fixtures::{self, MINUTE, ago, fleet, preview, running, the_target};
+use crate::driver::Fleet;
+use crate::engine::model::command::Command;
+use crate::engine::model::danger::Danger;
+use crate::engine::model::fleet_state::FleetState;
+use crate::tui::daemonset_ref::DaemonSetRef;
+use crate::tui::message::{ConsoleEffect, Msg};
+use crate::tui::model::{Overlay, Page};
+use crate::tui::theme::Glyphs;
+use insta::assert_snapshot;
+
+fn listing(width: u16, height: u16) -> TestConsole {
+    let mut console = TestConsole::on_fleet(width, height);
+    console.tell(Msg::Fleet(fleet().into()));
+    console
+}
+
+fn names(console: &TestConsole) -> Vec<String> {
+    let page = console.model.fleet.as_ref().unwrap();
+    (0..page.rows.len()).map(|row| page.target(row).unwrap().name.to_string()).collect()
+}
+
+fn status(console: &TestConsole) -> String {
+    console.model.status.as_ref().map(|status| status.text.clone()).unwrap_or_default()
+}
+
+fn selected(console: &TestConsole) -> String {
+    console.model.fleet.as_ref().unwrap().current().unwrap().name.to_string()
+}
+
+fn done(console: &TestConsole) -> Vec<(DaemonSetRef, Command)> {
+    let done = |effect: &ConsoleEffect| match effect {
+        ConsoleEffect::Do { target, command } => Some((target.clone(), command.clone())),
+        _ => None,
+    };
+    console.effects.iter().filter_map(done).collect()
+}
+
+/// A console that drives `edge/ipc-agent` and shows the list.
+fn driving(width: u16, height: u16) -> TestConsole {
+    let mut console = TestConsole::on(running(), width, height).typed("<esc>");
+    assert_eq!(console.model.page, Page::Fleet);
+    console.tell(Msg::Fleet(fleet().into()));
+    console
+}
+
+#[test]
+fn the_worst_comes_first_and_other_orders_are_chosen_as_on_the_nodes() {
+    let mut console = listing(80, 24);
+    assert_eq!(names(&console), ["ipc-agent", "log-shipper", "cilium", "node-exporter"]);
+    console.type_keys("s");
+    assert_eq!(names(&console), ["ipc-agent", "log-shipper", "cilium", "node-exporter"], "by namespace");
+    console.type_keys("s");
+    assert_eq!(names(&console), ["cilium", "ipc-agent", "log-shipper", "node-exporter"], "by name");
+    console.type_keys(":sort updated<enter>");
+    assert_eq!(names(&console), ["log-shipper", "ipc-agent", "cilium", "node-exporter"]);
+    assert!(console.screen().contains("1-4 of 4 · sorted by updated"));
+    console.type_keys(":sort images<enter>");
+    let known = "trouble, namespace, name, updated, available, age, driver";
+    assert_eq!(status(&console), format!("cannot sort by `images`; there are {known}"));
+    console.type_keys(":sort trouble<enter>");
+    assert_eq!(names(&console)[0], "ipc-agent");
+}
+
+#[test]
+fn the_selection_stays_on_its_daemonset_whatever_moves() {
+    let mut console = listing(80, 24).typed("jj");
+    assert_eq!(selected(&console), "cilium");
+    let mut worse = fleet();
+    worse.rows[1].state = FleetState::Halted("2 failed".into());
+    console.tell(Msg::Fleet(Arc::new(worse)));
+    assert_eq!((names(&console)[0].as_str(), selected(&console).as_str()), ("ipc-agent", "cilium"));
+    assert_eq!(names(&console)[1], "cilium", "it moved up, and took the selection along");
+    console.type_keys("s");
+    assert_eq!(selected(&console), "cilium");
+    console.tell(Msg::Fleet(fleet().into()));
+    assert_eq!(selected(&console), "cilium");
+}
+
+#[test]
+fn ages_go_on_while_nothing_else_happens_and_unknown_ones_are_said_to_be() {
+    let mut console = listing(80, 24);
+    let row = |console: &TestConsole, name: &str| {
+        console.screen().lines().find(|line| line.contains(name)).unwrap_or_default().to_owned()
+    };
+    assert!(row(&console, "ipc-agent").contains(" 2m you"));
+    assert!(row(&console, "cilium").contains(" ? controller"));
+    console.wait(10 * MINUTE);
+    assert!(row(&console, "ipc-agent").contains(" 12m you"));
+    let mut seen = fleet();
+    seen.rows[1].since = Some(ago(20));
+    let mut console = TestConsole::on_fleet(80, 24);
+    console.tell(Msg::Fleet(seen.into()));
+    assert!(row(&console, "cilium").contains(" 20s controller"));
+}
+
+#[test]
+fn a_pause_on_a_row_opens_its_daemonset_and_names_it() {
+    let mut console = listing(80, 24).typed("j").typed("P");
+    let shipper = DaemonSetRef { namespace: "edge".into(), name: "log-shipper".into() };
+    assert_eq!(console.model.page, Page::Rollout(shipper));
+    assert!(console.screen().contains("prod-eu · edge/log-shipper"), "{}", console.screen());
+    assert_snapshot!("fleet_pause_loading", console.screen());
+    // Nothing is known of it yet: enter does nothing, and nothing is done later either.
+    console.type_keys("<enter>");
+    assert!(matches!(console.model.overlay, Overlay::Dialog(_)));
+    assert_eq!(done(&console), []);
+    let mut console = listing(80, 24).typed("P");
+    console.see(fixtures::loading());
+    console.see(running());
+    let asked = |effect: &ConsoleEffect| matches!(effect, ConsoleEffect::Ask { command: Command::Pause { .. }, .. });
+    assert!(console.effects.iter().any(asked), "the driver is asked as soon as it is there");
+    let mut console = console.answered(preview(Danger::None));
+    console.type_keys("<enter>");
+    assert_eq!(done(&console), [(the_target(), Command::Pause { why: None })], "though the console is read-only");
+}
+
+#[test]
+fn what_needs_an_open_daemonset_says_which_one_enter_would_open() {
+    let console = listing(80, 24).typed("j").typed("S");
+    assert_eq!(status(&console), "`step` works on an open DaemonSet: enter opens edge/log-shipper");
+    assert_eq!(console.model.page, Page::Fleet);
+    let console = TestConsole::on_fleet(80, 24).typed("P");
+    assert_eq!(status(&console), "there is no DaemonSet here");
+}
+
+#[test]
+fn namespaces_are_switched_in_the_words_of_k9s() {
+    let mut console = listing(80, 24).typed(":ns <tab>");
+    assert!(matches!(&console.model.overlay, Overlay::Palette(prompt) if prompt.text() == "ns all"));
+    console.type_keys("<esc>:ns ed<tab><enter>");
+    let asked = |console: &TestConsole| {
+        console.effects.iter().rev().find_map(|effect| match effect {
+            ConsoleEffect::Fleet(namespace) => Some(namespace.as_deref().map(str::to_owned)),
+            _ => None,
+        })
+    };
+    assert_eq!(asked(&console), Some(Some("edge".to_owned())));
+    assert!(console.screen().contains("namespace edge"));
+    console.type_keys(":ns all<enter>");
+    assert_eq!(asked(&console), Some(None));
+    console.type_keys(":ns edg<enter>");
+    assert_eq!(status(&console), "namespace edg: no DaemonSet was seen there; did you mean :ns edge?");
+    console.effects.clear();
+    console.type_keys(":ns ../../nodes<enter>");
+    assert!(status(&console).starts_with("`../../nodes` cannot be the name of a namespace"), "{}", status(&console));
+    assert_eq!(asked(&console), None);
+    console.type_keys(":ns<enter>");
+    assert!(matches!(&console.model.overlay, Overlay::Palette(prompt) if prompt.text() == "ns "));
+}
+
+#[test]
+fn what_is_driven_goes_on_when_another_namespace_is_listed() {
+    let mut console = driving(80, 24).typed(":ns monitoring<enter>");
+    assert_eq!(status(&console), "namespace monitoring; you go on driving edge/ipc-agent");
+    let closed = |effect: &ConsoleEffect| matches!(effect, ConsoleEffect::Close(_) | ConsoleEffect::Do { .. });
+    assert!(!console.effects.iter().any(closed));
+    let rows = fleet().rows.into_iter().filter(|row| &*row.namespace == "monitoring").collect();
+    console.tell(Msg::Fleet(Arc::new(Fleet { rows, ..fleet() })));
+    assert_snapshot!("fleet_of_a_namespace", console.screen());
+}
+
+fn connects(console: &TestConsole) -> Option<&str> {
+    console.effects.iter().rev().find_map(|effect| match effect {
+        ConsoleEffect::Connect(context) => Some(&**context),
+        _ => None,
+    })
+}
+
+fn switched(console: &TestConsole) -> Option<&[DaemonSetRef]> {
+    console.effects.iter().rev().find_map(|effect| match effect {
+        ConsoleEffect::Switch { driven, .. } => Some(driven.as_slice()),
+        _ => None,
+    })
+}
+
+#[test]
+fn another_context_is_gone_to_once_it_answers() {
+    let mut console = listing(80, 24).typed(":ctx prod-us<enter>");
+    assert_eq!(connects(&console), Some("prod-us"));
+    assert_eq!(status(&console), "connecting to prod-us … (still on prod-eu)");
+    console.tell(Msg::Connected("staging".into(), Ok(())));
+    assert_eq!(switched(&console), None, "that is not the one that was asked for last");
+    console.tell(Msg::Connected("prod-us".into(), Ok(())));
+    assert_eq!(switched(&console), Some([].as_slice()));
+}
+
+#[test]
+fn a_context_that_does_not_answer_leaves_everything_as_it_was() {
+    let mut console = listing(80, 24).typed(":ctx staging<enter>");
+    console.tell(Msg::Connected("staging".into(), Err("cannot reach https://10.0.0.1: timed out".into())));
+    assert_eq!(switched(&console), None);
+    let want = "still on prod-eu, nothing changed; staging: cannot reach https://10.0.0.1: timed out";
+    assert_eq!(status(&console), want);
+    console.tell(Msg::Connected("staging".into(), Ok(())));
+    assert_eq!(switched(&console), None, "nobody waits for it any more");
+}
+
+#[test]
+fn a_context_that_is_not_there_is_guessed() {
+    let mut console = listing(80, 24).typed(":ctx stagnig<enter>");
+    assert_eq!(status(&console), "the kubeconfig has no context `stagnig`: did you mean :ctx staging?");
+    console.type_keys(":ctx prod-eu<enter>");
+    assert_eq!(status(&console), "this console is on context prod-eu already");
+    console.type_keys(":ctx<enter>");
+    assert!(console.screen().contains("tab: ctx prod-us   ctx staging"), "{}", console.screen());
+    console.type_keys("<esc>");
+    console.model.contexts.clear();
+    console.type_keys(":ctx staging<enter>");
+    assert!(status(&console).starts_with("there is no other context"), "{}", status(&console));
+    assert_eq!(connects(&console), None);
+}
+
+#[test]
+fn leaving_what_is_driven_for_another_cluster_asks_first() {
+    let mut console = driving(80, 24).typed(":ctx prod-us<enter>");
+    assert_eq!(connects(&console), None);
+    assert_snapshot!("dialog_other_cluster", console.screen());
+    console.type_keys("<enter>");
+    assert_eq!((connects(&console), status(&console).as_str()), (None, "cancelled: nothing was changed"));
+    console.type_keys(":ctx prod-us<enter><right><enter>");
+    assert_eq!(connects(&console), Some("prod-us"));
+    assert_eq!(done(&console), [], "not before it answers");
+    console.tell(Msg::Connected("prod-us".into(), Ok(())));
+    assert_eq!(switched(&console), Some([the_target()].as_slice()));
+}
+
+#[test]
+fn what_was_begun_meanwhile_keeps_the_console_here() {
+    // The driver's first snapshot comes after the question was not asked.
+    let mut console = TestConsole::on(fixtures::observed(), 80, 24).typed(":ctx prod-us<enter>");
+    assert_eq!(connects(&console), Some("prod-us"));
+    console.see(running());
+    console.tell(Msg::Connected("prod-us".into(), Ok(())));
+    assert_eq!(switched(&console), None);
+    let want = "prod-us answers, but you drive edge/ipc-agent by now: `:ctx prod-us` asks again";
+    assert_eq!(status(&console), want);
+    let mut console = TestConsole::on(fixtures::observed(), 80, 24).typed(":ctx prod-us<enter>P");
+    console.tell(Msg::Connected("prod-us".into(), Ok(())));
+    assert_eq!(switched(&console), None, "a dialog is not taken away from under the hands");
+}
+
+#[test]
+fn a_protected_context_says_so_and_arms_only_by_its_name() {
+    let protected = |width, height| {
+        let mut console = TestConsole::on(running(), width, height);
+        console.model.protected = true;
+        console
+    };
+    for (width, height) in [(40, 12), (80, 24), (120, 40), (200, 50)] {
+        assert_snapshot!(format!("protected_{width}x{height}"), protected(width, height).screen());
+        let list = protected(width, height).typed("<esc>").with_fleet();
+        assert_snapshot!(format!("protected_fleet_{width}x{height}"), list.screen());
+    }
+    let mut console = protected(80, 24).typed("A");
+    assert_snapshot!("dialog_arm_protected", console.screen());
+    console.type_keys("prod<enter>");
+    assert!(console.model.armed_for().is_none(), "that is not its name");
+    console.type_keys("-eu<enter>");
+    assert!(console.model.armed_for().is_some());
+    assert!(matches!(console.model.overlay, Overlay::None));
+    console.type_keys("A");
+    assert!(console.model.armed_for().is_none(), "back to read-only without a question");
+    let console = protected(80, 24).typed("A<esc>");
+    assert!(console.model.armed_for().is_none());
+    // A pause takes nothing down: it works at once.
+    let console = protected(80, 24).typed("P").answered(preview(Danger::None)).typed("<enter>");
+    assert_eq!(done(&console).len(), 1);
+}
+
+#[test]
+fn the_banner_is_told_in_words_without_colours_and_beyond_ascii() {
+    let mut console = listing(80, 24);
+    console.model.protected = true;
+    console.model.glyphs = Glyphs::Ascii;
+    console.model.themes.choose("mono").unwrap();
+    let frame = console.frame();
+    let banner = (0..80).find(|x| frame[(*x, 0)].symbol() == "P").unwrap();
+    assert!(console.screen().lines().next().unwrap().contains("PROTECTED prod-eu"));
+    let style = frame[(banner, 0)].style();
+    assert!(style.add_modifier.contains(ratatui::style::Modifier::REVERSED), "{style:?}");
+    assert_eq!(style.fg.unwrap_or_default(), ratatui::style::Color::Reset);
+}
