@@ -49,7 +49,7 @@ use clap::{CommandFactory, FromArgMatches};
 use tokio::time::Instant;
 
 use crate::audit::AuditLog;
-use crate::config::{self, ConfigValues, GlyphChoice};
+use crate::config::{self, CallChoice, ConfigValues, GlyphChoice};
 use crate::driver::practice::Practice;
 use crate::driver::{Access, AccessError, ClusterSession, Impersonate, Reach, Session};
 use crate::process::printable::Printable;
@@ -105,13 +105,19 @@ pub struct Style {
     pub theme: Option<String>,
     /// Only ASCII characters, or also others; found out when neither was said.
     pub ascii: Option<bool>,
+    /// Whether the terminal's bell rings when a rollout halts, is done, or is taken over.
+    pub bell: bool,
+    /// Whether the terminal's title says that.
+    pub title: bool,
 }
 
 impl Style {
     /// What was typed, and for the rest what the configuration file says.
     fn of(look: Look, global: &Global, values: &ConfigValues) -> Self {
         let ascii = global.ascii.then_some(true).or_else(|| values.glyphs.map(|glyphs| glyphs == GlyphChoice::Ascii));
-        Self { theme: look.theme.or_else(|| values.theme.clone()), ascii }
+        let calls_by = |choice| values.notify.as_ref().is_some_and(|calls| calls.contains(&choice));
+        let (bell, title) = (calls_by(CallChoice::Bell), calls_by(CallChoice::Title));
+        Self { theme: look.theme.or_else(|| values.theme.clone()), ascii, bell, title }
     }
 }
 

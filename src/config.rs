@@ -18,6 +18,15 @@ pub enum GlyphChoice {
     Ascii,
 }
 
+/// By what the console calls somebody who looks elsewhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CallChoice {
+    /// The terminal's bell.
+    Bell,
+    /// The terminal's title.
+    Title,
+}
+
 /// What a file sets; `None` is what it leaves out.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ConfigValues {
@@ -25,6 +34,8 @@ pub struct ConfigValues {
     pub theme: Option<String>,
     /// Which signs are used.
     pub glyphs: Option<GlyphChoice>,
+    /// By what the console calls when a rollout halts, is done, or is taken over.
+    pub notify: Option<Vec<CallChoice>>,
 }
 
 /// A configuration file that was looked for.
@@ -50,19 +61,23 @@ pub enum ConfigKey {
     Theme,
     /// `glyphs`
     Glyphs,
+    /// `notify`
+    Notify,
 }
 
 const GLYPHS: [&str; 2] = ["unicode", "ascii"];
+const CALLS: [&str; 2] = ["bell", "title"];
 
 impl ConfigKey {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Theme, Self::Glyphs];
+    pub const ALL: [Self; 3] = [Self::Theme, Self::Glyphs, Self::Notify];
 
     /// As it is written in the file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Theme => "theme",
             Self::Glyphs => "glyphs",
+            Self::Notify => "notify",
         }
     }
 
@@ -73,6 +88,9 @@ impl ConfigKey {
             Self::Glyphs => {
                 "Which signs are used: \"unicode\" or \"ascii\". Without it the console finds out what the terminal shows."
             }
+            Self::Notify => {
+                "What calls you when a rollout halts, is done, or is taken over: \"bell\", \"title\" (of the terminal), both or none."
+            }
         }
     }
 
@@ -81,6 +99,7 @@ impl ConfigKey {
         match self {
             Self::Theme => "\"default\"",
             Self::Glyphs => "\"unicode\"",
+            Self::Notify => "[]",
         }
     }
 
@@ -92,6 +111,13 @@ impl ConfigKey {
             Self::Glyphs => values.glyphs.map(|glyphs| match glyphs {
                 GlyphChoice::Unicode => "\"unicode\"".to_owned(),
                 GlyphChoice::Ascii => "\"ascii\"".to_owned(),
+            }),
+            Self::Notify => values.notify.as_ref().map(|calls| {
+                let names = calls.iter().map(|call| match call {
+                    CallChoice::Bell => "\"bell\"",
+                    CallChoice::Title => "\"title\"",
+                });
+                format!("[{}]", names.collect::<Vec<_>>().join(", "))
             }),
         }
     }
@@ -109,6 +135,19 @@ impl ConfigKey {
                     "ascii" => GlyphChoice::Ascii,
                     other => return Err(format!("`glyphs` cannot be `{other}`{}", guess(other, &GLYPHS))),
                 });
+            }
+            Self::Notify => {
+                let list = "`notify` is a list of texts, as in `[\"bell\", \"title\"]`";
+                let DeValue::Array(all) = value else { return Err(list.to_owned()) };
+                let call = |one: &toml::Spanned<DeValue<'_>>| match one.get_ref() {
+                    DeValue::String(text) => match &**text {
+                        "bell" => Ok(CallChoice::Bell),
+                        "title" => Ok(CallChoice::Title),
+                        other => Err(format!("`notify` cannot have `{other}`{}", guess(other, &CALLS))),
+                    },
+                    _ => Err(list.to_owned()),
+                };
+                values.notify = Some(all.iter().map(call).collect::<Result<_, _>>()?);
             }
         }
         Ok(())
@@ -206,7 +245,10 @@ mod tests {
 
     #[test]
     fn what_is_written_is_in_force() {
-        let values = parse("theme = \"light\"\nglyphs = \"ascii\"\n").unwrap();
+        let text = "theme = \"light\"\nglyphs = \"ascii\"\nnotify = [\"bell\", \"title\"]\n";
+        let values = parse(text).unwrap();
+        assert_eq!(values.notify, Some(vec![CallChoice::Bell, CallChoice::Title]));
+        assert_eq!(ConfigKey::Notify.value_in(&values).as_deref(), Some("[\"bell\", \"title\"]"));
         assert_eq!(values.theme.as_deref(), Some("light"));
         assert_eq!(values.glyphs, Some(GlyphChoice::Ascii));
     }
@@ -215,7 +257,10 @@ mod tests {
     fn what_is_wrong_is_told_with_its_line() {
         for (text, line, why) in [
             ("\nthem = \"light\"", 2, "no setting `them`: did you mean `theme`?"),
-            ("zzzzzzzz = 1", 1, "(there are theme, glyphs)"),
+            ("zzzzzzzz = 1", 1, "(there are theme, glyphs, notify)"),
+            ("notify = \"bell\"", 1, "`notify` is a list of texts, as in"),
+            ("notify = [\"bel\"]", 1, "cannot have `bel`: did you mean `bell`?"),
+            ("notify = [3]", 1, "is a list of texts"),
             ("# x\nglyphs = \"asci\"", 2, "cannot be `asci`: did you mean `ascii`?"),
             ("theme = 3", 1, "`theme` is a text in quotes"),
             ("theme = \"light\"\ntheme =", 2, ""),

@@ -36,7 +36,8 @@ async fn open(console: cli::ConsoleRequest) -> Result<cli::Exit, cli::CliError> 
         None => tui::Start::Fleet { namespace },
     };
     let glyphs = style.ascii.map(|ascii| if ascii { tui::Glyphs::Ascii } else { tui::Glyphs::Unicode });
-    let options = tui::ConsoleOptions { theme: style.theme, glyphs, ..tui::ConsoleOptions::default() };
+    let notify = tui::NotifyBy { bell: style.bell, title: style.title };
+    let options = tui::ConsoleOptions { theme: style.theme, glyphs, notify, ..tui::ConsoleOptions::default() };
     let end = tui::run(session, start, options).await;
     drop(practice);
     match end {

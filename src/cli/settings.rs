@@ -94,6 +94,7 @@ fn in_force(key: ConfigKey, (look, global): (&Look, &Global), file: &ConfigFile)
             (serde_json::Value::from(theme.as_str()).to_string(), from)
         }),
         ConfigKey::Glyphs => global.ascii.then(|| ("\"ascii\"".to_owned(), "--ascii")),
+        ConfigKey::Notify => None,
     };
     let filed = || key.value_in(&file.values).map(|value| (value, "file"));
     let (value, from) = match typed.or_else(filed) {
@@ -112,7 +113,7 @@ mod tests {
     fn file() -> ConfigFile {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("config.toml");
-        std::fs::write(&path, "theme = \"light\"\nglyphs = \"unicode\"").unwrap();
+        std::fs::write(&path, "theme = \"light\"\nglyphs = \"unicode\"\nnotify = [\"title\"]").unwrap();
         config::load(Some(&path)).unwrap()
     }
 
@@ -124,17 +125,21 @@ mod tests {
     #[test]
     fn what_is_typed_comes_before_the_file_and_that_before_the_default() {
         let (mut look, mut global) = (Look::default(), Global::default());
-        let nothing = ["theme=\"default\" default", "glyphs= default"];
+        let nothing = ["theme=\"default\" default", "glyphs= default", "notify=[] default"];
         assert_eq!(told((&look, &global), &ConfigFile::default()), nothing);
         assert_eq!(Style::of(look.clone(), &global, &ConfigValues::default()), Style::default());
-        let filed = ["theme=\"light\" file", "glyphs=\"unicode\" file"];
+        let filed = ["theme=\"light\" file", "glyphs=\"unicode\" file", "notify=[\"title\"] file"];
         assert_eq!(told((&look, &global), &file()), filed);
         let style = Style::of(look.clone(), &global, &file().values);
         assert_eq!((style.theme.as_deref(), style.ascii), (Some("light"), Some(false)));
+        assert_eq!((style.bell, style.title), (false, true));
         look.theme = Some("mono".to_owned());
         look.theme_from_env = true;
         global.ascii = true;
-        assert_eq!(told((&look, &global), &file()), ["theme=\"mono\" ROLLDECK_THEME", "glyphs=\"ascii\" --ascii"]);
+        assert_eq!(
+            told((&look, &global), &file()),
+            ["theme=\"mono\" ROLLDECK_THEME", "glyphs=\"ascii\" --ascii", "notify=[\"title\"] file"]
+        );
         let style = Style::of(look, &global, &file().values);
         assert_eq!((style.theme.as_deref(), style.ascii), (Some("mono"), Some(true)));
     }

@@ -59,6 +59,10 @@ pub(crate) enum ConsoleEffect {
     ReadLog { serial: u64, source: LogSource },
     /// Write the screen, and the rollout on it, to files.
     Save { screen: String, rollout: Option<Box<(Arc<Snapshot>, Story)>> },
+    /// Put this into the clipboard of the terminal.
+    Copy(String),
+    /// Call an operator who looks elsewhere: something happened.
+    Call,
     /// Write the whole screen again.
     Repaint,
     /// Stop the process, as ctrl-z does; the shell continues it.
