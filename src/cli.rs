@@ -54,7 +54,7 @@ use clap::{CommandFactory, FromArgMatches};
 use tokio::time::Instant;
 
 use crate::audit::AuditLog;
-use crate::config::{self, ConfigFile, ConfigValues, GlyphChoice};
+use crate::config::{self, CallChoice, ConfigFile, ConfigValues, GlyphChoice};
 use crate::driver::practice::Practice;
 use crate::driver::{Access, AccessError, ClusterSession, Impersonate, Reach, Session};
 use crate::engine::model::shell::shell_flag;
@@ -118,6 +118,10 @@ pub struct Style {
     pub columns: Option<Vec<String>>,
     /// Which contexts are protected, as the configuration file has them.
     pub protected: Vec<String>,
+    /// Whether the terminal's bell rings when a rollout halts, is done, or is taken over.
+    pub bell: bool,
+    /// Whether the terminal's title says that.
+    pub title: bool,
 }
 
 impl Style {
@@ -130,7 +134,10 @@ impl Style {
         let theme_place = if typed.is_none() { file.theme_place() } else { None };
         let theme = typed.or_else(|| values.theme.clone());
         let protected = values.protected_contexts.clone().unwrap_or_default();
-        Self { theme, ascii, theme_place, columns: values.columns.clone(), protected }
+        let columns = values.columns.clone();
+        let calls_by = |choice| values.notify.as_ref().is_some_and(|calls| calls.contains(&choice));
+        let (bell, title) = (calls_by(CallChoice::Bell), calls_by(CallChoice::Title));
+        Self { theme, ascii, theme_place, columns, protected, bell, title }
     }
 }
 

@@ -24,6 +24,15 @@ pub enum GlyphChoice {
     Ascii,
 }
 
+/// By what the console calls somebody who looks elsewhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CallChoice {
+    /// The terminal's bell.
+    Bell,
+    /// The terminal's title.
+    Title,
+}
+
 /// What a file sets; `None` is what it leaves out.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ConfigValues {
@@ -39,6 +48,8 @@ pub struct ConfigValues {
     theme_line: Option<usize>,
     /// The contexts that are protected; see [`is_protected`].
     pub protected_contexts: Option<Vec<String>>,
+    /// By what the console calls when a rollout halts, is done, or is taken over.
+    pub notify: Option<Vec<CallChoice>>,
 }
 
 /// A configuration file that was looked for.
@@ -75,6 +86,8 @@ pub enum ConfigKey {
     Columns,
     /// `protected-contexts`
     ProtectedContexts,
+    /// `notify`
+    Notify,
 }
 
 /// The columns of the console's list of nodes, in their usual order.
@@ -82,10 +95,11 @@ pub(crate) const NODE_COLUMN_NAMES: [&str; 9] =
     ["name", "state", "why", "site", "revision", "image", "pod", "restarts", "age"];
 
 const GLYPHS: [&str; 2] = ["unicode", "ascii"];
+const CALLS: [&str; 2] = ["bell", "title"];
 
 impl ConfigKey {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Theme, Self::Glyphs, Self::Columns, Self::ProtectedContexts];
+    pub const ALL: [Self; 5] = [Self::Theme, Self::Glyphs, Self::Columns, Self::ProtectedContexts, Self::Notify];
 
     /// As it is written in the file.
     pub fn name(self) -> &'static str {
@@ -94,6 +108,7 @@ impl ConfigKey {
             Self::Glyphs => "glyphs",
             Self::Columns => "columns",
             Self::ProtectedContexts => "protected-contexts",
+            Self::Notify => "notify",
         }
     }
 
@@ -111,6 +126,9 @@ impl ConfigKey {
                 "Contexts on which a write takes one step more, as in [\"prod-*\", \"factory\"]: the console shows a banner and asks for \
                  the context's name before it arms; a command that writes has to name it with --context."
             }
+            Self::Notify => {
+                "What calls you when a rollout halts, is done, or is taken over: \"bell\", \"title\" (of the terminal), both or none."
+            }
         }
     }
 
@@ -121,6 +139,7 @@ impl ConfigKey {
             Self::Glyphs => "\"unicode\"",
             Self::Columns => r#"["name", "state", "why", "site", "revision", "image", "pod", "restarts", "age"]"#,
             Self::ProtectedContexts => "[]",
+            Self::Notify => "[]",
         }
     }
 
@@ -138,6 +157,13 @@ impl ConfigKey {
                 format!("[{}]", quoted.join(", "))
             }),
             Self::ProtectedContexts => values.protected_contexts.as_ref().map(|all| serde_json::json!(all).to_string()),
+            Self::Notify => values.notify.as_ref().map(|calls| {
+                let names = calls.iter().map(|call| match call {
+                    CallChoice::Bell => "\"bell\"",
+                    CallChoice::Title => "\"title\"",
+                });
+                format!("[{}]", names.collect::<Vec<_>>().join(", "))
+            }),
         }
     }
 
@@ -162,6 +188,19 @@ impl ConfigKey {
                 let name = |one: &DeValue<'_>| one.as_str().map(str::to_owned).ok_or_else(refuse);
                 let names: Result<Vec<String>, String> = all.iter().map(|one| name(one.get_ref())).collect();
                 values.protected_contexts = Some(names?);
+            }
+            Self::Notify => {
+                let list = "`notify` is a list of texts, as in `[\"bell\", \"title\"]`";
+                let DeValue::Array(all) = value else { return Err(list.to_owned()) };
+                let call = |one: &toml::Spanned<DeValue<'_>>| match one.get_ref() {
+                    DeValue::String(text) => match &**text {
+                        "bell" => Ok(CallChoice::Bell),
+                        "title" => Ok(CallChoice::Title),
+                        other => Err(format!("`notify` cannot have `{other}`{}", guess(other, &CALLS))),
+                    },
+                    _ => Err(list.to_owned()),
+                };
+                values.notify = Some(all.iter().map(call).collect::<Result<_, _>>()?);
             }
         }
         Ok(())
@@ -324,10 +363,12 @@ mod tests {
 
     #[test]
     fn what_is_written_is_in_force() {
-        let values = parse(
-            "\ntheme = \"light\"\nglyphs = \"ascii\"\n[defaults]\nmax-unavailable = 1\nstrict = true\nsoak = \"2m\"",
-        )
-        .unwrap();
+        let text = "theme = \"light\"\nglyphs = \"ascii\"\nnotify = [\"bell\", \"title\"]\n";
+        let values = parse(text).unwrap();
+        assert_eq!(values.notify, Some(vec![CallChoice::Bell, CallChoice::Title]));
+        assert_eq!(ConfigKey::Notify.value_in(&values).as_deref(), Some("[\"bell\", \"title\"]"));
+        let text = "\ntheme = \"light\"\nglyphs = \"ascii\"\n[defaults]\nmax-unavailable = 1\nstrict = true\nsoak = \"2m\"";
+        let values = parse(text).unwrap();
         assert_eq!(values.defaults.to_string(), "max-unavailable=1 strict=true soak=2m");
         let file = ConfigFile { path: Some("/a/config.toml".into()), exists: true, values: values.clone() };
         assert_eq!(file.theme_place().as_deref(), Some("/a/config.toml:2"));
@@ -342,7 +383,7 @@ mod tests {
     fn what_is_wrong_is_told_with_its_line() {
         for (text, line, why) in [
             ("\nthem = \"light\"", 2, "no setting `them`: did you mean `theme`?"),
-            ("zzzzzzzz = 1", 1, "(there are theme, glyphs, columns, protected-contexts, defaults)"),
+            ("zzzzzzzz = 1", 1, "(there are theme, glyphs, columns, protected-contexts, notify, defaults)"),
             ("columns = [\"name\", \"stat\"]", 1, "there is no column `stat`: did you mean `state`?"),
             ("columns = [\"name\", \"name\"]", 1, "names `name` twice"),
             ("columns = [\"state\"]", 1, "lacks `name`"),
@@ -354,6 +395,9 @@ mod tests {
             ("[defaults]\non-drift = \"fight\"", 2, "`on-drift` cannot be `fight` (there are report, enforce)"),
             ("[defaults]\nsoak = [1]", 2, "`soak` is a text, a number or true or false"),
             ("defaults = 3", 1, "`defaults` is a table"),
+            ("notify = \"bell\"", 1, "`notify` is a list of texts, as in"),
+            ("notify = [\"bel\"]", 1, "cannot have `bel`: did you mean `bell`?"),
+            ("notify = [3]", 1, "is a list of texts"),
             ("# x\nglyphs = \"asci\"", 2, "cannot be `asci`: did you mean `ascii`?"),
             ("protected-contexts = \"prod\"", 1, "a list of texts"),
             ("protected-contexts = [1]", 1, "a list of texts"),

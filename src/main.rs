@@ -45,6 +45,7 @@ async fn open(console: cli::ConsoleRequest) -> Result<cli::Exit, cli::CliError> 
         glyphs,
         protected: style.protected,
         site_file,
+        notify: tui::NotifyBy { bell: style.bell, title: style.title },
         ..tui::ConsoleOptions::default()
     };
     let (mut session, mut start, mut options) = (session, start, options);

@@ -14,6 +14,7 @@
 mod action;
 mod columns;
 mod commands;
+mod copy;
 mod daemonset_ref;
 mod dialog;
 mod filter;
@@ -26,6 +27,7 @@ mod model;
 mod node_list;
 mod node_map;
 mod node_page;
+mod notify;
 mod palette;
 mod preview;
 mod prewarm;
@@ -43,5 +45,6 @@ mod update;
 mod view;
 mod words;
 
+pub use notify::NotifyBy;
 pub use run::{Colour, ConsoleEnd, ConsoleOptions, Error, Start, run, usual_site_file};
 pub use theme::{Depth, Glyphs};

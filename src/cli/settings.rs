@@ -106,6 +106,7 @@ fn in_force(key: ConfigKey, (look, global): (&Look, &Global), file: &ConfigFile)
         ConfigKey::Columns => None,
         ConfigKey::ProtectedContexts => None,
         ConfigKey::Glyphs => global.ascii.then(|| ("\"ascii\"".to_owned(), "--ascii")),
+        ConfigKey::Notify => None,
     };
     let filed = || key.value_in(&file.values).map(|value| (value, "file"));
     let (value, from) = match typed.or_else(filed) {
@@ -123,7 +124,9 @@ mod tests {
     fn file() -> ConfigFile {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("config.toml");
-        std::fs::write(&path, "theme = \"light\"\nglyphs = \"unicode\"\nprotected-contexts = [\"prod-*\"]").unwrap();
+        let text =
+            "theme = \"light\"\nglyphs = \"unicode\"\nprotected-contexts = [\"prod-*\"]\nnotify = [\"title\"]";
+        std::fs::write(&path, text).unwrap();
         config::load(Some(&path)).unwrap()
     }
 
@@ -136,20 +139,22 @@ mod tests {
     fn what_is_typed_comes_before_the_file_and_that_before_the_default() {
         let (mut look, mut global) = (Look::default(), Global::default());
         let columns = format!("columns={} default", ConfigKey::Columns.example());
-        let nothing = ["theme=\"default\" default", "glyphs= default", &columns, "protected-contexts=[] default"];
+        let nothing = ["theme=\"default\" default", "glyphs= default", &columns, "protected-contexts=[] default", "notify=[] default"];
         assert_eq!(told((&look, &global), &ConfigFile::default()), nothing);
         assert_eq!(Style::of(look.clone(), &global, &ConfigFile::default()), Style::default());
         let protected = "protected-contexts=[\"prod-*\"] file";
-        let filed = ["theme=\"light\" file", "glyphs=\"unicode\" file", &columns, protected];
+        let notify = "notify=[\"title\"] file";
+        let filed = ["theme=\"light\" file", "glyphs=\"unicode\" file", &columns, protected, notify];
         assert_eq!(told((&look, &global), &file()), filed);
         let style = Style::of(look.clone(), &global, &file());
         assert_eq!((style.theme.as_deref(), style.ascii), (Some("light"), Some(false)));
+        assert_eq!((style.bell, style.title), (false, true));
         assert_eq!(style.protected, ["prod-*"]);
         assert!(style.theme_place.is_some_and(|place| place.ends_with("config.toml:1")));
         look.theme = Some("mono".to_owned());
         look.theme_from_env = true;
         global.ascii = true;
-        let typed = ["theme=\"mono\" ROLLDECK_THEME", "glyphs=\"ascii\" --ascii", &columns, protected];
+        let typed = ["theme=\"mono\" ROLLDECK_THEME", "glyphs=\"ascii\" --ascii", &columns, protected, notify];
         assert_eq!(told((&look, &global), &file()), typed);
         let style = Style::of(look, &global, &file());
         assert_eq!((style.theme.as_deref(), style.ascii, style.theme_place), (Some("mono"), Some(true), None));

@@ -3,6 +3,7 @@
 //! None of them writes to the cluster: a write opens a dialog that says first what it would do.
 
 mod context;
+mod copy;
 mod effects;
 mod hits;
 mod map;
@@ -23,7 +24,7 @@ use super::daemonset_ref::DaemonSetRef;
 use super::dialog::Dialog;
 use super::list::Move;
 use super::message::ConsoleEffect;
-use super::model::{Model, Overlay};
+use super::model::{HelpFind, Model, Overlay};
 use super::node_map::MapMove;
 use super::node_page::{NodeReading, NodeTab};
 use super::palette;
@@ -88,6 +89,7 @@ pub(crate) fn run(model: &mut Model, id: ActionId, argument: &str) -> Effects {
         ActionId::Right => sideways(model, true),
         ActionId::Map => map::toggle(model),
         ActionId::Site => map::site(model, argument),
+        ActionId::Nodes => navigate::nodes(model),
         ActionId::GoTo => navigate::go_to(model, argument),
         ActionId::Fleet => navigate::fleet(model, argument),
         ActionId::Namespace => navigate::namespace(model, argument),
@@ -100,6 +102,8 @@ pub(crate) fn run(model: &mut Model, id: ActionId, argument: &str) -> Effects {
         ActionId::PageDown => navigate::move_by(model, Move::PageDown),
         ActionId::Top => navigate::move_by(model, Move::Top),
         ActionId::Bottom => navigate::move_by(model, Move::Bottom),
+        ActionId::Copy => copy::copy(model, argument),
+        ActionId::CopyWhat => copy::choose(model),
         ActionId::Help => help(model),
         ActionId::Palette => palette(model),
         ActionId::Theme => theme(model, argument),
@@ -121,7 +125,7 @@ fn sideways(model: &mut Model, right: bool) -> Effects {
 }
 
 fn help(model: &mut Model) -> Effects {
-    model.overlay = Overlay::Help { top: 0 };
+    model.overlay = Overlay::Help { top: 0, find: HelpFind::default() };
     Vec::new()
 }
 

@@ -67,6 +67,10 @@ pub(crate) enum ConsoleEffect {
     Connect(Str),
     /// Go to the cluster that answered, after the console stopped driving these.
     Switch { context: Str, driven: Vec<DaemonSetRef> },
+    /// Put this into the clipboard of the terminal.
+    Copy(String),
+    /// Call an operator who looks elsewhere: something happened.
+    Call,
     /// Write the whole screen again.
     Repaint,
     /// Stop the process, as ctrl-z does; the shell continues it.

@@ -111,6 +111,7 @@ pub(crate) enum Overlay {
     None,
     Help {
         top: usize,
+        find: HelpFind,
     },
     /// An event of the timeline, in full.
     Details {
@@ -129,6 +130,15 @@ pub(crate) enum Overlay {
     Palette(Prompt),
     Filter(Prompt),
     Dialog(Box<Dialog>),
+}
+
+/// What is searched for in the help.
+#[derive(Debug, Default)]
+pub(crate) struct HelpFind {
+    /// While it is being typed.
+    pub(crate) prompt: Option<Prompt>,
+    /// Empty: nothing.
+    pub(crate) text: String,
 }
 
 /// The list of all DaemonSets.

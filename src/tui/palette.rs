@@ -1,5 +1,8 @@
 //! What could be typed after `:`.
 
+mod elsewhere;
+
+pub(crate) use self::elsewhere::{Elsewhere, elsewhere};
 use super::action::{self, Action, Group};
 use super::model::{Model, Overlay};
 

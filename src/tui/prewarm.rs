@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use super::filter::{FieldKind, Filter, FilterField, FilterRow};
 use super::list::{List, Move};
 use crate::engine::model::Str;
+use crate::engine::model::labels::Labels;
 use crate::engine::model::prewarm::{PrewarmState, PrewarmWait};
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
@@ -12,14 +14,16 @@ use crate::engine::report::snapshot::{NodeView, Snapshot};
 #[derive(Debug)]
 pub(crate) struct PrewarmList {
     pub(crate) list: List<Str>,
+    pub(crate) filter: Filter,
     nodes: Arc<[NodeView]>,
-    /// Those that are not present: failed, pulling, queued, waiting; as indices.
+    /// Of those that pass the filter the ones that are not present: failed, pulling, queued, waiting; as indices.
     rows: Vec<usize>,
 }
 
 impl PrewarmList {
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
-        let mut screen = Self { list: List::default(), nodes: Arc::new([]), rows: Vec::new() };
+        let mut screen =
+            Self { list: List::default(), filter: Filter::default(), nodes: Arc::new([]), rows: Vec::new() };
         screen.see(snapshot);
         screen
     }
@@ -27,11 +31,37 @@ impl PrewarmList {
     /// Takes in what a new snapshot tells.
     pub(crate) fn see(&mut self, snapshot: &Snapshot) {
         self.nodes = snapshot.nodes.clone();
+        self.arrange();
+    }
+
+    /// Recomputes which nodes are shown, in which order.
+    pub(crate) fn arrange(&mut self) {
         let nodes = &self.nodes;
         let mut rows: Vec<(SortKey, usize)> =
             nodes.iter().enumerate().filter_map(|(index, node)| Some((place(node)?, index))).collect();
+        rows.retain(|(_, index)| self.filter.is_all() || self.filter.passes(&PrewarmRow(&nodes[*index])));
         rows.sort_by_key(|(place, _)| *place);
         self.rows = rows.into_iter().map(|(_, index)| index).collect();
+    }
+
+    /// What a filter may ask of the nodes, beside their labels.
+    pub(crate) fn fields() -> Vec<FilterField> {
+        let text = |name: &str, alias: &str| FilterField {
+            name: name.to_owned(),
+            aliases: vec![alias.to_owned()],
+            kind: FieldKind::Text,
+        };
+        vec![text("name", "node"), text("site", "at"), text("state", "pre-warm")]
+    }
+
+    /// All nodes that have not got the images, whether they pass the filter or not.
+    pub(crate) fn all_rows(&self) -> impl Iterator<Item = PrewarmRow<'_>> {
+        self.nodes.iter().filter(|node| place(node).is_some()).map(PrewarmRow)
+    }
+
+    /// The nodes that it is about, for their labels.
+    pub(crate) fn nodes(&self) -> &[NodeView] {
+        &self.nodes
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -70,6 +100,39 @@ impl PrewarmList {
 
     fn name(&self, row: usize) -> Str {
         self.node(row).map(|node| node.name.clone()).unwrap_or_default()
+    }
+}
+
+/// A node as the filter sees it, with the fields of [`PrewarmList::fields`].
+pub(crate) struct PrewarmRow<'a>(pub(crate) &'a NodeView);
+
+impl FilterRow for PrewarmRow<'_> {
+    fn searched(&self) -> String {
+        format!("{}\n{}\n{}", self.words(0), self.words(1), self.words(2))
+    }
+
+    fn words(&self, field: usize) -> String {
+        match (field, &self.0.prewarm) {
+            (0, _) => self.0.name.to_string(),
+            (1, _) => self.0.site.to_string(),
+            (_, Some(state @ PrewarmState::Failed { cause, .. })) => {
+                format!("{} {} {}", state.word(), cause.kind, cause.message.as_deref().unwrap_or_default())
+            }
+            (_, state) => state.as_ref().map(|state| state.word().to_owned()).unwrap_or_default(),
+        }
+    }
+
+    fn shown(&self, field: usize) -> Option<String> {
+        let state = self.0.prewarm.as_ref().filter(|_| field == 2);
+        state.map(|state| state.word().to_owned())
+    }
+
+    fn number(&self, _: usize) -> Option<f64> {
+        None
+    }
+
+    fn labels(&self) -> Option<&Labels> {
+        Some(&self.0.labels)
     }
 }
 

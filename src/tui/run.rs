@@ -34,6 +34,7 @@ use super::input::{Reader, TerminalEvent};
 use super::key::Key;
 use super::message::{ConsoleEffect, Msg};
 use super::model::{Model, Overlay, Uptime};
+use super::notify::{self, NotifyBy};
 use super::status::StatusSeverity;
 use super::terminal::{self, SYNCHRONIZED, Screen, TerminalError, Tty};
 use super::theme::{Depth, Glyphs};
@@ -100,6 +101,8 @@ pub struct ConsoleOptions {
     pub site_file: Option<PathBuf>,
     /// Which contexts are protected, as [`crate::config::is_protected`] takes them.
     pub protected: Vec<String>,
+    /// By what it calls when a rollout halts, is done, or is taken over.
+    pub notify: NotifyBy,
 }
 
 /// How the console ended.
@@ -171,6 +174,7 @@ pub async fn run(session: Arc<dyn Session>, start: Start, options: ConsoleOption
         Reader::start(tty.input()?).map_err(|error| Error::Terminal(format!("cannot read the terminal: {error}")))?;
     let mut console = ConsoleLoop::new(session, model, tty.writer(), crashes.clone(), environment.over_ssh);
     console.site_file = options.site_file;
+    console.notify = options.notify;
     let ended = console.run(&mut tty, reader, signals, start).await;
     let farewell = console.farewell();
     terminal::restore();
@@ -234,6 +238,9 @@ struct ConsoleLoop {
     throttle: FrameThrottle,
     resize_at: Option<Instant>,
     started: Instant,
+    notify: NotifyBy,
+    /// The title that the terminal was given last.
+    title: Option<String>,
 }
 
 impl ConsoleLoop {
@@ -257,6 +264,8 @@ impl ConsoleLoop {
             throttle: FrameThrottle::new(over_ssh),
             resize_at: None,
             started: Instant::now(),
+            notify: NotifyBy::default(),
+            title: None,
         }
     }
 
@@ -528,6 +537,9 @@ impl ConsoleLoop {
                 ConsoleEffect::RememberSite { target, label } => self.remember_site(target, label),
                 ConsoleEffect::Connect(context) => self.connect(context),
                 ConsoleEffect::Switch { context, driven } => next = LoopStep::Switch(context, driven),
+                ConsoleEffect::Copy(text) => self.screen.copy(&text),
+                ConsoleEffect::Call if self.notify.bell => self.screen.ring(),
+                ConsoleEffect::Call => {}
                 ConsoleEffect::Repaint => self.screen.forget(),
                 ConsoleEffect::Suspend => next = self.on_suspend_key(),
                 ConsoleEffect::Quit(driven) => next = LoopStep::Quit(driven),
@@ -612,6 +624,8 @@ impl ConsoleLoop {
         let farewell =
             driving.then_some("rolldeck is stopped: nothing is updated until it continues (fg), or another drives");
         tty.suspend(farewell)?;
+        // The shell had its own title meanwhile.
+        self.title = None;
         self.screen.forget();
         self.throttle.typed = true;
         self.resize_at = Some(Instant::now());
@@ -621,6 +635,13 @@ impl ConsoleLoop {
     fn draw(&mut self) -> Result<(), Error> {
         if !self.screen.is_ready() {
             return Ok(());
+        }
+        if self.notify.title {
+            let title = notify::title(&self.model);
+            if self.title.as_ref() != Some(&title) {
+                self.screen.set_title(&title);
+                self.title = Some(title);
+            }
         }
         let (frame, drawn) = view::draw(&self.model);
         let bytes = self.screen.show(frame, drawn.cursor).map_err(|_gone| Error::Gone)?;

@@ -8,6 +8,7 @@
 //! drawn from the newest model once that is done.
 
 pub(crate) mod encode;
+pub(crate) mod osc;
 
 use std::fs::File;
 use std::io;
@@ -31,6 +32,8 @@ const LAST_BYTES: Duration = Duration::from_millis(400);
 
 /// Whether there is something to restore.
 static ENTERED: AtomicBool = AtomicBool::new(false);
+/// Whether the title was changed, and the one before it remembered.
+static TITLED: AtomicBool = AtomicBool::new(false);
 /// What the terminal is written to. Nobody holds the lock for longer than it takes to clone it.
 static OUTPUT: Mutex<Option<StreamWriter>> = Mutex::new(None);
 
@@ -46,6 +49,9 @@ pub(crate) fn restore() {
             cursor::Show,
             control::LeaveAlternateScreen
         );
+        if TITLED.swap(false, Ordering::SeqCst) {
+            bytes.extend_from_slice(osc::POP_TITLE);
+        }
         let output = OUTPUT.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(output) = output
             && output.send(Printable::control_sequences(bytes)).is_ok()
@@ -98,11 +104,13 @@ pub(crate) struct Screen<S> {
     cursor: Option<Position>,
     synchronized: bool,
     bytes: Vec<u8>,
+    /// What is written with the next frame.
+    beside: Vec<u8>,
 }
 
 impl<S: Sink> Screen<S> {
     pub(crate) fn new(sink: S) -> Self {
-        Self { sink, shown: None, cursor: None, synchronized: false, bytes: Vec::new() }
+        Self { sink, shown: None, cursor: None, synchronized: false, bytes: Vec::new(), beside: Vec::new() }
     }
 
     /// The terminal said how it has synchronized updates set: 1 and 2 mean that it knows them.
@@ -118,6 +126,24 @@ impl<S: Sink> Screen<S> {
     /// Whether the last frame is written, so that there is one to encode the next against.
     pub(crate) fn is_ready(&self) -> bool {
         self.sink.is_ready()
+    }
+
+    /// Has the terminal put `text` into its clipboard, together with the next frame.
+    pub(crate) fn copy(&mut self, text: &str) {
+        self.beside.extend(osc::clipboard(text));
+    }
+
+    /// Has the terminal ring, together with the next frame.
+    pub(crate) fn ring(&mut self) {
+        self.beside.extend_from_slice(osc::BELL);
+    }
+
+    /// Sets the title of the terminal, together with the next frame. [`restore`] sets the one before.
+    pub(crate) fn set_title(&mut self, text: &str) {
+        if !TITLED.swap(true, Ordering::SeqCst) {
+            self.beside.extend_from_slice(osc::PUSH_TITLE);
+        }
+        self.beside.extend(osc::title(text));
     }
 
     /// Shows `frame`, with the cursor where text is being typed; only when it [is ready](Self::is_ready). Tells how many
@@ -151,13 +177,14 @@ impl<S: Sink> Screen<S> {
         }
         self.cursor = cursor;
         self.shown = Some(frame);
-        if self.bytes.is_empty() {
+        if self.bytes.is_empty() && self.beside.is_empty() {
             return Ok(0);
         }
-        if self.synchronized {
+        if self.synchronized && !self.bytes.is_empty() {
             self.bytes.splice(0..0, *b"\x1b[?2026h");
             self.bytes.extend_from_slice(b"\x1b[?2026l");
         }
+        self.bytes.splice(0..0, self.beside.drain(..));
         self.sink.send(&self.bytes)?;
         Ok(self.bytes.len())
     }

@@ -20,6 +20,7 @@ mod node_list;
 mod node_map;
 mod node_page;
 mod prewarm;
+mod reach;
 mod release;
 mod revisions;
 mod screens;

@@ -32,7 +32,7 @@ macro_rules! named {
         pub(crate) enum $name { $($variant,)+ }
 
         impl $name {
-            const ALL: &'static [Self] = &[$(Self::$variant,)+];
+            pub(crate) const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
             fn text(self) -> &'static str {
                 match self { $(Self::$variant => $text,)+ }

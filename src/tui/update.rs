@@ -4,6 +4,7 @@
 
 mod dialog;
 mod dispatch;
+mod help;
 mod line;
 mod status;
 
@@ -17,7 +18,8 @@ use super::daemonset_ref::DaemonSetRef;
 use super::dialog::{DialogEvent, Form};
 use super::key::Key;
 use super::message::{ConsoleEffect, Msg};
-use super::model::{Model, Overlay, ShownSnapshot, Uptime, WriteAccess};
+use super::model::{HelpFind, Model, Overlay, ShownSnapshot, Uptime, WriteAccess};
+use super::notify;
 use super::preview::{ask, ask_again};
 use super::prompt;
 use super::status::StatusSeverity;
@@ -42,11 +44,15 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
         }
         Msg::Snapshot(target, snapshot) => {
             status::drop_outdated_success(model, &target, &snapshot);
+            let known = model.rollouts.iter().find(|page| page.target == target);
+            let before = known.and_then(|page| page.snapshot());
+            let is_worth_a_call = known.is_some() && notify::calls(before.map(|known| &**known), &snapshot);
             if let Some(page) = model.rollouts.iter_mut().find(|page| page.target == target) {
                 page.see(ShownSnapshot { snapshot, at: now });
             }
             let mut effects = ask_again(model, &target);
             effects.extend(follow_pod(model));
+            effects.extend(is_worth_a_call.then_some(ConsoleEffect::Call));
             effects
         }
         Msg::Stopped(target) => {
@@ -165,9 +171,12 @@ fn on_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     if key == Key::ctrl('c') || key == Key::ctrl('z') || key == Key::ctrl('l') || key == Key::ctrl('s') {
         return dispatch(model, key);
     }
+    if help::takes(model, key) {
+        return Vec::new();
+    }
     match &mut model.overlay {
         Overlay::None => dispatch(model, key),
-        Overlay::Help { top }
+        Overlay::Help { top, .. }
         | Overlay::Details { top }
         | Overlay::Watches { top }
         | Overlay::Diagnosis { top, .. } => {
@@ -218,6 +227,11 @@ fn on_paste(model: &mut Model, text: &str) -> Vec<ConsoleEffect> {
             DialogEvent::Changed => ask(model),
             _ => Vec::new(),
         },
+        Overlay::Help { find: HelpFind { prompt: Some(prompt), .. }, .. } => {
+            prompt::paste(&mut prompt.input, text);
+            help::refind(model);
+            Vec::new()
+        }
         // Pasted text is never taken for keys.
         Overlay::None
         | Overlay::Help { .. }

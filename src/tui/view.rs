@@ -42,6 +42,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget as _;
 
+pub(crate) use self::help::help_lines;
 pub(crate) use self::node_page::{log_layout, node_lines};
 use super::model::{ClockReading, GRID_MILLIS, Model, Overlay, Page, RolloutPage, ShownSnapshot, Uptime};
 use super::terminal;
@@ -109,7 +110,7 @@ fn page(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) -> Option<Posi
     }
     let cursor = footer::draw(ctx, &parts, buffer);
     match &model.overlay {
-        Overlay::Help { top } => help::draw(ctx, area, *top, buffer),
+        Overlay::Help { top, find } => return help::draw(ctx, area, *top, find, buffer),
         Overlay::Details { top } => {
             if let Some(timeline) = model.rollout().and_then(|page| Some((page, page.timeline.as_ref()?))) {
                 timeline::draw_over(ctx, area, timeline, *top, buffer);

@@ -30,7 +30,7 @@ fn a_flood_of_words_leaves_the_console_answering() {
     practice.write_event(9, &"y".repeat(100_000), &"late ".repeat(200_000));
     console.until("timeline 1-5 of 5");
     console.write("T?");
-    console.until("any other key closes");
+    console.until("/ finds, esc closes");
     console.write("x");
     console.until("20 of 20 available");
     console.write("q");

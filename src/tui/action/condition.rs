@@ -72,14 +72,8 @@ fn not_comparing(model: &Model) -> Result<(), String> {
     }
 }
 
-/// For a filter, which the page of a node takes as what to search for.
-pub(super) fn filters(model: &Model) -> Result<(), String> {
-    if model.node_page().is_some() { Ok(()) } else { no_prewarm(model) }
-}
-
 /// For going from one row that passes the filter to the next.
 pub(super) fn filtered(model: &Model) -> Result<(), String> {
-    no_prewarm(model)?;
     match model.filter().is_some_and(|filter| !filter.is_all()) {
         true => Ok(()),
         false => Err("nothing is filtered: / asks for what to look for".to_owned()),

@@ -46,7 +46,7 @@ macro_rules! action_ids {
 }
 
 action_ids! {
-    Pause, Arm, Step, Partition, Canary, Resume, Image, Drive, StopDriving, Undo, Release, Adopt, Tune, Prewarm, PausePrewarm, RetryPrewarm, CancelPrewarm, ReadOnly, Open, NodeLog, NodePrevious, NodeEvents, NodeDescribe, NodeYaml, NodeWhy, NextTab, PreviousTab, NextContainer, Follow, Wrap, Timestamps, FindNext, FindPrevious, LogCommand, Back, Filter, NextHit, PreviousHit, Sort, Freeze, Watches, Diagnose, Timeline, AllSteps, History, Diff, Template, Mark, Map, Site, GoTo, Fleet, Namespace, Context, Up, Down, HalfUp, HalfDown, PageUp, PageDown, Top, Bottom, Left, Right, Help, Palette, Theme, Glyphs, Save, Repaint, Suspend, Quit,
+    Pause, Arm, Step, Partition, Canary, Resume, Image, Drive, StopDriving, Undo, Release, Adopt, Tune, Prewarm, PausePrewarm, RetryPrewarm, CancelPrewarm, ReadOnly, Open, NodeLog, NodePrevious, NodeEvents, NodeDescribe, NodeYaml, NodeWhy, NextTab, PreviousTab, NextContainer, Follow, Wrap, Timestamps, FindNext, FindPrevious, LogCommand, Back, Filter, NextHit, PreviousHit, Sort, Freeze, Watches, Diagnose, Timeline, AllSteps, History, Diff, Template, Mark, Map, Site, Nodes, GoTo, Fleet, Namespace, Context, Up, Down, HalfUp, HalfDown, PageUp, PageDown, Top, Bottom, Left, Right, Copy, CopyWhat, Help, Palette, Theme, Glyphs, Save, Repaint, Suspend, Quit,
 }
 
 /// What may be typed after an action's name.

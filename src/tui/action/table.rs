@@ -3,13 +3,14 @@
 use crossterm::event::KeyCode;
 
 use super::condition::{
-    adopted, always, driving, filtered, filters, has_log, has_prewarm_to_show, listing_revisions, no_timeline,
-    not_adopted, not_paused, opens, prewarm_failed, prewarming, recorded, searches, stopped,
+    adopted, always, driving, filtered, has_log, has_prewarm_to_show, listing_revisions, no_timeline, not_adopted,
+    not_paused, opens, prewarm_failed, prewarming, recorded, searches, stopped,
 };
 use super::entry::{Action, ActionId, ActionScope, Argument, Group, Guard};
 use crate::engine::model::event::Right;
 use crate::tui::columns::fleet::FleetSort;
 use crate::tui::columns::nodes::Sort;
+use crate::tui::copy::copyables;
 use crate::tui::key::Key;
 use crate::tui::model::{Model, Page};
 use crate::tui::node_map::block_labels;
@@ -333,7 +334,6 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
                on a node: find",
         argument: Some(Argument { hint: "text, column=text …", known: nothing }),
         footer: Some(12),
-        when: filters,
         ..look(ActionId::Filter)
     },
     Action {
@@ -466,10 +466,17 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         ..look(ActionId::Site)
     },
     Action {
+        name: "nodes",
+        aliases: &["no", "node", "po", "pod", "pods"],
+        label: "nodes",
+        help: "back to the list of nodes; each row is a node and its pod",
+        ..look(ActionId::Nodes)
+    },
+    Action {
         name: "ds",
-        aliases: &["daemonset"],
+        aliases: &["daemonset", "daemonsets"],
         label: "go to",
-        help: "open another DaemonSet",
+        help: "open another DaemonSet; without a name: all DaemonSets",
         argument: Some(Argument { hint: "namespace/name", known: daemonsets }),
         ..look(ActionId::GoTo)
     },
@@ -534,7 +541,23 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         ..movement(ActionId::Right)
     },
     Action {
+        name: "copy",
+        keys: &[char('c')],
+        label: "copy",
+        help: "copy the name of what is selected, by the terminal (OSC 52)",
+        argument: Some(Argument { hint: "what", known: copyable_names }),
+        ..look(ActionId::Copy)
+    },
+    Action {
+        name: "copy-what",
+        keys: &[Key::ctrl('y')],
+        label: "copy …",
+        help: "choose what to copy: name, why, message, pod, kubectl commands; tab goes through them",
+        ..look(ActionId::CopyWhat)
+    },
+    Action {
         name: "help",
+        aliases: &["aliases"],
         keys: &[char('?'), plain(KeyCode::F(1)), char('h')],
         label: "help",
         help: "this help",
@@ -584,7 +607,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
     },
     Action {
         name: "quit",
-        aliases: &["q", "q!", "exit"],
+        aliases: &["q", "q!", "quit!", "qa", "exit"],
         keys: &[char('q'), Key::ctrl('c')],
         label: "quit",
         help: "quit; asks first while you drive (ctrl-c twice: at once)",
@@ -667,6 +690,10 @@ fn sort_names(model: &Model) -> Vec<String> {
 
 fn glyph_names(_: &Model) -> Vec<String> {
     vec!["unicode".into(), "ascii".into()]
+}
+
+fn copyable_names(model: &Model) -> Vec<String> {
+    copyables(model).into_iter().map(|one| one.name.to_owned()).collect()
 }
 
 fn step_names(_: &Model) -> Vec<String> {

@@ -40,7 +40,10 @@ fn place(model: &Model) -> Option<(usize, usize)> {
                     Some(text) => (text.top, text.len(text.sides(model.size.width))),
                     None => (revisions.list.current(revisions.len())?, revisions.len()),
                 },
-                (None, None) => (page.nodes.current()?, page.nodes.len()),
+                (None, None) => match &page.prewarm {
+                    Some(prewarm) => (prewarm.list.current(prewarm.len())?, prewarm.len()),
+                    None => (page.nodes.current()?, page.nodes.len()),
+                },
             }
         }
     };
@@ -50,7 +53,9 @@ fn place(model: &Model) -> Option<(usize, usize)> {
 /// Moves in the list of nodes although the map is open; the map shows the node that is selected there.
 fn go(model: &mut Model, movement: Move) {
     let height = view::list_height(model);
-    let lists_nodes = |page: &&mut crate::tui::model::RolloutPage| page.timeline.is_none() && page.revisions.is_none();
+    let lists_nodes = |page: &&mut crate::tui::model::RolloutPage| {
+        page.timeline.is_none() && page.revisions.is_none() && page.prewarm.is_none()
+    };
     match model.rollout_mut().filter(lists_nodes) {
         Some(page) => {
             if let Some(shown) = page.shown().cloned() {

@@ -159,6 +159,11 @@ pub(super) fn back(model: &mut Model) -> Effects {
                     page.revisions = None;
                 }
             } else if let Some(prewarm) = &mut page.prewarm {
+                if !prewarm.filter.is_all() {
+                    prewarm.filter = Default::default();
+                    prewarm.arrange();
+                    return Vec::new();
+                }
                 match prewarm.list.selected() {
                     Some(_) => prewarm.list.deselect(),
                     None => page.prewarm = None,
@@ -245,10 +250,19 @@ fn list(model: &mut Model, namespace: Option<Str>) -> Effects {
     effects
 }
 
+/// Back to the list of nodes, from whatever is shown in its place.
+pub(super) fn nodes(model: &mut Model) -> Effects {
+    let Some(page) = model.rollout_mut() else {
+        return refuse(model, "open a DaemonSet first, with enter: each of its rows is a node and its pod".to_owned());
+    };
+    (page.timeline, page.prewarm, page.node_page, page.revisions) = (None, None, None, None);
+    page.map.is_open = false;
+    Vec::new()
+}
+
 pub(super) fn go_to(model: &mut Model, name: &str) -> Effects {
     if name.is_empty() {
-        model.say(StatusSeverity::Refused, "which one? :ds namespace/name");
-        return Vec::new();
+        return fleet(model, "");
     }
     let name = name.trim_start_matches("ds/");
     let (namespace, name) = name.split_once('/').unwrap_or((&model.default_namespace, name));

@@ -11,6 +11,7 @@ use crate::tui::columns::fleet::{FLEET_COLUMNS, FleetCell};
 use crate::tui::columns::nodes::{NODE_COLUMNS, NodeCell, NodeTable, Sort};
 use crate::tui::columns::{ColumnRow, fields};
 use crate::tui::filter::{self, Filter, FilterRow, FilterSchema};
+use crate::tui::prewarm::PrewarmList;
 use crate::tui::revisions::RevisionScreen;
 use crate::tui::timeline::Timeline;
 
@@ -64,16 +65,18 @@ enum Filtered<'a> {
     Nodes(&'a RolloutPage),
     Timeline(&'a Timeline),
     Revisions(&'a RevisionScreen),
+    Prewarm(&'a PrewarmList),
 }
 
 impl Model {
     fn filtered(&self) -> Option<Filtered<'_>> {
         match &self.page {
             Page::Fleet => self.fleet.as_ref().map(Filtered::Fleet),
-            Page::Rollout(_) => self.rollout().map(|page| match (&page.timeline, &page.revisions) {
-                (Some(timeline), _) => Filtered::Timeline(timeline),
-                (None, Some(revisions)) => Filtered::Revisions(revisions),
-                (None, None) => Filtered::Nodes(page),
+            Page::Rollout(_) => self.rollout().map(|page| match page {
+                RolloutPage { timeline: Some(timeline), .. } => Filtered::Timeline(timeline),
+                RolloutPage { revisions: Some(revisions), .. } => Filtered::Revisions(revisions),
+                RolloutPage { prewarm: Some(prewarm), .. } => Filtered::Prewarm(prewarm),
+                page => Filtered::Nodes(page),
             }),
         }
     }
@@ -85,6 +88,7 @@ impl Model {
             Filtered::Nodes(page) => &page.filter,
             Filtered::Timeline(timeline) => &timeline.filter,
             Filtered::Revisions(revisions) => revisions.shown_filter(),
+            Filtered::Prewarm(prewarm) => &prewarm.filter,
         })
     }
 
@@ -97,6 +101,9 @@ impl Model {
             }
             Some(Filtered::Timeline(_)) => FilterSchema { fields: Timeline::fields(), labelled: None },
             Some(Filtered::Revisions(revisions)) => FilterSchema { fields: revisions.fields(), labelled: None },
+            Some(Filtered::Prewarm(prewarm)) => {
+                FilterSchema { fields: PrewarmList::fields(), labelled: Some(prewarm.nodes()) }
+            }
         }
     }
 
@@ -124,6 +131,9 @@ impl Model {
                         timeline.arrange();
                     } else if let Some(revisions) = &mut page.revisions {
                         revisions.set_filter(filter);
+                    } else if let Some(prewarm) = &mut page.prewarm {
+                        prewarm.filter = filter;
+                        prewarm.arrange();
                     } else {
                         page.filter = filter;
                         page.arrange();
@@ -163,6 +173,14 @@ impl Model {
             }
             (Some(Filtered::Nodes(page)), None) => {
                 for node in page.shown_nodes() {
+                    filter::label_values(&node.labels, name).for_each(|value| add(Some(value.to_string())));
+                }
+            }
+            (Some(Filtered::Prewarm(prewarm)), Some(field)) => {
+                prewarm.all_rows().for_each(|row| add(value(&row, field)));
+            }
+            (Some(Filtered::Prewarm(prewarm)), None) => {
+                for node in prewarm.nodes() {
                     filter::label_values(&node.labels, name).for_each(|value| add(Some(value.to_string())));
                 }
             }

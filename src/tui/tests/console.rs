@@ -150,6 +150,7 @@ fn parse_keys(text: &str) -> Vec<Key> {
                 "c-c" => Key::ctrl('c'),
                 "c-s" => Key::ctrl('s'),
                 "c-u" => Key::ctrl('u'),
+                "c-y" => Key::ctrl('y'),
                 "c-z" => Key::ctrl('z'),
                 other => panic!("no key {other}"),
             });

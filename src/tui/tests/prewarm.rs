@@ -446,3 +446,23 @@ fn the_selection_stays_on_its_node() {
     console.see(idle());
     assert_eq!(selected(&console), None);
 }
+
+#[test]
+fn the_screen_is_filtered_like_the_list() {
+    let console = |keys: &str| TestConsole::on(warm(), 80, 24).typed(&format!("W{keys}"));
+    let shown = |keys: &str| console(keys).model.rollout().unwrap().prewarm.as_ref().unwrap().len();
+    let all = shown("");
+    let failed = shown("/state=failed<enter>");
+    assert!(0 < failed && failed < all, "{failed} of {all}");
+    assert_eq!(shown("/!state=failed<enter>") + failed, all);
+    assert_eq!(shown("/nobody<enter>"), 0);
+    let filtered = console("/state=failed<enter>");
+    assert!(filtered.screen().contains("filter state=failed ("), "{}", filtered.screen());
+    assert!(filtered.model.rollout().unwrap().filter.is_all(), "the list's filter is another one");
+    assert_eq!(console("/state=failed<enter><esc>").model.rollout().unwrap().prewarm.as_ref().unwrap().len(), all);
+    assert!(
+        console("/rst>0").screen().contains("neither a column nor a node label `rst`"),
+        "{}",
+        console("/rst>0").screen()
+    );
+}

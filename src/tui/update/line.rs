@@ -7,7 +7,7 @@ use crate::tui::action::{ACTIONS, named};
 use crate::tui::key::Key;
 use crate::tui::message::ConsoleEffect;
 use crate::tui::model::{Model, Overlay};
-use crate::tui::palette::suggest;
+use crate::tui::palette::{Elsewhere, elsewhere, suggest};
 use crate::tui::prompt::{Recall, edit};
 use crate::tui::status::StatusSeverity;
 use crate::tui::words::meant;
@@ -60,6 +60,15 @@ fn run_line(model: &mut Model, line: &str) -> Vec<ConsoleEffect> {
     let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     match named(name) {
         Some(action) => run(model, action, argument.trim()),
+        None if let Some(known) = elsewhere(name) => match known {
+            Elsewhere::Command(other) => {
+                named(other).map(|action| run(model, action, argument.trim())).unwrap_or_default()
+            }
+            Elsewhere::Instead(words) => {
+                model.say(StatusSeverity::Plain, format!(":{name}: {words}"));
+                Vec::new()
+            }
+        },
         None => {
             let names = ACTIONS.iter().flat_map(|action| action.aliases.iter().chain([&action.name]));
             let guess = meant(name, names.copied()).map(|name| format!(": did you mean :{name}?")).unwrap_or_default();

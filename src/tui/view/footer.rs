@@ -25,7 +25,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
         Overlay::Palette(prompt) => {
             match prompt.completions() {
                 [] => say(ctx, buffer, parts.status, " enter runs it", ThemeRole::Muted),
-                found => offer(ctx, buffer, parts.status, prompt, found.iter().map(String::as_str)),
+                found => offer(ctx, buffer, parts.status, prompt, found.iter().map(|line| argument(line))),
             }
             Some(draw_prompt(buffer, parts.footer, ":", prompt))
         }
@@ -44,6 +44,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
                     let asks = match ctx.model.rollout() {
                         Some(page) if page.timeline.is_some() => "who=jane",
                         Some(page) if page.revisions.is_some() => "image=v2",
+                        Some(page) if page.prewarm.is_some() => "state=failed zone=a",
                         Some(_) => "state=failed rst>0 age<5m zone=a",
                         None => "state=halted avl<5",
                     };
@@ -64,6 +65,11 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
             None
         }
     }
+}
+
+/// What is typed after the name of a command, else its name.
+fn argument(line: &str) -> &str {
+    line.split_once(' ').map_or(line, |(_, argument)| argument)
 }
 
 /// Shows what the text could become, with what tab has put into the line.
@@ -97,7 +103,7 @@ fn say(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect, text: &str, rol
     put(buffer, area.x, area.y, text, usize::from(area.width), ctx.style(role));
 }
 
-fn draw_prompt(buffer: &mut Buffer, area: Rect, sign: &str, prompt: &Prompt) -> Position {
+pub(super) fn draw_prompt(buffer: &mut Buffer, area: Rect, sign: &str, prompt: &Prompt) -> Position {
     let room = usize::from(area.width.saturating_sub(2));
     let scroll = prompt.input.visual_scroll(room);
     let text: String = skip_cells(prompt.text(), scroll);

@@ -25,7 +25,7 @@ mod unsent;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use self::attention::{alarms, blocker, clocks, gitops_owner, group, trouble, unseen};
+use self::attention::{alarms, blocker, clocks, gitops_owner, group, taken_over, trouble, unseen};
 use self::identity::identity;
 pub(super) use self::identity::{access, banner, warnings};
 use self::rollout::{budget, change, doing, progress};
@@ -57,6 +57,7 @@ fn about_rollout(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<
     let snapshot = &*shown.snapshot;
     if shape == Shape::Folded {
         let mut lines = vec![identity(ctx, page, Some(shown), cells), folded(ctx, page, shown, cells)];
+        lines.extend(taken_over(ctx, shown, cells));
         lines.extend(alarms(ctx, shape, snapshot, cells).into_iter().take(if area.height < 12 { 1 } else { 2 }));
         return lines;
     }
@@ -81,6 +82,7 @@ fn about_rollout(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<
     lines.push(change(ctx, shown, cells));
     lines.push(progress(ctx, page, shown, cells));
     lines.extend(budget(ctx, page, shown, cells));
+    lines.extend(taken_over(ctx, shown, cells));
     lines.extend(blocker(ctx, shown, cells));
     lines.extend(prewarm::stands(ctx, page, shown, cells));
     lines.extend(gitops_owner(ctx, snapshot, cells));

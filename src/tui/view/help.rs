@@ -1,7 +1,7 @@
 //! The help: all actions, what the signs mean, what the columns tell. Derived from the tables of actions and columns.
 //!
 //! ```text
-//! ┌ Help for this page  (j k scroll, any other key closes) ─────────────────────┐
+//! ┌ Help  (j k, / finds, esc closes) ───────────────────────────────────────────┐
 //! │ Change the rollout (capital letters; read-only until armed)                 │
 //! │  P B       :pause why         start no update from now on …                 │
 //! │  S         :step …            let more nodes be updated …                   │
@@ -9,30 +9,64 @@
 //! ```
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 
-use super::{RenderContext, footer, put_box, put_lines};
+use super::node_page::marked;
+use super::{RenderContext, footer, put, put_box, put_lines};
+use crate::engine::model::node::NodeState;
 use crate::tui::action::{ACTIONS, Action, ActionId, Group};
 use crate::tui::columns::Column;
 use crate::tui::columns::fleet::FLEET_COLUMNS;
 use crate::tui::columns::nodes::{NODE_COLUMNS, Sort};
 use crate::tui::dialog;
-use crate::tui::model::Page;
+use crate::tui::log_pane::contains;
+use crate::tui::model::{HelpFind, Model, Page};
+use crate::tui::terminal;
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{fit, wrap};
+use crate::tui::words::{count, fit, width, wrap};
 
 /// How wide the names of the actions are.
 const NAMES: usize = 24;
 
 /// Draws the help over everything but the first line.
-pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer: &mut Buffer) {
+pub(super) fn draw(
+    ctx: &RenderContext<'_>,
+    area: Rect,
+    top: usize,
+    find: &HelpFind,
+    buffer: &mut Buffer,
+) -> Option<Position> {
     // The first line (who drives, how fresh, armed) is never covered.
     let over = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
-    let inside = put_box(ctx, buffer, over, "Help  (j k scroll, any other key closes)");
+    let mut inside = put_box(ctx, buffer, over, "Help  (j k, / finds, esc closes)");
     let lines = lines(ctx, usize::from(inside.width), usize::from(area.width));
+    let mut cursor = None;
+    if (find.prompt.is_some() || !find.text.is_empty()) && inside.height > 2 {
+        inside.height -= 1;
+        let line = Rect { y: inside.bottom(), height: 1, ..inside };
+        match &find.prompt {
+            Some(prompt) => cursor = Some(footer::draw_prompt(buffer, line, "/", prompt)),
+            None => {
+                let number = lines.iter().filter(|line| contains(&line.to_string(), &find.text)).count();
+                let number = count(u32::try_from(number).unwrap_or(u32::MAX), "line");
+                let words = format!("`{}` is in {number}; n the next, N the one before, esc ends", find.text);
+                put(buffer, line.x, line.y, &words, usize::from(line.width), ctx.style(ThemeRole::Muted));
+            }
+        }
+    }
     let top = top.min(lines.len().saturating_sub(usize::from(inside.height)));
-    put_lines(buffer, inside, &lines[top..]);
+    let seen: Vec<Line<'static>> =
+        lines[top..].iter().take(usize::from(inside.height)).map(|line| marked(line, &find.text)).collect();
+    put_lines(buffer, inside, &seen);
+    cursor
+}
+
+/// The lines of the help as it is shown, for a search.
+pub(crate) fn help_lines(model: &Model) -> Vec<String> {
+    let ctx = RenderContext::new(model);
+    let width = usize::from(terminal::area(model.size).width);
+    lines(&ctx, width.saturating_sub(4), width).iter().map(ToString::to_string).collect()
 }
 
 fn lines(ctx: &RenderContext<'_>, cells: usize, screen: usize) -> Vec<Line<'static>> {
@@ -60,21 +94,32 @@ fn lines(ctx: &RenderContext<'_>, cells: usize, screen: usize) -> Vec<Line<'stat
     }
     lines.extend(dialog_keys(ctx, cells));
     lines.push(Line::default());
-    lines.push(Line::from(ctx.span("Glyphs", ThemeRole::Title)));
-    let signs = [
-        (Glyph::Updated, "updated"),
-        (Glyph::Moving, "moving: terminating, creating, pulling, starting, soaking"),
-        (Glyph::Outdated, "outdated, held; WHY says by what"),
-        (Glyph::Failed, "failed at the new revision"),
-        (Glyph::Suspect, "suspect: its node went down after the update"),
-        (Glyph::Down, "node down with its old pod, not ours"),
-        (Glyph::ImagePresent, "image is on the node"),
-        (Glyph::ImagePulling, "image is being pulled"),
-        (Glyph::ImageQueued, "image is pre-warmed: its kubelet has not begun to pull"),
-        (Glyph::ImageUnknown, "not known whether the image is there"),
-    ];
-    for (glyph, meaning) in signs {
-        lines.push(Line::from(ctx.span(format!(" {}  {meaning}", ctx.glyph(glyph)), ThemeRole::Text)));
+    lines.push(Line::from(ctx.span("Signs", ThemeRole::Title)));
+    for (glyph, role, meaning) in
+        Glyph::ALL.iter().filter_map(|glyph| legend(*glyph).map(|(role, it)| (glyph, role, it)))
+    {
+        let mut words = wrap(meaning, cells.saturating_sub(4));
+        let first = words.next().unwrap_or_default();
+        let sign = ctx.span(format!(" {}  ", ctx.glyph(*glyph)), role);
+        lines.push(Line::from(vec![sign, ctx.span(first, ThemeRole::Text)]));
+        lines.extend(words.map(|more| Line::from(ctx.span(format!("    {more}"), ThemeRole::Text))));
+    }
+    lines.push(Line::default());
+    lines.push(Line::from(ctx.span("States of nodes", ThemeRole::Title)));
+    for state in STATES {
+        lines.extend(told(ctx, &state.to_string(), 12, meaning(state), cells));
+    }
+    lines.extend(told(
+        ctx,
+        "suspect",
+        12,
+        "its node went down after its update; it counts as failed if it stays down",
+        cells,
+    ));
+    lines.push(Line::default());
+    lines.push(Line::from(ctx.span("Filters: what / takes", ThemeRole::Title)));
+    for (written, meaning) in FILTERS {
+        lines.extend(told(ctx, written, 22, meaning, cells));
     }
     lines.push(Line::default());
     lines.push(Line::from(ctx.span("Columns", ThemeRole::Title)));
@@ -95,6 +140,95 @@ fn dialog_keys(ctx: &RenderContext<'_>, cells: usize) -> Vec<Line<'static>> {
         lines.extend(words.map(|more| Line::from(ctx.span(format!("{:15}{more}", ""), ThemeRole::Text))));
     }
     lines
+}
+
+/// What a sign stands for, and the colour that it has as a rule; nothing for those that only draw lines.
+fn legend(glyph: Glyph) -> Option<(ThemeRole, &'static str)> {
+    Some(match glyph {
+        Glyph::Updated => (ThemeRole::Ok, "updated; of a DaemonSet: up to date; of a message: it is done"),
+        Glyph::Moving => (ThemeRole::Busy, "moving: terminating, creating, pulling, starting, soaking"),
+        Glyph::Outdated => (ThemeRole::Held, "outdated, held; WHY says by what"),
+        Glyph::Failed => (ThemeRole::Bad, "failed at the new revision; of a DaemonSet: halted"),
+        Glyph::Down => (ThemeRole::Warn, "node down with its old pod, not by the rollout; of a DaemonSet: degraded"),
+        Glyph::Suspect => (ThemeRole::Bad, "suspect: its node went down after the update"),
+        Glyph::Ineligible => (ThemeRole::Muted, "not eligible: it should not run the pod"),
+        Glyph::Paused => (ThemeRole::Warn, "paused"),
+        Glyph::Running => (ThemeRole::Ok, "running"),
+        Glyph::ImagePresent => (ThemeRole::Text, "image is on the node"),
+        Glyph::ImagePulling => (ThemeRole::Busy, "image is being pulled"),
+        Glyph::ImageQueued => (ThemeRole::Busy, "image is pre-warmed: its kubelet has not begun to pull"),
+        Glyph::ImageFailed => (ThemeRole::Bad, "image could not be pulled"),
+        Glyph::ImageAbsent => (ThemeRole::Warn, "image is not on the node"),
+        Glyph::ImageUnknown => (ThemeRole::Muted, "not known whether the image is there"),
+        Glyph::BarDone => (ThemeRole::BarDone, "in bars: updated, or pre-warmed"),
+        Glyph::BarMoving => (ThemeRole::BarMoving, "in bars: moving, or being pulled"),
+        Glyph::BarRest => (ThemeRole::BarRest, "in bars: the rest"),
+        Glyph::Cursor => (ThemeRole::Text, "the selected row"),
+        Glyph::Arrow => (ThemeRole::Text, "from the revision or image before to the one now"),
+        Glyph::Alarm => (ThemeRole::Alarm, "an alarm: it needs somebody now"),
+        Glyph::Ascending => (ThemeRole::Text, "sorted upwards"),
+        Glyph::Descending => (ThemeRole::Text, "sorted downwards"),
+        Glyph::Folded => (ThemeRole::Text, "a group of nodes that is folded; enter opens it"),
+        Glyph::Unfolded => (ThemeRole::Text, "a group of nodes that is open"),
+        Glyph::Dot
+        | Glyph::Rule
+        | Glyph::Side
+        | Glyph::CornerTopLeft
+        | Glyph::CornerTopRight
+        | Glyph::CornerBottomLeft
+        | Glyph::CornerBottomRight => return None,
+    })
+}
+
+const STATES: [NodeState; 10] = [
+    NodeState::Failed,
+    NodeState::NodeDown,
+    NodeState::Terminating,
+    NodeState::Creating,
+    NodeState::Pulling,
+    NodeState::Starting,
+    NodeState::Soaking,
+    NodeState::Outdated,
+    NodeState::Updated,
+    NodeState::Ineligible,
+];
+
+fn meaning(state: NodeState) -> &'static str {
+    match state {
+        NodeState::Failed => "its pod failed at the target revision",
+        NodeState::NodeDown => "the node is not Ready",
+        NodeState::Terminating => "its old pod is going",
+        NodeState::Creating => "it has no pod yet, or one that is not bound",
+        NodeState::Pulling => "its pod's image is being pulled",
+        NodeState::Starting => "its containers start",
+        NodeState::Soaking => "its pod is ready, but not for long enough to count as available",
+        NodeState::Outdated => "its pod is at another revision than the target",
+        NodeState::Updated => "its pod is at the target revision and available",
+        NodeState::Ineligible => "it should not run the pod",
+    }
+}
+
+/// What can be typed as a filter; [`crate::tui::filter`] reads it.
+const FILTERS: [(&str, &str); 8] = [
+    ("failed \"not found\"", "all of them, each in any column that shows text; quotes keep blanks"),
+    ("!pulling !state=failed", "! negates whatever follows it"),
+    ("state=failed why!=pull", "the column contains this, or does not"),
+    ("name==ipc-017", "it is exactly this"),
+    ("rst>0 age<5m", "numbers, and ages with a unit (s m h d): = != > >= < <="),
+    ("zone=munich", "a label of the node, by its key or by what follows the / of its key"),
+    ("/ipc-0[12]/ why~oom|exit", "regular expressions, of any column or of one"),
+    ("-l line in (a,b)", "a label selector as kubectl has it, alone"),
+];
+
+/// What is written, and beside it what it means.
+fn told(ctx: &RenderContext<'_>, written: &str, most: usize, meaning: &str, cells: usize) -> Vec<Line<'static>> {
+    let indent = most.max(width(written)) + 3;
+    let mut words = wrap(meaning, cells.saturating_sub(indent));
+    let first = words.next().unwrap_or_default();
+    let gap = " ".repeat(indent - 1 - width(written));
+    let head = vec![ctx.span(format!(" {written}{gap}"), ThemeRole::Key), ctx.span(first, ThemeRole::Text)];
+    let more = words.map(|more| Line::from(ctx.span(format!("{:indent$}{more}", ""), ThemeRole::Text)));
+    std::iter::once(Line::from(head)).chain(more).collect()
 }
 
 /// What each column of a table tells, and the name to sort by it.

@@ -328,7 +328,7 @@ fn wrapped<'a>(
 }
 
 /// `line` with what is searched for made visible.
-fn marked(line: &Line<'static>, search: &str) -> Line<'static> {
+pub(super) fn marked(line: &Line<'static>, search: &str) -> Line<'static> {
     let text = line.to_string();
     let Some(at) = find(&text, search) else { return line.clone() };
     let (before, rest) = text.split_at(at);

@@ -18,7 +18,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::table::select;
+use super::table::{ANYWHERE, mark_hits, select};
 use super::{RenderContext, ScreenParts, node, put, put_lines, put_rule, why};
 use crate::engine::model::cause::Cause;
 use crate::engine::model::estimate::TimeRange;
@@ -111,6 +111,7 @@ pub(super) fn draw(
     draw_nodes(ctx, page, shown, screen, areas.nodes, buffer);
     if screen.len() == 0 && areas.nodes.height > 1 {
         let text = match view.error {
+            _ if !screen.filter.is_all() => "no node passes the filter: esc clears it",
             Some(_) => "no node is pre-warmed",
             None => "every node has the images",
         };
@@ -133,6 +134,10 @@ fn about_list(ctx: &RenderContext<'_>, screen: &PrewarmList, rows: usize) -> Str
         0 => "pre-warm".to_owned(),
         _ => format!("pre-warm: {}-{} of {len} not present", top + 1, (top + rows).min(len)),
     };
+    if !screen.filter.is_all() {
+        let all = screen.all_rows().count();
+        return format!("{which} {dot} filter {} ({len} of {all}; esc clears)", screen.filter.text());
+    }
     format!("{which} {dot} esc: nodes")
 }
 
@@ -360,6 +365,7 @@ fn draw_nodes(
         let site = site_name(&node.site);
         let words = words(ctx, shown, node, state);
         put_cells(ctx, area, y, [table.short(&node.name), site, &words], widths, role, buffer);
+        mark_hits(Rect { y, height: 1, ..area }, &screen.filter, ANYWHERE, buffer);
         if screen.list.current(screen.len()) == Some(row) {
             select(ctx, Rect { y, height: 1, ..area }, buffer);
         }

@@ -7,6 +7,7 @@ use super::{as_of, recorded, unsent};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::gitops_owner::RevertTrigger;
+use crate::engine::model::person_of;
 use crate::engine::report::guidance::Guidance;
 use crate::engine::report::guidance::Remedy;
 use crate::engine::report::snapshot::Alarm;
@@ -17,6 +18,7 @@ use crate::tui::action::ActionId;
 use crate::tui::model::RolloutPage;
 use crate::tui::model::ShownSnapshot;
 use crate::tui::model::summary::TroubleGroup;
+use crate::tui::notify::TakenOver;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::trouble::TroubleKind;
 use crate::tui::words::{fit, fit_middle, width, wrap};
@@ -71,6 +73,30 @@ pub(super) fn blocker(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usi
         .into_iter()
         .map(|line| Line::from(vec![Span::raw(" "), ctx.span(fit(&line, room).into_owned(), role)]))
         .collect()
+}
+
+/// That somebody else drives what this console drove: who, from where, since when, and how to drive again.
+pub(super) fn taken_over(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Option<Line<'static>> {
+    let TakenOver { by, at } = TakenOver::of(&shown.snapshot)?;
+    let room = cells.saturating_sub(2);
+    let is_narrow = room < 60;
+    let who = match person_of(&by).split_once('@') {
+        Some((name, _)) if is_narrow => name.to_owned(),
+        Some((name, host)) => format!("{name} on {host}"),
+        None => person_of(&by).to_owned(),
+    };
+    let key = ActionId::Drive.key();
+    let remedy = if is_narrow { format!("  {key} takes back") } else { format!("   {key} takes it back") };
+    let short = format!(" {} ago", ctx.age(shown, at));
+    let since = format!("{short}; this console only watches");
+    // The key stays in sight; what can be left out first is what the line above says too.
+    let words = |tail: &str| {
+        let left = room.saturating_sub(width(tail) + width(&remedy));
+        format!("{}{tail}{remedy}", fit(&format!("taken over by {who}"), left))
+    };
+    let long = width("taken over by ") + width(&who) + width(&since) + width(&remedy) <= room;
+    let text = if long { words(&since) } else { words(&short) };
+    Some(Line::from(vec![Span::raw(" "), ctx.span(fit(&text, room).into_owned(), ThemeRole::Warn)]))
 }
 
 /// The key for what an operator can do.

@@ -1,0 +1,46 @@
+//! Copies texts by way of the terminal.
+
+use super::effects::{Effects, refuse};
+use crate::tui::copy::copyables;
+use crate::tui::message::ConsoleEffect;
+use crate::tui::model::{Model, Overlay};
+use crate::tui::palette;
+use crate::tui::prompt::Prompt;
+use crate::tui::status::StatusSeverity;
+use crate::tui::words::fit;
+
+/// The longest text that is sent, in bytes: terminals drop what is longer than 74,994 bytes in base64.
+const LONGEST: usize = 56_000;
+
+/// Copies what is called `what`; the name of the selected row where nothing is named.
+pub(super) fn copy(model: &mut Model, what: &str) -> Effects {
+    let all = copyables(model);
+    let wanted = if what.is_empty() { "name" } else { what };
+    let Some(found) = all.iter().find(|one| one.name == wanted) else {
+        let names: Vec<&str> = all.iter().map(|one| one.name).collect();
+        return refuse(
+            model,
+            match names.is_empty() {
+                true => "there is nothing to copy here".to_owned(),
+                false => format!("there is no `{wanted}` to copy here; there are {}", names.join(", ")),
+            },
+        );
+    };
+    let text = found.text.clone();
+    if text.len() > LONGEST {
+        return refuse(model, format!("{} bytes are more than terminals take: {LONGEST}", text.len()));
+    }
+    // Whether the terminal took it, it does not tell.
+    model.say(StatusSeverity::Plain, format!("sent to the terminal's clipboard: {}", fit(&text, 300)));
+    vec![ConsoleEffect::Copy(text)]
+}
+
+/// Lists what can be copied, in the line after `:`.
+pub(super) fn choose(model: &mut Model) -> Effects {
+    if copyables(model).is_empty() {
+        return refuse(model, "there is nothing to copy here".to_owned());
+    }
+    model.overlay = Overlay::Palette(Prompt::with("copy "));
+    palette::suggest(model);
+    Vec::new()
+}

@@ -1,0 +1,102 @@
+//! What can be copied of what is selected: its name, what is said of it, commands that look at it.
+
+use super::model::{Model, Page, RolloutPage};
+use crate::engine::model::Str;
+use crate::engine::model::container_log::{LogRun, LogSource};
+use crate::engine::model::shell::{shell_flag, shell_word};
+use crate::engine::report::snapshot::words::Why;
+use crate::engine::report::snapshot::{NodeView, Snapshot};
+
+/// Something to copy, under the name by which it is chosen.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Copyable {
+    pub(crate) name: &'static str,
+    pub(crate) text: String,
+}
+
+fn copyable(name: &'static str, text: impl Into<String>) -> Option<Copyable> {
+    let text = text.into();
+    (!text.is_empty()).then_some(Copyable { name, text })
+}
+
+/// What can be copied here, the name of what is selected first.
+pub(crate) fn copyables(model: &Model) -> Vec<Copyable> {
+    let found = match &model.page {
+        Page::Fleet => model.fleet.as_ref().and_then(|page| {
+            let at = page.list.current(page.rows.len())?;
+            let row = page.fleet.rows.get(*page.rows.get(at)?)?;
+            let describe = kubectl(model, &row.namespace, "describe daemonset", &row.name);
+            Some(vec![
+                copyable("name", &*row.name),
+                copyable("why", row.standing()),
+                copyable("namespace", &*row.namespace),
+                describe.and_then(|command| copyable("describe", command)),
+            ])
+        }),
+        Page::Rollout(_) => model.rollout().and_then(|page| of_rollout(model, page)),
+    };
+    found.unwrap_or_default().into_iter().flatten().collect()
+}
+
+fn of_rollout(model: &Model, page: &RolloutPage) -> Option<Vec<Option<Copyable>>> {
+    let snapshot = page.snapshot()?;
+    if let Some(open) = &page.node_page {
+        let node = page.shown_nodes().iter().find(|node| node.name == open.node)?;
+        return Some(of_node(model, snapshot, node, open.container().map(|container| container.name.clone())));
+    }
+    if let Some(timeline) = &page.timeline {
+        let entry = timeline.selected()?;
+        return Some(vec![copyable("name", &*entry.subject()), copyable("why", entry.to_string())]);
+    }
+    if let Some(revisions) = &page.revisions {
+        let revision = revisions.in_sight()?;
+        let images: Vec<&str> = revision.images.iter().map(|(_, image)| &**image).collect();
+        let cause = revision.change_cause.as_deref().unwrap_or_default();
+        return Some(vec![
+            copyable("name", &*revision.hash),
+            copyable("why", cause),
+            copyable("image", images.join(" ")),
+        ]);
+    }
+    Some(of_node(model, snapshot, page.current()?, None))
+}
+
+fn of_node(model: &Model, snapshot: &Snapshot, node: &NodeView, container: Option<Str>) -> Vec<Option<Copyable>> {
+    let namespace = &snapshot.namespace;
+    // The container that the trouble is about, else the first of the template.
+    let cause = node.cause.as_ref();
+    let of_template = || Some(snapshot.to.as_ref()?.images.first()?.0.clone());
+    let container = container.or_else(|| cause.and_then(|cause| cause.container.clone())).or_else(of_template);
+    let log = |run| {
+        let source =
+            LogSource { namespace: namespace.clone(), pod: node.pod.clone()?, container: container.clone()?, run };
+        source.kubectl(model.cluster_flags.as_deref()?)
+    };
+    let pod = |what: &str| kubectl(model, namespace, what, node.pod.as_deref()?);
+    let said = cause.and_then(|cause| cause.message.clone());
+    let command = |name, command: Option<String>| command.and_then(|command| copyable(name, command));
+    vec![
+        copyable("name", &*node.name),
+        copyable("why", Why { node, at: snapshot.at }.to_string()),
+        copyable("message", said.as_deref().unwrap_or_default()),
+        copyable("pod", node.pod.as_deref().unwrap_or_default()),
+        command("logs", log(LogRun::Current)),
+        command("previous", log(LogRun::Previous)),
+        command("describe", pod("describe pod")),
+        command("yaml", pod("get -o yaml pod")),
+        command("describe-node", kubectl_cluster(model, "describe node", &node.name)),
+    ]
+}
+
+/// `kubectl … -n NAMESPACE what NAME`; nothing where it cannot be pasted safely.
+fn kubectl(model: &Model, namespace: &str, what: &str, name: &str) -> Option<String> {
+    let namespace = shell_flag("-n", namespace)?;
+    kubectl_cluster(model, &format!("{namespace} {what}"), name)
+}
+
+/// `kubectl … what NAME`, with the flags that lead to this cluster.
+fn kubectl_cluster(model: &Model, what: &str, name: &str) -> Option<String> {
+    let flags = model.cluster_flags.as_deref()?;
+    let gap = if flags.is_empty() { "" } else { " " };
+    Some(format!("kubectl {flags}{gap}{what} {}", shell_word(name)?))
+}

@@ -1,0 +1,90 @@
+//! What calls an operator who looks elsewhere: the bell and the title of the terminal, where they asked for that.
+
+use super::model::{Model, RolloutPage};
+use crate::engine::model::Str;
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::rollout_event::RolloutEventKind;
+use crate::engine::model::time::Timestamp;
+use crate::engine::report::snapshot::{Phase, Snapshot};
+
+/// By what the console calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct NotifyBy {
+    /// The terminal's bell rings, once for each event.
+    pub bell: bool,
+    /// The terminal's title says how the rollout stands.
+    pub title: bool,
+}
+
+/// That somebody else drives what this console drove.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct TakenOver {
+    /// The identity of who drives now.
+    pub(crate) by: Str,
+    /// When this console ceased to drive.
+    pub(crate) at: Timestamp,
+}
+
+impl TakenOver {
+    /// Who took the rollout over from this console, for as long as they hold it.
+    pub(crate) fn of(snapshot: &Snapshot) -> Option<Self> {
+        let (DriverView::Other { holder, .. }
+        | DriverView::Unconfirmed { holder, .. }
+        | DriverView::Lost { holder, .. }) = &snapshot.driver
+        else {
+            return None;
+        };
+        // These are told only of this process; the last one says how it ceased to drive.
+        let last = snapshot.timeline.iter().rev().find_map(|event| match &event.kind {
+            RolloutEventKind::LeaseLost { to } | RolloutEventKind::LeaseGivenBack { to } => {
+                Some((event.at, to.clone()))
+            }
+            RolloutEventKind::LeaseAcquired | RolloutEventKind::LeaseTakenOver { .. } => Some((event.at, None)),
+            _ => None,
+        });
+        let (at, to) = last?;
+        (to? == *holder).then(|| Self { by: holder.clone(), at })
+    }
+}
+
+/// What of a rollout is worth a call.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Standing {
+    Halted,
+    Done,
+    TakenOver(Timestamp),
+}
+
+fn standing(snapshot: &Snapshot) -> Option<Standing> {
+    match (&snapshot.phase, TakenOver::of(snapshot)) {
+        (Phase::Halted, _) => Some(Standing::Halted),
+        (_, Some(taken_over)) => Some(Standing::TakenOver(taken_over.at)),
+        (Phase::Complete, _) => Some(Standing::Done),
+        _ => None,
+    }
+}
+
+/// Whether what `after` shows and `before` did not is worth a call. What was so when the rollout was opened is not.
+pub(crate) fn calls(before: Option<&Snapshot>, after: &Snapshot) -> bool {
+    let Some(before) = before.filter(|before| before.phase != Phase::Loading) else { return false };
+    let now = standing(after);
+    let taken_over_again = TakenOver::of(after).is_some() && TakenOver::of(after) != TakenOver::of(before);
+    (now.is_some() && now != standing(before)) || taken_over_again
+}
+
+/// The title of the terminal: which rollout, and how it stands.
+pub(crate) fn title(model: &Model) -> String {
+    match model.rollout() {
+        Some(RolloutPage { target, live, .. }) => {
+            let standing = live.as_ref().and_then(|shown| standing(&shown.snapshot));
+            let words = match standing {
+                Some(Standing::Halted) => " halted",
+                Some(Standing::Done) => " done",
+                Some(Standing::TakenOver(_)) => " taken over",
+                None => "",
+            };
+            format!("rolldeck: ds/{}{words}", target.name)
+        }
+        None => format!("rolldeck: {}", model.context),
+    }
+}
