@@ -19,5 +19,6 @@ mod node_page;
 mod prewarm;
 mod release;
 mod revisions;
+mod rows;
 mod screens;
 mod unsent;

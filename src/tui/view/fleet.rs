@@ -98,13 +98,16 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
     }
     put_rule(ctx, buffer, parts.rule, &words);
     let fleet = &*page.fleet;
+    let is_stale = matches!(fleet.health, WatchHealth::Down { .. } | WatchHealth::Lagging { .. });
     let cells = usize::from(parts.list.width);
     let table = Table { columns: FLEET_COLUMNS, widths: widths(FLEET_COLUMNS, fleet, cells) };
     table.draw_header(ctx, parts.list, None, buffer);
     for (row, y) in (top..len).zip(rows.y..rows.bottom()) {
         if let Some(entry) = page.rows.get(row).and_then(|index| fleet.rows.get(*index)) {
             let area = Rect { y, height: 1, ..rows };
-            table.draw_row(ctx, area, sign(entry), (entry, fleet), |text| text, buffer);
+            let (glyph, role) = sign(entry);
+            let role = if is_stale { ThemeRole::Muted } else { role };
+            table.draw_row(ctx, area, (glyph, role), (entry, fleet), |text| text, buffer);
             if page.list.current(len) == Some(row) {
                 select(ctx, area, buffer);
             }

@@ -2,7 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 
 use super::{RenderContext, put};
 use crate::tui::columns::{Column, ColumnKind, MARGIN};
@@ -39,7 +39,8 @@ impl<R, P, C> Table<R, P, C> {
         }
     }
 
-    /// Draws a row with its sign; `text` turns what is in a cell into text.
+    /// Draws a row with its sign; `text` turns what is in a cell into text. Where the sign is quiet all of the row is: it waits, does not
+    /// count, or is out of date.
     pub(super) fn draw_row(
         &self,
         ctx: &RenderContext<'_>,
@@ -51,16 +52,29 @@ impl<R, P, C> Table<R, P, C> {
     ) {
         put(buffer, area.x + 1, area.y, ctx.glyph(glyph), 1, ctx.style(role));
         for (column, x, cells) in self.shown(area.x) {
-            let (cell, role) = (column.cell)(row, page, cells);
+            let (cell, own) = (column.cell)(row, page, cells);
+            let role = if is_quiet(role) { role } else { own };
             put_cell(buffer, (x, area.y), &text(cell), cells, column.kind, ctx.style(role));
         }
     }
 }
 
-/// Marks the row in `area` as the selected one.
+/// Whether a row with a sign in this role is quiet as a whole.
+fn is_quiet(role: ThemeRole) -> bool {
+    matches!(role, ThemeRole::Held | ThemeRole::Muted)
+}
+
+/// Marks the row in `area` as the selected one: one bar, in one style, over all cells and what is between them. What is underlined, such
+/// as what a filter found, stays so.
 pub(super) fn select(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) {
     put(buffer, area.x, area.y, ctx.glyph(Glyph::Cursor), 1, Style::default());
-    buffer.set_style(area, ctx.style(ThemeRole::Selection));
+    let bar = Style::reset().patch(ctx.style(ThemeRole::Selection));
+    for at in area.intersection(buffer.area).positions() {
+        let Some(cell) = buffer.cell_mut(at) else { continue };
+        let kept = cell.modifier & Modifier::UNDERLINED;
+        cell.set_style(bar);
+        cell.modifier |= kept;
+    }
 }
 
 fn put_cell(buffer: &mut Buffer, (x, y): (u16, u16), text: &str, cells: usize, kind: ColumnKind, style: Style) {
