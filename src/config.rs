@@ -367,7 +367,8 @@ mod tests {
         let values = parse(text).unwrap();
         assert_eq!(values.notify, Some(vec![CallChoice::Bell, CallChoice::Title]));
         assert_eq!(ConfigKey::Notify.value_in(&values).as_deref(), Some("[\"bell\", \"title\"]"));
-        let text = "\ntheme = \"light\"\nglyphs = \"ascii\"\n[defaults]\nmax-unavailable = 1\nstrict = true\nsoak = \"2m\"";
+        let text =
+            "\ntheme = \"light\"\nglyphs = \"ascii\"\n[defaults]\nmax-unavailable = 1\nstrict = true\nsoak = \"2m\"";
         let values = parse(text).unwrap();
         assert_eq!(values.defaults.to_string(), "max-unavailable=1 strict=true soak=2m");
         let file = ConfigFile { path: Some("/a/config.toml".into()), exists: true, values: values.clone() };

@@ -124,8 +124,7 @@ mod tests {
     fn file() -> ConfigFile {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("config.toml");
-        let text =
-            "theme = \"light\"\nglyphs = \"unicode\"\nprotected-contexts = [\"prod-*\"]\nnotify = [\"title\"]";
+        let text = "theme = \"light\"\nglyphs = \"unicode\"\nprotected-contexts = [\"prod-*\"]\nnotify = [\"title\"]";
         std::fs::write(&path, text).unwrap();
         config::load(Some(&path)).unwrap()
     }
@@ -139,7 +138,13 @@ mod tests {
     fn what_is_typed_comes_before_the_file_and_that_before_the_default() {
         let (mut look, mut global) = (Look::default(), Global::default());
         let columns = format!("columns={} default", ConfigKey::Columns.example());
-        let nothing = ["theme=\"default\" default", "glyphs= default", &columns, "protected-contexts=[] default", "notify=[] default"];
+        let nothing = [
+            "theme=\"default\" default",
+            "glyphs= default",
+            &columns,
+            "protected-contexts=[] default",
+            "notify=[] default",
+        ];
         assert_eq!(told((&look, &global), &ConfigFile::default()), nothing);
         assert_eq!(Style::of(look.clone(), &global, &ConfigFile::default()), Style::default());
         let protected = "protected-contexts=[\"prod-*\"] file";

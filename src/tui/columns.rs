@@ -55,6 +55,10 @@ pub(crate) enum Width<P: 'static> {
     Optional(&'static [Share<P>]),
     /// What the others leave, if that is more than this.
     Rest(usize),
+    /// What the others leave, if that is more than the first; at most the second, which is what there is to show.
+    Content(usize, fn(&P) -> usize),
+    /// Like `Optional`; and of what is left in the end so much that all of its text is shown.
+    Growing(&'static [Share<P>], fn(&P) -> usize),
 }
 
 /// Cells that a column gets where there is room for them; a second share widens it.
@@ -103,8 +107,8 @@ pub(crate) fn widths<R, P: 'static, C>(columns: &[Column<R, P, C>], page: &P, ce
                 widths[at] = wanted(page, cells);
                 free = free.saturating_sub(widths[at] + 1);
             }
-            Width::Optional(all) => shares.extend(all.iter().map(|share| (at, share))),
-            Width::Rest(_) => {}
+            Width::Optional(all) | Width::Growing(all, _) => shares.extend(all.iter().map(|share| (at, share))),
+            Width::Rest(_) | Width::Content(..) => {}
         }
     }
     shares.sort_by_key(|(_, share)| share.priority);
@@ -118,13 +122,29 @@ pub(crate) fn widths<R, P: 'static, C>(columns: &[Column<R, P, C>], page: &P, ce
         free -= wanted + 1;
     }
     for (at, column) in columns.iter().enumerate() {
-        if let Width::Rest(least) = column.width
-            && free > least
+        widths[at] += match column.width {
+            Width::Rest(least) if free > least => free - 1,
+            Width::Content(least, most) if free > least => (free - 1).min(most(page)),
+            _ => continue,
+        };
+        free -= widths[at] + 1;
+    }
+    for (at, column) in columns.iter().enumerate() {
+        if let Width::Growing(_, all) = column.width
+            && widths[at] > 0
         {
-            widths[at] = free - 1;
+            let more = all(page).saturating_sub(widths[at]).min(free);
+            widths[at] += more;
+            free -= more;
         }
     }
     widths
+}
+
+/// How narrow a table of so many cells can become before a column loses some: what is left is blank.
+pub(crate) fn needed<R, P: 'static, C>(columns: &[Column<R, P, C>], page: &P, cells: usize) -> usize {
+    let all = widths(columns, page, cells);
+    (0..cells).rev().take_while(|fewer| widths(columns, page, *fewer) == all).last().unwrap_or(cells)
 }
 
 #[cfg(test)]

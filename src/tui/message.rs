@@ -21,6 +21,8 @@ pub(crate) enum Msg {
     Key(Key),
     Paste(String),
     Resize(Size),
+    /// The terminal's background has this colour: red, green, blue.
+    Background([u8; 3]),
     /// The driver of a rollout has something new to show.
     Snapshot(DaemonSetRef, Arc<Snapshot>),
     /// The driver of a rollout has ended.

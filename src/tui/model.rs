@@ -316,7 +316,9 @@ impl RolloutPage {
 
     /// Takes in a new snapshot.
     pub(crate) fn see(&mut self, shown: ShownSnapshot) {
+        let before = std::mem::take(&mut self.summary.table);
         self.summary = SnapshotSummary::of(&shown.snapshot);
+        self.summary.table = std::mem::take(&mut self.summary.table).no_narrower_than(&before);
         self.story.observe(&shown.snapshot);
         if let Some(timeline) = &mut self.timeline {
             timeline.see(&shown.snapshot, &self.story);

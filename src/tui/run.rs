@@ -380,6 +380,10 @@ impl ConsoleLoop {
                 LoopStep::Wait
             }
             TerminalEvent::Input(TerminalInput::Mode { .. }) => LoopStep::Wait,
+            TerminalEvent::Input(TerminalInput::Background(colour)) => {
+                self.throttle.typed = true;
+                self.take_in(Msg::Background(colour))
+            }
             // The question whether to quit could not be read: the terminal shows nothing new.
             TerminalEvent::Input(TerminalInput::Key(key)) if key == Key::ctrl('c') && self.is_blind() => {
                 LoopStep::Quit(self.model.driven().map(|page| page.target.clone()).collect())

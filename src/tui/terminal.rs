@@ -27,6 +27,8 @@ use crate::process::printable::Printable;
 /// The private mode of synchronized updates.
 pub(crate) const SYNCHRONIZED: u16 = 2026;
 const ASK_SYNCHRONIZED: &[u8] = b"\x1b[?2026$p";
+/// OSC 11: what colour is the background? Those that do not know it ignore it.
+const ASK_BACKGROUND: &[u8] = b"\x1b]11;?\x1b\\";
 /// How long the terminal may take for its last bytes: one that takes none is left as it is.
 const LAST_BYTES: Duration = Duration::from_millis(400);
 
@@ -280,6 +282,7 @@ impl Tty {
         attempt("write to the terminal", entered)?;
         // A terminal that does not know the question may print it: the first frame overwrites that.
         bytes.extend_from_slice(ASK_SYNCHRONIZED);
+        bytes.extend_from_slice(ASK_BACKGROUND);
         attempt("write to the terminal", self.writer.send(Printable::control_sequences(bytes)))
     }
 

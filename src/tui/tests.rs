@@ -23,5 +23,6 @@ mod prewarm;
 mod reach;
 mod release;
 mod revisions;
+mod rows;
 mod screens;
 mod unsent;

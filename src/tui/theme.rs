@@ -3,6 +3,11 @@
 //! A theme is TOML: a palette of named colours, roles that use them, and glyphs. The built-in ones are in `themes/`; files
 //! in `$XDG_CONFIG_HOME/rolldeck/themes` add to them, and replace those of the same name. Everything that a theme does not
 //! define it inherits from `default`. A name that is not known is an error, with the most similar known name.
+//!
+//! No colour can be read on both a dark and a light background. So a theme has looks for each, in its sections `dark` and `light`, and the
+//! terminal is asked for its background ([`Themes::see_background`]). As long as that is not known, and where a terminal has only 16
+//! colours, which are whatever it makes of them, a built-in theme leaves words in the terminal's own foreground: only signs and bars are
+//! coloured, whose shapes say the same ([`Theme::leaves_words_plain`]). `theme/contrast.rs` tests what can be read on what.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,14 +17,18 @@ use toml::{Table, Value};
 
 use super::words::meant;
 
-const BUILT_IN: [&str; 6] = [
+const BUILT_IN: [&str; 7] = [
     include_str!("../../themes/default.toml"),
     include_str!("../../themes/mono.toml"),
     include_str!("../../themes/high-contrast.toml"),
     include_str!("../../themes/deuteranopia.toml"),
     include_str!("../../themes/tritanopia.toml"),
     include_str!("../../themes/light.toml"),
+    include_str!("../../themes/dark.toml"),
 ];
+
+/// In place of a file's path.
+const BUILT_IN_PLACE: &str = "built-in theme";
 
 /// The theme for terminals that shall not, or cannot, show colour.
 pub(crate) const MONO: &str = "mono";
@@ -139,11 +148,63 @@ pub enum Depth {
     True,
 }
 
+/// What a terminal's background is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, PartialOrd, Ord)]
+pub(crate) enum Background {
+    #[default]
+    Unknown,
+    Dark,
+    Light,
+}
+
+impl Background {
+    const ALL: [Self; 3] = [Self::Unknown, Self::Dark, Self::Light];
+
+    /// What a background of this colour is.
+    pub(crate) fn of(rgb: [u8; 3]) -> Self {
+        // Above this luminance black is easier to read than white.
+        if luminance(rgb) > 0.179 { Self::Light } else { Self::Dark }
+    }
+
+    /// The section of a theme that is for it.
+    fn section(self) -> Option<&'static str> {
+        match self {
+            Self::Unknown => None,
+            Self::Dark => Some("dark"),
+            Self::Light => Some("light"),
+        }
+    }
+}
+
+/// The relative luminance of a colour of sRGB, from 0 for black to 1 for white, as WCAG 2 defines it.
+fn luminance(rgb: [u8; 3]) -> f64 {
+    let [red, green, blue] = rgb.map(|level| {
+        let level = f64::from(level) / 255.0;
+        if level <= 0.04045 { level / 12.92 } else { ((level + 0.055) / 1.055).powf(2.4) }
+    });
+    0.2126 * red + 0.7152 * green + 0.0722 * blue
+}
+
+/// For which backgrounds a theme is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum MadeFor {
+    /// For all: it uses no colours of words, or has a background of its own.
+    Any,
+    /// For that of the terminal, whatever it is.
+    Terminals,
+    /// For this one, whatever the terminal says.
+    This(Background),
+}
+
 /// A theme, complete.
 #[derive(Clone, Debug)]
 pub(crate) struct Theme {
     pub(crate) name: String,
-    styles: BTreeMap<ThemeRole, Style>,
+    made_for: MadeFor,
+    is_built_in: bool,
+    /// The terminal's, as far as it matters: unknown where there are only 16 colours.
+    background: Background,
+    styles: BTreeMap<Background, BTreeMap<ThemeRole, Style>>,
     unicode: BTreeMap<Glyph, String>,
     ascii: BTreeMap<Glyph, String>,
 }
@@ -151,7 +212,23 @@ pub(crate) struct Theme {
 impl Theme {
     /// How `role` looks.
     pub(crate) fn style(&self, role: ThemeRole) -> Style {
-        self.styles.get(&role).copied().unwrap_or_default()
+        let style = self.styles.get(&self.looks()).and_then(|styles| styles.get(&role));
+        style.copied().unwrap_or_default()
+    }
+
+    /// Which of its looks is in use.
+    fn looks(&self) -> Background {
+        match (self.made_for, self.background) {
+            (MadeFor::Any, _) | (MadeFor::This(_), Background::Unknown) => Background::Unknown,
+            (MadeFor::Terminals, background) => background,
+            (MadeFor::This(background), _) => background,
+        }
+    }
+
+    /// Whether words are in the terminal's own foreground, because no other is known to be readable. Signs and bars keep their colours. A
+    /// user's own theme is taken as it is.
+    pub(crate) fn leaves_words_plain(&self) -> bool {
+        self.is_built_in && self.made_for != MadeFor::Any && self.looks() == Background::Unknown
     }
 
     /// The sign for `glyph`.
@@ -165,7 +242,7 @@ impl Theme {
 
     /// The same theme in the colours that `depth` has.
     fn at_depth(mut self, depth: Depth) -> Self {
-        for style in self.styles.values_mut() {
+        for style in self.styles.values_mut().flat_map(BTreeMap::values_mut) {
             style.fg = style.fg.and_then(|colour| reduce(colour, depth));
             style.bg = style.bg.and_then(|colour| reduce(colour, depth));
         }
@@ -179,6 +256,7 @@ pub(crate) struct Themes {
     /// Never empty.
     all: Vec<Theme>,
     current: usize,
+    depth: Depth,
 }
 
 impl Themes {
@@ -187,9 +265,10 @@ impl Themes {
         let mut complaints = Vec::new();
         let mut all: Vec<Theme> = Vec::new();
         let files = directory.map(read_directory).unwrap_or_default();
-        let built_in = BUILT_IN.iter().map(|text| ("built-in theme".to_owned(), Ok((*text).to_owned())));
+        let built_in = BUILT_IN.iter().map(|text| (BUILT_IN_PLACE.to_owned(), Ok((*text).to_owned())));
         for (place, text) in built_in.chain(files) {
-            match text.and_then(|text| parse(&text, all.first())) {
+            let is_built_in = place == BUILT_IN_PLACE;
+            match text.and_then(|text| parse(&text, all.first())).map(|theme| Theme { is_built_in, ..theme }) {
                 Ok(theme) => match all.iter_mut().find(|known| known.name == theme.name) {
                     Some(known) => *known = theme,
                     None => all.push(theme),
@@ -198,7 +277,21 @@ impl Themes {
             }
         }
         let all = all.into_iter().map(|theme| theme.at_depth(depth)).collect();
-        (Self { all, current: 0 }, complaints)
+        let mut themes = Self { all, current: 0, depth };
+        themes.see_background(Background::Unknown);
+        (themes, complaints)
+    }
+
+    /// Takes in what the terminal's background is.
+    pub(crate) fn see_background(&mut self, background: Background) {
+        for theme in &mut self.all {
+            // The 16 colours are whatever the terminal makes of them: nothing is known of what can be read on what.
+            theme.background = match (self.depth, theme.made_for) {
+                (Depth::Never | Depth::Ansi, _) => Background::Unknown,
+                (Depth::Indexed | Depth::True, MadeFor::This(background)) => background,
+                (Depth::Indexed | Depth::True, MadeFor::Any | MadeFor::Terminals) => background,
+            };
+        }
     }
 
     /// The theme in use.
@@ -252,30 +345,30 @@ fn read_directory(directory: &Path) -> Vec<(String, Result<String, String>)> {
 /// Reads a theme; what it does not say it takes from `base`.
 fn parse(text: &str, base: Option<&Theme>) -> Result<Theme, String> {
     let table: Table = text.parse().map_err(|error: toml::de::Error| error.message().to_owned())?;
-    known_keys(&table, "a theme", &["name", "palette", "roles", "glyphs"])?;
+    known_keys(&table, "a theme", &["name", "background", "palette", "roles", "dark", "light", "glyphs"])?;
     let name = table.get("name").and_then(Value::as_str).ok_or("`name` is missing, or not a text")?.to_owned();
-    let section = |key| match table.get(key) {
-        None => Ok(Table::new()),
-        Some(Value::Table(table)) => Ok(table.clone()),
-        Some(_) => Err(format!("`{key}` is not a table")),
+    let section = |key: &str| section_of(&table, key);
+    let made_for = match table.get("background").map(|value| value.as_str().unwrap_or_default()) {
+        None => MadeFor::Terminals,
+        Some("any") => MadeFor::Any,
+        Some("dark") => MadeFor::This(Background::Dark),
+        Some("light") => MadeFor::This(Background::Light),
+        Some(_) => return Err("`background` is none of `any`, `dark`, `light`".to_owned()),
     };
-    let own: Palette = palette(&section("palette")?)?;
-    let mut full = match base {
-        Some(_) => palette(&default_table("palette"))?,
-        None => Palette::new(),
-    };
-    full.extend(own.iter().map(|(name, colour)| (name.clone(), *colour)));
     let mut theme = match base {
-        Some(base) => Theme { name, ..base.clone() },
-        None => Theme { name, styles: BTreeMap::new(), unicode: BTreeMap::new(), ascii: BTreeMap::new() },
+        Some(base) => Theme { name, made_for, ..base.clone() },
+        None => Theme {
+            name,
+            made_for,
+            is_built_in: false,
+            background: Background::Unknown,
+            styles: BTreeMap::new(),
+            unicode: BTreeMap::new(),
+            ascii: BTreeMap::new(),
+        },
     };
-    if base.is_some() && !own.is_empty() {
-        recolour(&mut theme, &full)?;
-    }
-    for (key, value) in &section("roles")? {
-        let role = ThemeRole::parse(key)
-            .ok_or_else(|| unknown(key, "a role", ThemeRole::ALL.iter().map(|role| role.text())))?;
-        theme.styles.insert(role, style(key, value, &full)?);
+    for background in Background::ALL {
+        theme.styles.insert(background, looks(&table, background, base)?);
     }
     let glyphs = section("glyphs")?;
     known_keys(&glyphs, "a set of glyphs", &["unicode", "ascii"])?;
@@ -293,20 +386,47 @@ fn parse(text: &str, base: Option<&Theme>) -> Result<Theme, String> {
 
 type Palette = BTreeMap<String, Color>;
 
-/// The colours that the default theme's roles are written in; a theme that only names these again recolours all of them.
-fn default_table(key: &str) -> Table {
-    let table: Table = BUILT_IN[0].parse().unwrap_or_default();
-    table.get(key).and_then(Value::as_table).cloned().unwrap_or_default()
+fn section_of(table: &Table, key: &str) -> Result<Table, String> {
+    match table.get(key) {
+        None => Ok(Table::new()),
+        Some(Value::Table(table)) => Ok(table.clone()),
+        Some(_) => Err(format!("`{key}` is not a table")),
+    }
 }
 
-/// Writes the default's roles again in another palette.
-fn recolour(theme: &mut Theme, full: &Palette) -> Result<(), String> {
-    for (key, value) in &default_table("roles") {
-        if let Some(role) = ThemeRole::parse(key) {
-            theme.styles.insert(role, style(key, value, full)?);
+/// The sections of a theme that say how it looks on `background`: what is for all, and then what is for that one.
+fn sections_for(theme: &Table, background: Background) -> Result<Vec<Table>, String> {
+    let mut sections = vec![theme.clone()];
+    if let Some(name) = background.section() {
+        let own = section_of(theme, name)?;
+        known_keys(&own, &format!("`{name}`"), &["palette", "roles"])?;
+        sections.push(own);
+    }
+    Ok(sections)
+}
+
+/// How a theme looks on `background`. The colours that the default theme's roles are written in can be named again: that recolours all of
+/// them.
+fn looks(theme: &Table, background: Background, base: Option<&Theme>) -> Result<BTreeMap<ThemeRole, Style>, String> {
+    let default: Table = match base {
+        Some(_) => BUILT_IN[0].parse().unwrap_or_default(),
+        None => Table::new(),
+    };
+    let mut sections = sections_for(&default, background)?;
+    sections.extend(sections_for(theme, background)?);
+    let mut colours = Palette::new();
+    for section in &sections {
+        colours.extend(palette(&section_of(section, "palette")?)?);
+    }
+    let mut styles = BTreeMap::new();
+    for section in &sections {
+        for (key, value) in &section_of(section, "roles")? {
+            let role = ThemeRole::parse(key)
+                .ok_or_else(|| unknown(key, "a role", ThemeRole::ALL.iter().map(|role| role.text())))?;
+            styles.insert(role, style(key, value, &colours)?);
         }
     }
-    Ok(())
+    Ok(styles)
 }
 
 fn palette(table: &Table) -> Result<Palette, String> {
@@ -457,6 +577,8 @@ fn nearest_ansi(rgb: [u8; 3]) -> Color {
 }
 
 #[cfg(test)]
+mod contrast;
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -469,10 +591,12 @@ mod tests {
         let (mut themes, complaints) = Themes::load(None, Depth::True);
         assert_eq!(complaints, Vec::<String>::new());
         let names: Vec<&str> = themes.names().collect();
-        assert_eq!(names, ["default", "mono", "high-contrast", "deuteranopia", "tritanopia", "light"]);
+        assert_eq!(names, ["default", "mono", "high-contrast", "deuteranopia", "tritanopia", "light", "dark"]);
         for _ in 0..BUILT_IN.len() {
             let theme = themes.current();
-            assert!(ThemeRole::ALL.iter().all(|role| theme.styles.contains_key(role)), "{}", theme.name);
+            let complete =
+                |styles: &BTreeMap<ThemeRole, Style>| ThemeRole::ALL.iter().all(|role| styles.contains_key(role));
+            assert!(theme.styles.len() == 3 && theme.styles.values().all(complete), "{}", theme.name);
             assert!(
                 Glyph::ALL.iter().all(|glyph| theme.unicode.contains_key(glyph) && theme.ascii.contains_key(glyph))
             );
@@ -485,16 +609,23 @@ mod tests {
     fn the_default_uses_ansi_colours_and_no_background() {
         let theme = base();
         let ansi = |colour: Option<Color>| !matches!(colour, Some(Color::Rgb(..) | Color::Indexed(_)));
-        assert!(theme.styles.values().all(|style| style.bg.is_none() && ansi(style.fg)));
+        let unknown = &theme.styles[&Background::Unknown];
+        assert!(unknown.values().all(|style| style.bg.is_none() && ansi(style.fg)));
+        assert!(theme.styles.values().flat_map(BTreeMap::values).all(|style| style.bg.is_none()));
     }
 
     #[test]
     fn no_colour_means_none_at_all() {
         let (mut themes, _) = Themes::load(None, Depth::True);
         themes.choose(MONO).unwrap();
-        assert!(themes.current().styles.values().all(|style| style.fg.is_none() && style.bg.is_none()));
+        for background in Background::ALL {
+            themes.see_background(background);
+            let style = |role: &ThemeRole| themes.current().style(*role);
+            assert!(ThemeRole::ALL.iter().map(style).all(|style| style.fg.is_none() && style.bg.is_none()));
+        }
         let (themes, _) = Themes::load(None, Depth::Never);
-        assert!(themes.all.iter().flat_map(|theme| theme.styles.values()).all(|style| style.fg.is_none()));
+        let mut styles = themes.all.iter().flat_map(|theme| theme.styles.values().flat_map(BTreeMap::values));
+        assert!(styles.all(|style| style.fg.is_none() && style.bg.is_none()));
     }
 
     #[test]
@@ -515,6 +646,9 @@ mod tests {
             ("name = 'x'\n[glyphs.ascii]\nfailed = '✗'", "is not ASCII"),
             ("name = 'x'\n[glyphs.unicode]\nfailed = '界'", "is not one cell wide"),
             ("[roles]", "`name` is missing"),
+            ("name = 'x'\nbackground = 'grey'", "`background` is none of"),
+            ("name = 'x'\n[dark.rolls]", "`rolls` means nothing in `dark`: did you mean `roles`?"),
+            ("name = 'x'\nlight = 1", "`light` is not a table"),
         ] {
             let why = parse(text, Some(&base())).unwrap_err();
             assert!(why.contains(want), "{text}: {why}");

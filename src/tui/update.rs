@@ -24,6 +24,7 @@ use super::preview::{ask, ask_again};
 use super::prompt;
 use super::status::StatusSeverity;
 use super::terminal::clamped;
+use super::theme::Background;
 use super::view::{self, Measures};
 use crate::driver::CommandError;
 use crate::engine::model::command::Refusal;
@@ -40,6 +41,10 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
         Msg::Paste(text) => on_paste(model, &text),
         Msg::Resize(size) => {
             model.size = clamped(size);
+            Vec::new()
+        }
+        Msg::Background(colour) => {
+            model.themes.see_background(Background::of(colour));
             Vec::new()
         }
         Msg::Snapshot(target, snapshot) => {

@@ -25,6 +25,7 @@ mod node;
 mod node_list;
 mod node_map;
 mod node_page;
+mod paint;
 mod prewarm;
 mod revisions;
 mod rollout;
@@ -73,6 +74,7 @@ pub(crate) fn draw(model: &Model) -> (Buffer, Drawn) {
         _ => page(&ctx, area, &mut buffer),
     };
     limit_cells(&mut buffer);
+    paint::paint(model.theme(), &mut buffer);
     if model.glyphs == Glyphs::Ascii {
         to_ascii(&mut buffer);
     }
@@ -181,7 +183,11 @@ impl ScreenParts {
         let side = (shape == Shape::Wide && has_side).then(|| {
             let width = (area.width / 3).min(72);
             list.width -= width;
-            Rect { x: list.right(), width, ..list }
+            if let Some(page) = model.rollout().filter(|page| shows_nodes(page)) {
+                // What the list would leave blank is of use beside it.
+                list.width = node_list::needed_cells(&ctx.model.node_columns, page, list.width);
+            }
+            Rect { x: list.right(), width: area.right().saturating_sub(list.right()), ..list }
         });
         let status = row(area.bottom().saturating_sub(1 + said), said);
         let footer = row(area.bottom().saturating_sub(1), 1);
@@ -224,6 +230,13 @@ impl Measures {
 /// How many rows of the list are seen.
 pub(crate) fn list_height(model: &Model) -> usize {
     Measures::of(model).list_height
+}
+
+/// Whether the list of nodes is shown, and not one of the screens that take its place.
+fn shows_nodes(page: &RolloutPage) -> bool {
+    let other =
+        page.timeline.is_some() || page.prewarm.is_some() || page.node_page.is_some() || page.revisions.is_some();
+    !other && !page.map.is_open
 }
 
 /// Whether the map is drawn, in place of the list of nodes or beside it.

@@ -12,6 +12,9 @@ use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{common_domain, width};
 
+/// How many nodes the width of a column is measured on at most.
+const LOOKED_AT: usize = 1000;
+
 pub(crate) type NodeColumn = Column<NodeView, NodeTable, NodeCell>;
 
 /// What is in a cell.
@@ -35,6 +38,10 @@ pub(crate) struct NodeTable {
     domain: String,
     /// The longest name without it, in cells.
     name_width: usize,
+    /// Cells for why nodes are where they are.
+    why_width: usize,
+    /// The longest name of a pod, in cells.
+    pod_width: usize,
     /// The instant of the snapshot.
     at: Timestamp,
 }
@@ -59,9 +66,16 @@ impl NodeTable {
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
         let nodes = &snapshot.nodes;
         let domain = common_domain(nodes.iter().map(|node| &*node.name));
-        let mut table = Self { domain, name_width: 0, at: snapshot.at };
+        let mut table = Self { domain, name_width: 0, why_width: why_width(snapshot), pod_width: 0, at: snapshot.at };
         table.name_width = nodes.iter().map(|node| width(table.short(&node.name))).max().unwrap_or(0);
+        table.pod_width = nodes.iter().filter_map(|node| node.pod.as_ref()).map(|pod| pod.len()).max().unwrap_or(0);
         table
+    }
+
+    /// With room for what was shown before: columns that move with every snapshot cannot be read, and cost a whole screen each time.
+    pub(crate) fn no_narrower_than(self, before: &Self) -> Self {
+        let why_width = self.why_width.max(before.why_width);
+        Self { why_width, pod_width: self.pod_width.max(before.pod_width), ..self }
     }
 
     /// The same at another instant: for a list that is frozen.
@@ -73,6 +87,32 @@ impl NodeTable {
     pub(crate) fn short<'a>(&self, name: &'a str) -> &'a str {
         name.strip_suffix(self.domain.as_str()).unwrap_or(name)
     }
+}
+
+/// Cells for the longest of the texts that say why nodes are where they are, in steps, so that it seldom changes. Of many nodes with
+/// something to say the first, which are the worst, are looked at.
+fn why_width(snapshot: &Snapshot) -> usize {
+    const LEAST: usize = 36;
+    const STEP: usize = 20;
+    const MOST: usize = LEAST + 6 * STEP;
+    let says = |node: &&NodeView| {
+        node.hold.is_some()
+            || node.cause.is_some()
+            || node.pod_wait.is_some()
+            || node.restarted.is_some()
+            || node.state == NodeState::NodeDown
+    };
+    let (mut longest, mut last) = (0, None);
+    for node in snapshot.nodes.iter().filter(says).take(LOOKED_AT) {
+        let plain = node.cause.is_none() && node.pod_wait.is_none() && node.state == NodeState::Outdated;
+        if plain && last == Some(&node.hold) {
+            continue;
+        }
+        last = plain.then_some(&node.hold);
+        let why = Why { node, at: snapshot.at }.to_string();
+        longest = longest.max(why.chars().take(MOST).count());
+    }
+    LEAST + longest.saturating_sub(LEAST).div_ceil(STEP) * STEP
 }
 
 /// The columns, from left to right.
@@ -108,7 +148,7 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
         headers: &["WHY"],
         help: "what is wrong with its pod, or what its update waits for",
         kind: ColumnKind::Text,
-        width: Width::Rest(6),
+        width: Width::Content(6, |table| table.why_width.max(3)),
         order: None,
         words: Some(|node, table| Why { node, at: table.at }.to_string()),
         cell: |node, _, _| (NodeCell::Why, sign(node).1),
@@ -159,15 +199,17 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
     NodeColumn {
         name: "pod",
         headers: &["POD"],
-        help: "the end of its pod's name",
+        help: "its pod: the end of the name, or all of it where there is room",
         kind: ColumnKind::Text,
-        width: Width::Optional(&[Share { priority: 3, cells: |_, _| 5, keep: 22 }]),
+        width: Width::Growing(&[Share { priority: 3, cells: |_, _| 5, keep: 22 }], |table| table.pod_width),
         order: None,
         words: Some(|node, _| node.pod.as_deref().unwrap_or_default().to_owned()),
-        cell: |node, _, _| {
+        cell: |node, table, cells| {
+            let pod = node.pod.as_deref().unwrap_or_default();
             // What tells a DaemonSet's pods apart is the last part of the name.
-            let end = node.pod.as_deref().and_then(|pod| pod.rsplit('-').next());
-            (NodeCell::Text(end.unwrap_or_default().to_owned()), ThemeRole::Text)
+            let all = cells >= table.pod_width;
+            let shown = if all { pod } else { pod.rsplit('-').next().unwrap_or_default() };
+            (NodeCell::Text(shown.to_owned()), ThemeRole::Text)
         },
     },
     NodeColumn {

@@ -10,6 +10,7 @@ use super::prewarm::PrewarmForm;
 use super::selector::{Canary, label_doubt};
 use super::tune::TuneForm;
 
+use crate::engine::model::Str;
 use crate::engine::model::command::{Command, PrewarmCommand, Step};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{OnDrift, Setting, Tuning};
@@ -173,6 +174,8 @@ impl Form {
             | Self::Image(_)
             | Self::Undo(_)
             | Self::Adopt(_)
+            | Self::Arm { .. }
+            | Self::SwitchContext { .. }
             | Self::Quit(_) => None,
         }
     }

@@ -10,11 +10,13 @@ use crossterm::event::{KeyCode, KeyModifiers};
 
 use crate::tui::key::Key;
 
-/// The longest escape sequence that is waited for; the longest we know has 14 bytes.
+/// The longest escape sequence that is waited for; the longest we know has 25 bytes.
 const SEQUENCE_LIMIT: usize = 64;
 /// The most that one paste may bring, in bytes.
 const PASTE_LIMIT: usize = 64 * 1024;
 const PASTE_END: &[u8] = b"\x1b[201~";
+/// What the answer to the question for the background begins with, after `ESC ]`.
+const BACKGROUND: &[u8] = b"11;";
 
 /// What the terminal sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,6 +27,8 @@ pub(crate) enum TerminalInput {
     Paste(String),
     /// The answer to DECRQM: how the terminal has this private mode set (0: it does not know it).
     Mode { mode: u16, setting: u16 },
+    /// The answer to OSC 11: the colour of the background; red, green and blue.
+    Background([u8; 3]),
 }
 
 /// Splits a stream of bytes into [`TerminalInput`]s, whatever pieces it arrives in.
@@ -60,6 +64,10 @@ impl Decoder {
     pub(crate) fn settle(&mut self, out: &mut Vec<TerminalInput>) {
         if self.paste.is_some() || self.buffer.is_empty() {
             return;
+        }
+        if self.buffer == [0x1b, b']'] {
+            out.push(TerminalInput::Key(ALT_BRACKET));
+            return self.buffer.clear();
         }
         if self.buffer[0] == 0x1b {
             out.push(TerminalInput::Key(Key::plain(KeyCode::Esc)));
@@ -115,6 +123,7 @@ fn parse(bytes: &[u8]) -> Parsed {
         [] => Parsed::Wait,
         [0x1b] => Parsed::Wait,
         [0x1b, b'[', rest @ ..] => parse_csi(rest),
+        [0x1b, b']', rest @ ..] => parse_osc(rest),
         [0x1b, b'O', rest @ ..] => match rest {
             [] => Parsed::Wait,
             [last, ..] => Parsed::Take(3, letter_key(*last, KeyModifiers::NONE)),
@@ -161,6 +170,48 @@ fn parse_utf8(bytes: &[u8]) -> Parsed {
         Err(error) if error.error_len().is_none() => Parsed::Wait,
         Err(_) => Parsed::Take(1, None),
     }
+}
+
+/// The key that begins like an answer of the terminal.
+const ALT_BRACKET: Key = Key { code: KeyCode::Char(']'), modifiers: KeyModifiers::ALT };
+
+/// What follows `ESC ]`: the colour of the background, up to BEL or `ESC \`; or it was alt-].
+fn parse_osc(rest: &[u8]) -> Parsed {
+    if rest.len() < BACKGROUND.len() && BACKGROUND.starts_with(rest) {
+        return Parsed::Wait;
+    }
+    let Some(answer) = rest.strip_prefix(BACKGROUND) else {
+        return Parsed::Take(2, Some(TerminalInput::Key(ALT_BRACKET)));
+    };
+    let Some(end) = answer.iter().position(|byte| *byte < 0x20) else { return Parsed::Wait };
+    let length = 2 + BACKGROUND.len() + end;
+    let colour = || std::str::from_utf8(&answer[..end]).ok().and_then(background).map(TerminalInput::Background);
+    match answer[end..] {
+        [0x07, ..] => Parsed::Take(length + 1, colour()),
+        [0x1b] => Parsed::Wait,
+        [0x1b, b'\\', ..] => Parsed::Take(length + 2, colour()),
+        _ => Parsed::Take(length, None),
+    }
+}
+
+/// `rgb:1e1e/1e1e/1e1e`, `rgba:1e/1e/1e/ff` or `#1e1e1e`, as X11 writes colours.
+fn background(text: &str) -> Option<[u8; 3]> {
+    let level = |digits: &str| {
+        let most = 16_u32.checked_pow(u32::try_from(digits.len()).ok().filter(|digits| (1..=4).contains(digits))?)? - 1;
+        u8::try_from(u32::from_str_radix(digits, 16).ok()? * 255 / most).ok()
+    };
+    let levels: Vec<u8> = match text.strip_prefix('#') {
+        Some(digits) if digits.is_ascii() && digits.len() % 3 == 0 && !digits.is_empty() => {
+            let each = digits.len() / 3;
+            (0..3).map(|nth| level(&digits[nth * each..(nth + 1) * each])).collect::<Option<_>>()?
+        }
+        _ => {
+            let (kind, digits) = text.split_once(':')?;
+            matches!(kind, "rgb" | "rgba").then_some(())?;
+            digits.split('/').take(3).map(level).collect::<Option<_>>()?
+        }
+    };
+    levels.try_into().ok()
 }
 
 /// What follows `ESC [`: parameters, intermediates, and a final byte.
@@ -275,6 +326,7 @@ mod tests {
             TerminalInput::Key(key) => key.to_string(),
             TerminalInput::Paste(text) => format!("paste {text:?}"),
             TerminalInput::Mode { mode, setting } => format!("mode {mode}={setting}"),
+            TerminalInput::Background(colour) => format!("background {colour:?}"),
         });
         names.collect::<Vec<_>>().join(" ")
     }
@@ -293,6 +345,11 @@ mod tests {
             (b"\x1b[27u\x1b[97;5u\x1b[97;2u", "esc ctrl-a A"),
             ("ä→😀".as_bytes(), "ä → 😀"),
             (b"\x1b[?2026;2$y\x1b[?62;22c", "mode 2026=2"),
+            (b"j\x1b]11;rgb:1e1e/ffff/0080\x1b\\k", "j background [30, 255, 0] k"),
+            (b"\x1b]11;rgba:fd/f6/e3/ff\x07k", "background [253, 246, 227] k"),
+            (b"\x1b]11;#fdf6e3\x07\x1b]11;#fff\x07", "background [253, 246, 227] background [255, 255, 255]"),
+            (b"\x1b]11;teal\x07k\x1b]11;rgb:12/34\x07k", "k k"),
+            (b"\x1b]x\x1b]112\x1b[A", "alt-] x alt-] 1 1 2 up"),
             (b"\x1b[200~a\x1b[Ab\n\x1b[201~q", "paste \"a\\u{1b}[Ab\\n\" q"),
             (b"\xff\xc3(x", "( x"),
         ] {
@@ -308,6 +365,11 @@ mod tests {
         decoder.settle(&mut out);
         assert_eq!(out, [TerminalInput::Key(Key::plain(KeyCode::Esc))]);
         assert!(!decoder.pending());
+        // It begins like an answer of the terminal.
+        out.clear();
+        decoder.feed(b"\x1b]", &mut out);
+        decoder.settle(&mut out);
+        assert_eq!((out, decoder.pending()), (vec![TerminalInput::Key(ALT_BRACKET)], false));
     }
 
     proptest! {

@@ -10,13 +10,15 @@ use crate::driver::Session;
 use crate::tui::columns::nodes::{NODE_COLUMNS, node_columns};
 use crate::tui::model::{Model, Overlay, Page, Uptime, WriteAccess};
 use crate::tui::status::StatusSeverity;
-use crate::tui::theme::{self, Depth, Glyphs, Themes};
+use crate::tui::theme::{self, Background, Depth, Glyphs, Themes};
 
 /// What the environment says about the terminal.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Environment {
     pub(super) term: Option<String>,
     colour_term: Option<String>,
+    /// `15;0`: what rxvt, Konsole and others say of their colours.
+    colour_fgbg: Option<String>,
     no_colour: bool,
     locale: Option<String>,
     pub(super) over_ssh: bool,
@@ -28,6 +30,7 @@ impl Environment {
         Self {
             term: variable("TERM"),
             colour_term: variable("COLORTERM"),
+            colour_fgbg: variable("COLORFGBG"),
             no_colour: variable("NO_COLOR").is_some(),
             locale: variable("LC_ALL").or_else(|| variable("LC_CTYPE")).or_else(|| variable("LANG")),
             over_ssh: variable("SSH_TTY").is_some(),
@@ -42,6 +45,17 @@ impl Environment {
             _ if term.contains("direct") => Depth::True,
             _ if term.contains("256color") => Depth::Indexed,
             _ => Depth::Ansi,
+        }
+    }
+
+    /// What the background is, until the terminal says it.
+    pub(super) fn background(&self) -> Background {
+        let number = self.colour_fgbg.as_deref().and_then(|colours| colours.rsplit(';').next()?.parse::<u8>().ok());
+        match number {
+            Some(0..=6 | 8) => Background::Dark,
+            Some(7 | 9..=15) => Background::Light,
+            Some(_) | None if self.term.as_deref() == Some("linux") => Background::Dark,
+            Some(_) | None => Background::Unknown,
         }
     }
 
@@ -64,6 +78,7 @@ pub(super) fn model(
     };
     let directory = options.themes.clone().or_else(theme::user_directory);
     let (mut themes, complaints) = Themes::load(directory.as_deref(), depth);
+    themes.see_background(environment.background());
     match &options.theme {
         Some(name) => themes.choose(name).map_err(|why| {
             let broken = complaints.iter().map(|complaint| format!("\n{complaint}")).collect::<String>();
@@ -134,5 +149,15 @@ mod tests {
         }
         let without = Environment { no_colour: true, ..environment("xterm", "truecolor", "C") };
         assert_eq!(without.depth(), Depth::Never);
+        for (colours, term, background) in [
+            ("15;0", "rxvt", Background::Dark),
+            ("0;default;15", "rxvt", Background::Light),
+            ("15;default", "rxvt", Background::Unknown),
+            ("", "xterm", Background::Unknown),
+            ("", "linux", Background::Dark),
+        ] {
+            let environment = Environment { colour_fgbg: Some(colours.to_owned()), ..environment(term, "", "C") };
+            assert_eq!(environment.background(), background, "{colours} {term}");
+        }
     }
 }

@@ -120,6 +120,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
     }
     put_rule(ctx, buffer, parts.rule, words.trim_start());
     let fleet = &*page.fleet;
+    let is_stale = matches!(fleet.health, WatchHealth::Down { .. } | WatchHealth::Lagging { .. });
     let cells = usize::from(parts.list.width);
     let table = Table { columns: FLEET_COLUMNS, widths: widths(FLEET_COLUMNS, fleet, cells) };
     table.draw_header(ctx, parts.list, Some(page.sort.name()), buffer);
@@ -128,7 +129,10 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
     for (row, y) in (top..len).zip(rows.y..rows.bottom()) {
         if let Some(entry) = page.rows.get(row).and_then(|index| fleet.rows.get(*index)) {
             let area = Rect { y, height: 1, ..rows };
-            table.draw_row(ctx, area, sign(entry), (entry, fleet), |cell| cell_text(ctx, page, cell, room), buffer);
+            let (glyph, role) = sign(entry);
+            let role = if is_stale { ThemeRole::Muted } else { role };
+            let text = |cell| cell_text(ctx, page, cell, room);
+            table.draw_row(ctx, area, (glyph, role), (entry, fleet), text, buffer);
             table.mark_hits(area, &page.filter, buffer);
             if page.list.current(len) == Some(row) {
                 select(ctx, area, buffer);

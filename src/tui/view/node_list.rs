@@ -16,12 +16,13 @@ use ratatui::layout::Rect;
 
 use super::table::{Table, select};
 use super::{RenderContext, ScreenParts, put, put_rule, why};
+use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::presence::Presence;
 use crate::engine::report::snapshot::pull_words::PullEstimate;
 use crate::engine::report::snapshot::words::Why;
-use crate::engine::report::snapshot::{NodeView, Phase};
-use crate::tui::columns::nodes::{NodeCell, NodeTable, Sort, sign};
-use crate::tui::columns::{MARGIN, widths};
+use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
+use crate::tui::columns::nodes::{NodeCell, NodeColumn, NodeTable, Sort, sign};
+use crate::tui::columns::{MARGIN, needed, widths};
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::node_list::{GroupKey, NodeGroup, NodeRow, PartCounts};
 use crate::tui::theme::{Glyph, ThemeRole};
@@ -57,16 +58,27 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutP
             put_rule(ctx, buffer, divider, &joined(ctx, [below, words]));
         }
     }
+    // What is not seen any more is grey: it was so, and nobody knows whether it is.
+    let is_stale = snapshot_is_stale(&shown.snapshot);
+    let loud = |role: ThemeRole| if is_stale { ThemeRole::Muted } else { role };
     let draw_row = |buffer: &mut Buffer, (at, row): (usize, NodeRow), area: Rect| {
         match row {
             NodeRow::Node(index) => {
                 let Some(node) = shown.snapshot.nodes.get(index as usize) else { return };
-                table.draw_row(ctx, area, sign(node), (node, summary), |cell| text(ctx, shown, node, cell), buffer);
+                let (glyph, role) = sign(node);
+                table.draw_row(
+                    ctx,
+                    area,
+                    (glyph, loud(role)),
+                    (node, summary),
+                    |cell| text(ctx, shown, node, cell),
+                    buffer,
+                );
                 table.mark_hits(area, &page.filter, buffer);
             }
             NodeRow::Group(group) => {
                 let Some(group) = page.nodes.group(group) else { return };
-                draw_group(ctx, shown, (group, summary), area, buffer);
+                draw_group(ctx, shown, (group, summary), (area, loud(ThemeRole::Text)), buffer);
             }
         }
         if page.nodes.current() == Some(at) {
@@ -86,23 +98,36 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutP
     }
 }
 
+/// Whether what the rows show is not seen any more: the watch of pods, or that of nodes, is down or not to be believed.
+fn snapshot_is_stale(snapshot: &Snapshot) -> bool {
+    snapshot.watches.iter().any(|watch| {
+        let shown = matches!(watch.watched, Watched::Pods | Watched::Nodes);
+        shown && matches!(watch.health, WatchHealth::Down { .. } | WatchHealth::Lagging { .. })
+    })
+}
+
+/// How many of these cells the list has a use for.
+pub(super) fn needed_cells(columns: &[NodeColumn], page: &RolloutPage, cells: u16) -> u16 {
+    u16::try_from(needed(columns, &page.summary.table, usize::from(cells))).unwrap_or(cells)
+}
+
 /// The heading of a group: why its nodes are where they are, how many, and if it is folded the first of them.
 fn draw_group(
     ctx: &RenderContext<'_>,
     shown: &ShownSnapshot,
     (group, table): (&NodeGroup, &NodeTable),
-    area: Rect,
+    (area, role): (Rect, ThemeRole),
     buffer: &mut Buffer,
 ) {
     let nodes = group.nodes.iter().filter_map(|index| shown.snapshot.nodes.get(*index as usize));
     let Some(first) = nodes.clone().next() else { return };
     let glyph = if group.is_open { Glyph::Unfolded } else { Glyph::Folded };
-    put(buffer, area.x + 1, area.y, ctx.glyph(glyph), 1, ctx.style(ThemeRole::Text));
+    put(buffer, area.x + 1, area.y, ctx.glyph(glyph), 1, ctx.style(role));
     let number = count(u32::try_from(group.nodes.len()).unwrap_or(u32::MAX), "node");
     let heading = format!("{}: {number}", group_words(group.key, first));
     let room = usize::from(area.width).saturating_sub(MARGIN + 1);
     let x = area.x + u16::try_from(MARGIN).unwrap_or(0);
-    put(buffer, x, area.y, &heading, room, ctx.style(ThemeRole::Text));
+    put(buffer, x, area.y, &heading, room, ctx.style(role));
     let used = width(&fit(&heading, room)) + 2;
     let rest = match (group.key, &first.hold) {
         (GroupKey::InLine, Some(hold)) => hold.to_string(),

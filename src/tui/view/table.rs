@@ -40,7 +40,8 @@ impl<'a, R, P, C> Table<'a, R, P, C> {
         }
     }
 
-    /// Draws a row with its sign; `text` turns what is in a cell into text.
+    /// Draws a row with its sign; `text` turns what is in a cell into text. Where the sign is quiet all of the row is: it waits, does not
+    /// count, or is out of date.
     pub(super) fn draw_row(
         &self,
         ctx: &RenderContext<'_>,
@@ -52,13 +53,14 @@ impl<'a, R, P, C> Table<'a, R, P, C> {
     ) {
         put(buffer, area.x + 1, area.y, ctx.glyph(glyph), 1, ctx.style(role));
         for (column, x, cells) in self.shown(area.x) {
-            let (cell, role) = (column.cell)(row, page, cells);
+            let (cell, own) = (column.cell)(row, page, cells);
+            let role = if is_quiet(role) { role } else { own };
             put_cell(buffer, (x, area.y), &text(cell), cells, column.kind, ctx.style(role));
         }
     }
 }
 
-impl<R, P, C> Table<R, P, C> {
+impl<R, P, C> Table<'_, R, P, C> {
     /// Makes visible what the filter asks for in the row that is drawn in `area`.
     pub(super) fn mark_hits(&self, area: Rect, filter: &Filter, buffer: &mut Buffer) {
         if filter.is_all() {
@@ -101,10 +103,22 @@ pub(super) fn mark_hits(area: Rect, filter: &Filter, field: usize, buffer: &mut 
     }
 }
 
-/// Marks the row in `area` as the selected one.
+/// Whether a row with a sign in this role is quiet as a whole.
+fn is_quiet(role: ThemeRole) -> bool {
+    matches!(role, ThemeRole::Held | ThemeRole::Muted)
+}
+
+/// Marks the row in `area` as the selected one: one bar, in one style, over all cells and what is between them. What is underlined, such
+/// as what a filter found, stays so.
 pub(super) fn select(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) {
     put(buffer, area.x, area.y, ctx.glyph(Glyph::Cursor), 1, Style::default());
-    buffer.set_style(area, ctx.style(ThemeRole::Selection));
+    let bar = Style::reset().patch(ctx.style(ThemeRole::Selection));
+    for at in area.intersection(buffer.area).positions() {
+        let Some(cell) = buffer.cell_mut(at) else { continue };
+        let kept = cell.modifier & Modifier::UNDERLINED;
+        cell.set_style(bar);
+        cell.modifier |= kept;
+    }
 }
 
 fn put_cell(buffer: &mut Buffer, (x, y): (u16, u16), text: &str, cells: usize, kind: ColumnKind, style: Style) {

@@ -1,0 +1,190 @@
+//! How rows look, and how wide their columns are.
+
+use std::collections::BTreeSet;
+
+use ratatui::buffer::{Buffer, Cell};
+use ratatui::style::{Color, Modifier};
+
+use super::console::TestConsole;
+use super::fixtures::{self, held, running};
+use crate::driver::Fleet;
+use crate::engine::model::event::WatchHealth;
+use crate::engine::model::hold::Hold;
+use crate::engine::report::snapshot::Snapshot;
+use crate::tui::message::Msg;
+use crate::tui::theme::{Depth, Theme, ThemeRole, Themes};
+
+const THEMES: [&str; 7] = ["default", "mono", "high-contrast", "deuteranopia", "tritanopia", "light", "dark"];
+
+type Look = (Color, Color, Modifier);
+
+fn look(cell: &Cell) -> Look {
+    (cell.fg, cell.bg, cell.modifier)
+}
+
+/// How a word in this role looks.
+fn role(theme: &Theme, role: ThemeRole) -> Look {
+    let mut cell = Cell::default();
+    cell.set_style(theme.style(ThemeRole::Text));
+    cell.set_style(theme.style(role));
+    look(&cell)
+}
+
+/// The cells of the first row that has these words, as far as the list goes.
+fn row<'b>(frame: &'b Buffer, words: &str, cells: usize) -> &'b [Cell] {
+    let width = usize::from(frame.area.width);
+    let says = |row: &&[Cell]| row.iter().map(Cell::symbol).collect::<String>().contains(words);
+    let row = frame.content().chunks(width).find(says);
+    &row.unwrap_or_else(|| panic!("no row with `{words}`"))[..cells]
+}
+
+/// The looks of all that is not blank.
+fn looks(cells: &[Cell]) -> BTreeSet<String> {
+    cells.iter().filter(|cell| cell.symbol() != " ").map(|cell| format!("{:?}", look(cell))).collect()
+}
+
+/// The backgrounds that a terminal may tell, and none.
+const BACKGROUNDS: [Option<[u8; 3]>; 3] = [None, Some([0x1e; 3]), Some([255; 3])];
+
+fn every_theme() -> impl Iterator<Item = (&'static str, Option<[u8; 3]>)> {
+    THEMES.into_iter().flat_map(|name| BACKGROUNDS.map(|background| (name, background)))
+}
+
+/// The console on a terminal with 256 colours and this background.
+fn in_theme(mut console: TestConsole, name: &str, background: Option<[u8; 3]>) -> TestConsole {
+    console.model.themes = Themes::load(None, Depth::Indexed).0;
+    console.model.themes.choose(name).unwrap();
+    if let Some(colour) = background {
+        console.tell(Msg::Background(colour));
+    }
+    console
+}
+
+/// Where a terminal does not say what its background is, words stay in its own foreground; signs and bars have colours everywhere.
+#[test]
+fn words_are_coloured_only_where_the_background_is_known() {
+    for (name, background, coloured) in [
+        ("default", None, false),
+        ("deuteranopia", None, false),
+        ("default", Some([0x1e; 3]), true),
+        ("default", Some([255; 3]), true),
+        ("light", None, true),
+        ("dark", None, true),
+    ] {
+        let frame = in_theme(TestConsole::on(running(), 120, 40), name, background).frame();
+        let failed: BTreeSet<String> =
+            row(&frame, "! ipc-031 suspect", 120)[3..20].iter().map(|cell| format!("{:?}", cell.fg)).collect();
+        let plain = BTreeSet::from([format!("{:?}", Color::Reset)]);
+        assert_eq!(failed != plain, coloured, "{name} {background:?}: {failed:?}");
+        let sign = row(&frame, "! ipc-031 suspect", 120)[1].fg;
+        assert_ne!(sign, Color::Reset, "{name} {background:?}");
+        let bar = row(&frame, "31 of 120 updated", 120).iter().find(|cell| cell.symbol() == "■").map(|cell| cell.fg);
+        assert_ne!(bar, Some(Color::Reset), "{name} {background:?}");
+    }
+    // The 16 colours are the terminal's own: nothing is known of them, whatever the background.
+    let mut console = TestConsole::on(running(), 120, 40);
+    console.tell(Msg::Background([0; 3]));
+    let frame = console.frame();
+    assert!(row(&frame, "! ipc-031 suspect", 120)[3..20].iter().all(|cell| cell.fg == Color::Reset));
+    // A theme with a background of its own has it everywhere.
+    let frame = in_theme(TestConsole::on(running(), 120, 40).typed("AS"), "high-contrast", None).frame();
+    assert!(frame.content().iter().all(|cell| cell.bg == Color::Indexed(16)));
+}
+
+#[test]
+fn a_row_that_waits_is_quiet_as_a_whole() {
+    for (name, background) in every_theme() {
+        let console = in_theme(TestConsole::on(running(), 120, 40), name, background);
+        let frame = console.frame();
+        let held = row(&frame, "ipc-021 outdated", 120);
+        let quiet = format!("{:?}", role(console.model.theme(), ThemeRole::Held));
+        assert_eq!(looks(held), BTreeSet::from([quiet]), "{name}");
+    }
+    let frame = TestConsole::on(running(), 120, 40).frame();
+    assert!(looks(row(&frame, "ipc-018 pulling", 120)).len() > 1, "what moves is not quiet");
+}
+
+#[test]
+fn the_selected_row_is_one_bar() {
+    for (name, background) in every_theme() {
+        for (keys, words) in [("", "ipc-017 failed"), ("j", "ipc-031 suspect"), ("jjjjj", "ipc-020 outdated")] {
+            let console = in_theme(TestConsole::on(running(), 120, 40).typed(keys), name, background);
+            let frame = console.frame();
+            let bar = row(&frame, words, 120);
+            let one: BTreeSet<String> = bar.iter().map(|cell| format!("{:?}", look(cell))).collect();
+            assert_eq!(
+                one,
+                BTreeSet::from([format!("{:?}", role(console.model.theme(), ThemeRole::Selection))]),
+                "{name} {words}"
+            );
+        }
+    }
+}
+
+#[test]
+fn rows_that_are_not_seen_any_more_are_grey() {
+    for (snapshot, grey) in [(fixtures::stale(), true), (fixtures::lagging(), true), (running(), false)] {
+        let console = TestConsole::on(snapshot, 120, 40).typed("jj");
+        let frame = console.frame();
+        let muted = BTreeSet::from([format!("{:?}", role(console.model.theme(), ThemeRole::Muted))]);
+        for words in ["ipc-017 failed", "ipc-031 suspect", "updated: 31 nodes"] {
+            assert_eq!(looks(row(&frame, words, 120)) == muted, grey, "{words}");
+        }
+    }
+    let fleet = |health| {
+        let mut console = TestConsole::on_fleet(120, 40);
+        console.tell(Msg::Fleet(Fleet { health, ..fixtures::fleet() }.into()));
+        console
+    };
+    let down = WatchHealth::Down { since: fixtures::ago(35), why: "connection refused".into() };
+    for (health, grey) in [(down, true), (WatchHealth::Live, false)] {
+        let console = fleet(health);
+        let muted = BTreeSet::from([format!("{:?}", role(console.model.theme(), ThemeRole::Muted))]);
+        assert_eq!(looks(row(&console.frame(), "node-exporter", 120)) == muted, grey);
+    }
+}
+
+/// Where WHY begins, and where the column after it.
+fn columns(screen: &str) -> [usize; 2] {
+    let head = screen.lines().find(|line| line.contains(" NODE ")).expect("the heads of the columns");
+    let why = head.find("WHY").expect("WHY");
+    let blank = head[why + 3..].find(|c: char| c != ' ').expect("another column");
+    [why, why + 3 + blank]
+}
+
+#[test]
+fn why_takes_what_there_is_to_say_and_wide_screens_show_more() {
+    for (width, height) in [(120, 40), (139, 40), (140, 40), (170, 50), (200, 50), (300, 60)] {
+        let screen = TestConsole::on(running(), width, height).screen();
+        let [why, next] = columns(&screen);
+        // `NotReady since 1m, after its update` has 34 cells.
+        assert!((35..=40).contains(&(next - why)), "{} cells at {width}:\n{screen}", next - why);
+        assert!(screen.contains(" ipc-agent-017 ") || width == 140, "the pod's whole name at {width}:\n{screen}");
+    }
+    let side = |width| {
+        let screen = TestConsole::on(running(), width, 50).screen();
+        let head = screen.lines().find(|line| line.contains(" NODE ")).expect("the heads of the columns");
+        usize::from(width) - head.chars().position(|c| c == '│').expect("a side pane")
+    };
+    assert!(side(200) > 80, "{} cells", side(200));
+    assert!(side(300) > 180, "{} cells", side(300));
+}
+
+#[test]
+fn a_long_reason_makes_room_once_and_the_columns_stay() {
+    let message = "Back-off pulling image: failed to resolve reference, and more that a registry says about it";
+    let mut long = running();
+    let mut nodes = long.nodes.to_vec();
+    nodes[4] = held("ipc-020", Hold::DeletionRefused { why: message.into() });
+    long.nodes = nodes.into();
+    let mut console = TestConsole::on(running(), 300, 60);
+    let [why, site] = columns(&console.screen());
+    console.see(long.clone());
+    let [why_long, site_long] = columns(&console.screen());
+    assert_eq!(why, why_long);
+    let said = crate::engine::report::snapshot::words::Why { node: &long.nodes[4], at: long.at }.to_string();
+    assert!(said.len() > 36, "too short to prove anything: {said}");
+    assert!(console.screen().contains(&said), "{}", console.screen());
+    console.see(Snapshot { ..running() });
+    assert_eq!(columns(&console.screen()), [why, site_long], "{site}");
+}
