@@ -27,7 +27,7 @@ use tui_input::Input;
 pub(crate) use self::budget::BudgetField;
 use self::field::Handled;
 pub(crate) use self::form::{AdoptForm, DriftChoice, Form, StepForm, Undo, is_safety};
-pub(crate) use self::image::{ImageForm, KnownImage, known_images};
+pub(crate) use self::image::{ImageForm, OfferedImage, known_images};
 pub(crate) use self::prewarm::PrewarmForm;
 pub(crate) use self::selector::Canary;
 pub(crate) use self::tune::TuneForm;

@@ -10,7 +10,7 @@ use crate::engine::model::step_ahead::NoStep;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::action::condition;
 use crate::tui::dialog::{
-    AdoptForm, Canary, Dialog, Form, ImageForm, KnownImage, PrewarmForm, StepForm, TuneForm, Undo, known_images,
+    AdoptForm, Canary, Dialog, Form, ImageForm, OfferedImage, PrewarmForm, StepForm, TuneForm, Undo, known_images,
 };
 use crate::tui::model::{ARMED_FOR, FleetPage, Model, Overlay, Page, WriteAccess};
 use crate::tui::preview::ask;
@@ -103,7 +103,7 @@ pub(super) fn canary(model: &mut Model, selector: &str) -> Effects {
 }
 
 /// The images that a form can be completed with: those of the DaemonSet's revisions, and of the other rollouts that are open.
-fn known(model: &Model, snapshot: &Snapshot) -> Arc<[KnownImage]> {
+fn known(model: &Model, snapshot: &Snapshot) -> Arc<[OfferedImage]> {
     let is_other = |other: &&Snapshot| (&other.namespace, &other.name) != (&snapshot.namespace, &snapshot.name);
     known_images(
         snapshot,

@@ -17,17 +17,17 @@ use crate::tui::key::Key;
 
 /// An image that a line can be completed with, and where it is known from: `rev 14`, `ds/edge/log-shipper`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct KnownImage {
+pub(crate) struct OfferedImage {
     pub(crate) image: Str,
     pub(crate) from: String,
 }
 
 /// The images of the DaemonSet's revisions, newest first, then those of `others`; each once.
-pub(crate) fn known_images<'a>(snapshot: &Snapshot, others: impl Iterator<Item = &'a Snapshot>) -> Arc<[KnownImage]> {
-    let mut known: Vec<KnownImage> = Vec::new();
+pub(crate) fn known_images<'a>(snapshot: &Snapshot, others: impl Iterator<Item = &'a Snapshot>) -> Arc<[OfferedImage]> {
+    let mut known: Vec<OfferedImage> = Vec::new();
     let mut add = |image: &Str, from: String| {
         if known.iter().all(|known| known.image != *image) {
-            known.push(KnownImage { image: image.clone(), from });
+            known.push(OfferedImage { image: image.clone(), from });
         }
     };
     for revision in snapshot.revisions.iter() {
@@ -44,12 +44,12 @@ pub(crate) fn known_images<'a>(snapshot: &Snapshot, others: impl Iterator<Item =
 }
 
 /// The known images that begin with what is typed, but for what is typed.
-pub(crate) fn completions<'a>(known: &'a [KnownImage], typed: &'a str) -> impl Iterator<Item = &'a KnownImage> {
+pub(crate) fn completions<'a>(known: &'a [OfferedImage], typed: &'a str) -> impl Iterator<Item = &'a OfferedImage> {
     known.iter().filter(move |known| known.image.starts_with(typed) && *known.image != *typed)
 }
 
 /// A key for a line with an image: right, at the end of the text, completes it.
-pub(super) fn image_key(input: &mut Input, known: &[KnownImage], key: Key) -> Handled {
+pub(super) fn image_key(input: &mut Input, known: &[OfferedImage], key: Key) -> Handled {
     let typed = input.value().to_owned();
     match complete(input, key, || completions(known, &typed).map(|known| known.image.to_string()).collect()) {
         true => Handled::Changed,
@@ -118,7 +118,7 @@ pub(crate) enum ImageLine {
 pub(crate) struct ImageForm {
     /// Container, image now, image as typed.
     pub(crate) containers: Vec<(Str, Str, Input)>,
-    pub(crate) known: Arc<[KnownImage]>,
+    pub(crate) known: Arc<[OfferedImage]>,
     pub(crate) budget: BudgetField,
     pub(crate) drift: DriftChoice,
     chosen: usize,
@@ -129,7 +129,7 @@ impl ImageForm {
     ///
     /// # Errors
     /// When the containers are not known, or the one that is named is not among them.
-    pub(crate) fn new(snapshot: &Snapshot, known: Arc<[KnownImage]>, change: &str) -> Result<Self, String> {
+    pub(crate) fn new(snapshot: &Snapshot, known: Arc<[OfferedImage]>, change: &str) -> Result<Self, String> {
         let images = snapshot.to.as_ref().map(|revision| revision.images.clone()).unwrap_or_default();
         let mut containers: Vec<(Str, Str, Input)> =
             images.into_iter().map(|(name, image)| (name, image.clone(), Input::new(image.to_string()))).collect();

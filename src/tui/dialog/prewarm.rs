@@ -7,7 +7,7 @@ use crossterm::event::KeyCode;
 use tui_input::Input;
 
 use super::field::{Handled, field, turns};
-use super::image::{KnownImage, image_key};
+use super::image::{OfferedImage, image_key};
 use super::selector::{Canary, label_doubt};
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, PrewarmCommand};
@@ -62,7 +62,7 @@ pub(crate) struct PrewarmForm {
     pub(crate) images: ImagesChoice,
     /// Container, image now, image as typed.
     pub(crate) containers: Vec<(Str, Str, Input)>,
-    pub(crate) known: Arc<[KnownImage]>,
+    pub(crate) known: Arc<[OfferedImage]>,
     /// The revisions that can be gone back to, newest first.
     pub(crate) revisions: Vec<RevisionView>,
     pub(crate) revision: usize,
@@ -87,7 +87,7 @@ impl PrewarmForm {
     pub(crate) fn new(
         snapshot: &Snapshot,
         node: Option<Str>,
-        known: Arc<[KnownImage]>,
+        known: Arc<[OfferedImage]>,
         change: &str,
     ) -> Result<Self, String> {
         let images = snapshot.to.as_ref().map(|revision| revision.images.clone()).unwrap_or_default();

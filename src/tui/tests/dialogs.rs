@@ -51,6 +51,8 @@ fn all_dialogs_have_one_place_below_the_header_and_one_size() {
             let top = with.lines().position(|line| line.contains('┌')).expect("a box");
             let header: Vec<&str> = with.lines().take(top).collect();
             assert_eq!(header, before.lines().take(top).collect::<Vec<_>>(), "{keys} at {size:?}");
+            let covered = before.lines().nth(top).unwrap_or_default();
+            assert!(covered.starts_with('─') || covered.contains("NODE "), "{keys} at {size:?} covers {covered}");
             // The budget stays in sight, wherever there is room for it: in two lines, or with the bar and what is down.
             assert!(keys == "O" || header.iter().any(|line| line.contains("down 2")), "{keys} at {size:?}:\n{with}");
         }

@@ -14,7 +14,7 @@ use tui_input::Input;
 use super::{Body, NAME, fill_budget, fill_drift};
 use crate::engine::model::image::{ImageRef, without_user};
 use crate::tui::dialog::ImageForm;
-use crate::tui::dialog::image::{ImageDifference, ImageLine, KnownImage, completions};
+use crate::tui::dialog::image::{ImageDifference, ImageLine, OfferedImage, completions};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, fit_middle};
 
@@ -53,7 +53,7 @@ pub(super) fn change(body: &mut Body<'_>, now: &str, new: &str) {
 }
 
 /// What the text can be completed with, where there is something.
-pub(super) fn offer(body: &mut Body<'_>, known: &[KnownImage], input: &Input) {
+pub(super) fn offer(body: &mut Body<'_>, known: &[OfferedImage], input: &Input) {
     let last = |image: &str| image.rsplit('/').next().unwrap_or(image).to_owned();
     let words: Vec<String> = completions(known, input.value())
         .take(SHOWN)
