@@ -75,7 +75,7 @@ pub enum CallerTask {
     /// Leave.
     Exit(Exit),
     /// Open the console.
-    Console(ConsoleRequest),
+    Console(Box<ConsoleRequest>),
 }
 
 /// A console to open.
@@ -292,13 +292,13 @@ where
                 let daemonset = name.map(|DaemonSetName(name)| (namespace, name));
                 let style = Style::of(look, &global, &config);
                 let namespace = global.namespace;
-                return Ok(CallerTask::Console(ConsoleRequest {
+                return Ok(CallerTask::Console(Box::new(ConsoleRequest {
                     session,
                     namespace,
                     daemonset,
                     style,
                     practice: None,
-                }));
+                })));
             }
             warn_of(&*session, &output);
             let watch = name.is_some();

@@ -330,6 +330,7 @@ mod tests {
             ("[defaults]\nmax-unavailable = 0", 1, "a budget of 0 lets nothing be replaced"),
             ("[defaults]\non-drift = \"fight\"", 2, "`on-drift` cannot be `fight` (there are report, enforce)"),
             ("[defaults]\nsoak = [1]", 2, "`soak` is a text, a number or true or false"),
+            ("[defaults]\ntheme = \"light\"", 2, "`theme` is no setting of a rollout: write it above `[defaults]`"),
             ("defaults = 3", 1, "`defaults` is a table"),
             ("# x\nglyphs = \"asci\"", 2, "cannot be `asci`: did you mean `ascii`?"),
             ("theme = 3", 1, "`theme` is a text in quotes"),

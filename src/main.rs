@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     let end = runtime.block_on(async {
         match cli::run(invocation).await? {
             cli::CallerTask::Exit(exit) => Ok(exit),
-            cli::CallerTask::Console(console) => open(console).await,
+            cli::CallerTask::Console(console) => open(*console).await,
         }
     });
     // A task that still waits for an answer on the terminal must not delay the end.

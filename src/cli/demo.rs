@@ -40,13 +40,13 @@ pub(crate) async fn run(
         return carry_out(&session, &global, OnCluster::Status(status), output).await.map(CallerTask::Exit);
     }
     let daemonset = namespace.zip(name).map(|(namespace, name)| (namespace.to_owned(), name.to_owned()));
-    Ok(CallerTask::Console(ConsoleRequest {
+    Ok(CallerTask::Console(Box::new(ConsoleRequest {
         session: Arc::new(session) as Arc<dyn Session>,
         namespace: None,
         daemonset,
         style: Style::of(args.look, global, config),
         practice: Some(practice),
-    }))
+    })))
 }
 
 /// Leaves the API up until we are interrupted.
