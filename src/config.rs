@@ -395,6 +395,7 @@ mod tests {
             ("[defaults]\nmax-unavailable = 0", 1, "a budget of 0 lets nothing be replaced"),
             ("[defaults]\non-drift = \"fight\"", 2, "`on-drift` cannot be `fight` (there are report, enforce)"),
             ("[defaults]\nsoak = [1]", 2, "`soak` is a text, a number or true or false"),
+            ("[defaults]\ntheme = \"light\"", 2, "`theme` is no setting of a rollout: write it above `[defaults]`"),
             ("defaults = 3", 1, "`defaults` is a table"),
             ("notify = \"bell\"", 1, "`notify` is a list of texts, as in"),
             ("notify = [\"bel\"]", 1, "cannot have `bel`: did you mean `bell`?"),

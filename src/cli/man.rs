@@ -20,7 +20,7 @@ pub(super) fn run(output: &mut Output) -> Result<Exit, CliError> {
 /// One page for all: each command has a section with its flags; those of all commands are said once.
 fn page() -> io::Result<Vec<u8>> {
     // Examples and exit codes have sections of their own.
-    let mut command = Cli::command().after_help("").after_long_help("");
+    let mut command = Cli::command().after_help("").after_long_help("").subcommand_value_name("COMMAND");
     command.build();
     let man = Man::new(command.clone());
     let mut page = Vec::new();

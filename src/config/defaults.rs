@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use toml::de::DeValue;
 
-use super::guess;
+use super::{ConfigKey, guess};
 use crate::engine::model::settings::{Setting, Settings, Tuning};
 
 /// The name of the table.
@@ -34,6 +34,9 @@ pub(super) fn read(value: &DeValue<'_>) -> Result<Tuning, DefaultsError> {
 }
 
 fn read_one(name: &str, value: &DeValue<'_>) -> Result<Tuning, String> {
+    if ConfigKey::ALL.into_iter().any(|key| key.name() == name) {
+        return Err(format!("`{name}` is no setting of a rollout: write it above `[{TABLE}]`"));
+    }
     let Some(setting) = Setting::ALL.iter().find(|setting| setting.name() == name) else {
         return Err(format!(
             "there is no setting `{name}` in `[{TABLE}]`{}",

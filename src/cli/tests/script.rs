@@ -82,6 +82,7 @@ pub(super) struct Script {
     given: Option<String>,
     inspection: Arc<Inspection>,
     elsewhere: Option<&'static str>,
+    hides_other_namespaces: bool,
 }
 
 impl Script {
@@ -97,7 +98,14 @@ impl Script {
             given: Some(String::new()),
             inspection: Arc::default(),
             elsewhere: None,
+            hides_other_namespaces: false,
         }
+    }
+
+    /// DaemonSets may be listed in one namespace only.
+    pub(super) fn hides_other_namespaces(mut self) -> Self {
+        self.hides_other_namespaces = true;
+        self
     }
 
     /// The namespace of one more DaemonSet `agent`.
@@ -284,6 +292,10 @@ impl Session for Script {
     }
 
     fn fleet(&self, namespace: Option<&str>) -> watch::Receiver<Arc<Fleet>> {
+        if self.hides_other_namespaces && namespace.is_none() {
+            let health = WatchHealth::Forbidden { why: "cannot list daemonsets at the cluster scope".into() };
+            return watch::channel(Arc::new(Fleet { health, ..Fleet::default() })).1;
+        }
         let row = |name: &str, state: FleetState, driven_by: DrivenBy| FleetRow {
             namespace: "edge".into(),
             name: name.into(),

@@ -343,6 +343,10 @@ async fn of_an_absent_daemonset_it_is_said_where_one_is() {
             output.error
         );
     }
+    let mut snapshot = rollout();
+    snapshot.daemonset = Presence::Absent;
+    let hidden = Script::of(snapshot).also_in("factory").hides_other_namespaces().run("status ds/agent").await;
+    assert_eq!((hidden.code, hidden.error.matches("Hint:").count()), (5, 1), "{}", hidden.error);
     let revision = Script::of(rollout()).also_in("factory").run("history agent --revision 99").await;
     assert_eq!(revision.code, 5);
     assert!(!revision.error.contains("factory"), "{}", revision.error);

@@ -14,7 +14,7 @@ fn own() -> Tuning {
 
 /// What is in force of the settings that [`own`] names.
 fn in_force(console: &mut FakeConsole, fake: &FakeCluster) -> [String; 3] {
-    let settings = console.snapshot(fake).settings.clone();
+    let settings = console.snapshot(fake).settings;
     [Setting::MaxUnavailable, Setting::Soak, Setting::SiteLabel].map(|setting| setting.value(&settings))
 }
 

@@ -20,6 +20,7 @@ use crate::engine::report::snapshot::Alarm;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::snapshot::Phase;
 use crate::engine::report::snapshot::Snapshot;
+use crate::tui::columns::nodes::node_columns;
 use crate::tui::message::Msg;
 use crate::tui::theme::Glyphs;
 
@@ -335,4 +336,17 @@ fn what_is_wrong_is_told_cause_by_cause() {
         assert_snapshot!(format!("diagnosis_{width}x{height}"), console.screen());
     }
     assert!(TestConsole::on(fixtures::idle(), 80, 24).typed("i").screen().contains("nothing is wrong"));
+}
+
+#[test]
+fn the_list_of_nodes_has_the_columns_that_the_configuration_names() {
+    let headers = |console: &TestConsole| {
+        let screen = console.screen();
+        let line = screen.lines().find(|line| line.contains("NODE")).unwrap_or_default().to_owned();
+        line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let mut console = TestConsole::on(fixtures::running(), 80, 24);
+    assert!(headers(&console).starts_with(&["NODE".to_owned(), "STATE".to_owned()]));
+    console.model.node_columns = node_columns(&["age", "name", "why"].map(str::to_owned));
+    assert_eq!(headers(&console), ["AGE", "NODE", "WHY"]);
 }
