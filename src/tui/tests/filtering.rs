@@ -229,13 +229,13 @@ fn what_a_filter_costs() {
 #[test]
 fn what_changed_is_searched_anew() {
     let mut console = on_running().typed("/pulling<enter>");
-    let before = shown(&console);
-    assert_eq!(before, ["ipc-018"]);
-    let changed = running().nodes.iter().map(|node| match &*node.name {
+    assert_eq!(shown(&console), ["ipc-018"]);
+    let before = running();
+    let changed = before.nodes.iter().map(|node| match &*node.name {
         "ipc-018" => target("ipc-018", NodeState::Starting, 0),
         "ipc-020" => target("ipc-020", NodeState::Pulling, 0),
         _ => node.clone(),
     });
-    console.see(Snapshot { nodes: changed.collect::<Vec<_>>().into(), ..running() });
+    console.see(Snapshot { nodes: changed.collect::<Vec<_>>().into(), ..before.clone() });
     assert_eq!(shown(&console), ["ipc-020"]);
 }
