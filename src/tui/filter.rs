@@ -18,6 +18,7 @@ mod complete;
 mod grammar;
 mod term;
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 pub(crate) use self::complete::{completions, last_part};
@@ -74,7 +75,7 @@ pub(crate) enum FieldKind {
 /// A row that a filter looks at. Fields are places in the schema's list.
 pub(crate) trait FilterRow {
     /// All that a word without a column is looked for in, each column on a line of its own.
-    fn searched(&self) -> String;
+    fn searched(&self) -> Cow<'_, str>;
     /// What the field says, with more words than its cell may have room for.
     fn words(&self, field: usize) -> String;
     /// What its cell shows, where that is another text.
@@ -89,8 +90,8 @@ pub(crate) trait FilterRow {
 pub(crate) struct TextLine(pub(crate) String);
 
 impl FilterRow for TextLine {
-    fn searched(&self) -> String {
-        self.0.clone()
+    fn searched(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.0)
     }
 
     fn words(&self, _: usize) -> String {
@@ -142,6 +143,11 @@ impl Filter {
     /// Whether a row passes now and does not later, by the mere passing of time.
     pub(crate) fn tells_time(&self) -> bool {
         matches!(&self.test, FilterTest::Terms(terms) if terms.iter().any(FilterTerm::is_about_age))
+    }
+
+    /// Whether it has words that are looked for in any column.
+    pub(crate) fn searches(&self) -> bool {
+        matches!(&self.test, FilterTest::Terms(terms) if terms.iter().any(FilterTerm::is_about_anything))
     }
 
     /// Whether this row passes.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use ratatui::layout::Size;
 
-use self::filtering::fleet_row;
+use self::filtering::{SearchTexts, fleet_row};
 use self::summary::SnapshotSummary;
 use super::columns::fleet::FleetSort;
 use super::columns::nodes::{NodeColumn, Sort};
@@ -214,6 +214,7 @@ pub(crate) struct RolloutPage {
     pub(crate) filter: Filter,
     /// As of when the filter told ages, where it asks about them.
     pub(crate) filtered_as_of: Option<Timestamp>,
+    pub(crate) search_texts: SearchTexts,
     pub(crate) sort: Sort,
     /// What is computed once for the live snapshot.
     pub(crate) summary: SnapshotSummary,
@@ -288,6 +289,7 @@ impl RolloutPage {
             map: NodeMap::default(),
             filter: Filter::default(),
             filtered_as_of: None,
+            search_texts: SearchTexts::default(),
             sort: Sort::default(),
             summary: SnapshotSummary::default(),
             story: Story::default(),

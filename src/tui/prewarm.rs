@@ -1,5 +1,6 @@
 //! Pre-warming of a rollout, shown in place of the nodes: those that do not have the images yet, what needs attention first.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::filter::{FieldKind, Filter, FilterField, FilterRow};
@@ -107,8 +108,8 @@ impl PrewarmList {
 pub(crate) struct PrewarmRow<'a>(pub(crate) &'a NodeView);
 
 impl FilterRow for PrewarmRow<'_> {
-    fn searched(&self) -> String {
-        format!("{}\n{}\n{}", self.words(0), self.words(1), self.words(2))
+    fn searched(&self) -> Cow<'_, str> {
+        Cow::Owned(format!("{}\n{}\n{}", self.words(0), self.words(1), self.words(2)))
     }
 
     fn words(&self, field: usize) -> String {

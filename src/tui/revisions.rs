@@ -4,6 +4,7 @@
 
 pub(crate) mod text;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use self::text::RevisionText;
@@ -294,9 +295,9 @@ pub(crate) struct RevisionRow<'a> {
 }
 
 impl FilterRow for RevisionRow<'_> {
-    fn searched(&self) -> String {
+    fn searched(&self) -> Cow<'_, str> {
         let revision = &self.screen.revisions[self.at];
-        format!("{}\n{}\n{}\n{}", revision.called(), self.words(1), self.words(2), self.words(3))
+        Cow::Owned(format!("{}\n{}\n{}\n{}", revision.called(), self.words(1), self.words(2), self.words(3)))
     }
 
     fn words(&self, field: usize) -> String {

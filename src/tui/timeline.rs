@@ -1,5 +1,6 @@
 //! The timeline of a rollout, shown in place of the nodes: newest first. Who did what, and what happened on which node.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::filter::{FieldKind, Filter, FilterField, FilterRow};
@@ -73,8 +74,8 @@ impl TimelineEntry {
 
 /// The fields of [`Timeline::fields`].
 impl FilterRow for TimelineEntry {
-    fn searched(&self) -> String {
-        format!("{}\n{self}\n{}", self.subject(), self.reason())
+    fn searched(&self) -> Cow<'_, str> {
+        Cow::Owned(format!("{}\n{self}\n{}", self.subject(), self.reason()))
     }
 
     fn words(&self, field: usize) -> String {

@@ -46,7 +46,8 @@ fn whom_to_impersonate_and_how_to_connect_is_passed_on() {
 
 #[test]
 fn a_write_to_a_protected_context_has_to_name_it() {
-    let values = ConfigValues { protected_contexts: Some(vec!["prod-*".to_owned()]), ..ConfigValues::default() };
+    let mut values = ConfigValues::default();
+    values.protected_contexts = Some(vec!["prod-*".to_owned()]);
     let refused = |line: &str, context: &str, values: &ConfigValues| {
         let cli = Cli::try_parse_from(["rolldeck"].into_iter().chain(line.split(' '))).unwrap();
         let Some(CliCommand::OnCluster(command)) = cli.command else { panic!("{line}") };

@@ -1,5 +1,7 @@
 //! A table's rows as the filter sees them: every column can be asked for by its name and by its heading.
 
+use std::borrow::Cow;
+
 use super::{Column, ColumnKind};
 use crate::engine::model::labels::Labels;
 use crate::engine::model::time::Timestamp;
@@ -46,6 +48,8 @@ pub(crate) struct ColumnRow<'a, R: 'static, P: 'static, C: 'static> {
     pub(crate) labels: Option<&'a Labels>,
     /// As of when ages are told.
     pub(crate) at: Timestamp,
+    /// What it is searched in, where that is known from before.
+    pub(crate) known: Option<&'a str>,
 }
 
 impl<R, P, C: FilterableCell> ColumnRow<'_, R, P, C> {
@@ -62,13 +66,16 @@ impl<R, P, C: FilterableCell> ColumnRow<'_, R, P, C> {
 }
 
 impl<R, P, C: FilterableCell> FilterRow for ColumnRow<'_, R, P, C> {
-    fn searched(&self) -> String {
+    fn searched(&self) -> Cow<'_, str> {
+        if let Some(known) = self.known {
+            return Cow::Borrowed(known);
+        }
         let mut text = String::with_capacity(128);
         for column in self.columns.iter().filter(|column| column.kind != ColumnKind::Number || column.words.is_some()) {
             text.push_str(&self.words_of(column));
             text.push('\n');
         }
-        text
+        Cow::Owned(text)
     }
 
     fn words(&self, field: usize) -> String {

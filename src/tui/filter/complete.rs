@@ -26,8 +26,14 @@ pub(crate) fn completions(text: &str, schema: &FilterSchema<'_>, values: impl Fn
                 .collect()
         }
         None if word.is_empty() || word.starts_with(['/', '~', '"', '-']) => Vec::new(),
-        None if is_selector => fitting(schema.label_keys().iter().map(|key| format!("{key}=")).collect(), word),
-        None => fitting(names(schema), word),
+        None => {
+            let short = if is_selector { Vec::new() } else { fitting(names(schema), word) };
+            // A label is called by the last part of its key, unless somebody begins the whole key.
+            match short.is_empty() {
+                true => fitting(schema.label_keys().iter().map(|key| format!("{key}=")).collect(), word),
+                false => short,
+            }
+        }
     };
     let whole = |end: String| format!("{before}{signs}{end}");
     found.into_iter().map(whole).filter(|whole| whole != text).take(MOST).collect()
@@ -66,7 +72,6 @@ fn names(schema: &FilterSchema<'_>) -> Vec<String> {
     let short = |key: &str| format!("{}=", key.rsplit_once('/').map_or(key, |(_, last)| last));
     let short: Vec<String> = keys.iter().map(|key| short(key)).collect();
     names.extend(short);
-    names.extend(keys.iter().map(|key| format!("{key}=")));
     let mut seen = std::collections::HashSet::new();
     names.retain(|name| seen.insert(name.clone()));
     names

@@ -1,5 +1,6 @@
 //! One condition of a filter.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use regex::Regex;
@@ -86,7 +87,7 @@ impl FieldTest {
 
 impl FilterTerm {
     /// `searched` keeps what a row is searched in from one term to the next.
-    pub(super) fn holds(&self, row: &dyn FilterRow, searched: &mut Option<String>) -> bool {
+    pub(super) fn holds<'a>(&self, row: &'a dyn FilterRow, searched: &mut Option<Cow<'a, str>>) -> bool {
         let found = match &self.asks {
             Asked::Anywhere(regex) => regex.is_match(searched.get_or_insert_with(|| row.searched())),
             Asked::Field(field, test @ FieldTest::Matches(_)) => test.holds_for_text(&row.words(*field)),
@@ -104,7 +105,7 @@ impl FilterTerm {
 
     /// Where a cell of the field has what is asked for.
     pub(super) fn hits(&self, field: usize, text: &str) -> Vec<Range<usize>> {
-        let whole = || vec![0..text.len()];
+        let whole = || std::iter::once(0..text.len()).collect();
         match &self.asks {
             _ if self.negated || text.is_empty() => Vec::new(),
             Asked::Anywhere(regex) => matches(regex, text),
@@ -114,6 +115,10 @@ impl FilterTerm {
             },
             Asked::Field(..) | Asked::Label(..) => Vec::new(),
         }
+    }
+
+    pub(super) fn is_about_anything(&self) -> bool {
+        matches!(self.asks, Asked::Anywhere(_))
     }
 
     pub(super) fn is_about_age(&self) -> bool {

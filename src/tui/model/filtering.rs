@@ -1,12 +1,13 @@
 //! The filter of what is on screen: reading it, applying it, completing it.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::{FleetPage, Model, Page, RolloutPage, ShownSnapshot};
 use crate::driver::{Fleet, FleetRow};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::time::Timestamp;
-use crate::engine::report::snapshot::NodeView;
+use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::tui::columns::fleet::{FLEET_COLUMNS, FleetCell};
 use crate::tui::columns::nodes::{NODE_COLUMNS, NodeCell, NodeTable, Sort};
 use crate::tui::columns::{ColumnRow, fields};
@@ -24,12 +25,36 @@ fn node_row<'a>(
     table: &'a NodeTable,
     at: Timestamp,
 ) -> ColumnRow<'a, NodeView, NodeTable, NodeCell> {
-    ColumnRow { columns: NODE_COLUMNS, row: node, page: table, labels: Some(&node.labels), at }
+    ColumnRow { columns: NODE_COLUMNS, row: node, page: table, labels: Some(&node.labels), at, known: None }
 }
 
 /// A DaemonSet as a row of the table of DaemonSets.
 pub(super) fn fleet_row<'a>(row: &'a FleetRow, fleet: &'a Fleet) -> ColumnRow<'a, FleetRow, Fleet, FleetCell> {
-    ColumnRow { columns: FLEET_COLUMNS, row, page: fleet, labels: None, at: fleet.at }
+    ColumnRow { columns: FLEET_COLUMNS, row, page: fleet, labels: None, at: fleet.at, known: None }
+}
+
+/// What words are looked for in, node by node: made once for a snapshot, so that a key press only compares.
+#[derive(Debug, Default)]
+pub(crate) struct SearchTexts {
+    /// The snapshot that they are of.
+    of: Option<Arc<Snapshot>>,
+    texts: Vec<String>,
+}
+
+impl SearchTexts {
+    /// Makes them, if the filter needs them and they are not there; forgets them when it does not.
+    fn update(&mut self, filter: &Filter, snapshot: &Arc<Snapshot>, nodes: &[NodeView], table: &NodeTable) {
+        if !filter.searches() {
+            *self = Self::default();
+        } else if self.of.as_ref().is_none_or(|known| !Arc::ptr_eq(known, snapshot)) {
+            let text = |node| node_row(node, table, snapshot.at).searched().into_owned();
+            *self = Self { of: Some(snapshot.clone()), texts: nodes.iter().map(text).collect() };
+        }
+    }
+
+    fn of(&self, index: u32) -> Option<&str> {
+        self.texts.get(index as usize).map(String::as_str)
+    }
 }
 
 impl RolloutPage {
@@ -39,12 +64,18 @@ impl RolloutPage {
         // The last snapshot still lists the nodes of a DaemonSet that was deleted; none of them has its pod any more.
         let nodes = if snapshot.daemonset == Presence::Absent { &[] } else { &snapshot.nodes[..] };
         if self.filter.is_all() && matches!(self.sort, Sort::Trouble) {
+            self.search_texts = SearchTexts::default();
             return self.nodes.arrange(nodes, at);
         }
         let clock = self.filtered_as_of.filter(|_| self.filter.tells_time()).unwrap_or(snapshot.at);
         let table = self.summary.table.as_of(snapshot.at);
-        let passes = |node: &NodeView| self.filter.passes(&node_row(node, &table, clock));
-        let mut rows: Vec<u32> = (0u32..).zip(nodes).filter(|(_, node)| passes(node)).map(|(index, _)| index).collect();
+        self.search_texts.update(&self.filter, &snapshot, nodes, &table);
+        let passes = |index: u32, node: &NodeView| {
+            let known = self.search_texts.of(index);
+            self.filter.passes(&ColumnRow { known, ..node_row(node, &table, clock) })
+        };
+        let mut rows: Vec<u32> =
+            (0u32..).zip(nodes).filter(|(index, node)| passes(*index, node)).map(|(index, _)| index).collect();
         self.sort.apply(&mut rows, nodes);
         self.nodes.arrange_flat(rows);
     }

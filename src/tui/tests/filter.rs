@@ -1,5 +1,7 @@
 //! Filters as they are typed, on rows made by hand.
 
+use std::borrow::Cow;
+
 use super::fixtures::held;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::labels::Labels;
@@ -10,8 +12,8 @@ use crate::tui::filter::{FieldKind, Filter, FilterField, FilterRow, FilterSchema
 struct TestRow(&'static str, &'static str, Option<f64>, f64, Labels);
 
 impl FilterRow for TestRow {
-    fn searched(&self) -> String {
-        format!("{}\n{}", self.0, self.1)
+    fn searched(&self) -> Cow<'_, str> {
+        Cow::Owned(format!("{}\n{}", self.0, self.1))
     }
 
     fn words(&self, field: usize) -> String {
@@ -194,7 +196,8 @@ fn completions_end_the_last_word() {
     let completed = |text: &str| completions(text, &schema, values);
     assert_eq!(completed("sta"), ["state=", "restarts>"]);
     assert_eq!(completed("ipc !st"), ["ipc !state=", "ipc !st=", "ipc !restarts>", "ipc !rst>"]);
-    assert_eq!(completed("zo"), ["zone=", "topology.kubernetes.io/zone="]);
+    assert_eq!(completed("zo"), ["zone="]);
+    assert_eq!(completed("topo"), ["topology.kubernetes.io/zone="], "its whole key");
     assert_eq!(completed("state="), ["state=failed", "state=\"node down\"", "state=outdated"]);
     assert_eq!(completed("ipc state=d"), ["ipc state=failed", "ipc state=\"node down\"", "ipc state=outdated"]);
     assert_eq!(completed("state=\"node d"), ["state=\"node down\""]);

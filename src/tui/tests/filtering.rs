@@ -224,3 +224,18 @@ fn what_a_filter_costs() {
         println!("15000 nodes, 120x40, `{typed}`: the slowest key press took {worst:?} (budget 16 ms)");
     }
 }
+
+/// What a word is looked for in is kept from one key press to the next, and no longer than the snapshot.
+#[test]
+fn what_changed_is_searched_anew() {
+    let mut console = on_running().typed("/pulling<enter>");
+    assert_eq!(shown(&console), ["ipc-018"]);
+    let before = running();
+    let changed = before.nodes.iter().map(|node| match &*node.name {
+        "ipc-018" => target("ipc-018", NodeState::Starting, 0),
+        "ipc-020" => target("ipc-020", NodeState::Pulling, 0),
+        _ => node.clone(),
+    });
+    console.see(Snapshot { nodes: changed.collect::<Vec<_>>().into(), ..before.clone() });
+    assert_eq!(shown(&console), ["ipc-020"]);
+}
