@@ -28,7 +28,6 @@ use super::model::{HelpFind, Model, Overlay};
 use super::node_map::MapMove;
 use super::node_page::{NodeReading, NodeTab};
 use super::palette;
-use super::prompt::Prompt;
 use super::status::StatusSeverity;
 use super::theme::Glyphs;
 use super::view;
@@ -155,8 +154,7 @@ fn diagnosis(model: &mut Model) -> Effects {
 }
 
 fn palette(model: &mut Model) -> Effects {
-    model.overlay = Overlay::Palette(Prompt::default());
-    palette::suggest(model);
+    palette::open(model, "");
     Vec::new()
 }
 

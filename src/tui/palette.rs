@@ -5,6 +5,7 @@ mod elsewhere;
 pub(crate) use self::elsewhere::{Elsewhere, elsewhere};
 use super::action::{self, Action, Group};
 use super::model::{Model, Overlay};
+use super::prompt::Prompt;
 
 /// Completions of `text`, as whole lines; those that begin with it come first.
 fn suggestions(model: &Model, text: &str) -> Vec<String> {
@@ -18,6 +19,12 @@ fn suggestions(model: &Model, text: &str) -> Vec<String> {
     let mut found: Vec<&Action> = commands(model).filter(|action| action.name.contains(text)).collect();
     found.sort_by_key(|action| (!action.name.starts_with(text), action.name));
     found.iter().map(|action| action.name.to_owned()).collect()
+}
+
+/// Begins a line after `:` with `text`, and offers how it could go on.
+pub(crate) fn open(model: &mut Model, text: &str) {
+    model.overlay = Overlay::Palette(Prompt::with(text));
+    suggest(model);
 }
 
 /// Offers what could be typed, in the line that is typed after `:`.

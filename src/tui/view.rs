@@ -342,12 +342,21 @@ fn put_rule(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect, words: &st
     }
 }
 
+/// What is left inside the frame of a box.
+fn inside_box(area: Rect) -> Rect {
+    if area.width < 4 || area.height < 3 {
+        return Rect::default();
+    }
+    Rect { x: area.x + 2, y: area.y + 1, width: area.width - 4, height: area.height - 2 }
+}
+
 /// A box over everything in it, with a title; what is left inside.
 fn put_box(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect, title: &str) -> Rect {
     let area = area.intersection(buffer.area);
     ratatui::widgets::Clear.render(area, buffer);
-    if area.width < 4 || area.height < 3 {
-        return Rect::default();
+    let inside = inside_box(area);
+    if inside.is_empty() {
+        return inside;
     }
     let frame = ctx.style(ThemeRole::Frame);
     let across = ctx.glyph(Glyph::Rule).repeat(usize::from(area.width) - 2);
@@ -376,7 +385,7 @@ fn put_box(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect, title: &str
         room,
         ctx.style(ThemeRole::Title),
     );
-    Rect { x: area.x + 2, y: area.y + 1, width: area.width - 4, height: area.height - 2 }
+    inside
 }
 
 /// Wraps groups of spans into lines of `cells`; a group is not broken.

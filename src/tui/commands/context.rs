@@ -11,7 +11,7 @@ use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::dialog::{Dialog, Form};
 use crate::tui::message::ConsoleEffect;
 use crate::tui::model::{Connecting, Model, Overlay};
-use crate::tui::prompt::Prompt;
+use crate::tui::palette;
 use crate::tui::status::StatusSeverity;
 use crate::tui::words::meant;
 
@@ -24,7 +24,7 @@ pub(super) fn go_to(model: &mut Model, name: &str) -> Effects {
         );
     }
     if name.is_empty() {
-        model.overlay = Overlay::Palette(Prompt::with("ctx "));
+        palette::open(model, "ctx ");
         return Vec::new();
     }
     if name == &*model.context {

@@ -3,9 +3,8 @@
 use super::effects::{Effects, refuse};
 use crate::tui::copy::copyables;
 use crate::tui::message::ConsoleEffect;
-use crate::tui::model::{Model, Overlay};
+use crate::tui::model::Model;
 use crate::tui::palette;
-use crate::tui::prompt::Prompt;
 use crate::tui::status::StatusSeverity;
 use crate::tui::words::fit;
 
@@ -40,7 +39,6 @@ pub(super) fn choose(model: &mut Model) -> Effects {
     if copyables(model).is_empty() {
         return refuse(model, "there is nothing to copy here".to_owned());
     }
-    model.overlay = Overlay::Palette(Prompt::with("copy "));
-    palette::suggest(model);
+    palette::open(model, "copy ");
     Vec::new()
 }

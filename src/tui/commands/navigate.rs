@@ -11,6 +11,7 @@ use crate::tui::list::Move;
 use crate::tui::message::ConsoleEffect;
 use crate::tui::model::{FleetPage, Model, Overlay, Page, RolloutPage};
 use crate::tui::node_page::NodeTab;
+use crate::tui::palette;
 use crate::tui::prewarm::PrewarmList;
 use crate::tui::prompt::Prompt;
 use crate::tui::status::StatusSeverity;
@@ -200,7 +201,7 @@ pub(crate) fn fleet(model: &mut Model, namespace: &str) -> Effects {
 /// Shows the DaemonSets of one namespace, or of all. What this console drives goes on, whatever is listed.
 pub(super) fn namespace(model: &mut Model, name: &str) -> Effects {
     if name.is_empty() {
-        model.overlay = Overlay::Palette(Prompt::with("ns "));
+        palette::open(model, "ns ");
         return Vec::new();
     }
     if name == "all" {

@@ -1,6 +1,7 @@
 //! What all dialogs have in common: where they are, where the focus goes, what they warn of. And the dialog for new images.
 
 use insta::assert_snapshot;
+use ratatui::layout::Rect;
 
 use super::console::TestConsole;
 use super::fixtures::{self, preview, running};
@@ -35,6 +36,17 @@ fn focus(console: &TestConsole) -> Focus {
     }
 }
 
+/// Where the dialog is.
+fn frame(console: &TestConsole) -> Rect {
+    let screen = console.screen();
+    let at = |corner: char| {
+        let found = screen.lines().enumerate().find_map(|(y, line)| Some((y, line.chars().position(|c| c == corner)?)));
+        found.map(|(y, x)| (x as u16, y as u16)).expect("a corner")
+    };
+    let ((left, top), (right, bottom)) = (at('┌'), at('┘'));
+    Rect { x: left, y: top, width: right + 1 - left, height: bottom + 1 - top }
+}
+
 fn done(console: &TestConsole) -> Vec<&Command> {
     let commands = console.effects.iter().filter_map(|effect| match effect {
         ConsoleEffect::Do { command, .. } => Some(command),
@@ -44,7 +56,7 @@ fn done(console: &TestConsole) -> Vec<&Command> {
 }
 
 #[test]
-fn all_dialogs_have_one_place_below_the_header_and_one_size() {
+fn all_dialogs_have_one_place_below_the_header_and_one_width() {
     for size in [(40, 12), (60, 20), (80, 16), (80, 24), (120, 40), (200, 50)] {
         for keys in DIALOGS {
             let (before, with) = (without_dialog(keys, size).screen(), open(keys, size).screen());
@@ -56,19 +68,32 @@ fn all_dialogs_have_one_place_below_the_header_and_one_size() {
             // The budget stays in sight, wherever there is room for it: in two lines, or with the bar and what is down.
             assert!(keys == "O" || header.iter().any(|line| line.contains("down 2")), "{keys} at {size:?}:\n{with}");
         }
-        let corners = |keys: &str| {
-            let screen = open(keys, size).screen();
-            let at = |corner: char| {
-                let found =
-                    screen.lines().enumerate().find_map(|(y, line)| Some((y, line.chars().position(|c| c == corner)?)));
-                found.expect("a corner")
-            };
-            (at('┌'), at('┘'))
-        };
         // Another DaemonSet, another header.
         for keys in DIALOGS.iter().filter(|keys| **keys != "O") {
-            assert_eq!(corners(keys), corners("S"), "{keys} at {size:?}");
+            let (frame, other) = (frame(&open(keys, size)), frame(&open("S", size)));
+            assert_eq!((frame.x, frame.y, frame.width), (other.x, other.y, other.width), "{keys} at {size:?}");
         }
+    }
+}
+
+#[test]
+fn a_dialog_leaves_nodes_in_sight_and_does_not_jump() {
+    for keys in ["P", "R", "C"] {
+        let console = || match keys {
+            "C" => TestConsole::on(fixtures::halted(), 80, 24).typed("AC"),
+            keys => open(keys, (80, 24)),
+        };
+        let (asking, screen) = (frame(&console()), console().screen());
+        assert!(
+            screen.lines().skip(usize::from(asking.bottom())).any(|line| line.contains(" ipc-")),
+            "{keys}:\n{screen}"
+        );
+        let answer = Preview { nodes: [].into(), ..preview(Danger::Bounded) };
+        assert_eq!(asking, frame(&console().answered(answer)), "{keys}");
+    }
+    let inside = frame(&open("I", (80, 24)));
+    for image in [":v", "registry.example.com/other/agent:v3", ""] {
+        assert_eq!(inside, frame(&open(&format!("I{image}"), (80, 24))), "I{image}");
     }
 }
 

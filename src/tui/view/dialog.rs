@@ -15,8 +15,9 @@
 //! └───────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! All dialogs have one place and one size: below the header, so that who drives, the budget and alarms stay in sight. What there is no
-//! room for is reached with `pgdn`; the line that is typed on is always seen, and on the buttons what it would do.
+//! All dialogs have one place and one width: below the header, so that who drives, the budget and alarms stay in sight. Their height is one of
+//! a few, so that they leave nodes in sight and do not jump with every line of what they would do. What there is no room for is reached with
+//! `pgdn`; the line that is typed on is always seen, and on the buttons what it would do.
 
 mod image;
 mod prewarm;
@@ -63,9 +64,14 @@ const FIRST_LINES: usize = 2;
 const FIRST_FIELDS: usize = 5;
 /// Cells of a line's name.
 const NAME: usize = 14;
-/// The size of a dialog, where there is so much room.
+/// The width of a dialog, where there is so much room.
 const WIDTH: u16 = 100;
-const HEIGHT: u16 = 24;
+/// Its heights, where there is so much room: the first that its lines fit in.
+const HEIGHTS: [u16; 4] = [8, 12, 18, 24];
+/// The frame and the buttons.
+const AROUND: u16 = 3;
+/// Lines that are kept for what it would do while that is not known.
+const ANSWER: usize = 4;
 /// With less height than this between the header and the last lines, those are covered too.
 const LEAST_HEIGHT: u16 = 14;
 
@@ -128,13 +134,19 @@ impl Body<'_> {
     }
 }
 
-/// Where every dialog is drawn.
-fn place(parts: &ScreenParts) -> Rect {
+/// Where a dialog may be.
+fn room(parts: &ScreenParts) -> Rect {
     let (top, list) = (parts.rule.y, parts.list);
     let above_last_lines = parts.status.y.saturating_sub(top);
     let most = if above_last_lines < LEAST_HEIGHT { parts.footer.bottom() - top } else { above_last_lines };
     let width = list.width.min(WIDTH);
-    Rect { x: list.x + (list.width - width) / 2, y: top, width, height: most.min(HEIGHT) }
+    Rect { x: list.x + (list.width - width) / 2, y: top, width, height: most.min(HEIGHTS[HEIGHTS.len() - 1]) }
+}
+
+/// How high a dialog of so many lines is, where `most` is free.
+fn height_for(lines: usize, most: u16) -> u16 {
+    let fits = |height: &u16| lines <= usize::from(height - AROUND);
+    HEIGHTS.into_iter().find(fits).map_or(most, |height| height.min(most))
 }
 
 /// Draws the dialog over the list. Returns where text is being typed.
@@ -144,17 +156,21 @@ pub(super) fn draw(
     dialog: &Dialog,
     buffer: &mut Buffer,
 ) -> Option<Position> {
-    let area = place(parts);
+    let most = room(parts);
+    let inside = super::inside_box(most);
+    let room = Rect { height: inside.height.saturating_sub(1), ..inside };
+    let mut body = filled(ctx, dialog, room, false);
+    if body.lines.len() > usize::from(room.height) {
+        body = filled(ctx, dialog, room, true);
+    }
+    let lines = body.lines.len().max(body.answer_line + ANSWER);
+    let area = Rect { height: height_for(lines, most.height), ..most };
     let inside = put_box(ctx, buffer, area, &title(dialog));
     if inside.is_empty() {
         return None;
     }
     let text = Rect { height: inside.height.saturating_sub(1), ..inside };
     let height = usize::from(text.height);
-    let mut body = filled(ctx, dialog, text, false);
-    if body.lines.len() > height {
-        body = filled(ctx, dialog, text, true);
-    }
     let hidden = body.lines.len().saturating_sub(height);
     let seen_from = match dialog.focus {
         Focus::Form | Focus::Name => body.focus_line.map_or(0, |line| (line + 1).saturating_sub(height)),
