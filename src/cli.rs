@@ -54,7 +54,7 @@ use clap::{CommandFactory, FromArgMatches};
 use tokio::time::Instant;
 
 use crate::audit::AuditLog;
-use crate::config::{self, CallChoice, ConfigFile, ConfigValues, GlyphChoice};
+use crate::config::{self, Bookmark, CallChoice, ConfigFile, ConfigValues, GlyphChoice, KeyChoice};
 use crate::driver::practice::Practice;
 use crate::driver::{Access, AccessError, ClusterSession, Impersonate, Reach, Session};
 use crate::engine::model::shell::shell_flag;
@@ -116,6 +116,10 @@ pub struct Style {
     pub theme_place: Option<String>,
     /// The columns of the list of nodes; all in their usual order when the file names none.
     pub columns: Option<Vec<String>>,
+    /// Keys that the configuration file gives to actions of the console, each with where it does.
+    pub keys: Vec<(KeyChoice, String)>,
+    /// Filters that have names there.
+    pub bookmarks: Vec<Bookmark>,
     /// Which contexts are protected, as the configuration file has them.
     pub protected: Vec<String>,
     /// Whether the terminal's bell rings when a rollout halts, is done, or is taken over.
@@ -137,7 +141,9 @@ impl Style {
         let columns = values.columns.clone();
         let calls_by = |choice| values.notify.as_ref().is_some_and(|calls| calls.contains(&choice));
         let (bell, title) = (calls_by(CallChoice::Bell), calls_by(CallChoice::Title));
-        Self { theme, ascii, theme_place, columns, protected, bell, title }
+        let keys = values.keys.iter().map(|choice| (choice.clone(), file.place(choice.line))).collect();
+        let bookmarks = values.bookmarks.clone();
+        Self { theme, ascii, theme_place, columns, keys, bookmarks, protected, bell, title }
     }
 }
 

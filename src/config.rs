@@ -6,6 +6,7 @@
 
 mod defaults;
 mod protected;
+mod tables;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
 pub use self::protected::is_protected;
+pub use self::tables::{Bookmark, KeyChoice};
 use crate::engine::model::settings::{Settings, Tuning};
 
 /// Which signs are used, where the file says so.
@@ -44,6 +46,10 @@ pub struct ConfigValues {
     pub columns: Option<Vec<String>>,
     /// With which settings a rollout begins.
     pub defaults: Tuning,
+    /// Keys for actions of the console, in their order in the file.
+    pub keys: Vec<KeyChoice>,
+    /// Filters of the console that have names.
+    pub bookmarks: Vec<Bookmark>,
     /// The line of `theme`, counted from 1.
     theme_line: Option<usize>,
     /// The contexts that are protected; see [`is_protected`].
@@ -64,6 +70,12 @@ pub struct ConfigFile {
 }
 
 impl ConfigFile {
+    /// Where what is on a line of it stands.
+    pub fn place(&self, line: usize) -> String {
+        let path = self.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+        format!("{path}:{line}")
+    }
+
     /// Where its theme stands: `/home/ada/.config/rolldeck/config.toml:3`.
     pub fn theme_place(&self) -> Option<String> {
         Some(format!("{}:{}", self.path.as_ref()?.display(), self.values.theme_line?))
@@ -274,6 +286,15 @@ fn parse(text: &str) -> Result<ConfigValues, (usize, String)> {
             values.defaults = read.map_err(|(span, why)| (span.map_or(at, &line), why))?;
             continue;
         }
+        let place = |(span, why): (Option<Range<usize>>, String)| (span.map_or(at, &line), why);
+        if key.get_ref() == tables::KEYS {
+            values.keys = tables::keys(value.get_ref(), &line).map_err(place)?;
+            continue;
+        }
+        if key.get_ref() == tables::BOOKMARKS {
+            values.bookmarks = tables::bookmarks(value.get_ref()).map_err(place)?;
+            continue;
+        }
         read_key(key.get_ref(), value.get_ref(), &mut values).map_err(|why| (at, why))?;
         if key.get_ref() == ConfigKey::Theme.name() {
             values.theme_line = Some(at);
@@ -292,7 +313,8 @@ fn read_key(name: &str, value: &DeValue<'_>, values: &mut ConfigValues) -> Resul
             defaults::TABLE
         )),
         None => {
-            let known: Vec<&str> = ConfigKey::ALL.into_iter().map(ConfigKey::name).chain([defaults::TABLE]).collect();
+            let tables = [defaults::TABLE, tables::KEYS, tables::BOOKMARKS];
+            let known: Vec<&str> = ConfigKey::ALL.into_iter().map(ConfigKey::name).chain(tables).collect();
             Err(format!("there is no setting `{name}`{}", guess(name, &known)))
         }
     }
@@ -323,6 +345,7 @@ pub fn reference() -> String {
         text.push_str(&format!("\n## {}\n# {} = {}\n", key.help(), key.name(), key.example()));
     }
     text.push_str(&defaults::reference());
+    text.push_str(&tables::reference());
     text
 }
 
@@ -352,6 +375,8 @@ mod tests {
             .map(|line| line.strip_prefix("# ").filter(|line| line.contains(" = ")).unwrap_or(line).to_owned() + "\n")
             .collect::<String>();
         let values = parse(&all).unwrap();
+        assert_eq!(values.keys.len(), 3);
+        assert_eq!(values.bookmarks.len(), 2);
         for key in ConfigKey::ALL {
             assert_eq!(key.value_in(&values).as_deref(), Some(key.example()), "{all}");
         }
@@ -384,7 +409,11 @@ mod tests {
     fn what_is_wrong_is_told_with_its_line() {
         for (text, line, why) in [
             ("\nthem = \"light\"", 2, "no setting `them`: did you mean `theme`?"),
-            ("zzzzzzzz = 1", 1, "(there are theme, glyphs, columns, protected-contexts, notify, defaults)"),
+            (
+                "zzzzzzzz = 1",
+                1,
+                "(there are theme, glyphs, columns, protected-contexts, notify, defaults, keys, bookmarks)",
+            ),
             ("columns = [\"name\", \"stat\"]", 1, "there is no column `stat`: did you mean `state`?"),
             ("columns = [\"name\", \"name\"]", 1, "names `name` twice"),
             ("columns = [\"state\"]", 1, "lacks `name`"),
@@ -405,6 +434,10 @@ mod tests {
             ("protected-contexts = [1]", 1, "a list of texts"),
             ("theme = 3", 1, "`theme` is a text in quotes"),
             ("theme = \"light\"\ntheme =", 2, ""),
+            ("keys = \"m\"", 1, "`keys` is a table"),
+            ("[keys]\nmap = [1]", 2, "`map` is a key or a list of keys"),
+            ("[bookmarks]\n\n\"a b\" = \"x\"", 3, "a name has no blanks"),
+            ("[bookmarks]\na = 3", 2, "`a` is a filter in quotes"),
         ] {
             let (at, said) = parse(text).unwrap_err();
             assert_eq!(at, line, "{text:?}: {said}");

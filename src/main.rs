@@ -42,6 +42,8 @@ async fn open(console: cli::ConsoleRequest) -> Result<cli::Exit, cli::CliError> 
         theme: style.theme,
         theme_place: style.theme_place,
         columns: style.columns,
+        keys: style.keys,
+        bookmarks: style.bookmarks,
         glyphs,
         protected: style.protected,
         site_file,

@@ -20,6 +20,7 @@ mod dialog;
 mod filter;
 mod input;
 mod key;
+mod key_map;
 mod list;
 mod log_pane;
 mod message;

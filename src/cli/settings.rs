@@ -59,7 +59,12 @@ pub(crate) fn run(
     let answer = ConfigJson {
         meta: TypeMeta::new("Config"),
         paths: paths(typed.1, file),
-        settings: ConfigKey::ALL.into_iter().map(|key| in_force(key, typed, file)).chain(defaults(file)).collect(),
+        settings: ConfigKey::ALL
+            .into_iter()
+            .map(|key| in_force(key, typed, file))
+            .chain(defaults(file))
+            .chain(named(file))
+            .collect(),
     };
     match output.format() {
         OutputFormat::Json | OutputFormat::Yaml => output.value(&answer)?,
@@ -94,6 +99,18 @@ fn defaults(file: &ConfigFile) -> impl Iterator<Item = SettingInForce> {
         Some(value) => SettingInForce { name, value: Some(value), from: "file" },
         None => SettingInForce { name, value: built_in, from: "default" },
     })
+}
+
+/// Keys and filters of the user's own.
+fn named(file: &ConfigFile) -> impl Iterator<Item = SettingInForce> {
+    let filed = |name, value: &str| SettingInForce {
+        name,
+        value: Some(serde_json::Value::from(value).to_string()),
+        from: "file",
+    };
+    let keys = file.values.keys.iter().map(move |choice| filed(format!("keys.{}", choice.action), &choice.key));
+    let bookmarks = file.values.bookmarks.iter();
+    keys.chain(bookmarks.map(move |bookmark| filed(format!("bookmarks.{}", bookmark.name), &bookmark.filter)))
 }
 
 fn in_force(key: ConfigKey, (look, global): (&Look, &Global), file: &ConfigFile) -> SettingInForce {

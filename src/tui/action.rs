@@ -5,9 +5,11 @@
 
 pub(crate) mod condition;
 mod entry;
+mod own_keys;
 mod table;
 
 pub(crate) use self::entry::{Action, ActionId, ActionScope, Group, Guard};
+pub(crate) use self::own_keys::own_keys;
 pub(crate) use self::table::ACTIONS;
 use super::key::Key;
 use crate::tui::model::Model;
@@ -23,10 +25,24 @@ impl ActionId {
     }
 }
 
-/// The action bound to `key` on this page.
+/// All keys of an action: the user's own first.
+pub(crate) fn keys_of(model: &Model, action: &'static Action) -> Vec<Key> {
+    model.keys.keys(action.name).chain(action.keys.iter().copied()).collect()
+}
+
+/// The first key of an action, or its name where it has none.
+pub(crate) fn key_of(model: &Model, action: &'static Action) -> String {
+    keys_of(model, action).first().map_or_else(|| action.key(), ToString::to_string)
+}
+
+/// The action bound to `key` on this page: the user's own keys go before those of the table.
 pub(crate) fn bound(model: &Model, key: Key) -> Option<&'static Action> {
+    let own = || model.keys.actions(key).filter_map(named);
+    if let Some(action) = own().find(|action| action.in_scope(model)) {
+        return Some(action);
+    }
     let here = || ACTIONS.iter().filter(|action| action.keys.contains(&key) && action.in_scope(model));
-    here().find(|action| action.scope.is_screen()).or_else(|| here().next()).or_else(|| {
+    here().find(|action| action.scope.is_screen()).or_else(|| here().next()).or_else(|| own().next()).or_else(|| {
         let elsewhere = ACTIONS.iter().find(|action| action.keys.contains(&key));
         elsewhere.filter(|action| action.guard != Guard::Read || action.scope == ActionScope::Revisions)
     })

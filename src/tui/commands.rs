@@ -7,6 +7,7 @@ mod copy;
 mod effects;
 mod hits;
 mod map;
+mod marks;
 mod navigate;
 mod node;
 mod revisions;
@@ -84,6 +85,8 @@ pub(crate) fn run(model: &mut Model, id: ActionId, argument: &str) -> Effects {
         ActionId::Diff => revisions::diff(model, argument),
         ActionId::Template => revisions::template(model, argument),
         ActionId::Mark => revisions::mark(model),
+        ActionId::MarkNode => marks::toggle(model),
+        ActionId::Unmark => marks::clear(model),
         ActionId::Left => sideways(model, false),
         ActionId::Right => sideways(model, true),
         ActionId::Map => map::toggle(model),

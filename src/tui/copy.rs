@@ -58,7 +58,10 @@ fn of_rollout(model: &Model, page: &RolloutPage) -> Option<Vec<Option<Copyable>>
             copyable("image", images.join(" ")),
         ]);
     }
-    Some(of_node(model, snapshot, page.current()?, None))
+    let marked: Vec<&str> = page.marked.iter().map(|name| &**name).collect();
+    let mut found = page.current().map(|node| of_node(model, snapshot, node, None)).unwrap_or_default();
+    found.push(copyable("marked", marked.join(" ")));
+    Some(found)
 }
 
 fn of_node(model: &Model, snapshot: &Snapshot, node: &NodeView, container: Option<Str>) -> Vec<Option<Copyable>> {

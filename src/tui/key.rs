@@ -33,6 +33,47 @@ impl Key {
     }
 }
 
+impl std::str::FromStr for Key {
+    type Err = String;
+
+    /// Reads a key as help and footer write it.
+    fn from_str(text: &str) -> Result<Self, String> {
+        const NAMED: [(&str, KeyCode); 15] = [
+            ("space", KeyCode::Char(' ')),
+            ("enter", KeyCode::Enter),
+            ("esc", KeyCode::Esc),
+            ("tab", KeyCode::Tab),
+            ("shift-tab", KeyCode::BackTab),
+            ("backspace", KeyCode::Backspace),
+            ("insert", KeyCode::Insert),
+            ("up", KeyCode::Up),
+            ("down", KeyCode::Down),
+            ("left", KeyCode::Left),
+            ("right", KeyCode::Right),
+            ("home", KeyCode::Home),
+            ("end", KeyCode::End),
+            ("pgup", KeyCode::PageUp),
+            ("pgdn", KeyCode::PageDown),
+        ];
+        let (modifiers, name) = match (text.strip_prefix("ctrl-"), text.strip_prefix("alt-")) {
+            (Some(name), _) => (KeyModifiers::CONTROL, name),
+            (_, Some(name)) => (KeyModifiers::ALT, name),
+            (None, None) => (KeyModifiers::NONE, text),
+        };
+        let mut letters = name.chars();
+        let code = match (letters.next(), letters.next()) {
+            (Some(c), None) if !c.is_control() && c != ' ' => Some(KeyCode::Char(c)),
+            _ => NAMED.iter().find(|(known, _)| *known == name).map(|(_, code)| *code).or_else(|| {
+                let number = name.strip_prefix('F')?.parse().ok().filter(|number| (1..=12).contains(number))?;
+                Some(KeyCode::F(number))
+            }),
+        };
+        code.map(|code| Self { code, modifiers }).ok_or_else(|| {
+            format!("`{text}` is no key; keys are written as in the help: `x`, `X`, `F5`, `ctrl-x`, `alt-x`, `space`, `pgdn`")
+        })
+    }
+}
+
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.modifiers.contains(KeyModifiers::CONTROL) {

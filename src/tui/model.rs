@@ -18,6 +18,7 @@ use super::columns::nodes::{NodeColumn, Sort};
 use super::daemonset_ref::DaemonSetRef;
 use super::dialog::Dialog;
 use super::filter::Filter;
+use super::key_map::KeyMap;
 use super::list::List;
 use super::node_list::NodeList;
 use super::node_map::NodeMap;
@@ -28,6 +29,7 @@ use super::revisions::RevisionScreen;
 use super::status::{Status, StatusSeverity};
 use super::theme::{Glyphs, Theme, Themes};
 use super::timeline::Timeline;
+use crate::config::Bookmark;
 use crate::driver::Fleet;
 use crate::engine::model::Str;
 use crate::engine::model::driver::DriverView;
@@ -67,6 +69,10 @@ pub(crate) struct Model {
     pub(crate) glyphs: Glyphs,
     /// The columns of the list of nodes, from left to right, as far as there is room.
     pub(crate) node_columns: Vec<NodeColumn>,
+    /// Keys of the user's own.
+    pub(crate) keys: KeyMap,
+    /// Filters that have names.
+    pub(crate) bookmarks: Vec<Bookmark>,
     pub(crate) access: WriteAccess,
     pub(crate) page: Page,
     pub(crate) fleet: Option<FleetPage>,
@@ -211,6 +217,8 @@ pub(crate) struct RolloutPage {
     pub(crate) nodes: NodeList,
     /// The map of the nodes, in place of the list or beside it.
     pub(crate) map: NodeMap,
+    /// The nodes that the user has marked.
+    pub(crate) marked: BTreeSet<Str>,
     pub(crate) filter: Filter,
     /// As of when the filter told ages, where it asks about them.
     pub(crate) filtered_as_of: Option<Timestamp>,
@@ -279,6 +287,11 @@ impl ClockReading {
 }
 
 impl RolloutPage {
+    /// Whether the list of nodes or the map is what is seen.
+    pub(crate) fn lists_nodes(&self) -> bool {
+        self.timeline.is_none() && self.prewarm.is_none() && self.node_page.is_none() && self.revisions.is_none()
+    }
+
     pub(crate) fn new(target: DaemonSetRef) -> Self {
         Self {
             target,
@@ -287,6 +300,7 @@ impl RolloutPage {
             stopped: false,
             nodes: NodeList::default(),
             map: NodeMap::default(),
+            marked: BTreeSet::new(),
             filter: Filter::default(),
             filtered_as_of: None,
             search_texts: SearchTexts::default(),

@@ -40,6 +40,7 @@ use super::terminal::{self, SYNCHRONIZED, Screen, TerminalError, Tty};
 use super::theme::{Depth, Glyphs};
 use super::update::update;
 use super::{commands, view};
+use crate::config::{Bookmark, KeyChoice};
 use crate::driver::{Fleet, Rollout, Session};
 use crate::engine::model::Str;
 use crate::engine::model::command::Command;
@@ -93,6 +94,10 @@ pub struct ConsoleOptions {
     pub themes: Option<PathBuf>,
     /// The names of the columns of the list of nodes, from left to right; otherwise all in their usual order.
     pub columns: Option<Vec<String>>,
+    /// Keys for actions, beside those that they have, each with where it is set: a file and a line.
+    pub keys: Vec<(KeyChoice, String)>,
+    /// Filters that have names.
+    pub bookmarks: Vec<Bookmark>,
     /// Which signs to use.
     pub glyphs: Option<Glyphs>,
     /// Which colours to use.

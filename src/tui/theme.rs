@@ -110,6 +110,7 @@ named! {
         BarMoving = "bar_moving",
         BarRest = "bar_rest",
         Cursor = "cursor",
+        Marked = "marked",
         Arrow = "arrow",
         Alarm = "alarm",
         Dot = "dot",

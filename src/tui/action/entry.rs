@@ -5,7 +5,7 @@ use crate::engine::model::presence::Presence;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::key::Key;
-use crate::tui::model::{FleetPage, Model, Page};
+use crate::tui::model::{FleetPage, Model, Page, RolloutPage};
 
 /// An entry of the table.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ macro_rules! action_ids {
 }
 
 action_ids! {
-    Pause, Arm, Step, Partition, Canary, Resume, Image, Drive, StopDriving, Undo, Release, Adopt, Tune, Prewarm, PausePrewarm, RetryPrewarm, CancelPrewarm, ReadOnly, Open, NodeLog, NodePrevious, NodeEvents, NodeDescribe, NodeYaml, NodeWhy, NextTab, PreviousTab, NextContainer, Follow, Wrap, Timestamps, FindNext, FindPrevious, LogCommand, Back, Filter, NextHit, PreviousHit, Sort, Freeze, Watches, Diagnose, Timeline, AllSteps, History, Diff, Template, Mark, Map, Site, Nodes, GoTo, Fleet, Namespace, Context, Up, Down, HalfUp, HalfDown, PageUp, PageDown, Top, Bottom, Left, Right, Copy, CopyWhat, Help, Palette, Theme, Glyphs, Save, Repaint, Suspend, Quit,
+    Pause, Arm, Step, Partition, Canary, Resume, Image, Drive, StopDriving, Undo, Release, Adopt, Tune, Prewarm, PausePrewarm, RetryPrewarm, CancelPrewarm, ReadOnly, Open, NodeLog, NodePrevious, NodeEvents, NodeDescribe, NodeYaml, NodeWhy, NextTab, PreviousTab, NextContainer, Follow, Wrap, Timestamps, FindNext, FindPrevious, LogCommand, Back, Filter, NextHit, PreviousHit, Sort, Freeze, Watches, Diagnose, Timeline, AllSteps, History, Diff, Template, Mark, MarkNode, Unmark, Map, Site, Nodes, GoTo, Fleet, Namespace, Context, Up, Down, HalfUp, HalfDown, PageUp, PageDown, Top, Bottom, Left, Right, Copy, CopyWhat, Help, Palette, Theme, Glyphs, Save, Repaint, Suspend, Quit,
 }
 
 /// What may be typed after an action's name.
@@ -88,13 +88,15 @@ pub(crate) enum ActionScope {
     Node,
     /// Where the timeline is shown.
     Timeline,
+    /// On the list of nodes, or on the map.
+    NodeRows,
 }
 
 impl ActionScope {
     /// Whether it is a screen of a rollout: what is bound to a key there is bound to it before anything else.
     pub(crate) fn is_screen(self) -> bool {
         match self {
-            Self::Prewarm | Self::Node | Self::Nodes | Self::Revisions | Self::Timeline => true,
+            Self::Prewarm | Self::Node | Self::Nodes | Self::Revisions | Self::Timeline | Self::NodeRows => true,
             Self::Anywhere | Self::Rollout | Self::OneDaemonSet => false,
         }
     }
@@ -121,10 +123,12 @@ impl Action {
                 | ActionScope::Nodes
                 | ActionScope::Node
                 | ActionScope::Revisions
-                | ActionScope::Timeline,
+                | ActionScope::Timeline
+                | ActionScope::NodeRows,
                 Page::Fleet,
             ) => false,
             (ActionScope::Revisions, Page::Rollout(_)) => model.rollout().is_some_and(|page| page.revisions.is_some()),
+            (ActionScope::NodeRows, Page::Rollout(_)) => model.rollout().is_some_and(RolloutPage::lists_nodes),
             (ActionScope::Timeline, Page::Rollout(_)) => {
                 model.rollout().is_some_and(|page| page.timeline.is_some() && page.node_page.is_none())
             }
@@ -151,7 +155,7 @@ impl Action {
                 ActionScope::Node if model.rollout().is_some() => {
                     format!("`{}` works on the page of a node: {} opens it", self.name, ActionId::Open.key())
                 }
-                ActionScope::Nodes if model.rollout().is_some() => {
+                ActionScope::Nodes | ActionScope::NodeRows if model.rollout().is_some() => {
                     format!("`{}` works on the nodes: {} goes back to them", self.name, ActionId::Back.key())
                 }
                 ActionScope::Timeline if model.rollout().is_some() => {

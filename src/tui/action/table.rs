@@ -448,6 +448,21 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         ..look(ActionId::Mark)
     },
     Action {
+        name: "mark-node",
+        keys: &[char(' ')],
+        label: "mark",
+        help: "mark the node, or take its mark away; /@marked shows the marked ones, ctrl-y copies their names",
+        scope: ActionScope::NodeRows,
+        ..look(ActionId::MarkNode)
+    },
+    Action {
+        name: "unmark",
+        label: "unmark",
+        help: "take all marks away",
+        scope: ActionScope::NodeRows,
+        ..look(ActionId::Unmark)
+    },
+    Action {
         name: "map",
         aliases: &["grid"],
         keys: &[char('m')],

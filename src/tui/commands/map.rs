@@ -57,13 +57,7 @@ fn choose(model: &mut Model, label: Option<String>, text: String) -> Effects {
 
 /// Whether the map is what is seen, so that keys move on it.
 pub(super) fn is_seen(model: &Model) -> bool {
-    model.rollout().is_some_and(|page| {
-        page.map.is_open
-            && page.node_page.is_none()
-            && page.timeline.is_none()
-            && page.revisions.is_none()
-            && page.prewarm.is_none()
-    })
+    model.rollout().is_some_and(|page| page.map.is_open && page.lists_nodes())
 }
 
 /// Moves up or down, by pages, or to the first or the last cell.

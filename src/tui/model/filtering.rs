@@ -1,10 +1,13 @@
 //! The filter of what is on screen: reading it, applying it, completing it.
 
-use std::collections::HashMap;
+mod bookmark;
+
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::{FleetPage, Model, Page, RolloutPage, ShownSnapshot};
 use crate::driver::{Fleet, FleetRow};
+use crate::engine::model::Str;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
@@ -147,7 +150,7 @@ impl Model {
             page.search = text.to_owned();
             return Ok(());
         }
-        let filter = Filter::parse(text, &self.filter_schema())?;
+        let filter = Filter::parse(&bookmark::expanded(text, &self.bookmarks, self.marked())?, &self.filter_schema())?;
         match &self.page {
             Page::Fleet => {
                 if let Some(page) = &mut self.fleet {
@@ -175,10 +178,19 @@ impl Model {
         Ok(())
     }
 
+    /// The nodes that are marked on the page that is open.
+    fn marked(&self) -> Option<&BTreeSet<Str>> {
+        self.rollout().filter(|page| page.lists_nodes()).map(|page| &page.marked).filter(|marked| !marked.is_empty())
+    }
+
     /// What `text` could become as a filter of what is on screen, as whole filters.
     pub(crate) fn filter_completions(&self, text: &str) -> Vec<String> {
         if self.node_page().is_some() {
             return Vec::new();
+        }
+        let named = bookmark::completions(text, &self.bookmarks, self.marked());
+        if !named.is_empty() {
+            return named;
         }
         let schema = self.filter_schema();
         filter::completions(text, &schema, |name| self.values(&schema, name))

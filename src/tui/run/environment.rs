@@ -7,6 +7,7 @@ use ratatui::layout::Size;
 use super::{Colour, ConsoleOptions, Error, site_file};
 use crate::config::is_protected;
 use crate::driver::Session;
+use crate::tui::action::own_keys;
 use crate::tui::columns::nodes::{NODE_COLUMNS, node_columns};
 use crate::tui::model::{Model, Overlay, Page, Uptime, WriteAccess};
 use crate::tui::status::StatusSeverity;
@@ -103,6 +104,8 @@ pub(super) fn model(
         themes,
         glyphs: options.glyphs.unwrap_or_else(|| environment.glyphs()),
         node_columns: options.columns.as_deref().map_or_else(|| NODE_COLUMNS.to_vec(), node_columns),
+        keys: own_keys(&options.keys).map_err(Error::Options)?,
+        bookmarks: options.bookmarks.clone(),
         access: WriteAccess::ReadOnly,
         page: Page::Fleet,
         fleet: None,

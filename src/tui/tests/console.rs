@@ -13,6 +13,7 @@ use crate::engine::model::command::Preview;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::columns::nodes::NODE_COLUMNS;
 use crate::tui::key::Key;
+use crate::tui::key_map::KeyMap;
 use crate::tui::message::{ConsoleEffect, Msg};
 use crate::tui::model::{Model, Overlay, Page, Uptime, WriteAccess};
 use crate::tui::theme::{Depth, Glyphs, Themes};
@@ -45,6 +46,8 @@ impl TestConsole {
             themes,
             glyphs: Glyphs::Unicode,
             node_columns: NODE_COLUMNS.to_vec(),
+            keys: KeyMap::default(),
+            bookmarks: Vec::new(),
             access: WriteAccess::ReadOnly,
             page: Page::Fleet,
             fleet: None,

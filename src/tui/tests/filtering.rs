@@ -8,12 +8,13 @@ use ratatui::style::Modifier;
 use super::console::TestConsole;
 use super::events::with_events;
 use super::fixtures::{self, fleet, held, running, target};
+use crate::config::Bookmark;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::tui::columns::fleet::FLEET_COLUMNS;
 use crate::tui::columns::nodes::NODE_COLUMNS;
-use crate::tui::message::Msg;
+use crate::tui::message::{ConsoleEffect, Msg};
 use crate::tui::view;
 
 /// A rollout in which one container restarted.
@@ -238,4 +239,40 @@ fn what_changed_is_searched_anew() {
     });
     console.see(Snapshot { nodes: changed.collect::<Vec<_>>().into(), ..before.clone() });
     assert_eq!(shown(&console), ["ipc-020"]);
+}
+
+#[test]
+fn a_filter_with_a_name_is_used_by_it() {
+    let bookmark = |name: &str, filter: &str| Bookmark { name: name.to_owned(), filter: filter.to_owned() };
+    let mut console = TestConsole::on(running(), 120, 40);
+    console.model.bookmarks = vec![bookmark("bad", "state=failed"), bookmark("hall", "-l line=line3")];
+    console.type_keys("/@");
+    assert!(console.screen().contains("tab:  @bad  @hall"), "{}", console.screen());
+    console.type_keys("b<tab><enter>");
+    assert!(console.screen().contains("ipc-017") && !console.screen().contains("ipc-018"), "{}", console.screen());
+    console.type_keys("/<c-u>@bda");
+    assert!(console.screen().contains("there is no bookmark `@bda`: did you mean `@bad`?"), "{}", console.screen());
+    console.type_keys("<c-u>@hall");
+    assert!(!console.screen().contains("no bookmark"), "{}", console.screen());
+}
+
+#[test]
+fn marked_nodes_are_found_again_and_their_names_copied() {
+    let mut console = TestConsole::on(running(), 120, 40).typed("/@marked");
+    assert!(console.screen().contains("no node is marked: space marks one"), "{}", console.screen());
+    console.type_keys("<esc> jj ");
+    assert!(console.screen().contains("2 nodes marked: /@marked shows them"), "{}", console.screen());
+    let marks = |console: &TestConsole| console.screen().lines().filter(|line| line.starts_with('*')).count();
+    assert_eq!(marks(&console), 2);
+    console.type_keys("/@mar<tab><enter>");
+    let screen = console.screen();
+    assert!(screen.contains("ipc-017") && screen.contains("ipc-018") && !screen.contains("ipc-031 "), "{screen}");
+    console.type_keys(":copy marked<enter>");
+    let copied = console.effects.iter().find_map(|effect| match effect {
+        ConsoleEffect::Copy(text) => Some(text.as_str()),
+        _ => None,
+    });
+    assert_eq!(copied, Some("ipc-017 ipc-018"));
+    console.type_keys("/<c-u><enter>:unmark<enter>");
+    assert_eq!(marks(&console), 0, "{}", console.screen());
 }

@@ -3,6 +3,7 @@
 use super::console::TestConsole;
 use super::events::{rollout_event, with_events};
 use super::fixtures::{self, failed, fleet, preview, running, target, the_target};
+use crate::config::KeyChoice;
 use crate::driver::CommandError;
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::command::{Command, Early, Refusal, Step, Takeover};
@@ -14,6 +15,7 @@ use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind};
 use crate::engine::model::settings::{OnDrift, Secs, Tuning};
 use crate::engine::report::snapshot::Snapshot;
+use crate::tui::action::own_keys;
 use crate::tui::message::ConsoleEffect;
 use crate::tui::message::Msg;
 use crate::tui::model::{Overlay, Page};
@@ -501,4 +503,22 @@ fn every_key_of_the_table_does_something_or_says_why_not() {
             }
         }
     }
+}
+
+#[test]
+fn keys_of_the_users_own_work_beside_the_others_and_are_in_footer_and_help() {
+    let choice = |action: &str, key: &str| {
+        (KeyChoice { action: action.to_owned(), key: key.to_owned(), line: 1 }, "config.toml:1".to_owned())
+    };
+    let mut console = TestConsole::on(running(), 120, 40);
+    console.model.keys = own_keys(&[choice("map", "M"), choice("pause", "alt-p"), choice("timeline", "s")]).unwrap();
+    console.type_keys("M");
+    assert!(console.screen().contains("map of"), "{}", console.screen());
+    console.type_keys("m");
+    assert!(!console.screen().contains("map of"), "{}", console.screen());
+    assert!(console.screen().contains("M map"), "{}", console.screen());
+    console.type_keys("s");
+    assert!(console.model.rollout().is_some_and(|page| page.timeline.is_some()), "what the table had there gives way");
+    console.type_keys("<esc>?/alt-p<enter>");
+    assert!(console.screen().contains("alt-p P B"), "{}", console.screen());
 }

@@ -11,7 +11,7 @@ use ratatui::text::{Line, Span};
 
 use super::{RenderContext, ScreenParts, Shape, put, put_rule};
 use crate::engine::model::step_ahead::NoStep;
-use crate::tui::action::{ACTIONS, Action, ActionId, ActionScope};
+use crate::tui::action::{ACTIONS, Action, ActionId, ActionScope, key_of};
 use crate::tui::filter::last_part;
 use crate::tui::model::{Model, Overlay};
 use crate::tui::prompt::Prompt;
@@ -48,7 +48,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
                         Some(_) => "state=failed rst>0 age<5m zone=a",
                         None => "state=halted avl<5",
                     };
-                    let help = format!(" words !not {asks} /regex/   tab completes, enter keeps, esc clears");
+                    let help = format!(" words !not {asks} /regex/   tab, enter keeps, esc clears");
                     say(ctx, buffer, parts.status, &help, ThemeRole::Muted);
                 }
             }
@@ -173,7 +173,7 @@ pub(super) fn status_height(ctx: &RenderContext<'_>, shape: Shape, cells: u16) -
 fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     let model = ctx.model;
     // First what can be done now, then what can be done once armed, then the rest.
-    let mut actions: Vec<(&Action, u8)> = Vec::new();
+    let mut actions: Vec<(&'static Action, u8)> = Vec::new();
     for action in ACTIONS.iter().filter(|action| action.footer.is_some() && is_for_here(model, action)) {
         let rank = match action.available(model) {
             Ok(()) if moves_nothing(model, action) => 1,
@@ -194,7 +194,7 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     let mut left = usize::from(area.width).saturating_sub(1);
     // Help leads to everything else: it is always shown.
     let help = actions.iter().position(|(action, _)| action.id == ActionId::Help).map(|at| actions.remove(at));
-    let cells = |action: &Action| width(&action.key()) + 1 + width(label(ctx, action)) + 2;
+    let cells = |action: &'static Action| width(&key_of(model, action)) + 1 + width(label(ctx, action)) + 2;
     let reserved = help.map_or(0, |(help, _)| cells(help));
     left = left.saturating_sub(reserved);
     let fitting: Vec<_> = actions
@@ -212,7 +212,7 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
         } else {
             (ThemeRole::Unavailable, ThemeRole::Unavailable)
         };
-        spans.push(ctx.span(action.key(), key));
+        spans.push(ctx.span(key_of(model, action), key));
         spans.push(ctx.span(format!(" {}  ", label(ctx, action)), text));
     }
     buffer.set_line(area.x, area.y, &Line::from(spans), area.width);

@@ -15,7 +15,7 @@ use ratatui::text::Line;
 use super::node_page::marked;
 use super::{RenderContext, footer, put, put_box, put_lines};
 use crate::engine::model::node::NodeState;
-use crate::tui::action::{ACTIONS, Action, ActionId, Group};
+use crate::tui::action::{ACTIONS, Action, ActionId, Group, keys_of};
 use crate::tui::columns::Column;
 use crate::tui::columns::fleet::FLEET_COLUMNS;
 use crate::tui::columns::nodes::{NODE_COLUMNS, Sort};
@@ -164,6 +164,7 @@ fn legend(glyph: Glyph) -> Option<(ThemeRole, &'static str)> {
         Glyph::BarMoving => (ThemeRole::BarMoving, "in bars: moving, or being pulled"),
         Glyph::BarRest => (ThemeRole::BarRest, "in bars: the rest"),
         Glyph::Cursor => (ThemeRole::Text, "the selected row"),
+        Glyph::Marked => (ThemeRole::Key, "a node that you have marked (space)"),
         Glyph::Arrow => (ThemeRole::Text, "from the revision or image before to the one now"),
         Glyph::Alarm => (ThemeRole::Alarm, "an alarm: it needs somebody now"),
         Glyph::Ascending => (ThemeRole::Text, "sorted upwards"),
@@ -243,13 +244,13 @@ fn columns<R, P: 'static, C>(ctx: &RenderContext<'_>, columns: &[Column<R, P, C>
 }
 
 /// One action: its keys, its name, what it does, and why not now.
-fn entry(ctx: &RenderContext<'_>, action: &Action, cells: usize) -> Vec<Line<'static>> {
+fn entry(ctx: &RenderContext<'_>, action: &'static Action, cells: usize) -> Vec<Line<'static>> {
     let missing = action.available(ctx.model).err();
     let (key, role) = match missing {
         Some(_) => (ThemeRole::Unavailable, ThemeRole::Unavailable),
         None => (ThemeRole::Key, ThemeRole::Text),
     };
-    let keys: Vec<String> = action.keys.iter().map(ToString::to_string).collect();
+    let keys: Vec<String> = keys_of(ctx.model, action).iter().map(ToString::to_string).collect();
     let argument = action.argument.map(|argument| format!(" {}", argument.hint)).unwrap_or_default();
     // Movements have keys only; narrow terminals have no room for names.
     let named = action.group != Group::Move && cells >= 70;

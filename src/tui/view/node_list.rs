@@ -84,6 +84,13 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutP
         if page.nodes.current() == Some(at) {
             select(ctx, area, buffer);
         }
+        let node = match row {
+            NodeRow::Node(index) => shown.snapshot.nodes.get(index as usize),
+            NodeRow::Group(_) => None,
+        };
+        if node.is_some_and(|node| page.marked.contains(&node.name)) {
+            put(buffer, area.x, area.y, ctx.glyph(Glyph::Marked), 1, ctx.style(ThemeRole::Key));
+        }
     };
     let (pinned, others) = page.nodes.visible();
     for (row, y) in pinned.zip(rows.y..divider.y) {

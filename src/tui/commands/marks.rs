@@ -1,0 +1,35 @@
+//! Marks: nodes that the user wants to find again. They are kept for as long as the DaemonSet is open, and change nothing in the cluster.
+
+use super::effects::{Effects, refuse};
+use crate::tui::model::Model;
+use crate::tui::status::StatusSeverity;
+use crate::tui::words::count;
+
+/// Marks the node of the current row, or takes its mark away.
+pub(super) fn toggle(model: &mut Model) -> Effects {
+    let Some(page) = model.rollout_mut() else { return Vec::new() };
+    let Some(name) = page.current().map(|node| node.name.clone()) else {
+        return refuse(model, "only nodes are marked: enter opens and folds a group".to_owned());
+    };
+    if !page.marked.remove(&name) {
+        page.marked.insert(name.clone());
+    }
+    let text = match u32::try_from(page.marked.len()).unwrap_or(u32::MAX) {
+        0 => "no node is marked any more".to_owned(),
+        number => format!(
+            "{} marked: /@marked shows them, `:copy marked` copies their names, :unmark takes the marks away",
+            count(number, "node")
+        ),
+    };
+    model.say(StatusSeverity::Plain, text);
+    Vec::new()
+}
+
+/// Takes all marks away.
+pub(super) fn clear(model: &mut Model) -> Effects {
+    let Some(page) = model.rollout_mut() else { return Vec::new() };
+    let number = u32::try_from(page.marked.len()).unwrap_or(u32::MAX);
+    page.marked.clear();
+    model.say(StatusSeverity::Plain, format!("{} not marked any more", count(number, "node")));
+    Vec::new()
+}

@@ -1,0 +1,50 @@
+//! Filters that have names: `@press` in a filter stands for what the configuration file calls so, `@marked` for the nodes that are marked.
+
+use std::collections::BTreeSet;
+
+use crate::config::Bookmark;
+use crate::engine::model::Str;
+use crate::tui::words::meant;
+
+/// The name of those that are marked.
+const MARKED: &str = "marked";
+
+/// `text`, with what its names stand for. A word that begins with `@` and is no name is a word like any other.
+///
+/// # Errors
+/// Says which name was probably meant, or that no node is marked.
+pub(super) fn expanded(text: &str, bookmarks: &[Bookmark], marked: Option<&BTreeSet<Str>>) -> Result<String, String> {
+    let mut out = String::with_capacity(text.len());
+    for part in text.split_inclusive(char::is_whitespace) {
+        let word = part.trim_end();
+        match word.strip_prefix('@') {
+            Some(name) if let Some(known) = bookmarks.iter().find(|bookmark| bookmark.name == name) => {
+                out.push_str(&known.filter);
+                out.push_str(&part[word.len()..]);
+            }
+            Some(MARKED) => {
+                let marked = marked.ok_or("no node is marked: space marks one")?;
+                let names: Vec<String> = marked.iter().map(|name| name.replace('.', r"\.")).collect();
+                out.push_str(&format!("name~^({})$", names.join("|")));
+                out.push_str(&part[word.len()..]);
+            }
+            Some(name) if let Some(meant) = meant(name, names(bookmarks, marked)) => {
+                return Err(format!("there is no bookmark `@{name}`: did you mean `@{meant}`?"));
+            }
+            _ => out.push_str(part),
+        }
+    }
+    Ok(out)
+}
+
+/// Whole lines that the last word could become, if it begins a name.
+pub(super) fn completions(text: &str, bookmarks: &[Bookmark], marked: Option<&BTreeSet<Str>>) -> Vec<String> {
+    let start = text.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+    let Some(begun) = text.get(start..).and_then(|word| word.strip_prefix('@')) else { return Vec::new() };
+    let fitting = names(bookmarks, marked).filter(|name| name.starts_with(begun) && *name != begun);
+    fitting.map(|name| format!("{}@{name}", &text[..start])).collect()
+}
+
+fn names<'a>(bookmarks: &'a [Bookmark], marked: Option<&BTreeSet<Str>>) -> impl Iterator<Item = &'a str> {
+    bookmarks.iter().map(|bookmark| bookmark.name.as_str()).chain(marked.map(|_| MARKED))
+}
