@@ -288,7 +288,7 @@ fn parse(text: &str) -> Result<ConfigValues, (usize, String)> {
         }
         let place = |(span, why): (Option<Range<usize>>, String)| (span.map_or(at, &line), why);
         if key.get_ref() == tables::KEYS {
-            values.keys = tables::keys(value.get_ref(), &line).map_err(place)?;
+            values.keys = tables::keys(value.get_ref(), line).map_err(place)?;
             continue;
         }
         if key.get_ref() == tables::BOOKMARKS {
