@@ -57,7 +57,7 @@ pub(super) fn gates(snapshot: &Snapshot) -> String {
     }
     let mut words = Vec::new();
     if soak_secs.0 > 0 {
-        words.push(format!("soak {}", soak_secs));
+        words.push(format!("soak {soak_secs}"));
     }
     if require_image {
         words.push("images first".to_owned());
