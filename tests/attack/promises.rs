@@ -20,6 +20,8 @@ const NOT_MET: &[CauseKind] = &[
     CauseKind::ImagePlatform,
     CauseKind::ImageName,
     CauseKind::ImageNeverPull,
+    CauseKind::ImageDisk,
+    CauseKind::ImagePull,
     CauseKind::VolumeMount,
     CauseKind::PodSandbox,
     CauseKind::Config,

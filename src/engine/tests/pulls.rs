@@ -271,7 +271,7 @@ fn a_running_pull_is_compared_with_those_of_its_site_and_else_with_all() {
     assert_eq!(usual(&mut console, &fake, "n2"), None, "it has the image");
     fake.wait(120);
     let (_, why) = console.state(&fake, "n1");
-    assert_eq!(why, "pulls ~120s of 20s, 6× the median of its site");
+    assert_eq!(why, "pulls 120s, 6× the median of its site (~20s)");
     let (_, why) = console.state(&fake, "n12");
     assert_eq!(why, "pulls ~120s of 90s, from 3 peers");
     has_pulled(&mut console, &fake, "n6", 140);

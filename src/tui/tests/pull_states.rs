@@ -40,13 +40,16 @@ fn states() -> Vec<PrewarmState> {
             "429 Too Many Requests: toomanyrequests: You have reached your limit",
             Some(25),
         ),
-        failed(CauseKind::ImagePull, "write /var/lib/containerd/7: no space left on device", Some(40)),
-        failed(CauseKind::ImagePull, "dial tcp 10.0.0.9:443: i/o timeout", Some(55)),
+        failed(CauseKind::ImageDisk, "write /var/lib/containerd/7: no space left on device", Some(40)),
+        failed(CauseKind::ImageNetwork, "dial tcp 10.0.0.9:443: i/o timeout", Some(55)),
         PrewarmState::Pulling { since: ago(20) },
         PrewarmState::Pulling { since: ago(360) },
         PrewarmState::Queued,
-        PrewarmState::Waiting(PrewarmWait::RateLimited("ipc-004".into())),
-        PrewarmState::Waiting(PrewarmWait::SiteLimit { site: "hamburg".into(), used: 2, limit: 2 }),
+        PrewarmState::Waiting(PrewarmWait::RateLimited {
+            node: "ipc-004".into(),
+            again_at: Some(noon() + Duration::from_secs(25)),
+        }),
+        PrewarmState::Waiting(PrewarmWait::SiteLimit { site: "hamburg".into(), used: 3, limit: 3 }),
         PrewarmState::Waiting(PrewarmWait::NodeDown),
         PrewarmState::Present,
         PrewarmState::Present,
@@ -106,7 +109,7 @@ fn snapshot() -> Snapshot {
             name: "hamburg".into(),
             counts,
             pulling: 3,
-            limit: Some(2),
+            limit: Some(3),
             estimate: None,
             throughput: Some(6_800_000),
         }],
@@ -147,14 +150,18 @@ fn every_state_of_a_pull_is_named() {
 fn a_narrow_screen_names_each_failure() {
     let screen = TestConsole::on(snapshot(), 80, 24).typed("W").screen();
     let whole = TestConsole::on(snapshot(), 200, 50).typed("W").screen();
-    for (node, words) in [
-        ("ipc-001", CauseKind::ImageDenied.to_string()),
-        ("ipc-002", CauseKind::ImageNotFound.to_string()),
-        ("ipc-003", CauseKind::ImagePlatform.to_string()),
+    for (node, kind) in [
+        ("ipc-001", CauseKind::ImageDenied),
+        ("ipc-002", CauseKind::ImageNotFound),
+        ("ipc-003", CauseKind::ImagePlatform),
+        ("ipc-004", CauseKind::ImageRateLimited),
+        ("ipc-005", CauseKind::ImageDisk),
+        ("ipc-006", CauseKind::ImageNetwork),
     ] {
         for screen in [&screen, &whole] {
-            let line = screen.lines().find(|line| line.contains(node)).unwrap_or_default();
-            assert!(line.contains(&words), "{node}: {words}\n{screen}");
+            let row = format!("{node} hamburg");
+            let line = screen.lines().find(|line| line.contains(&row)).unwrap_or_default();
+            assert!(line.contains(&kind.to_string()), "{node}: {kind}\n{screen}");
         }
     }
 }
