@@ -157,7 +157,7 @@ pub(crate) fn standstill(nodes: &[Arc<NodeView>]) -> Option<&PrewarmWait> {
     nodes.iter().find_map(|node| match &node.prewarm {
         Some(PrewarmState::Waiting(wait)) => match wait {
             PrewarmWait::Unobtainable(_)
-            | PrewarmWait::RateLimited(_)
+            | PrewarmWait::RateLimited { .. }
             | PrewarmWait::Paused
             | PrewarmWait::Cancelled
             | PrewarmWait::Refused(_)
