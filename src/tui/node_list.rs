@@ -12,7 +12,7 @@
 //!
 //! A list that is filtered, or sorted by a column, is flat: it has nodes only.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::mem::{Discriminant, discriminant};
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,8 +42,8 @@ pub(crate) struct NodeList {
     counts: PartCounts,
     /// Whether each group that there has been is open.
     open: Vec<(GroupKey, bool)>,
-    /// The pinned nodes as of the last arrangement: when one of them is updated, it stays pinned for a while.
-    unsettled: HashSet<Str>,
+    /// Where the pinned nodes were at the last arrangement: when one of them is updated, it stays there for a while.
+    places: HashMap<Str, usize>,
     /// The nodes that have just been updated, and when that was seen, by the console's clock.
     just_done: HashMap<Str, Duration>,
     /// How many lines the pinned part takes. It grows at once and shrinks seldom, so that the rest holds still.
@@ -218,9 +218,8 @@ impl NodeList {
         (counts.trouble, counts.moving, counts.just_done) = (trouble.len(), moving.len(), just_done.len());
         // The sort keeps groups of one rank in the engine's order.
         groups.sort_by_key(|group| group.key.rank());
-        let pinned: Vec<u32> = [trouble, moving, just_done].concat();
-        self.unsettled =
-            pinned[..counts.trouble + counts.moving].iter().map(|index| nodes[*index as usize].name.clone()).collect();
+        let pinned: Vec<u32> = [trouble, self.where_they_were(moving, just_done, nodes)].concat();
+        self.places = (0..).zip(&pinned).map(|(place, index)| (nodes[*index as usize].name.clone(), place)).collect();
         self.fold(&mut groups, nodes.len(), pinned.is_empty());
         self.pinned = pinned.len();
         self.rows = pinned.into_iter().map(NodeRow::Node).collect();
@@ -242,17 +241,60 @@ impl NodeList {
     /// Notes which nodes have been updated since the last arrangement, and forgets those of long ago.
     fn note_done(&mut self, nodes: &[Arc<NodeView>], now: Duration) {
         self.expire(now);
-        if self.unsettled.is_empty() {
+        if self.places.is_empty() {
             return;
         }
-        let is_done = |node: &&Arc<NodeView>| node.state == NodeState::Updated && self.unsettled.contains(&node.name);
-        self.just_done.extend(nodes.iter().filter(is_done).map(|node| (node.name.clone(), now)));
+        let is_done = |node: &&Arc<NodeView>| node.state == NodeState::Updated && self.places.contains_key(&node.name);
+        for node in nodes.iter().filter(is_done) {
+            self.just_done.entry(node.name.clone()).or_insert(now);
+        }
+    }
+
+    /// The nodes that move, in their order, and those that have just been updated, each below the node that it was below.
+    fn where_they_were(&self, moving: Vec<u32>, just_done: Vec<u32>, nodes: &[Arc<NodeView>]) -> Vec<u32> {
+        if just_done.is_empty() {
+            return moving;
+        }
+        let place = |index: u32| self.places.get(&nodes[index as usize].name).copied();
+        let mut known: Vec<(usize, usize)> =
+            moving.iter().enumerate().filter_map(|(row, index)| Some((place(*index)?, row))).collect();
+        known.sort_unstable();
+        let below = |place: usize| {
+            let above = known.partition_point(|(known, _)| *known < place);
+            above.checked_sub(1).map_or(0, |last| known[last].1 + 1)
+        };
+        // Below the first so many nodes that move; of several there, in the order in which they were.
+        let mut done: Vec<(usize, usize, u32)> = just_done
+            .into_iter()
+            .map(|index| {
+                let place = place(index).unwrap_or(usize::MAX);
+                (below(place), place, index)
+            })
+            .collect();
+        done.sort_unstable();
+        let mut done = done.into_iter().peekable();
+        let mut rows = Vec::with_capacity(moving.len() + done.len());
+        for (row, index) in moving.into_iter().enumerate() {
+            while let Some((_, _, index)) = done.next_if(|(below, ..)| *below <= row) {
+                rows.push(index);
+            }
+            rows.push(index);
+        }
+        rows.extend(done.map(|(_, _, index)| index));
+        rows
     }
 
     /// Forgets which nodes were updated long ago; whether there was one.
     pub(crate) fn expire(&mut self, now: Duration) -> bool {
         let before = self.just_done.len();
-        self.just_done.retain(|_, at| now < *at + LINGERS);
+        let places = &mut self.places;
+        self.just_done.retain(|name, at| {
+            let lingers = now < *at + LINGERS;
+            if !lingers {
+                places.remove(name);
+            }
+            lingers
+        });
         self.just_done.len() < before
     }
 

@@ -15,6 +15,8 @@ use crate::engine::model::printable::is_printable;
 
 /// Gaps up to this many cells are written again rather than jumped over: a jump costs at least three bytes.
 const BRIDGE: u16 = 4;
+/// Blanks in a row from this many on are erased and not written: that costs about eight bytes, with the way to what follows.
+const ERASE: u16 = 10;
 
 /// Appends what turns a terminal that shows `before` into one that shows `after`.
 ///
@@ -37,6 +39,14 @@ pub(crate) fn encode(before: &Buffer, after: &Buffer, out: &mut Vec<u8>) {
             continue;
         }
         pen.go(*x, *y);
+        let blanks = pen.blanks_from(*x, *y);
+        let erased = in_row.min(1 + tail.iter().take_while(|(column, row, _)| row == y && column - x < blanks).count());
+        let last = if erased > 1 { tail[erased - 2].0 } else { *x };
+        if last - x + 1 >= ERASE {
+            pen.erase(last - x + 1);
+            rest = &tail[erased - 1..];
+            continue;
+        }
         pen.write(*x, *y, cell);
     }
     pen.finish();
@@ -57,10 +67,14 @@ fn is_wide(symbol: &str) -> bool {
     !symbol.is_ascii() && unicode_width::UnicodeWidthStr::width(symbol) > 1
 }
 
-/// Blanks wide symbols whose second half was painted over: a terminal could not show both.
+/// Makes cells equal that look the same: of a blank only its background and its lines are seen. And blanks wide symbols whose second half was
+/// painted over: a terminal could not show both.
 pub(crate) fn mend(frame: &mut Buffer) {
     let width = usize::from(frame.area.width);
     for at in 0..frame.content.len() {
+        if is_blank(&frame.content[at]) {
+            (frame.content[at].fg, frame.content[at].modifier) = (Color::Reset, Modifier::empty());
+        }
         if !is_wide(frame.content[at].symbol()) {
             continue;
         }
@@ -96,6 +110,20 @@ impl Pen<'_> {
         (x..self.after.area.right()).all(|x| self.cell(x, y).is_some_and(is_blank))
     }
 
+    /// How many cells from here on are plain blanks.
+    fn blanks_from(&self, x: u16, y: u16) -> u16 {
+        let blanks = (x..self.after.area.right()).take_while(|x| self.cell(*x, y).is_some_and(is_blank));
+        u16::try_from(blanks.count()).unwrap_or(0)
+    }
+
+    /// Makes so many cells from the cursor on blank, and leaves it where it is.
+    fn erase(&mut self, cells: u16) {
+        if !self.style.leaves_blanks() {
+            self.restyle(PenStyle::default());
+        }
+        let _ = write!(self.out, "\x1b[{cells}X");
+    }
+
     fn clear_to_end(&mut self, x: u16, y: u16) {
         self.go(x, y);
         self.restyle(PenStyle::default());
@@ -108,15 +136,12 @@ impl Pen<'_> {
         match at {
             Some(at) if at == (x, y) => return,
             Some((from, row)) if row == y && from < x && x - from <= BRIDGE && self.bridge(from, x, y) => {}
-            Some((from, row)) if row == y && from < x => self.sequence(b'C', x - from),
             Some((_, row)) if row + 1 == y && x == left => self.out.extend_from_slice(b"\r\n"),
-            _ => {
-                let (row, column) = (y - top + 1, x - left + 1);
-                let _ = match (row, column) {
-                    (1, 1) => write!(self.out, "\x1b[H"),
-                    (row, 1) => write!(self.out, "\x1b[{row}H"),
-                    (row, column) => write!(self.out, "\x1b[{row};{column}H"),
-                };
+            at => {
+                let there = place(y - top + 1, x - left + 1);
+                let from_here = at.map(|(from, row)| steps((from, row), (x, y)));
+                let shortest = from_here.filter(|steps| steps.len() < there.len()).unwrap_or(there);
+                self.out.extend_from_slice(shortest.as_bytes());
             }
         }
         self.at = Some((x, y));
@@ -128,7 +153,7 @@ impl Pen<'_> {
         let same = |x: u16| {
             after
                 .cell(Position::new(x, y))
-                .is_some_and(|cell| style_of(cell) == self.style && cell.symbol().len() == 1 && cell.symbol() != "\t")
+                .is_some_and(|cell| self.has_look_of(cell) && cell.symbol().len() == 1 && cell.symbol() != "\t")
         };
         if !(from..to).all(same) {
             return false;
@@ -141,8 +166,15 @@ impl Pen<'_> {
         true
     }
 
+    /// Whether what the pen writes looks like this cell.
+    fn has_look_of(&self, cell: &Cell) -> bool {
+        self.style == style_of(cell) || is_blank(cell) && self.style.leaves_blanks()
+    }
+
     fn write(&mut self, x: u16, y: u16, cell: &Cell) {
-        self.restyle(style_of(cell));
+        if !self.has_look_of(cell) {
+            self.restyle(style_of(cell));
+        }
         let symbol = cell.symbol();
         let width = if symbol.is_empty() || symbol.contains(char::is_control) {
             self.out.push(b' ');
@@ -171,14 +203,6 @@ impl Pen<'_> {
         self.style = to;
     }
 
-    fn sequence(&mut self, last: u8, count: u16) {
-        self.out.extend_from_slice(b"\x1b[");
-        if count > 1 {
-            let _ = write!(self.out, "{count}");
-        }
-        self.out.push(last);
-    }
-
     fn finish(&mut self) {
         self.restyle(PenStyle::default());
     }
@@ -188,9 +212,44 @@ fn style_of(cell: &Cell) -> PenStyle {
     PenStyle { fg: cell.fg, bg: cell.bg, modifier: cell.modifier }
 }
 
+impl PenStyle {
+    /// Whether a blank that is written so looks like one that is not.
+    fn leaves_blanks(self) -> bool {
+        self.bg == Color::Reset && !self.modifier.intersects(SHOWS)
+    }
+}
+
+/// What is seen of a blank.
+const SHOWS: Modifier = Modifier::REVERSED.union(Modifier::UNDERLINED).union(Modifier::CROSSED_OUT);
+
 fn is_blank(cell: &Cell) -> bool {
-    let shows = Modifier::REVERSED | Modifier::UNDERLINED | Modifier::CROSSED_OUT;
-    cell.symbol() == " " && cell.bg == Color::Reset && !cell.modifier.intersects(shows)
+    cell.symbol() == " " && style_of(cell).leaves_blanks()
+}
+
+/// Moves the cursor to a row and column, counted from 1.
+fn place(row: u16, column: u16) -> String {
+    match (row, column) {
+        (1, 1) => "\x1b[H".to_owned(),
+        (row, 1) => format!("\x1b[{row}H"),
+        (row, column) => format!("\x1b[{row};{column}H"),
+    }
+}
+
+/// Moves the cursor from one column and row to another, by rows and then by columns.
+fn steps((from, row): (u16, u16), (x, y): (u16, u16)) -> String {
+    let sequence = |count: u16, last: char| match count {
+        0 => String::new(),
+        1 => format!("\x1b[{last}"),
+        count => format!("\x1b[{count}{last}"),
+    };
+    let down = sequence(y.saturating_sub(row), 'B');
+    let up = sequence(row.saturating_sub(y), 'A');
+    let right = sequence(x.saturating_sub(from), 'C');
+    let left = match from.saturating_sub(x) {
+        few @ 1..=3 => "\x08".repeat(usize::from(few)),
+        many => sequence(many, 'D'),
+    };
+    format!("{down}{up}{right}{left}")
 }
 
 const MODIFIERS: [(Modifier, &str, &str); 8] = [
@@ -335,7 +394,14 @@ mod tests {
         let mut after = before.clone();
         after.set_string(4, 1, "x", Style::new().fg(Color::LightGreen).add_modifier(Modifier::BOLD));
         after.set_string(7, 1, "y", Style::new().fg(Color::LightGreen).add_modifier(Modifier::BOLD));
-        assert_eq!(text(&before, &after), "^[2;5H^[1;92mx^[2Cy^[m".replace("^[1;", "^[0;1;").replace("^[0;", "^["));
+        assert_eq!(text(&before, &after), "^[2;5H^[1;92mx  y^[m");
+        // The look of a blank is not seen, and what is near is reached by steps.
+        let mut after = before.clone();
+        after.set_string(2, 1, "up down", Style::new().fg(Color::LightGreen));
+        after.set_string(6, 2, " ", Style::new().fg(Color::LightCyan));
+        after.set_string(8, 2, "x", Style::new().fg(Color::LightGreen));
+        mend(&mut after);
+        assert_eq!(text(&before, &after), "^[2;3H^[92mup down^[B\u{8}x^[m");
         let mut before = blank();
         before.set_string(2, 3, "a long line", Style::new());
         assert_eq!(text(&before, &blank()), "^[4;3H^[K");

@@ -78,6 +78,28 @@ fn a_node_that_was_updated_lingers_before_it_goes_to_the_others() {
 }
 
 #[test]
+fn a_node_that_was_updated_stays_in_its_place_among_those_that_move() {
+    let moving = |number: u32| target(&format!("ipc-{number:03}"), NodeState::Soaking, 20);
+    let rest = || (20..60).map(|number| held(&format!("ipc-{number:03}"), Hold::Partition { keep: 40 }));
+    let names = |console: &TestConsole| {
+        let screen = list(console);
+        let name = |line: &str| line.split_whitespace().find(|word| word.starts_with("ipc-")).map(str::to_owned);
+        screen.lines().filter_map(name).take(4).collect::<Vec<_>>()
+    };
+    let mut console = TestConsole::on(with([11, 12, 13].map(moving).into_iter().chain(rest()).collect()), 80, 24);
+    let done = |name: &str| updated(name, 1);
+    // The engine lists those that are updated last; here the second stays the second, and then the first the first.
+    console.see(with([moving(11), moving(13)].into_iter().chain(rest()).chain([done("ipc-012")]).collect()));
+    assert_eq!(names(&console), ["ipc-011", "ipc-012", "ipc-013", "ipc-020"]);
+    console.wait(2);
+    let two = [done("ipc-011"), done("ipc-012")];
+    console.see(with([moving(13), moving(14)].into_iter().chain(rest()).chain(two).collect()));
+    assert_eq!(names(&console), ["ipc-011", "ipc-012", "ipc-013", "ipc-014"]);
+    console.wait(3);
+    assert_eq!(names(&console), ["ipc-011", "ipc-013", "ipc-014", "ipc-020"], "five seconds each");
+}
+
+#[test]
 fn what_is_selected_stays_in_sight_when_its_group_is_folded() {
     let nodes = |first: NodeView| {
         let mut nodes = vec![first];

@@ -43,6 +43,11 @@ use crate::tui::words::{fit, wrap};
 /// How wide the names of the lines are.
 const NAMES: usize = 10;
 
+/// From so many lines on the side pane has room to spare.
+const ROOMY: usize = 16;
+/// So many lines are kept there for the name, the state and why: a node that moves has two reasons at most times.
+const REASONS: usize = 5;
+
 /// Draws the frame of the side pane; what is left inside.
 pub(super) fn open_side(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) -> Rect {
     for y in area.y..area.bottom() {
@@ -71,7 +76,7 @@ pub(super) fn draw_current(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buf
     }
 }
 
-/// At most so many lines of at most so many cells.
+/// At most so many lines of at most so many cells. What is known of the node holds still while reasons come and go.
 fn lines(
     ctx: &RenderContext<'_>,
     page: &RolloutPage,
@@ -79,7 +84,12 @@ fn lines(
     node: &NodeView,
     size: (usize, usize),
 ) -> Vec<Line<'static>> {
-    about(ctx, page, shown, node, size).0
+    let (mut lines, reasons) = about(ctx, page, shown, node, size);
+    if size.1 >= ROOMY {
+        let missing = REASONS.saturating_sub(reasons);
+        lines.splice(reasons..reasons, std::iter::repeat_n(Line::default(), missing));
+    }
+    lines
 }
 
 /// The same, and how many of the lines say why the node is where it is; those after them say what is known of it.
