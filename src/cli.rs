@@ -27,6 +27,7 @@ mod elsewhere;
 mod error;
 mod foreground;
 mod json;
+mod jsonpath;
 mod load;
 mod man;
 mod misspelt;
@@ -60,7 +61,7 @@ use crate::driver::{Access, AccessError, ClusterSession, Impersonate, Reach, Ses
 use crate::engine::model::shell::shell_flag;
 use crate::process::printable::Printable;
 use crate::process::{output as streams, signals};
-use args::{Cli, CliCommand, DaemonSetName, Global, LogTo, Look, OnCluster, OutputAs, StatusArgs};
+use args::{Cli, CliCommand, DaemonSetName, Global, LogTo, Look, OnCluster, OutputAs, OutputFormat, StatusArgs};
 use complete::LineToComplete;
 use output::{Charset, Output, Streams};
 
@@ -68,7 +69,26 @@ pub use error::{CliError, Exit};
 
 /// A parsed command line.
 #[derive(Clone, Debug)]
-pub struct Invocation(Cli);
+pub struct Invocation(CommandLine);
+
+/// What a command line is for.
+#[derive(Clone, Debug)]
+enum CommandLine {
+    /// To be carried out.
+    Typed(Box<Cli>),
+    /// A shell asks how it may go on.
+    Unfinished(LineToComplete),
+}
+
+#[cfg(test)]
+impl Invocation {
+    fn typed(self) -> Cli {
+        match self.0 {
+            CommandLine::Typed(cli) => *cli,
+            CommandLine::Unfinished(line) => panic!("a shell asks about {line:?}"),
+        }
+    }
+}
 
 /// What is left to do for the caller.
 #[derive(Debug)]
@@ -155,7 +175,7 @@ impl Style {
 pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {
     let line: Vec<OsString> = line.into_iter().collect();
     if let Some(completing) = LineToComplete::asked(std::env::var_os(complete::VARIABLE), &line) {
-        return Ok(Invocation(Cli { completing: Some(completing), ..Cli::default() }));
+        return Ok(Invocation(CommandLine::Unfinished(completing)));
     }
     let mut command = command_called(line.first());
     let matches = match command.try_get_matches_from_mut(&line) {
@@ -191,7 +211,7 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Invocation, cla
         let why = "name what to change, as in `rolldeck tune ds/agent --max-unavailable 5`; `--help` lists the rest";
         return Err(command.error(clap::error::ErrorKind::MissingRequiredArgument, why));
     }
-    Ok(Invocation(cli))
+    Ok(Invocation(CommandLine::Typed(Box::new(cli))))
 }
 
 /// Prints the help that was asked for, or what is wrong with the command line, and gives the exit code.
@@ -224,25 +244,35 @@ pub fn print_panics() {
 ///
 /// # Errors
 /// See [`CliError`]; it is not reported yet.
-pub async fn run(mut invocation: Invocation) -> Result<CallerTask, CliError> {
-    if invocation.0.reads_config() {
-        let named = invocation.0.global.config.as_deref();
-        invocation.0.config = config::load(named).map_err(|error| CliError::failed(error.to_string()))?;
+pub async fn run(Invocation(line): Invocation) -> Result<CallerTask, CliError> {
+    match line {
+        CommandLine::Typed(cli) => run_typed(*cli).await,
+        CommandLine::Unfinished(line) => {
+            complete::ask_nobody()?;
+            let mut output = Output::stdout(OutputFormat::Text, Charset::Unicode)?;
+            let streams = output.streams();
+            let end = complete::run(line, open_session, &mut output).await;
+            end_of(end.map(CallerTask::Exit), &streams).await
+        }
     }
-    if invocation.0.completing.is_some() {
-        complete::ask_nobody()?;
+}
+
+async fn open_session(access: Access) -> Result<Arc<dyn Session>, AccessError> {
+    Ok(Arc::new(ClusterSession::open(&access).await?))
+}
+
+async fn run_typed(mut cli: Cli) -> Result<CallerTask, CliError> {
+    if cli.reads_config() {
+        cli.config = config::load(cli.global.config.as_deref()).map_err(|error| CliError::failed(error.to_string()))?;
     }
-    let global = &invocation.0.global;
-    let ascii = global.ascii || invocation.0.config.values.glyphs == Some(GlyphChoice::Ascii);
+    let ascii = cli.global.ascii || cli.config.values.glyphs == Some(GlyphChoice::Ascii);
     let charset = if ascii { Charset::Ascii } else { Charset::Unicode };
-    let OutputAs { format, shape } = global.output.clone().unwrap_or_default();
+    let OutputAs { format, shape } = cli.global.output.clone().unwrap_or_default();
     let output = Output::stdout(format, charset)?.shaped(shape);
     let streams = output.streams();
-    let connect = async |access| Ok(Arc::new(ClusterSession::open(&access).await?) as Arc<dyn Session>);
-    let is_diff = invocation.0.is_diff();
-    let end = run_to(invocation, connect, output).await;
-    let end = end_of(end, &streams).await;
-    end.map_err(|error| if is_diff { error.of_comparing() } else { error })
+    let is_diff = cli.is_diff();
+    let end = run_to(cli, open_session, output).await;
+    end_of(end, &streams).await.map_err(|error| if is_diff { error.of_comparing() } else { error })
 }
 
 /// Waits until all output is written. A signal ends the wait if the command listens to signals; otherwise it ends the process.
@@ -269,23 +299,20 @@ async fn end_of(end: Result<CallerTask, CliError>, streams: &Streams) -> Result<
     }
 }
 
-async fn run_to<C>(invocation: Invocation, connect: C, output: Output) -> Result<CallerTask, CliError>
+async fn run_to<C>(cli: Cli, connect: C, output: Output) -> Result<CallerTask, CliError>
 where
     C: AsyncFn(Access) -> Result<Arc<dyn Session>, AccessError>,
 {
-    let is_diff = invocation.0.is_diff();
-    let end = run_command(invocation, connect, output).await;
+    let is_diff = cli.is_diff();
+    let end = run_command(cli, connect, output).await;
     end.map_err(|error| if is_diff { error.of_comparing() } else { error })
 }
 
-async fn run_command<C>(Invocation(cli): Invocation, connect: C, mut output: Output) -> Result<CallerTask, CliError>
+async fn run_command<C>(cli: Cli, connect: C, mut output: Output) -> Result<CallerTask, CliError>
 where
     C: AsyncFn(Access) -> Result<Arc<dyn Session>, AccessError>,
 {
-    let Cli { name, all_namespaces, look, mut global, command, config, completing } = cli;
-    if let Some(line) = completing {
-        return complete::run(line, connect, &mut output).await.map(CallerTask::Exit);
-    }
+    let Cli { name, all_namespaces, look, mut global, command, config } = cli;
     if all_namespaces {
         global.namespace = None;
     }

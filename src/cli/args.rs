@@ -24,7 +24,6 @@ pub(crate) use self::revisions::{DiffArgs, HistoryArgs};
 pub(crate) use self::tuning::TuningFlags;
 pub(crate) use self::values::{ContainerImage, DaemonSetName, LogTo, by_container};
 use self::values::{duration, speed};
-use super::complete::LineToComplete;
 use crate::config::ConfigFile;
 use crate::driver::practice;
 use crate::engine::model::command::PrewarmCommand;
@@ -112,9 +111,6 @@ pub(crate) struct Cli {
     /// The configuration file, once it is read
     #[arg(skip)]
     pub(crate) config: ConfigFile,
-    /// A shell asks how this line may go on
-    #[arg(skip)]
-    pub(crate) completing: Option<LineToComplete>,
 }
 
 /// Which cluster, and how to answer.
@@ -370,7 +366,6 @@ impl Cli {
     /// Whether the configuration file matters: a broken one must not keep anybody from seeing how it is written.
     pub(crate) fn reads_config(&self) -> bool {
         match &self.command {
-            _ if self.completing.is_some() => false,
             Some(CliCommand::Completions { .. } | CliCommand::Man | CliCommand::Simulate(_)) => false,
             Some(CliCommand::Config(args)) => !args.reference,
             _ => true,

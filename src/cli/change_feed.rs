@@ -215,7 +215,7 @@ impl Telling<'_> {
             self.budget();
         }
         self.alarms(&last.alarms);
-        if !Arc::ptr_eq(&last.nodes, &snapshot.nodes) {
+        if !last.nodes.is_shared_with(&snapshot.nodes) {
             self.moved(last);
         }
         if unseen(last) != unseen(snapshot) {

@@ -66,7 +66,7 @@ impl LineToComplete {
 pub(super) fn script(shell: clap_complete::Shell, output: &mut Output) -> Result<Exit, CliError> {
     let mut script = Vec::new();
     completer(&shell.to_string())?.write_registration(VARIABLE, "rolldeck", "rolldeck", "rolldeck", &mut script)?;
-    output.write(Printable::ours(script))?;
+    output.write(Printable::shell_text(&String::from_utf8_lossy(&script)))?;
     Ok(Exit::Done)
 }
 
@@ -100,10 +100,10 @@ where
     });
     completer.write_complete(&mut command, words.clone(), None, &mut Vec::new())?;
     let wanted = std::mem::take(&mut *wanted.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
-    let place = Place::of(&words);
+    let target = LineTarget::of(&words);
     let mut known = Vec::new();
     for names in wanted {
-        let there = tokio::time::timeout(WITHIN, place.names(names, &connect)).await.ok().flatten();
+        let there = tokio::time::timeout(WITHIN, target.names(names, &connect)).await.ok().flatten();
         known.push((names, there.unwrap_or_default()));
     }
     let mut command = with_names(Cli::command(), move |names, typed| {
@@ -112,7 +112,7 @@ where
     });
     let mut answer = Vec::new();
     completer.write_complete(&mut command, words, None, &mut answer)?;
-    output.write(Printable::ours(answer))?;
+    output.write(Printable::shell_text(&String::from_utf8_lossy(&answer)))?;
     Ok(Exit::Done)
 }
 
@@ -187,13 +187,13 @@ fn is_plain(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('-') && name.chars().all(plain)
 }
 
-/// Where the line leads, as far as it is typed.
-struct Place {
+/// The cluster and the DaemonSet that the line is about, as far as it is typed.
+struct LineTarget {
     global: Global,
     daemonset: Option<String>,
 }
 
-impl Place {
+impl LineTarget {
     fn of(words: &[OsString]) -> Self {
         let matches = Cli::command().ignore_errors(true).try_get_matches_from(words).unwrap_or_default();
         let global = Global::from_arg_matches(&matches).unwrap_or_default();

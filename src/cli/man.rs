@@ -13,7 +13,7 @@ use crate::process::printable::Printable;
 
 /// Prints it.
 pub(super) fn run(output: &mut Output) -> Result<Exit, CliError> {
-    output.write(Printable::ours(page()?))?;
+    output.write(Printable::lines(&String::from_utf8_lossy(&page()?)))?;
     Ok(Exit::Done)
 }
 

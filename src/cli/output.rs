@@ -2,8 +2,6 @@
 //!
 //! Each stream has a writer thread, so nothing waits for it. A command that keeps printing waits for [`Output::room`] in between.
 
-pub(crate) mod template;
-
 use std::borrow::Cow;
 use std::io::{self, IsTerminal};
 use std::time::Instant;

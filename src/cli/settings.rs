@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_broken_file_does_not_keep_the_reference_back() {
-        let reads = |line: &[&str]| super::super::parse(line.iter().map(Into::into)).unwrap().0.reads_config();
+        let reads = |line: &[&str]| super::super::parse(line.iter().map(Into::into)).unwrap().typed().reads_config();
         assert!(reads(&["rolldeck", "config"]) && reads(&["rolldeck", "status"]) && reads(&["rolldeck"]));
         assert!(!reads(&["rolldeck", "config", "--reference"]) && !reads(&["rolldeck", "completions", "bash"]));
     }

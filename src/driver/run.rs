@@ -300,7 +300,8 @@ impl<H: EffectExecutor> Driver<H> {
     fn publish_now(&mut self) {
         let began = Instant::now();
         let unaudited = self.audit_sink.complaints();
-        let snapshot = Snapshot { unaudited, ..self.engine.snapshot(self.clock.now()) };
+        let last = self.snapshots.borrow().nodes.clone();
+        let snapshot = Snapshot { unaudited, ..self.engine.snapshot_sharing(&last, self.clock.now()) };
         self.snapshots.send_if_modified(|last| {
             let news = !last.shows_the_same_as(&snapshot);
             if news {

@@ -12,7 +12,7 @@ use super::model::images_on_nodes::ImagesOnNodes;
 use super::model::notice::Notice;
 use super::model::record::Progress;
 use super::model::time::Timestamp;
-use super::report::snapshot::Snapshot;
+use super::report::snapshot::{NodeViews, Snapshot};
 use super::writes::pending::{Needs, Pending};
 
 impl Engine {
@@ -280,9 +280,14 @@ impl Engine {
 
     /// Everything a front end shows. An engine that knows nothing yet says so.
     pub fn snapshot(&mut self, now: Timestamp) -> Snapshot {
+        self.snapshot_sharing(&NodeViews::default(), now)
+    }
+
+    /// As [`Engine::snapshot`]. A node that is the same in an earlier snapshot, whose nodes are `last`, is not stored a second time.
+    pub fn snapshot_sharing(&mut self, last: &NodeViews, now: Timestamp) -> Snapshot {
         self.refresh(now);
         let timeline = self.event_log.shown();
-        Snapshot { timeline, ..self.report(now) }
+        Snapshot { timeline, ..self.report(last, now) }
     }
 }
 

@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use self::snapshot::{Counts, ImageChange, NodeView, Phase, PlanView, RevisionView, Snapshot};
+use self::snapshot::{Counts, ImageChange, NodeView, NodeViews, Phase, PlanView, RevisionView, Snapshot};
 use super::assess::plan::{Limits, RolloutHold};
 use super::assess::rows::Row;
 use super::lease::lock::KnownLease;
@@ -38,7 +38,8 @@ use super::model::record::Intent;
 use super::model::time::Timestamp;
 
 impl Engine {
-    pub(crate) fn report(&self, now: Timestamp) -> Snapshot {
+    /// The snapshot; nodes that are the same in `last` are shared with it.
+    pub(crate) fn report(&self, last: &NodeViews, now: Timestamp) -> Snapshot {
         // What the cluster has; what it has not yet is told beside it.
         let saved = self.saved_intent();
         let recorded = saved.is_some();
@@ -52,7 +53,7 @@ impl Engine {
         let find = |hash: &Str| revisions.iter().find(|revision| revision.hash == *hash).cloned();
         let to = to_hash.as_ref().and_then(find);
         let from = self.majority_revision(to_hash.as_ref()).as_ref().and_then(find);
-        let nodes = self.node_views(&phase, now);
+        let nodes = self.node_views(last, &phase, now);
         Snapshot {
             at: now,
             namespace: self.config().namespace.clone(),
@@ -277,8 +278,7 @@ impl Engine {
         views
     }
 
-    /// Thousands of nodes are megabytes: they are built where they stay, and not copied there.
-    fn node_views(&self, phase: &Phase, now: Timestamp) -> Arc<[NodeView]> {
+    fn node_views(&self, last: &NodeViews, phase: &Phase, now: Timestamp) -> NodeViews {
         let waits = self.waits_for(now);
         let natural = self.natural_ranks();
         let mut order: Vec<(u8, u32, &Row)> = self
@@ -293,21 +293,19 @@ impl Engine {
         order.sort_unstable_by_key(|(group, rank, row)| (*group, *rank, row.node));
         let numbers: HashMap<&Str, i64> =
             self.view.own_revisions().map(|revision| (&revision.hash, revision.number)).collect();
-        order
-            .into_iter()
-            .map(|(_, _, row)| {
-                let mut view = self.node_view(row, &numbers, phase);
-                match (&view.hold, &waits) {
-                    (Some(Hold::Next), Some(waits)) => view.hold = Some(Hold::Waits(waits.clone())),
-                    (None, _) => {
-                        let pod = row.pod.and_then(|pod| self.view.pod(pod));
-                        view.hold = pod.and_then(|pod| self.waits_for_deletion(&pod.fact.uid, now)).map(Hold::Waits);
-                    }
-                    _ => {}
+        let views = order.into_iter().map(|(_, _, row)| {
+            let mut view = self.node_view(row, &numbers, phase);
+            match (&view.hold, &waits) {
+                (Some(Hold::Next), Some(waits)) => view.hold = Some(Hold::Waits(waits.clone())),
+                (None, _) => {
+                    let pod = row.pod.and_then(|pod| self.view.pod(pod));
+                    view.hold = pod.and_then(|pod| self.waits_for_deletion(&pod.fact.uid, now)).map(Hold::Waits);
                 }
-                view
-            })
-            .collect()
+                _ => {}
+            }
+            view
+        });
+        NodeViews::sharing(last, views)
     }
 
     fn node_view(&self, row: &Row, numbers: &HashMap<&Str, i64>, phase: &Phase) -> NodeView {

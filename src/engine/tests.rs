@@ -26,6 +26,7 @@ mod waits;
 use serde_json::json;
 
 use super::fake_cluster::{FakeCluster, FakeConsole, template};
+use super::model::cause::CauseKind;
 use super::model::command::{Command, Early, Step, Takeover};
 use super::model::config::Role;
 use super::model::danger::Danger;
@@ -493,4 +494,35 @@ fn what_the_registry_has_said_stands_though_a_later_pull_does_not_reach_it() {
     pulls(&mut fake, "ErrImagePull: unauthorized");
     let (state, why) = console.state(&fake, "n1");
     assert_eq!((state, why.as_str()), (NodeState::Failed, "image access denied"), "another answer is news");
+}
+
+/// Before 1.32 a kubelet that waits before it pulls again does not repeat why the pull failed.
+#[test]
+fn why_a_pull_failed_stands_while_its_kubelet_only_waits() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    fake.slow = true;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 9);
+    console.run_for(&mut fake, 5);
+    let pulls = |fake: &mut FakeCluster, reason: &str, message: &str| {
+        fake.change_pod("n1", |pod| {
+            let (reason, message) = (reason.into(), Some(message.into()));
+            pod.containers[0].image_present = false;
+            pod.containers[0].state = ContainerState::Waiting { reason, message };
+        });
+    };
+    for (message, kind) in [
+        ("dial tcp: i/o timeout", CauseKind::ImageNetwork),
+        ("write /x: no space left on device", CauseKind::ImageDisk),
+        ("429 Too Many Requests", CauseKind::ImageRateLimited),
+    ] {
+        for (reason, message) in
+            [("ErrImagePull", message), ("ImagePullBackOff", "Back-off pulling image \"agent:v2\"")]
+        {
+            pulls(&mut fake, reason, message);
+            let cause = console.snapshot(&fake).nodes.iter().find(|view| *view.name == *"n1").unwrap().cause.clone();
+            assert_eq!(cause.map(|cause| cause.kind), Some(kind), "{message}");
+        }
+    }
 }

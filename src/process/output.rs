@@ -319,7 +319,7 @@ mod tests {
     async fn what_is_sent_is_written_in_order_and_nobody_waits() {
         let (mut reader, writer) = pipe();
         let text: Vec<u8> = (0..200_000_u32).flat_map(|nth| nth.to_string().into_bytes()).collect();
-        text.chunks(1_000).for_each(|piece| writer.send(Printable::ours(piece.to_vec())).unwrap());
+        text.chunks(1_000).for_each(|piece| writer.send(Printable::control_sequences(piece.to_vec())).unwrap());
         assert!(!writer.is_idle() && writer.idle_since().is_some(), "nobody reads");
         let read = std::thread::spawn(move || {
             let mut read = Vec::new();
@@ -335,7 +335,7 @@ mod tests {
     #[tokio::test]
     async fn there_is_room_again_once_somebody_reads() {
         let (mut reader, writer) = pipe();
-        writer.send(Printable::ours(vec![b'.'; ROOM + 8192])).unwrap();
+        writer.send(Printable::control_sequences(vec![b'.'; ROOM + 8192])).unwrap();
         let waited = tokio::time::timeout(Duration::from_millis(50), writer.room()).await;
         assert!(waited.is_err(), "nobody reads");
         assert!(!writer.drain(Duration::from_millis(50)));
@@ -348,17 +348,20 @@ mod tests {
     async fn a_reader_that_is_gone_is_a_failure_for_whoever_waits_and_whoever_sends() {
         let (reader, writer) = pipe();
         drop(reader);
-        writer.send(Printable::ours(b"to nobody".to_vec())).unwrap();
+        writer.send(Printable::control_sequences(b"to nobody".to_vec())).unwrap();
         writer.failed().await;
         assert_eq!(writer.failure().unwrap().kind(), io::ErrorKind::BrokenPipe);
-        assert_eq!(writer.send(Printable::ours(b"more".to_vec())).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        assert_eq!(
+            writer.send(Printable::control_sequences(b"more".to_vec())).unwrap_err().kind(),
+            io::ErrorKind::BrokenPipe
+        );
         writer.drained().await;
     }
 
     #[tokio::test]
     async fn a_stream_is_stuck_when_it_takes_nothing_not_when_it_is_slow() {
         let (mut reader, writer) = pipe();
-        writer.send(Printable::ours(vec![b'.'; 3 * 4096])).unwrap();
+        writer.send(Printable::control_sequences(vec![b'.'; 3 * 4096])).unwrap();
         let filled = writer.idle_since().unwrap();
         let slowly = std::thread::spawn(move || {
             let mut page = [0; 4096];

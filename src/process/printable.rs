@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use serde::Serialize;
 
-use crate::engine::model::printable::{json, json_again, printable};
+use crate::engine::model::printable::{REPLACEMENT, is_printable, json, json_again, printable};
 
 /// Bytes that no text from elsewhere can steer a terminal with. Streams take nothing else, and only the functions here make one.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -77,9 +77,11 @@ impl Printable {
         Self(bytes)
     }
 
-    /// Text that is part of this program, such as a completion script.
-    pub(crate) fn ours(bytes: Vec<u8>) -> Self {
-        Self(bytes)
+    /// Text for a shell: a completion script, or the words that may come next. What separates words stays as it is: line feeds, tabs, and
+    /// the vertical tabs that bash asks for.
+    pub(crate) fn shell_text(text: &str) -> Self {
+        let stays = |c: char| matches!(c, '\n' | '\t' | '\u{b}') || is_printable(c);
+        Self(text.chars().map(|c| if stays(c) { c } else { REPLACEMENT }).collect::<String>().into_bytes())
     }
 
     /// A message with a backtrace, after a panic.
@@ -105,7 +107,6 @@ impl Printable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::model::printable::is_printable;
     use crate::engine::model::printable::tests::HOSTILE;
 
     #[test]
@@ -115,6 +116,7 @@ mod tests {
             Printable::lines(&format!("{HOSTILE}\nHint: {HOSTILE}")),
             Printable::question(HOSTILE),
             Printable::tabbed(&HOSTILE.replace('\t', "")),
+            Printable::shell_text(&HOSTILE.replace(['\t', '\u{b}'], "")),
             Printable::json(&serde_json::json!({HOSTILE: HOSTILE})).unwrap(),
             Printable::json_again(&serde_json::to_string(HOSTILE).unwrap()),
             Printable::panic(&HOSTILE),
@@ -140,6 +142,7 @@ mod tests {
         assert_eq!(Printable::lines("a\n").as_bytes(), b"a\n");
         assert_eq!(Printable::tabbed("a\tb\u{1b}\nc").as_bytes(), b"a\tb?\nc\n");
         assert_eq!(Printable::tabbed("").as_bytes(), b"");
+        assert_eq!(Printable::shell_text("a\u{b}b\tc\u{1b}\nd").as_bytes(), b"a\x0bb\tc?\nd");
         assert_eq!(Printable::question("Go on? ").as_bytes(), b"Go on? ");
     }
 }

@@ -20,6 +20,7 @@ mod term;
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 pub(crate) use self::complete::{completions, last_part};
 pub(crate) use self::grammar::parse_age;
@@ -51,7 +52,7 @@ pub(crate) struct FilterSchema<'a> {
     /// The columns. Without any, and without labels, `a=b` is text like any other.
     pub(crate) fields: Vec<FilterField>,
     /// The nodes whose labels may be asked for; `None` where rows have no labels.
-    pub(crate) labelled: Option<&'a [NodeView]>,
+    pub(crate) labelled: Option<&'a [Arc<NodeView>]>,
 }
 
 /// A column that can be asked for by name.

@@ -352,7 +352,7 @@ impl RolloutPage {
     }
 
     /// The nodes that the list shows.
-    pub(crate) fn shown_nodes(&self) -> &[NodeView] {
+    pub(crate) fn shown_nodes(&self) -> &[Arc<NodeView>] {
         self.shown().map_or(&[], |shown| &shown.snapshot.nodes)
     }
 
@@ -374,7 +374,7 @@ impl RolloutPage {
     pub(crate) fn current(&self) -> Option<&NodeView> {
         match &self.prewarm {
             Some(prewarm) => prewarm.current(),
-            None => self.shown_nodes().get(self.nodes.current_node()? as usize),
+            None => self.shown_nodes().get(self.nodes.current_node()? as usize).map(|node| &**node),
         }
     }
 }

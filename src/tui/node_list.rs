@@ -14,6 +14,7 @@
 
 use std::collections::HashMap;
 use std::mem::{Discriminant, discriminant};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::list::{List, Move, Viewport};
@@ -186,7 +187,7 @@ impl NodeList {
 
     /// Shows all `nodes`, which are in the engine's order: in trouble or moving first, the others by group. `now` is when they
     /// were seen.
-    pub(crate) fn arrange(&mut self, nodes: &[NodeView], now: Duration) {
+    pub(crate) fn arrange(&mut self, nodes: &[Arc<NodeView>], now: Duration) {
         self.note_done(nodes, now);
         let selected = match self.list.selected() {
             Some(RowKey::Node(name)) => Some(name.clone()),
@@ -238,19 +239,19 @@ impl NodeList {
     }
 
     /// Notes which nodes have been updated since the last arrangement, and forgets those of long ago.
-    fn note_done(&mut self, nodes: &[NodeView], now: Duration) {
+    fn note_done(&mut self, nodes: &[Arc<NodeView>], now: Duration) {
         self.expire(now);
         if self.places.is_empty() {
             return;
         }
-        let is_done = |node: &&NodeView| node.state == NodeState::Updated && self.places.contains_key(&node.name);
+        let is_done = |node: &&Arc<NodeView>| node.state == NodeState::Updated && self.places.contains_key(&node.name);
         for node in nodes.iter().filter(is_done) {
             self.just_done.entry(node.name.clone()).or_insert(now);
         }
     }
 
     /// The nodes that move, in their order, and those that have just been updated, each below the node that it was below.
-    fn where_they_were(&self, moving: Vec<u32>, just_done: Vec<u32>, nodes: &[NodeView]) -> Vec<u32> {
+    fn where_they_were(&self, moving: Vec<u32>, just_done: Vec<u32>, nodes: &[Arc<NodeView>]) -> Vec<u32> {
         if just_done.is_empty() {
             return moving;
         }
@@ -466,7 +467,7 @@ impl NodeList {
     }
 
     /// Selects by movement, with `height` lines for both parts.
-    pub(crate) fn go(&mut self, movement: Move, height: usize, nodes: &[NodeView]) {
+    pub(crate) fn go(&mut self, movement: Move, height: usize, nodes: &[Arc<NodeView>]) {
         let viewport = self.viewport(height);
         let mut list = std::mem::take(&mut self.list);
         list.go(movement, self.rows.len(), viewport, |row| self.key(row, nodes));
@@ -475,7 +476,7 @@ impl NodeList {
     }
 
     /// Finds the selected row again, with `height` lines for both parts.
-    pub(crate) fn follow(&mut self, height: usize, nodes: &[NodeView]) {
+    pub(crate) fn follow(&mut self, height: usize, nodes: &[Arc<NodeView>]) {
         // At most half of the lines are pinned; the rule below them takes one of the others.
         let most = height / 2;
         let need = self.pinned.min(most);
@@ -510,7 +511,7 @@ impl NodeList {
     }
 
     /// Notes which rows are visible.
-    fn drop_anchors(&mut self, viewport: Viewport, nodes: &[NodeView]) {
+    fn drop_anchors(&mut self, viewport: Viewport, nodes: &[Arc<NodeView>]) {
         self.anchors.clear();
         // At the top the list shows what comes first.
         if self.list.top() > 0 {
@@ -520,7 +521,7 @@ impl NodeList {
         }
     }
 
-    fn key(&self, row: usize, nodes: &[NodeView]) -> RowKey {
+    fn key(&self, row: usize, nodes: &[Arc<NodeView>]) -> RowKey {
         match self.rows[row] {
             NodeRow::Node(index) => RowKey::Node(nodes[index as usize].name.clone()),
             NodeRow::Group(at) => RowKey::Group(self.groups[at].key),

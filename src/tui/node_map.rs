@@ -5,6 +5,7 @@
 pub(crate) mod layout;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use self::layout::MapLayout;
 use super::trouble::TroubleKind;
@@ -88,7 +89,7 @@ impl NodeMap {
         }
     }
 
-    fn lay_out_anew(&mut self, nodes: &[NodeView]) {
+    fn lay_out_anew(&mut self, nodes: &[Arc<NodeView>]) {
         let mut named: HashMap<&str, Vec<u32>> = HashMap::new();
         for (index, node) in (0u32..).zip(nodes) {
             named.entry(self.site_of(node)).or_default().push(index);
@@ -171,7 +172,7 @@ impl NodeMap {
         from: Option<&str>,
         movement: MapMove,
         page: usize,
-        nodes: &[NodeView],
+        nodes: &[Arc<NodeView>],
     ) -> Option<Str> {
         let at = from.and_then(|name| self.place_of(name)).map(|(site, place)| (site, place / layout.per_cell));
         let (site, cell) = layout.step(at, movement, page)?;
@@ -180,8 +181,8 @@ impl NodeMap {
 }
 
 /// The worst of these nodes; among equals the first.
-pub(crate) fn worst<'a>(indices: &[u32], nodes: &'a [NodeView]) -> Option<&'a NodeView> {
-    indices.iter().filter_map(|index| nodes.get(*index as usize)).min_by_key(|node| badness(node))
+pub(crate) fn worst<'a>(indices: &[u32], nodes: &'a [Arc<NodeView>]) -> Option<&'a NodeView> {
+    indices.iter().filter_map(|index| Some(&**nodes.get(*index as usize)?)).min_by_key(|node| badness(node))
 }
 
 /// How much a node needs a look: the lower, the more. What is done comes last, so that a cell looks done when all its nodes are.
@@ -207,7 +208,7 @@ fn badness(node: &NodeView) -> u8 {
 }
 
 impl SiteCounts {
-    pub(crate) fn of(indices: &[u32], nodes: &[NodeView]) -> Self {
+    pub(crate) fn of(indices: &[u32], nodes: &[Arc<NodeView>]) -> Self {
         let mut counts = Self::default();
         for node in indices.iter().filter_map(|index| nodes.get(*index as usize)) {
             let is_trouble = node.state == NodeState::Failed || TroubleKind::of(node).is_some();
@@ -222,7 +223,7 @@ impl SiteCounts {
 }
 
 /// The keys of labels that tell the nodes apart into blocks: several values, and fewer than nodes; the fewest values first.
-pub(crate) fn block_labels(nodes: &[NodeView]) -> Vec<String> {
+pub(crate) fn block_labels(nodes: &[Arc<NodeView>]) -> Vec<String> {
     let mut values: HashMap<&Str, HashMap<&Str, u32>> = HashMap::new();
     for (key, value) in nodes.iter().flat_map(|node| node.labels.iter()) {
         *values.entry(key).or_default().entry(value).or_default() += 1;

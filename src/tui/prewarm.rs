@@ -9,14 +9,14 @@ use crate::engine::model::Str;
 use crate::engine::model::labels::Labels;
 use crate::engine::model::prewarm::{PrewarmState, PrewarmWait};
 use crate::engine::model::time::Timestamp;
-use crate::engine::report::snapshot::{NodeView, Snapshot};
+use crate::engine::report::snapshot::{NodeView, NodeViews, Snapshot};
 
 /// The nodes without the images, while the pre-warm screen is open.
 #[derive(Debug)]
 pub(crate) struct PrewarmList {
     pub(crate) list: List<Str>,
     pub(crate) filter: Filter,
-    nodes: Arc<[NodeView]>,
+    nodes: NodeViews,
     /// Of those that pass the filter the ones that are not present: failed, pulling, queued, waiting; as indices.
     rows: Vec<usize>,
 }
@@ -24,7 +24,7 @@ pub(crate) struct PrewarmList {
 impl PrewarmList {
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
         let mut screen =
-            Self { list: List::default(), filter: Filter::default(), nodes: Arc::new([]), rows: Vec::new() };
+            Self { list: List::default(), filter: Filter::default(), nodes: NodeViews::default(), rows: Vec::new() };
         screen.see(snapshot);
         screen
     }
@@ -61,7 +61,7 @@ impl PrewarmList {
     }
 
     /// The nodes that it is about, for their labels.
-    pub(crate) fn nodes(&self) -> &[NodeView] {
+    pub(crate) fn nodes(&self) -> &[Arc<NodeView>] {
         &self.nodes
     }
 
@@ -71,7 +71,7 @@ impl PrewarmList {
 
     /// The node in this row.
     pub(crate) fn node(&self, row: usize) -> Option<&NodeView> {
-        self.nodes.get(*self.rows.get(row)?)
+        self.nodes.get(*self.rows.get(row)?).map(|node| &**node)
     }
 
     /// The node that is selected.
@@ -153,11 +153,11 @@ fn place(node: &NodeView) -> Option<SortKey> {
 }
 
 /// What stops pre-warming as a whole, as its nodes say.
-pub(crate) fn standstill(nodes: &[NodeView]) -> Option<&PrewarmWait> {
+pub(crate) fn standstill(nodes: &[Arc<NodeView>]) -> Option<&PrewarmWait> {
     nodes.iter().find_map(|node| match &node.prewarm {
         Some(PrewarmState::Waiting(wait)) => match wait {
             PrewarmWait::Unobtainable(_)
-            | PrewarmWait::RateLimited(_)
+            | PrewarmWait::RateLimited { .. }
             | PrewarmWait::Paused
             | PrewarmWait::Cancelled
             | PrewarmWait::Refused(_)

@@ -20,6 +20,7 @@ mod node_list;
 mod node_map;
 mod node_page;
 mod prewarm;
+mod pull_states;
 mod reach;
 mod release;
 mod revisions;

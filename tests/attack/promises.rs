@@ -20,6 +20,8 @@ const NOT_MET: &[CauseKind] = &[
     CauseKind::ImagePlatform,
     CauseKind::ImageName,
     CauseKind::ImageNeverPull,
+    CauseKind::ImageDisk,
+    CauseKind::ImagePull,
     CauseKind::VolumeMount,
     CauseKind::PodSandbox,
     CauseKind::Config,
@@ -71,6 +73,11 @@ fn the_promises_hold() {
         let absent: Vec<_> =
             statistics.faults.by_kind().filter(|(_, count)| *count == 0).map(|(kind, _)| kind).collect();
         assert!(absent.is_empty(), "these faults were never injected: {absent:?}");
+        assert!(
+            statistics.site_pulls.by_label > 0,
+            "no update began a pull under a limit of its site: {}",
+            statistics.site_pulls
+        );
     }
     // Some are rare: one run of 5,000.
     if statistics.runs >= 20_000 {

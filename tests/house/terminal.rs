@@ -26,12 +26,13 @@ const WAYS: &[(&[&str], &[&str])] = &[
     (&["set_hook", "("], &["src/process/output.rs", "src/tui/run/signals.rs"]),
     // What is printable without a look at it.
     (&["control_sequences", "("], &["src/process/printable.rs", "src/tui/terminal.rs"]),
-    (&["Printable", "::", "ours", "("], &["src/cli.rs"]),
 ];
 
 /// What writes nothing by itself, as the words before a stream and those after it: questions, and the writer of `Printable`.
 const HARMLESS: &[(&[&str], &[&str])] = &[
     (&[], &[".", "is_terminal"]),
+    // It only replaces what is read.
+    (&[], &["::", "dup2_stdin"]),
     (&["StreamWriter", "::"], &[]),
     (&["isatty", "(", "io", "::"], &[]),
     (&["tcgetwinsize", "(", "io", "::"], &[]),
@@ -76,7 +77,7 @@ fn another_way_is_found_however_it_is_written() {
         ("fn f(e: clap::Error) { e.print(); }", ".print()"),
         ("fn f() { execute!(x, Hide); }", "execute!"),
         ("fn f() { let fd = rustix::stdio::stdout(); }", "rustix::stdio"),
-        ("fn f() { Printable::ours(v) }", "Printable::ours("),
+        ("fn f() { Printable::control_sequences(v) }", "control_sequences("),
         ("fn f() { Command::new(x).stderr(Stdio::inherit()); }", "Stdio::inherit"),
     ] {
         let found = other_ways(&File::new("src/cli/drive.rs", source)).join(" ");
@@ -85,6 +86,7 @@ fn another_way_is_found_however_it_is_written() {
     for source in [
         "fn f() { io::stdout().is_terminal() && rustix::termios::isatty(io::stdout()); }",
         "fn f() { Command::new(x).stdout(Stdio::piped()); }",
+        "fn f() { rustix::stdio::dup2_stdin(null); }",
         "// println!(x)\nfn f() { output.line(x); } mod tests { fn g() { println!(x); } }",
     ] {
         assert_eq!(other_ways(&File::new("src/cli/drive.rs", source)), Vec::<String>::new(), "`{source}`");

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::super::output::template::JsonPathTemplate;
+use super::super::jsonpath::JsonPathTemplate;
 use crate::config::nearest;
 
 /// What `-o` asks for.

@@ -1,7 +1,6 @@
 //! Changes of pre-warming: how many nodes have the images, where they do not arrive and why, and what stands in its way.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use super::{CROWD, Telling, Topic};
 use crate::engine::model::Str;
@@ -14,7 +13,7 @@ impl Telling<'_> {
     pub(super) fn prewarming(&mut self, last: Option<&Snapshot>) {
         let was = last.and_then(|last| last.prewarm.as_ref());
         let is = self.snapshot.prewarm.as_ref();
-        if !last.is_some_and(|last| Arc::ptr_eq(&last.nodes, &self.snapshot.nodes)) {
+        if !last.is_some_and(|last| last.nodes.is_shared_with(&self.snapshot.nodes)) {
             self.warm_nodes(last);
         }
         let said = |refusal: &Option<(Str, Str)>| refusal.as_ref().map(|(_, message)| message.clone());

@@ -6,11 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use super::script::{Script, node, rollout};
 use crate::audit::AuditLog;
-use crate::cli::args::{Cli, OutputFormat};
-use crate::cli::complete::LineToComplete;
+use crate::cli::args::OutputFormat;
+use crate::cli::complete::{self, LineToComplete};
 use crate::cli::output::Charset;
 use crate::cli::output::tests::Kept;
-use crate::cli::{Invocation, run_to};
 use crate::driver::{Access, AccessError, Session};
 use crate::engine::model::node::NodeState;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
@@ -18,9 +17,7 @@ use crate::engine::report::snapshot::{NodeView, Snapshot};
 /// Fish needs nothing of the environment: a candidate a line, with its help behind a tab.
 async fn completed(script: &Script, line: &str) -> (Vec<String>, Vec<Access>) {
     let words = ["rolldeck", "--", "rolldeck"].into_iter().chain(line.split(' ')).map(OsString::from);
-    let completing = LineToComplete::asked(Some("fish".into()), &words.collect::<Vec<_>>());
-    assert!(completing.is_some());
-    let invocation = Invocation(Cli { completing, ..Cli::default() });
+    let line = LineToComplete::asked(Some("fish".into()), &words.collect::<Vec<_>>()).unwrap();
     let kept = Kept::default();
     let asked = Arc::new(Mutex::new(Vec::new()));
     let (note, session) = (asked.clone(), script.clone());
@@ -28,7 +25,7 @@ async fn completed(script: &Script, line: &str) -> (Vec<String>, Vec<Access>) {
         note.lock().unwrap().push(access);
         Ok(Arc::new(session.clone()) as Arc<dyn Session>)
     };
-    run_to(invocation, connect, kept.output(OutputFormat::Text, Charset::Unicode)).await.unwrap();
+    complete::run(line, connect, &mut kept.output(OutputFormat::Text, Charset::Unicode)).await.unwrap();
     let lines = kept.text().lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect();
     let asked = asked.lock().unwrap().clone();
     (lines, asked)
@@ -88,18 +85,19 @@ async fn the_cluster_is_that_of_the_line_and_is_asked_only_for_names() {
 #[tokio::test(start_paused = true)]
 async fn a_cluster_that_does_not_answer_says_nothing() {
     for fails in [true, false] {
-        let completing = LineToComplete::asked(
+        let line = LineToComplete::asked(
             Some("fish".into()),
             &["rolldeck", "--", "rolldeck", "status", "ds/"].map(OsString::from),
-        );
+        )
+        .unwrap();
         let kept = Kept::default();
         let connect = async move |_| match fails {
             true => Err(AccessError { message: "no such context".to_owned(), hints: Vec::new() }),
             false => std::future::pending::<Result<Arc<dyn Session>, AccessError>>().await,
         };
-        let output = kept.output(OutputFormat::Text, Charset::Unicode);
+        let mut output = kept.output(OutputFormat::Text, Charset::Unicode);
         let began = tokio::time::Instant::now();
-        run_to(Invocation(Cli { completing, ..Cli::default() }), connect, output).await.unwrap();
+        complete::run(line, connect, &mut output).await.unwrap();
         assert_eq!(kept.text(), "");
         assert!(began.elapsed().as_secs_f32() < 2.5);
     }

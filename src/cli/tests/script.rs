@@ -156,15 +156,14 @@ impl Script {
     /// Runs a command line against it.
     pub(super) async fn run(&self, line: &str) -> CommandOutput {
         let words = std::iter::once("rolldeck").chain(line.split(' ')).map(OsString::from);
-        let invocation = crate::cli::parse(words).unwrap();
+        let cli = crate::cli::parse(words).unwrap().typed();
         let kept = Kept::default();
-        let global = &invocation.0.global;
+        let global = &cli.global;
         let charset = if global.ascii { Charset::Ascii } else { Charset::Unicode };
         let OutputAs { format, shape } = global.output.clone().unwrap_or_default();
         let output = kept.output(format, charset).shaped(shape);
         let script = Self { runs_by_itself: line.contains("--watch"), ..self.clone() };
-        let end =
-            crate::cli::run_to(invocation, async move |_| Ok(Arc::new(script.clone()) as Arc<dyn Session>), output);
+        let end = crate::cli::run_to(cli, async move |_| Ok(Arc::new(script.clone()) as Arc<dyn Session>), output);
         let (error, code) = match end.await {
             Ok(crate::cli::CallerTask::Exit(exit)) => (String::new(), exit.code()),
             Ok(other) => panic!("{line}: {other:?}"),

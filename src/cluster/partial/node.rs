@@ -295,6 +295,8 @@ impl Status<'_> {
             .collect();
         // A kubelet lists by size, and sizes of the same images differ between reports.
         kept.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        // One or two of fifty, and there are as many of these vectors as nodes.
+        kept.shrink_to_fit();
         kept
     }
 }

@@ -302,7 +302,11 @@ impl Status<'_> {
     fn containers(&self, interner: &mut Interner) -> Vec<ContainerFact> {
         let init = self.init_container_statuses.iter().flatten().map(|status| (ContainerRole::Init, status));
         let main = self.container_statuses.iter().flatten().map(|status| (ContainerRole::Main, status));
-        init.chain(main).map(|(role, status)| status.fact(role, interner)).collect()
+        let mut facts: Vec<ContainerFact> =
+            init.chain(main).map(|(role, status)| status.fact(role, interner)).collect();
+        // Nearly all pods have one or two, and there are as many of these vectors as pods.
+        facts.shrink_to_fit();
+        facts
     }
 }
 

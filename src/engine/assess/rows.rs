@@ -548,12 +548,14 @@ impl<'a> Assessor<'a> {
             let left = stuck_at.since(self.server_now) + Duration::from_millis(1);
             self.wake_after(left, Duration::ZERO);
         }
-        if let Some(trouble) =
-            any_pod.and_then(|pod| crate::engine::rules::diagnose::diagnose(&pod.fact, self.server_now))
-        {
-            return Some(trouble);
-        }
-        Some(pods.live.and_then(|pod| pod.trouble.as_ref())?.cause.clone())
+        let known = pods.live.and_then(|pod| pod.trouble.as_ref()).map(|trouble| trouble.cause.clone());
+        let says = any_pod.and_then(|pod| crate::engine::rules::diagnose::diagnose(&pod.fact, self.server_now));
+        // What was said before of the pull says more.
+        let says_less = |says: &Cause| {
+            let told = known.as_ref().is_some_and(|known| known.kind.leaves_the_image_open());
+            told && says.kind == CauseKind::ImagePull
+        };
+        says.filter(|says| !says_less(says)).or(known)
     }
 
     fn since(&self, state: NodeState, entry: &NodeEntry, pods: &OnNode<'_>) -> Option<Timestamp> {

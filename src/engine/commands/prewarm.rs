@@ -328,7 +328,7 @@ impl Engine {
                 | PrewarmWait::SiteLimit { .. }
                 | PrewarmWait::NobodyDrives
                 | PrewarmWait::Refused(_)
-                | PrewarmWait::RateLimited(_)
+                | PrewarmWait::RateLimited { .. }
                 | PrewarmWait::ViewStale(_) => true,
                 PrewarmWait::Unobtainable(_) => renews,
                 PrewarmWait::Paused

@@ -210,7 +210,7 @@ impl Engine {
             let rank = self.plan.rank(*node).unwrap_or(u32::MAX);
             (failed, rank, self.plan.site_place(*node), natural.get(*node).copied().unwrap_or(u32::MAX))
         });
-        let throttled = self.warming.writes.throttle().map(|throttle| PrewarmWait::RateLimited(throttle.node.clone()));
+        let throttled = self.warming.writes.throttle().map(|throttle| throttle.wait(self.now));
         let refused = self.warming.writes.refusal().map(|refusal| refusal.node.clone());
         // A node whose pod was refused may be the only one that is: another is tried first.
         line.sort_by_key(|node| Some(&self.view.nodes[*node].name) == refused.as_ref());
@@ -329,7 +329,7 @@ impl Engine {
         }
         let refusal = self.warming.writes.refusal().filter(|refusal| self.now < refusal.again_at);
         let throttle = self.warming.writes.throttle().filter(|throttle| self.now < throttle.again_at);
-        let throttled = || throttle.map(|throttle| PrewarmWait::RateLimited(throttle.node.clone()));
+        let throttled = || throttle.map(|throttle| throttle.wait(self.now));
         refusal.map(|refusal| PrewarmWait::Refused(refusal.message.clone())).or_else(throttled)
     }
 

@@ -30,7 +30,11 @@ pub enum CauseKind {
     ImageName,
     /// The policy forbids pulling and the image is not there.
     ImageNeverPull,
-    /// The pull failed otherwise, mostly the network.
+    /// The registry could not be reached, broke off, or answered that it fails.
+    ImageNetwork,
+    /// The node's disk has no room for the image.
+    ImageDisk,
+    /// The pull failed otherwise.
     ImagePull,
     /// A volume is not attached or not mounted.
     VolumeMount,

@@ -201,8 +201,13 @@ pub enum PrewarmWait {
     },
     /// The registry does not give the image to anybody: nothing more is tried.
     Unobtainable(Unobtainable),
-    /// The registry refused the pull of this node because there were too many: one is tried now and then until it serves again.
-    RateLimited(Str),
+    /// The registry refused a pull because there were too many: one node at a time tries, until the registry serves again.
+    RateLimited {
+        /// The node that was refused.
+        node: Str,
+        /// When the next one tries; `None`: one does now.
+        again_at: Option<Timestamp>,
+    },
     /// Somebody paused it.
     Paused,
     /// It was cancelled, and is being cleaned up.

@@ -1,5 +1,7 @@
 //! What is to be said of clocks that differ.
 
+use std::sync::Arc;
+
 use std::fmt;
 
 use super::snapshot::{NodeView, Snapshot};
@@ -7,7 +9,7 @@ use crate::engine::model::clocks::{ClockOff, NodeClocks};
 use crate::engine::rules::clocks::NOTABLE_MILLIS;
 
 impl NodeClocks {
-    pub(crate) fn of(nodes: &[NodeView]) -> Self {
+    pub(crate) fn of(nodes: &[Arc<NodeView>]) -> Self {
         let mut clocks = Self::default();
         for node in nodes {
             clocks.counted_unavailable += u32::from(node.counted_unavailable_until.is_some());

@@ -41,7 +41,7 @@ impl fmt::Display for PrewarmWords<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.state.word())?;
         match self.state {
-            PrewarmState::Waiting(wait) => write!(f, ": {wait}"),
+            PrewarmState::Waiting(wait) => write!(f, ": {}", wait.words(self.at)),
             PrewarmState::Queued => f.write_str(" in its kubelet"),
             PrewarmState::Pulling { since } => write!(f, " for {}", ShortDuration(self.at.since(*since))),
             PrewarmState::Present => Ok(()),
@@ -52,6 +52,18 @@ impl fmt::Display for PrewarmWords<'_> {
                 }
                 again_at.map_or(Ok(()), |again| write!(f, ", again in {}", ShortDuration(again.since(self.at))))
             }
+        }
+    }
+}
+
+impl PrewarmWait {
+    /// All that is known of it as of `at`: of a registry that limits pulls, when the next one is tried.
+    pub fn words(&self, at: Timestamp) -> String {
+        match self {
+            Self::RateLimited { again_at: Some(again), .. } => {
+                format!("{self}, again in {}", ShortDuration(again.since(at)))
+            }
+            _ => self.to_string(),
         }
     }
 }
@@ -67,9 +79,10 @@ impl fmt::Display for PrewarmWait {
             }
             Self::SiteLimit { site, used, limit } => write!(f, "{used} of {limit} nodes of {site} pull"),
             Self::Unobtainable(why) => write!(f, "{why}"),
-            Self::RateLimited(node) => {
-                write!(f, "rate limit of the registry, met on {node}: one node at a time tries again")
+            Self::RateLimited { node, again_at: None } => {
+                write!(f, "registry rate limit ({node}), one node tries")
             }
+            Self::RateLimited { node, again_at: Some(_) } => write!(f, "registry rate limit ({node})"),
             Self::Paused => f.write_str("pre-warming is paused"),
             Self::Cancelled => f.write_str("cancelled"),
             Self::NodeDown => f.write_str("the node is down"),

@@ -2,6 +2,7 @@
 //!
 //! The words are here, as `Display`, so that console, command line and JSON say the same. Glyphs and colours are not.
 
+mod node_views;
 pub mod pull_words;
 mod revisions;
 pub mod words;
@@ -42,6 +43,8 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::model::unsent::Unsent;
 use crate::engine::model::wait::{DistanceView, Wait};
 use crate::engine::rules::holds::HoldKind;
+
+pub use node_views::NodeViews;
 
 /// Everything about one rollout, as of one instant.
 #[derive(Clone, PartialEq, Debug)]
@@ -133,7 +136,7 @@ pub struct Snapshot {
     /// How the nodes' clocks are.
     pub node_clocks: NodeClocks,
     /// One entry per node that runs, should run or ran a pod: by trouble, then moving, then next in line, then the rest.
-    pub nodes: Arc<[NodeView]>,
+    pub nodes: NodeViews,
 }
 
 /// How well one watched kind can be seen.

@@ -43,7 +43,7 @@ enum ImageVerdict {
     Nothing,
     /// The registry was asked for it, and has answered that it will not give it.
     Refused,
-    /// It could not be pulled for a reason that says nothing of the image: the network, a limit.
+    /// It could not be pulled for a reason that says nothing of the image: the network, a limit, a full disk.
     Open,
     /// The kubelet cannot use it, or may not pull it.
     Unusable,
@@ -67,7 +67,10 @@ impl CauseKind {
             Self::ImageNotFound | Self::ImageDenied => of(Some(5), against, ImageVerdict::Refused),
             // A registry that cannot be reached says nothing of the image. Nothing that serves is replaced meanwhile, so waiting costs
             // nothing, and the rollout goes on by itself once the image comes.
-            Self::ImagePull | Self::ImageRateLimited => of(None, against, ImageVerdict::Open),
+            // So does a full disk: it speaks of the node, and its kubelet makes room or evicts.
+            Self::ImageNetwork | Self::ImageDisk | Self::ImagePull | Self::ImageRateLimited => {
+                of(None, against, ImageVerdict::Open)
+            }
             Self::AdmissionRefused | Self::QuotaExceeded | Self::CreationForbidden | Self::PodInvalid => {
                 of(Some(5), against, ImageVerdict::Nothing)
             }
@@ -143,7 +146,7 @@ impl CauseKind {
         self.consequences().image == ImageVerdict::Refused
     }
 
-    /// Whether the image could not be pulled for a reason that says nothing of the image: the network, a limit.
+    /// Whether the image could not be pulled for a reason that says nothing of the image: the network, a limit, a full disk.
     pub(crate) fn leaves_the_image_open(self) -> bool {
         self.consequences().image == ImageVerdict::Open
     }

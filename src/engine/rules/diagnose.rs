@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::pulls::waits_by;
 use super::recognise::{TextSource, recognise};
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
@@ -52,12 +53,12 @@ pub(crate) fn diagnose_start(pod: &PodFact, told: &Cause) -> Option<Cause> {
     (starts && !pod.containers.iter().any(has_begun)).then(|| told.clone())
 }
 
-fn diagnose_container(container: &ContainerFact) -> Option<Cause> {
+/// What is wrong with one container.
+pub(crate) fn diagnose_container(container: &ContainerFact) -> Option<Cause> {
     let (kind, message) = match &container.state {
         ContainerState::Waiting { reason, message } => {
             let message = message.clone().or_else(|| Some(reason.clone()));
-            let kind = match recognise(TextSource::WaitingReason, reason)? {
-                CauseKind::ImagePull => pull_failure(message.as_deref().unwrap_or_default()),
+            let kind = match waits_by(reason, message.as_deref().unwrap_or_default())? {
                 CauseKind::CrashLoop => end(container, container.last_end.as_deref().unwrap_or_default()),
                 kind => kind,
             };
@@ -105,11 +106,6 @@ fn end(container: &ContainerFact, reason: &str) -> CauseKind {
         ContainerRole::Init => CauseKind::InitFailure,
         ContainerRole::Main => CauseKind::CrashLoop,
     })
-}
-
-/// Why a pull failed, by the words of runtimes and registries.
-fn pull_failure(message: &str) -> CauseKind {
-    recognise(TextSource::PullMessage, message).unwrap_or(CauseKind::ImagePull)
 }
 
 /// Of a pod that its kubelet has not ended.
@@ -184,7 +180,10 @@ mod tests {
                 "pull access denied, repository does not exist or may require authorization",
                 CauseKind::ImageDenied,
             ),
-            ("ErrImagePull", "dial tcp: i/o timeout", CauseKind::ImagePull),
+            ("ErrImagePull", "dial tcp: i/o timeout", CauseKind::ImageNetwork),
+            ("ErrImagePull", "write /var/lib/containerd/7: no space left on device", CauseKind::ImageDisk),
+            ("ErrImagePull", "unpigz: corrupted", CauseKind::ImagePull),
+            ("RegistryUnavailable", "image pull failed for r.example/agent:v2", CauseKind::ImageNetwork),
             ("ErrImagePull", "429 Too Many Requests", CauseKind::ImageRateLimited),
             ("ErrImagePull", "no match for platform in manifest: not found", CauseKind::ImagePlatform),
             ("CreateContainerConfigError", "secret \"x\" not found", CauseKind::Config),

@@ -21,27 +21,6 @@ const SLOW_TIMES: u32 = 3;
 /// and so much longer: of pulls that take a moment nothing is said.
 const SLOW_BY: Duration = Duration::from_secs(5);
 
-/// What a pull error says when the node's disk is full.
-const DISK: [&str; 2] = ["no space left on device", "disk quota exceeded"];
-/// What it says when the registry could not be reached, or broke off.
-const NETWORK: [&str; 15] = [
-    "i/o timeout",
-    "no such host",
-    "connection refused",
-    "connection reset",
-    "deadline exceeded",
-    "handshake timeout",
-    "x509:",
-    "network is unreachable",
-    "no route to host",
-    "server gave http response",
-    "unexpected eof",
-    "500 internal server error",
-    "502 bad gateway",
-    "503 service unavailable",
-    "504 gateway time",
-];
-
 /// Whether every container's image is known to be on the node; false while the kubelet has not reported. A kubelet pulls the image
 /// volumes of a pod before it starts a container, so theirs are there then, too.
 pub(crate) fn images_present(pod: &PodFact) -> bool {
@@ -120,27 +99,25 @@ fn go_duration(text: &str) -> Option<Duration> {
 
 /// Why a pull failed, by the words of runtimes and registries.
 pub(crate) fn failure_of(message: &str) -> PullFailure {
-    if let Some(failure) = recognise(TextSource::PullMessage, message).and_then(of_cause) {
-        return failure;
-    }
-    let lower = message.to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    match () {
-        () if says(&DISK) => PullFailure::Disk,
-        () if says(&NETWORK) => PullFailure::Network,
-        () => PullFailure::Other,
-    }
+    recognise(TextSource::PullMessage, message).and_then(of_cause).unwrap_or(PullFailure::Other)
 }
 
 /// Why the image of a container that waits cannot be had, and the kubelet's words.
 pub(crate) fn waits_for_image(container: &ContainerFact) -> Option<(PullFailure, Str)> {
     let ContainerState::Waiting { reason, message } = &container.state else { return None };
     let message = message.as_ref().unwrap_or(reason);
-    let failure = match recognise(TextSource::WaitingReason, reason)? {
-        CauseKind::ImagePull => failure_of(message),
-        cause => of_cause(cause)?,
-    };
-    Some((failure, message.clone()))
+    let cause = waits_by(reason, message)?;
+    Some((of_cause(cause)?, message.clone()))
+}
+
+/// Why a container waits, by the reason and the message: those that stand for any failed pull are told apart by the message.
+pub(crate) fn waits_by(reason: &str, message: &str) -> Option<CauseKind> {
+    match recognise(TextSource::WaitingReason, reason)? {
+        any @ (CauseKind::ImagePull | CauseKind::ImageNetwork) => {
+            Some(recognise(TextSource::PullMessage, message).unwrap_or(any))
+        }
+        cause => Some(cause),
+    }
 }
 
 /// What a cause says of a pull, where it is about the image.
@@ -152,6 +129,9 @@ fn of_cause(cause: CauseKind) -> Option<PullFailure> {
         CauseKind::ImagePlatform => Some(PullFailure::Platform),
         CauseKind::ImageName => Some(PullFailure::InvalidName),
         CauseKind::ImageNeverPull => Some(PullFailure::NeverPulled),
+        CauseKind::ImageNetwork => Some(PullFailure::Network),
+        CauseKind::ImageDisk => Some(PullFailure::Disk),
+        CauseKind::ImagePull => Some(PullFailure::Other),
         _ => None,
     }
 }
@@ -272,6 +252,8 @@ mod tests {
     fn what_a_container_that_waits_for_its_image_says() {
         for (reason, message, want) in [
             ("ErrImagePull", Some("manifest unknown"), Some((PullFailure::NotFound, "manifest unknown"))),
+            ("RegistryUnavailable", Some("down"), Some((PullFailure::Network, "down"))),
+            ("RegistryUnavailable", Some("too many requests"), Some((PullFailure::RateLimited, "too many requests"))),
             ("ImagePullBackOff", None, Some((PullFailure::Other, "ImagePullBackOff"))),
             ("InvalidImageName", Some("bad"), Some((PullFailure::InvalidName, "bad"))),
             ("ErrImageNeverPull", Some("never"), Some((PullFailure::NeverPulled, "never"))),

@@ -24,13 +24,10 @@ pub(crate) enum TextSource {
 
 /// In each source the first entry that matches decides. A reason matches if it is one of the words; a message matches if it
 /// contains one of them, in upper or lower case.
-const TABLE: [(TextSource, CauseKind, &[&str]); 20] = [
+const TABLE: [(TextSource, CauseKind, &[&str]); 23] = [
     (TextSource::PodReason, CauseKind::Unschedulable, &["Unschedulable"]),
-    (
-        TextSource::WaitingReason,
-        CauseKind::ImagePull,
-        &["ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "ImageInspectError"],
-    ),
+    (TextSource::WaitingReason, CauseKind::ImagePull, &["ErrImagePull", "ImagePullBackOff", "ImageInspectError"]),
+    (TextSource::WaitingReason, CauseKind::ImageNetwork, &["RegistryUnavailable"]),
     (TextSource::WaitingReason, CauseKind::ImageName, &["InvalidImageName"]),
     (TextSource::WaitingReason, CauseKind::ImageNeverPull, &["ErrImageNeverPull"]),
     (TextSource::WaitingReason, CauseKind::ImageDenied, &["SignatureValidationFailed"]),
@@ -41,10 +38,20 @@ const TABLE: [(TextSource, CauseKind, &[&str]); 20] = [
         &["CreateContainerError", "RunContainerError", "PreStartHookError", "PostStartHookError", "PreCreateHookError"],
     ),
     (TextSource::WaitingReason, CauseKind::CrashLoop, &["CrashLoopBackOff"]),
+    (TextSource::PullMessage, CauseKind::ImageDisk, &["no space left on device", "disk quota exceeded"]),
+    // Not the bare number: digests contain it.
     (
         TextSource::PullMessage,
         CauseKind::ImageRateLimited,
-        &["429", "toomanyrequests", "too many requests", "pull qps exceeded"],
+        &[
+            "toomanyrequests",
+            "too many requests",
+            "pull qps exceeded",
+            "status 429",
+            "status: 429",
+            "code 429",
+            "code: 429",
+        ],
     ),
     (TextSource::PullMessage, CauseKind::ImagePlatform, &["no match for platform", "exec format error"]),
     (
@@ -64,6 +71,32 @@ const TABLE: [(TextSource, CauseKind, &[&str]); 20] = [
         TextSource::PullMessage,
         CauseKind::ImageNotFound,
         &["not found", "manifest unknown", "notfound", "does not exist"],
+    ),
+    (
+        TextSource::PullMessage,
+        CauseKind::ImageNetwork,
+        &[
+            "i/o timeout",
+            "no such host",
+            "server misbehaving",
+            "name resolution",
+            "connection refused",
+            "connection reset",
+            "connection timed out",
+            "deadline exceeded",
+            "handshake timeout",
+            "x509:",
+            "network is unreachable",
+            "no route to host",
+            "server gave http response",
+            "unexpected eof",
+            "\": eof",
+            "broken pipe",
+            "500 internal server error",
+            "502 bad gateway",
+            "503 service unavailable",
+            "504 gateway time",
+        ],
     ),
     (TextSource::EndReason, CauseKind::OutOfMemory, &["OOMKilled"]),
     (TextSource::EndReason, CauseKind::ContainerStart, &["StartError", "ContainerCannotRun"]),
@@ -114,6 +147,8 @@ mod tests {
             | CauseKind::ImagePlatform
             | CauseKind::ImageName
             | CauseKind::ImageNeverPull
+            | CauseKind::ImageNetwork
+            | CauseKind::ImageDisk
             | CauseKind::ImagePull
             | CauseKind::VolumeMount
             | CauseKind::PodSandbox
@@ -163,5 +198,13 @@ mod tests {
             recognise(TextSource::PullMessage, "HTTP 429: Too Many Requests"),
             Some(CauseKind::ImageRateLimited)
         );
+    }
+
+    #[test]
+    fn a_digest_is_no_answer_of_a_registry() {
+        let message = "failed to extract layer sha256:04291f4d: no space left on device";
+        assert_eq!(recognise(TextSource::PullMessage, message), Some(CauseKind::ImageDisk));
+        let message = "failed to extract layer sha256:04291f4d: unpigz: corrupted";
+        assert_eq!(recognise(TextSource::PullMessage, message), None);
     }
 }

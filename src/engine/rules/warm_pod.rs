@@ -19,6 +19,17 @@ use crate::engine::model::template::{ImageUse, NeededImage, Template};
 const NAME_LENGTH: usize = 230;
 /// What the containers do, where the image has it.
 const SLEEP: [&str; 2] = ["sleep", "2147483647"];
+/// How the names of the containers begin that bring an image; a number follows.
+const CONTAINER: &str = "image-";
+/// Labels that tell injectors of sidecars to leave the pod alone.
+const NO_SIDECAR_LABELS: [(&str, &str); 2] =
+    [("sidecar.istio.io/inject", "false"), ("kuma.io/sidecar-injection", "disabled")];
+/// Annotations that say the same to others.
+const NO_SIDECAR_ANNOTATIONS: [(&str, &str); 3] = [
+    ("sidecar.istio.io/inject", "false"),
+    ("linkerd.io/inject", "disabled"),
+    ("consul.hashicorp.com/connect-inject", "false"),
+];
 /// A user who is not root and whom no image is likely to have: nobody.
 const NOBODY: u32 = 65534;
 /// Key and effect of the taints that every pod of a DaemonSet tolerates.
@@ -56,6 +67,21 @@ pub(super) fn fnv<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
+/// Whether a container of such a pod brings one of the images. Others were added by admission, such as sidecars.
+pub(crate) fn brings_an_image(container: &str) -> bool {
+    container.strip_prefix(CONTAINER).is_some_and(|nth| nth.parse::<usize>().is_ok())
+}
+
+/// Adds the labels and annotations that keep sidecars out: they would be pulled too, and some never let the containers start.
+pub(super) fn without_sidecars(metadata: &mut Value) {
+    let said = [("labels", NO_SIDECAR_LABELS.as_slice()), ("annotations", NO_SIDECAR_ANNOTATIONS.as_slice())];
+    for (field, pairs) in said {
+        for (key, value) in pairs {
+            metadata[field][*key] = (*value).into();
+        }
+    }
+}
+
 /// Whose pod it is.
 #[derive(Clone, Copy, Debug)]
 pub struct WarmPodOwner<'a> {
@@ -77,16 +103,13 @@ pub fn warm_pod(owner: &WarmPodOwner<'_>, node: &str, template: &Template) -> Va
     let mut spec = warm_spec(template, &TOLERATED);
     spec.insert("nodeName".into(), node.into());
     spec.insert("restartPolicy".into(), "Never".into());
-    json!({
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": &*warm_pod_name(owner.name, node, &key),
-            "namespace": owner.namespace,
-            "labels": {PREWARM: owner.uid, PREWARM_IMAGES: &*key, MANAGED_BY.0: MANAGED_BY.1},
-        },
-        "spec": spec,
-    })
+    let mut metadata = json!({
+        "name": &*warm_pod_name(owner.name, node, &key),
+        "namespace": owner.namespace,
+        "labels": {PREWARM: owner.uid, PREWARM_IMAGES: &*key, MANAGED_BY.0: MANAGED_BY.1},
+    });
+    without_sidecars(&mut metadata);
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
 }
 
 /// What the spec of a pod that brings the images of `template` has, wherever it is placed and whatever becomes of it then.
@@ -138,7 +161,7 @@ fn container(nth: usize, image: &str, policy: &str, volumes: usize) -> Value {
     let mount =
         |nth| json!({"name": format!("image-{nth}"), "mountPath": format!("/rolldeck/image-{nth}"), "readOnly": true});
     let mut container = json!({
-        "name": format!("image-{nth}"),
+        "name": format!("{CONTAINER}{nth}"),
         "image": image,
         "imagePullPolicy": policy,
         "command": SLEEP,
@@ -229,6 +252,16 @@ mod tests {
         let labels = pod["metadata"]["labels"].as_object().unwrap();
         assert!(!labels.contains_key("app"), "{labels:?}");
         assert_eq!(labels[PREWARM], "0f-1");
+    }
+
+    #[test]
+    fn injectors_are_told_to_leave_it_alone() {
+        let pod = warm_pod(&OWNER, "ipc-1", &template());
+        assert_eq!(pod["metadata"]["labels"]["sidecar.istio.io/inject"], "false");
+        assert_eq!(pod["metadata"]["annotations"]["linkerd.io/inject"], "disabled");
+        for (name, ours) in [("image-0", true), ("image-12", true), ("istio-proxy", false), ("image-puller", false)] {
+            assert_eq!(brings_an_image(name), ours, "{name}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@
 
 use serde_json::{Value, json};
 
-use super::warm_pod::{WarmPodOwner, fnv, images_key, warm_spec};
+use super::warm_pod::{WarmPodOwner, fnv, images_key, warm_spec, without_sidecars};
 use crate::engine::model::Str;
 use crate::engine::model::prewarm::{PREWARM, PREWARM_IMAGES, PREWARM_REQUEST, PREWARM_SET, Prewarm};
 use crate::engine::model::record::MANAGED_BY;
@@ -87,6 +87,8 @@ pub fn warm_set(owner: &WarmPodOwner<'_>, nodes: &[Str], template: &Template, re
     });
     let mut of_set = labels.clone();
     of_set[PREWARM_REQUEST] = request.into();
+    let mut of_pods = json!({"labels": labels});
+    without_sidecars(&mut of_pods);
     let set = json!({
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
@@ -98,7 +100,7 @@ pub fn warm_set(owner: &WarmPodOwner<'_>, nodes: &[Str], template: &Template, re
             "updateStrategy": {"type": "OnDelete"},
             "revisionHistoryLimit": 0,
             "selector": {"matchLabels": {PREWARM_SET: &*name}},
-            "template": {"metadata": {"labels": labels}, "spec": spec},
+            "template": {"metadata": of_pods, "spec": spec},
         },
     });
     (name, set)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::restarts::Restarts;
 use super::{PodIx, View};
 use crate::engine::model::Str;
-use crate::engine::model::cause::Cause;
+use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::event::Watched;
 use crate::engine::model::facts::{ClusterEvent, PodFact, StrategyKind};
 use crate::engine::model::node::NodeIx;
@@ -57,6 +57,9 @@ impl PodTrouble {
         // If the registry has refused the image before, a later failure to reach the registry does not replace that cause.
         let verdict = known.filter(|known| known.cause.kind.is_the_registrys_verdict());
         let diagnosed = diagnosed.filter(|now| !(verdict.is_some() && now.cause.kind.leaves_the_image_open()));
+        // Kubelets before 1.32 say only that they wait, and not why the last pull failed.
+        let told = known.filter(|known| known.cause.kind.leaves_the_image_open());
+        let diagnosed = diagnosed.filter(|now| !(told.is_some() && now.cause.kind == CauseKind::ImagePull));
         diagnosed.or_else(|| known.cloned())
     }
 }

@@ -210,6 +210,8 @@ impl PullLedger {
         };
         let known = containers.iter().position(is_it);
         let at = known.unwrap_or_else(|| {
+            // Room for each as it comes: nearly all pods have one or two, and a vector that grows by itself begins with room for four.
+            containers.reserve_exact(1);
             containers.push(ContainerPullEvents::of(container));
             containers.len() - 1
         });

@@ -7,10 +7,11 @@ use super::ended::EndedPods;
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase, WarmPodFact};
+use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::version::is_older;
-use crate::engine::rules::diagnose::diagnose;
-use crate::engine::rules::warm_pod::names_begin;
+use crate::engine::rules::diagnose::{diagnose, diagnose_container};
+use crate::engine::rules::warm_pod::{brings_an_image, names_begin};
 use crate::engine::rules::warm_set::is_set_of;
 
 /// Waiting reasons of a container whose image is on the node: what failed comes after the pull.
@@ -266,12 +267,13 @@ impl View {
     }
 }
 
-/// Whether all images of a pod are on its node, and stay there because of it.
+/// Whether all images of a pod are on its node, and stay there because of it. What admission added does not matter.
 fn has_images(pod: &PodFact) -> bool {
     // Its kubelet ended it, for want of disk or before a shutdown: its containers are cleared away, and with them what keeps the
     // images. A pod whose containers ended by themselves has no such reason.
     let ended_by_its_kubelet = pod.phase == PodPhase::Failed && pod.reason.is_some();
-    !ended_by_its_kubelet && !pod.containers.is_empty() && pod.containers.iter().all(has_image)
+    let mut ours = pod.containers.iter().filter(|container| brings_an_image(&container.name)).peekable();
+    !ended_by_its_kubelet && ours.peek().is_some() && ours.all(has_image)
 }
 
 fn has_image(container: &ContainerFact) -> bool {
@@ -299,7 +301,7 @@ pub(crate) fn cannot_run(pod: &PodFact) -> Option<Str> {
             _ => reason.clone(),
         })
     };
-    pod.containers.iter().find_map(said)
+    pod.containers.iter().filter(|container| brings_an_image(&container.name)).find_map(said)
 }
 
 /// Why its images do not arrive.
@@ -307,6 +309,23 @@ fn failure_of(pod: &PodFact, server_now: Timestamp) -> Option<Cause> {
     if has_images(pod) {
         return None;
     }
+    let ours = |container: &ContainerFact| brings_an_image(&container.name);
+    if pod.containers.iter().all(ours) {
+        return failure_of_images(pod, server_now);
+    }
+    // Kubelets pull for a container only once the init containers before it have ended well.
+    let before = pod.containers.iter().filter(|container| !ours(container) && container.role == ContainerRole::Init);
+    if let Some(cause) = before.filter_map(diagnose_container).next() {
+        let (name, said) = (cause.container.clone().unwrap_or_default(), cause.message.unwrap_or_default());
+        let message = format!("{name}, which admission added, does not let the images be pulled: {said}");
+        return Some(Cause { kind: CauseKind::InitFailure, message: Some(message.into()), ..cause });
+    }
+    let containers = pod.containers.iter().filter(|container| ours(container)).cloned().collect();
+    failure_of_images(&PodFact { containers, ..pod.clone() }, server_now)
+}
+
+/// The same of a pod in which every container brings an image.
+fn failure_of_images(pod: &PodFact, server_now: Timestamp) -> Option<Cause> {
     let cause = diagnose(pod, server_now)?;
     // A pod that its kubelet rejected never pulls.
     (cause.kind == CauseKind::Rejected || cause.kind.is_about_the_image()).then_some(cause)

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
+use crate::engine::model::prewarm::PrewarmWait;
 use crate::engine::model::record::By;
 use crate::engine::model::time::Timestamp;
 
@@ -47,6 +48,14 @@ pub(crate) struct PullThrottle {
     times: u32,
     /// The node that tries whether it serves again.
     pub(crate) tries: Option<Str>,
+}
+
+impl PullThrottle {
+    /// What other nodes wait for.
+    pub(crate) fn wait(&self, now: Timestamp) -> PrewarmWait {
+        let again_at = Some(self.again_at).filter(|again| now < *again);
+        PrewarmWait::RateLimited { node: self.node.clone(), again_at }
+    }
 }
 
 /// The deletion of a pod, until a watch shows that the pod goes.

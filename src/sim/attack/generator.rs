@@ -16,6 +16,7 @@ mod prewarm;
 mod quota;
 mod rare;
 mod refusals;
+mod sites;
 mod surging;
 mod suspects;
 mod template;
@@ -66,6 +67,7 @@ impl Case {
         generator.prewarming(seed, &mut acts);
         generator.vary_plan(&mut acts);
         generator.limited_pulls(seed, &mut scenario);
+        generator.limited_sites(seed, &mut acts);
         Self {
             found: String::new(),
             seed,

@@ -40,9 +40,11 @@ mod recent;
 mod record;
 mod release;
 mod shown;
+mod sites;
 mod state;
 mod strategy;
 mod suspects;
+mod throttle;
 mod waits;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -67,6 +69,7 @@ use crate::sim::world::store::{ChangeKind, StoreChange};
 use absent::Absent;
 use recent::Recent;
 use shown::Shown;
+pub use sites::SitePulls;
 use state::{Down, ObservedNode, Pod};
 
 /// Consoles know the API server's clock to the second, and read times to the millisecond.
@@ -108,6 +111,8 @@ pub struct Observer {
     conditions: BTreeMap<Str, ConditionStatus>,
     /// What is to be pre-warmed, and was lately.
     prewarms: Recent<Option<Prewarm>>,
+    /// The registry serves no more pulls.
+    throttle: throttle::RegistryThrottle,
     /// The pods that are there for it.
     warm_pods: prewarm::WarmPodsThere,
     /// When a node's object was deleted last.
@@ -178,6 +183,7 @@ pub struct Observer {
     violations: Vec<Violation>,
     deletions: u64,
     worst_down: usize,
+    site_pulls: SitePulls,
 }
 
 const KINDS: [Kind; 5] = [Kind::Node, Kind::DaemonSet, Kind::Lease, Kind::StatefulSet, Kind::Pod];
@@ -201,6 +207,7 @@ impl Observer {
             gone_at: None,
             records: Recent::new(slack, now, None),
             prewarms: Recent::new(slack, now, None),
+            throttle: throttle::RegistryThrottle::default(),
             warm_pods: prewarm::WarmPodsThere::default(),
             record_text: None,
             driver: None,
@@ -239,6 +246,7 @@ impl Observer {
             violations: Vec::new(),
             deletions: 0,
             worst_down: 0,
+            site_pulls: SitePulls::default(),
         };
         for node in world.store().list(Kind::Node) {
             observer.node_is(node, now);
@@ -301,6 +309,11 @@ impl Observer {
     /// The most nodes that rolldeck had taken down at once.
     pub fn worst_down(&self) -> usize {
         self.worst_down
+    }
+
+    /// How many pulls it judged by the limit of a site.
+    pub fn site_pulls(&self) -> SitePulls {
+        self.site_pulls
     }
 
     /// What it saw going wrong on machines.

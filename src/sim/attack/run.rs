@@ -10,7 +10,7 @@ use super::faults::{FaultKind, Faults, of_world};
 use super::finish::next_move;
 use super::lease_edits::edit_lease;
 use super::network::{Network, NetworkProfile};
-use super::observer::{Observer, Violation};
+use super::observer::{Observer, SitePulls, Violation};
 use super::one_shot::OneShotRun;
 use super::surge::surge_stands_still;
 use super::trace::trace_of;
@@ -56,6 +56,8 @@ pub struct Report {
     pub causes: BTreeSet<CauseKind>,
     /// The most nodes that rolldeck had taken down at once.
     pub worst_down: usize,
+    /// How many pulls were judged by the limit of a site.
+    pub site_pulls: SitePulls,
     /// How long it took, in the world's time.
     pub took: Duration,
     /// A digest of everything that changed: the same for the same seed.
@@ -94,6 +96,7 @@ pub fn run_case(case: &Case, trace: TraceMode) -> Report {
         faults: run.faults,
         causes: run.causes,
         worst_down: run.observer.worst_down(),
+        site_pulls: run.observer.site_pulls(),
         took: run.world.now().since(run.began_at),
         digest: run.world.digest(),
         trace: run.trace,

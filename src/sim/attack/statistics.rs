@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::faults::Faults;
+use super::observer::SitePulls;
 use super::run::Report;
 use crate::engine::model::cause::CauseKind;
 
@@ -21,6 +22,8 @@ pub struct Statistics {
     pub causes: BTreeMap<CauseKind, u64>,
     /// The most nodes that a rollout had taken down at once.
     pub worst_down: usize,
+    /// How many pulls were judged by the limit of a site.
+    pub site_pulls: SitePulls,
     /// How long they took, in their worlds' time.
     pub took: Duration,
     /// Runs that broke a promise, by seed: what each broke, in words.
@@ -37,6 +40,7 @@ impl Statistics {
             *self.causes.entry(*cause).or_default() += 1;
         }
         self.worst_down = self.worst_down.max(report.worst_down);
+        self.site_pulls.add(report.site_pulls);
         self.took += report.took;
         if !report.violations.is_empty() {
             self.broken.push((report.seed, report.violations.iter().map(ToString::to_string).collect()));
@@ -61,6 +65,7 @@ impl fmt::Display for Statistics {
         }
         let causes: Vec<String> = self.causes.iter().map(|(kind, runs)| format!("{kind} in {runs}")).collect();
         writeln!(f, "causes shown: {}", causes.join(", "))?;
+        writeln!(f, "{}", self.site_pulls)?;
         for (seed, what) in &self.broken {
             writeln!(f, "seed {seed} broke a promise; `rolldeck simulate --seed {seed} --shrink --trace` shows how")?;
             for violation in what.iter().take(3) {

@@ -363,3 +363,21 @@ fn a_pod_on_a_node_that_is_not_there_is_collected() {
     run(&mut world, 3);
     assert!(world.store().get(Kind::Pod, "edge", "pull-1").is_none());
 }
+
+/// An operator who practises on it sees pulls refused, and all of them served in the end.
+#[test]
+fn the_registry_of_the_built_in_scenario_refuses_pulls_and_serves_them_later() {
+    let mut world = World::new(&built_in("registry").unwrap(), 1);
+    run(&mut world, 5);
+    set_image(&mut world, "v2");
+    let mut refused = 0;
+    for _ in 0..180 {
+        world.advance_by(Duration::from_secs(10));
+        let pods = world.store().list_in(Kind::Pod, "edge").filter_map(|pod| pod.pod_fact());
+        refused =
+            refused.max(pods.filter(|pod| format!("{:?}", pod.containers).contains("429 Too Many Requests")).count());
+    }
+    assert!(refused > 0, "no pull was refused");
+    let DaemonSetCounters { desired, updated, ready, .. } = counters(&world);
+    assert_eq!((desired, updated, ready), (24, 24, 24));
+}

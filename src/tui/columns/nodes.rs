@@ -1,6 +1,7 @@
 //! The columns of the table of nodes.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use super::{Column, ColumnKind, FilterableCell, Share, Width};
 use crate::engine::model::node::{Blame, ImageState, NodeState};
@@ -278,7 +279,7 @@ impl Sort {
     }
 
     /// Brings the rows, indices of `nodes`, into this order. Within equals the engine's order stays.
-    pub(crate) fn apply(self, rows: &mut [u32], nodes: &[NodeView]) {
+    pub(crate) fn apply(self, rows: &mut [u32], nodes: &[Arc<NodeView>]) {
         if let Self::By(NodeColumn { order: Some(order), .. }) = self {
             rows.sort_by(|a, b| order(&nodes[*a as usize], &nodes[*b as usize]));
         }

@@ -46,11 +46,11 @@ pub(crate) struct SearchTexts {
 
 impl SearchTexts {
     /// Makes them, if the filter needs them and they are not there; forgets them when it does not.
-    fn update(&mut self, filter: &Filter, snapshot: &Arc<Snapshot>, nodes: &[NodeView], table: &NodeTable) {
+    fn update(&mut self, filter: &Filter, snapshot: &Arc<Snapshot>, nodes: &[Arc<NodeView>], table: &NodeTable) {
         if !filter.searches() {
             *self = Self::default();
         } else if self.of.as_ref().is_none_or(|known| !Arc::ptr_eq(known, snapshot)) {
-            let text = |node| node_row(node, table, snapshot.at).searched().into_owned();
+            let text = |node: &Arc<NodeView>| node_row(node, table, snapshot.at).searched().into_owned();
             *self = Self { of: Some(snapshot.clone()), texts: nodes.iter().map(text).collect() };
         }
     }

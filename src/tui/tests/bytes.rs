@@ -1,6 +1,5 @@
 //! What a frame costs on the wire.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::console::{TestConsole, text_of};
@@ -161,7 +160,7 @@ fn a_terminal_shows_what_was_drawn_whatever_was_typed() {
 fn fifteen_thousand_nodes_are_drawn_as_fast_as_a_screenful() {
     let nodes: Vec<_> =
         (0..15_000).map(|number| target(&format!("node-{number:05}"), NodeState::Updated, 900)).collect();
-    let mut console = TestConsole::on(Snapshot { nodes: Arc::from(nodes), ..running() }, 120, 40);
+    let mut console = TestConsole::on(Snapshot { nodes: nodes.into(), ..running() }, 120, 40);
     console.type_keys("<end>");
     assert!(console.screen().contains("node-14999"));
     assert!(console.screen().contains("of 15000"));

@@ -1,6 +1,5 @@
 //! What a screen shows of the distance to the API server, and of waits that are neither limits nor people.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use insta::assert_snapshot;
@@ -30,7 +29,7 @@ fn held(snapshot: Snapshot, hold: &Hold) -> Snapshot {
         }
         _ => node.clone(),
     };
-    Snapshot { nodes: snapshot.nodes.iter().map(hold).collect::<Arc<[_]>>(), ..snapshot }
+    Snapshot { nodes: snapshot.nodes.iter().map(hold).collect(), ..snapshot }
 }
 
 fn waiting(snapshot: Snapshot, wait: Wait) -> Snapshot {

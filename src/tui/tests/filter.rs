@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::fixtures::held;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::labels::Labels;
-use crate::engine::report::snapshot::NodeView;
+use crate::engine::report::snapshot::{NodeView, NodeViews};
 use crate::tui::filter::{FieldKind, Filter, FilterField, FilterRow, FilterSchema, TextLine, completions, parse_age};
 
 /// Name, state, restarts, age in seconds.
@@ -48,8 +48,8 @@ fn labels() -> Labels {
     [("topology.kubernetes.io/zone", "wien-1"), ("line", "line3"), ("rack", "12")].into_iter().collect()
 }
 
-fn nodes() -> Vec<NodeView> {
-    vec![NodeView { labels: labels(), ..held("ipc-017", Hold::Selector) }]
+fn nodes() -> NodeViews {
+    [NodeView { labels: labels(), ..held("ipc-017", Hold::Selector) }].into()
 }
 
 fn parse(text: &str) -> Result<Filter, String> {

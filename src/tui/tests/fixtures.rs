@@ -232,7 +232,7 @@ pub(super) fn loading() -> Snapshot {
         distance: DistanceView::default(),
         skew_millis: None,
         node_clocks: NodeClocks::default(),
-        nodes: Arc::new([]),
+        nodes: [].into(),
     }
 }
 

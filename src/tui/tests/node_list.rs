@@ -1,7 +1,5 @@
 //! The list of nodes holds still: groups, pinned rows, what was selected.
 
-use std::sync::Arc;
-
 use insta::assert_snapshot;
 
 use super::console::TestConsole;
@@ -19,7 +17,7 @@ fn with(mut nodes: Vec<NodeView>) -> Snapshot {
         NodeState::Updated => 3,
         _ => 1,
     });
-    Snapshot { nodes: Arc::from(nodes), ..running() }
+    Snapshot { nodes: nodes.into(), ..running() }
 }
 
 /// The rows of the list as the screen shows them, without the lines above and below.

@@ -1,7 +1,5 @@
 //! The map of the nodes: its cells, its blocks, moving on it.
 
-use std::sync::Arc;
-
 use insta::assert_snapshot;
 
 use super::console::TestConsole;
@@ -90,7 +88,7 @@ fn a_node_keeps_its_cell_whatever_becomes_of_it() {
     let moved = nodes.remove(70);
     nodes.insert(0, failed(&moved.name, CauseKind::CrashLoop, "exit 1", 5));
     nodes[0] = NodeView { site: moved.site.clone(), labels: moved.labels, ..nodes[0].clone() };
-    next.nodes = Arc::from(nodes);
+    next.nodes = nodes.into();
     console.see(next);
     let differs = |(before, after): (&str, &str)| {
         let both = before.chars().zip(after.chars());
@@ -126,7 +124,7 @@ fn sites_are_chosen_by_label() {
 fn where_nodes_outnumber_cells_the_worst_shows() {
     let mut nodes: Vec<NodeView> = (0..65_000).map(|number| updated(&format!("ipc-{number:05}"), 900)).collect();
     nodes[40_001] = failed("ipc-40001", CauseKind::CrashLoop, "exit 1", 5);
-    let console = TestConsole::on(Snapshot { nodes: Arc::from(nodes), ..running() }, 200, 50).typed("m");
+    let console = TestConsole::on(Snapshot { nodes: nodes.into(), ..running() }, 200, 50).typed("m");
     let screen = console.screen();
     let cells = screen.lines().filter(|line| line.contains("✓✓")).filter_map(|line| line.split('│').next());
     let failed: usize = cells.map(|cells| cells.matches('✗').count()).sum();

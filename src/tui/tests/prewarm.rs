@@ -63,7 +63,8 @@ fn state_of(nth: usize, wait: Option<&PrewarmWait>) -> PrewarmState {
         container: None,
         message: Some("manifest for edge/agent:v2.0.0 not found".into()),
     };
-    let network = Cause { kind: CauseKind::ImagePull, container: None, message: Some("dial tcp: i/o timeout".into()) };
+    let network =
+        Cause { kind: CauseKind::ImageNetwork, container: None, message: Some("dial tcp: i/o timeout".into()) };
     match nth {
         0..12 => PrewarmState::Present,
         12 => PrewarmState::Failed { cause: not_found, times: 1, again_at: None },

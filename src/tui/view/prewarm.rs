@@ -49,7 +49,7 @@ const NARROW: [(&str, usize); FIGURES] =
     [("PRESENT", 9), ("PULL", 4), ("WAIT", 4), ("FAIL", 4), ("", 0), ("", 0), ("", 0)];
 /// What is not known of a site.
 const UNKNOWN: &str = "–";
-/// Cells of a node's site.
+/// The most cells of a node's site.
 const SITE: usize = 14;
 /// Fewer cells tell nothing as a bar.
 const LEAST_BAR: usize = 8;
@@ -353,7 +353,8 @@ fn draw_nodes(
     let cells = cells_of(area, 3);
     let name = nodes().map(|node| width(table.short(&node.name))).max().unwrap_or(4).clamp(4, (cells * 2 / 5).max(4));
     let sites = nodes().any(|node| !node.site.is_empty());
-    let site = if sites && cells >= 70 { SITE } else { 0 };
+    let longest = || nodes().map(|node| width(site_name(&node.site))).max().unwrap_or(0);
+    let site = if sites && cells >= 70 { longest().clamp(4, SITE) } else { 0 };
     let widths = [name, site, cells.saturating_sub(name + 1 + site + usize::from(site > 0))];
     put_cells(ctx, area, area.y, ["NODE", "SITE", "PRE-WARM"], widths, ThemeRole::Column, buffer);
     for (row, y) in (screen.list.top()..screen.len()).zip(area.y + 1..area.bottom()) {

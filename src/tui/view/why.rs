@@ -3,7 +3,7 @@
 use super::RenderContext;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::pod_wait::PodWait;
-use crate::engine::model::prewarm::PrewarmState;
+use crate::engine::model::prewarm::{PrewarmState, PrewarmWait};
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::NodeView;
 use crate::tui::model::ShownSnapshot;
@@ -12,7 +12,8 @@ use crate::tui::model::ShownSnapshot;
 pub(super) fn prewarm_instant(ctx: &RenderContext<'_>, shown: &ShownSnapshot, state: &PrewarmState) -> Timestamp {
     match state {
         PrewarmState::Pulling { since } => ctx.instant(shown, *since),
-        PrewarmState::Failed { again_at: Some(_), .. } => ctx.present(shown),
+        PrewarmState::Failed { again_at: Some(_), .. }
+        | PrewarmState::Waiting(PrewarmWait::RateLimited { again_at: Some(_), .. }) => ctx.present(shown),
         PrewarmState::Failed { again_at: None, .. }
         | PrewarmState::Waiting(_)
         | PrewarmState::Queued

@@ -103,7 +103,7 @@ fn cases() -> Vec<Case> {
             waiting("ErrImagePull", "toomanyrequests: You have reached your pull rate limit"),
             "toomanyrequests",
         ),
-        case("image pull fails", waiting("ErrImagePull", "dial tcp 10.0.0.1:443: i/o timeout"), "i/o timeout"),
+        case("registry network error", waiting("ErrImagePull", "dial tcp 10.0.0.1:443: i/o timeout"), "i/o timeout"),
         case(
             "image not for this platform",
             waiting("ErrImagePull", "no match for platform in manifest: not found"),

@@ -7,8 +7,10 @@ mod console;
 mod driver;
 mod image_volume;
 mod leftovers;
+mod mutating;
 mod plan;
 mod statefulset;
+mod surroundings;
 
 use std::time::{Duration, Instant};
 

@@ -79,8 +79,16 @@ pub(super) fn about(kind: CauseKind) -> &'static [&'static str] {
         }
         CauseKind::ImageName => &["correct the name of the image in the template"],
         CauseKind::ImageNeverPull => &["bring the image onto the node, or change imagePullPolicy: Never"],
+        CauseKind::ImageNetwork => &[
+            "check from the node whether the registry can be reached: link, name server, proxy, certificate",
+            "it is pulled again by itself",
+        ],
+        CauseKind::ImageDisk => &[
+            "free disk space on the node, where its runtime keeps images, or enlarge that file system",
+            "it is pulled again by itself",
+        ],
         CauseKind::ImagePull => &[
-            "check from the node whether the registry can be reached: link, name server, proxy, certificate, disk space",
+            "look at the container runtime of the node and at the registry, as the message says",
             "it is pulled again by itself",
         ],
         CauseKind::VolumeMount => &[

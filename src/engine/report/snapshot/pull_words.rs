@@ -136,7 +136,8 @@ impl fmt::Display for Peers {
     }
 }
 
-/// How far a running pull may be: `~40s of 60s, from 7 peers`; of a slow one: `~360s of 60s, 6× the median of its site`.
+/// How far a running pull may be: `~40s of 60s, from 7 peers`; of one that takes longer: `95s, usually ~60s, from 7 peers`; of a slow one:
+/// `360s, 6× the median of its site (~60s)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PullEstimate {
     /// For how long it runs.
@@ -159,10 +160,11 @@ impl PullEstimate {
 impl fmt::Display for PullEstimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { elapsed, usual } = *self;
-        write!(f, "~{} of {}, ", Span(elapsed), Span(usual.median))?;
+        let (elapsed_span, median) = (Span(elapsed), Span(usual.median));
         match times_slower(elapsed, usual) {
-            Some(times) => write!(f, "{times}× {}", usual.scope.median()),
-            None => write!(f, "from {}", Peers(usual)),
+            Some(times) => write!(f, "{elapsed_span}, {times}× {} (~{median})", usual.scope.median()),
+            None if elapsed <= usual.median => write!(f, "~{elapsed_span} of {median}, from {}", Peers(usual)),
+            None => write!(f, "{elapsed_span}, usually ~{median}, from {}", Peers(usual)),
         }
     }
 }
@@ -335,7 +337,8 @@ mod tests {
             (pulling(40), Some(usual(7, PeerScope::Site)), "pulling, ~40s of 58s, from 7 peers"),
             (pulling(40), Some(usual(1, PeerScope::Fleet)), "pulling, ~40s of 58s, from 1 node"),
             (pulling(40), Some(usual(9, PeerScope::Fleet)), "pulling, ~40s of 58s, from 9 nodes of all sites"),
-            (pulling(360), Some(usual(7, PeerScope::Site)), "pulling, ~360s of 58s, 6× the median of its site"),
+            (pulling(360), Some(usual(7, PeerScope::Site)), "pulling, 360s, 6× the median of its site (~58s)"),
+            (pulling(95), Some(usual(7, PeerScope::Site)), "pulling, 95s, usually ~58s, from 7 peers"),
             (present(Evidence::ImageId, None), None, "present: imageID"),
             (present(Evidence::ImageId, pull(14, 14, Some(412_345_678))), None, "present, pulled in 14s, 412 MB"),
             (present(Evidence::PulledEvent, pull(14, 4, None)), None, "present, pulled in 14s (4s without waiting)"),

@@ -60,6 +60,8 @@ words! {
         Self::ImagePlatform => "image not for this platform",
         Self::ImageName => "invalid image name",
         Self::ImageNeverPull => "image absent, pull forbidden",
+        Self::ImageNetwork => "registry network error",
+        Self::ImageDisk => "no disk space for image",
         Self::ImagePull => "image pull fails",
         Self::VolumeMount => "volume not mounted",
         Self::PodSandbox => "pod sandbox fails",

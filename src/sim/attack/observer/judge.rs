@@ -32,7 +32,7 @@ pub(super) struct DeletionContext<'a> {
 }
 
 impl<'a> DeletionContext<'a> {
-    fn intents(&self) -> impl Iterator<Item = &'a Intent> {
+    pub(super) fn intents(&self) -> impl Iterator<Item = &'a Intent> {
         self.records.iter().map(|record| &record.intent)
     }
 
@@ -53,6 +53,7 @@ impl Observer {
             }
             let pulls = self.must_pull(&node, &pod, at, world);
             self.pods.insert(deletion.uid.clone(), pod);
+            self.count_site_pulls(pulls == PullNeed::Begins, at);
             let broken = self.violations_of(deletion, &node, at, pulls, world);
             broken.into_iter().for_each(|(promise, what)| self.report_violation(promise, at, what));
             self.replaced.insert(node, at);
@@ -76,7 +77,7 @@ impl Observer {
         let own = self.own_budget.at(at).map(|own| own.map_or(0, |own| own.of(desired, Rounding::Up))).max();
         let own = own.unwrap_or(0).max(1);
         let limit = |intent: &Intent| {
-            // Pulls are judged in `check_pulls`. `strict` only holds back more, which breaks no promise.
+            // Pulls are judged in `check_pulls` and `sites.rs`. `strict` only holds back more, which breaks no promise.
             let Budgets { max_unavailable, max_pulling: _, max_pulling_per_site: _, site_label: _, pace: _, strict: _ } =
                 &intent.budgets;
             max_unavailable.at().map_or(own, |setting| setting.of(desired, Rounding::Up))
@@ -162,8 +163,13 @@ impl Observer {
         // Which images it needs may have changed while the request was on its way.
         let just_changed = self.template_since + self.slack >= context.at;
         let begins = pulls == PullNeed::Begins && !warming.contains(context.node) && !just_changed;
-        let over = begins && pulling.len() > limit as usize;
-        over.then(|| ("P6", format!("{} must pull with a limit of {limit}: {}", pulling.len(), listed(&pulling))))
+        if !begins {
+            return None;
+        }
+        if pulling.len() > limit as usize {
+            return Some(("P6", format!("{} must pull with a limit of {limit}: {}", pulling.len(), listed(&pulling))));
+        }
+        self.check_site_pulls(context, &pulling)
     }
 
     fn check_selection(&self, context: &DeletionContext<'_>, forward: &[&Intent]) -> Broken {

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::judge::{Broken, DeletionContext, listed};
-use super::{Observer, ROUNDED};
+use super::suspects::at_target;
+use super::{Observer, Pod, ROUNDED};
 use crate::engine::model::Str;
 use crate::engine::model::facts::WarmSetFact;
 use crate::engine::model::prewarm::{PREWARM, PREWARM_SET, Prewarm, PrewarmMethod, PrewarmNodes};
@@ -60,6 +61,7 @@ impl Observer {
                 }
             }
             ChangeKind::Modified => {
+                self.throttle_begins(change, by_set);
                 let there = self.warm_pods.pods.entry(object.meta.uid.clone()).or_insert(there);
                 there.node = node;
                 there.refused |= is_in_trouble(object);
@@ -149,6 +151,12 @@ impl Observer {
         if let Some(what) = self.not_by_settings(&asked, at).filter(|_| !suspended) {
             return Some(("P2", format!("a pod for pre-warming was made on {node}: {what}")));
         }
+        if let Some(what) = self.not_of_the_step(&asked, node, at).filter(|_| !suspended) {
+            return Some(("P2", format!("a pod for pre-warming was made on {node}: {what}")));
+        }
+        if let Some(what) = self.throttle.is_ignored(&asked, at).filter(|_| !suspended) {
+            return Some(("P6", format!("a pod for pre-warming was made on {node}: {what}")));
+        }
         // A console that cannot know yet that a watch is stuck acts on what it shows.
         if self.unaware.values().any(|until| at < *until) {
             return None;
@@ -187,6 +195,27 @@ impl Observer {
             .iter()
             .all(wrong)
             .then(|| format!("rolldeck brings images to {:?}, and is to bring them to {meant:?}", asked[0].nodes))
+    }
+
+    /// Images are to be brought to the nodes that the step lets be updated, and this node's pod serves, is old, and stays because
+    /// of the selector.
+    fn not_of_the_step(&self, asked: &[&Prewarm], node: &Str, at: Timestamp) -> Option<String> {
+        let by_step = |asked: &&Prewarm| matches!(asked.nodes, PrewarmNodes::NextStep | PrewarmNodes::StepAhead);
+        let records: Option<Vec<&Record>> = self.records.at(at).map(Option::as_ref).collect();
+        let intents: Vec<&Intent> = records?.into_iter().map(|record| &record.intent).collect();
+        let seen = self.nodes.get(node)?;
+        let settled = seen.labels_since + self.slack + ROUNDED < at && self.template_since + self.slack < at;
+        let forward = intents.iter().all(|intent| intent.direction() == Direction::Forward);
+        if !asked.iter().all(by_step) || !settled || !forward {
+            return None;
+        }
+        let may = |intent: &Intent| intent.selector.as_ref().is_none_or(|selector| selector.matches(&seen.labels));
+        if intents.iter().any(|intent| may(intent)) {
+            return None;
+        }
+        let mut here = self.pods.values().filter(|pod| pod.fact.node.as_ref() == Some(node));
+        let stays = |pod: &Pod| self.serves_for_sure(pod, at) && !at_target(pod, &intents);
+        (here.clone().count() == 1 && here.all(stays)).then(|| "it is not in the selector of the step".to_owned())
     }
 
     /// The labels by which whoever acts may tell nodes apart into sites.

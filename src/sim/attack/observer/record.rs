@@ -35,6 +35,7 @@ impl Driving {
 impl Observer {
     pub(super) fn lease_is(&mut self, object: &Object, gone: bool, at: Timestamp) {
         self.driver_is(object, gone, at);
+        self.throttle_is_of_driver();
         self.absent.holder_is(self.driver.as_ref().map(|driver| driver.who.clone()), at);
         let text = object.meta.annotations.get(RECORD).filter(|_| !gone);
         if text == self.record_text.as_ref() {

@@ -3,11 +3,12 @@
 use super::{Scenario, ScenarioError};
 
 /// Name and text of each.
-pub const BUILT_IN: [(&str, &str); 4] = [
+pub const BUILT_IN: [(&str, &str); 5] = [
     ("factory", include_str!("../../../../scenarios/factory.toml")),
     ("small", include_str!("../../../../scenarios/small.toml")),
     ("cascade", include_str!("../../../../scenarios/cascade.toml")),
     ("cascade-native", include_str!("../../../../scenarios/cascade-native.toml")),
+    ("registry", include_str!("../../../../scenarios/registry.toml")),
 ];
 
 /// The built-in scenario of that name.

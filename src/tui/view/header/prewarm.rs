@@ -95,9 +95,10 @@ fn words(
         PrewarmWait::NobodyDrives if !offered => {
             Some(("pre-warm waits: nobody drives".into(), format!("{drive} drive")))
         }
-        PrewarmWait::RateLimited(_) => {
-            let wait = page.summary.prewarm_stands.as_ref()?;
-            Some((format!("pre-warm waits: {wait}"), format!("{} try now", on_screen(page, ActionId::RetryPrewarm))))
+        wait @ PrewarmWait::RateLimited { again_at, .. } => {
+            let at = if again_at.is_some() { ctx.present(shown) } else { snapshot.at };
+            let words = wait.words(at);
+            Some((format!("pre-warm waits: {words}"), format!("{} try now", on_screen(page, ActionId::RetryPrewarm))))
         }
         PrewarmWait::Refused(why) => Some((format!("pre-warm waits: {why}"), "ask for a role that allows it".into())),
         PrewarmWait::ViewStale(why)

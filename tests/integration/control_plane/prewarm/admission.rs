@@ -9,12 +9,12 @@ use rolldeck::engine::rules::warm_pod::{WarmPodOwner, warm_pod};
 use serde_json::{Value, json};
 
 use super::driver::DriverHere;
+use super::mutating::MutatingPolicy;
 use super::{FULL, LIMIT, is_warm, present, start, with_images_to_wait_for, witness_of_warm_pods};
 use crate::control_plane::fixture::{GOOD, NODES, RolloutFixture, SOON};
 use crate::control_plane::refused::Policy;
 use crate::support::control_plane::{eventually, sandbox};
 
-const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
 /// A refused pod is tried again after 30 s.
 const TRIED_AGAIN: Duration = Duration::from_secs(40);
 const DIGEST: &str = "@sha256:2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae";
@@ -31,43 +31,14 @@ fn plain_pod() -> Value {
     json!({"metadata": {"name": "probe", "labels": labels}, "spec": {"containers": [{"name": "p", "image": "p:1"}]}})
 }
 
-/// Makes every new pod's images carry a digest, as tools that verify signatures do. Gone when dropped.
-struct DigestPolicy<'a>(&'a RolloutFixture, String);
-
-impl<'a> DigestPolicy<'a> {
-    fn set(fixture: &'a RolloutFixture) -> Self {
-        let name = format!("digests-{}", fixture.sandbox.namespace());
-        let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]});
-        let with_digest = format!("c.image.contains('@') ? c.image : c.image + '{DIGEST}'");
-        let each = format!(
-            "[JSONPatch{{op: 'replace', path: '/spec/containers/0/image', \
-             value: object.spec.containers.map(c, {with_digest})[0]}}]"
-        );
-        let policy = json!({
-            "metadata": {"name": name},
-            "spec": {
-                "matchConstraints": {
-                    "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": fixture.sandbox.namespace()}},
-                    "resourceRules": [rule],
-                },
-                "reinvocationPolicy": "Never",
-                "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": each}}],
-            },
-        });
-        let admin = fixture.sandbox.admin();
-        admin.post(&format!("{ADMISSION}/mutatingadmissionpolicies"), &policy).ok();
-        let binding = json!({"metadata": {"name": name}, "spec": {"policyName": name}});
-        admin.post(&format!("{ADMISSION}/mutatingadmissionpolicybindings"), &binding).ok();
-        Self(fixture, name)
-    }
-}
-
-impl Drop for DigestPolicy<'_> {
-    fn drop(&mut self) {
-        for kind in ["mutatingadmissionpolicybindings", "mutatingadmissionpolicies"] {
-            self.0.sandbox.admin().delete(&format!("{ADMISSION}/{kind}/{}", self.1));
-        }
-    }
+/// Makes every new pod's images carry a digest, as tools that verify signatures do.
+fn with_digests(fixture: &RolloutFixture) -> MutatingPolicy<'_> {
+    let with_digest = format!("c.image.contains('@') ? c.image : c.image + '{DIGEST}'");
+    let each = format!(
+        "[JSONPatch{{op: 'replace', path: '/spec/containers/0/image', \
+         value: object.spec.containers.map(c, {with_digest})[0]}}]"
+    );
+    MutatingPolicy::set(fixture, "digests", "true", &each)
 }
 
 /// Who waits because the API server refuses their pod, and what it says.
@@ -92,7 +63,7 @@ fn pods_pass_restricted_pod_security_with_limits_and_images_by_digest() {
     });
     let limits = json!({"metadata": {"name": "limits"}, "spec": {"limits": [defaults]}});
     admin.post(&fixture.sandbox.path("limitranges", ""), &limits).ok();
-    let _policy = DigestPolicy::set(&fixture);
+    let _policy = with_digests(&fixture);
     eventually("restricted, and by digest", SOON, || {
         let (status, said) = said_to(&fixture, &plain_pod());
         let mut allowed = plain_pod();

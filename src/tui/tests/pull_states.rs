@@ -1,0 +1,167 @@
+//! What is said of pulls while images that were given by hand are pre-warmed: on the screen of pre-warming, in the list of nodes, and
+//! on the page of a node.
+
+use std::time::Duration;
+
+use insta::assert_snapshot;
+
+use super::console::TestConsole;
+use super::fixtures::{ago, idle, node, noon};
+use crate::engine::model::cause::{Cause, CauseKind};
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::node::{ImageState, NodeState};
+use crate::engine::model::prewarm::{
+    Prewarm, PrewarmCounts, PrewarmLeftover, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSite, PrewarmSource,
+    PrewarmState, PrewarmView, PrewarmWait,
+};
+use crate::engine::model::pull::fixtures::a_minute;
+use crate::engine::model::pull::{FinishedPull, ImageSummary, NodePull, PeerScope, PrewarmPulls};
+use crate::engine::model::record::By;
+use crate::engine::report::snapshot::{NodeView, Snapshot};
+
+const IMAGE: &str = "registry.factory.example/edge/agent:v2.0.0";
+
+fn failed(kind: CauseKind, message: &str, again_in: Option<u64>) -> PrewarmState {
+    PrewarmState::Failed {
+        cause: Cause { kind, container: None, message: Some(message.into()) },
+        times: if again_in.is_some() { 2 } else { 1 },
+        again_at: again_in.map(|secs| noon() + Duration::from_secs(secs)),
+    }
+}
+
+/// One node in each state.
+fn states() -> Vec<PrewarmState> {
+    vec![
+        failed(CauseKind::ImageDenied, "unauthorized: authentication required", None),
+        failed(CauseKind::ImageNotFound, "manifest for edge/agent:v2.0.0 not found", None),
+        failed(CauseKind::ImagePlatform, "no match for platform in manifest: linux/arm64", None),
+        failed(
+            CauseKind::ImageRateLimited,
+            "429 Too Many Requests: toomanyrequests: You have reached your limit",
+            Some(25),
+        ),
+        failed(CauseKind::ImageDisk, "write /var/lib/containerd/7: no space left on device", Some(40)),
+        failed(CauseKind::ImageNetwork, "dial tcp 10.0.0.9:443: i/o timeout", Some(55)),
+        PrewarmState::Pulling { since: ago(20) },
+        PrewarmState::Pulling { since: ago(360) },
+        PrewarmState::Queued,
+        PrewarmState::Waiting(PrewarmWait::RateLimited {
+            node: "ipc-004".into(),
+            again_at: Some(noon() + Duration::from_secs(25)),
+        }),
+        PrewarmState::Waiting(PrewarmWait::SiteLimit { site: "hamburg".into(), used: 3, limit: 3 }),
+        PrewarmState::Waiting(PrewarmWait::NodeDown),
+        PrewarmState::Present,
+        PrewarmState::Present,
+    ]
+}
+
+fn snapshot() -> Snapshot {
+    let nodes = states().into_iter().enumerate().map(|(nth, state)| NodeView {
+        state: NodeState::Updated,
+        hold: None,
+        at_target: true,
+        image: ImageState::Present,
+        site: "hamburg".into(),
+        prewarm: Some(state),
+        ..node(&format!("ipc-{:03}", nth + 1))
+    });
+    let nodes: Vec<NodeView> = nodes.collect();
+    let counts = PrewarmCounts { nodes: 14, present: 2, pulling: 3, waiting: 3, failed: 6, retrying: 3 };
+    let pull = |node: &str, secs| NodePull {
+        node: node.into(),
+        image: IMAGE.into(),
+        pull: FinishedPull {
+            took: Duration::from_secs(secs),
+            transfer: Duration::from_secs(secs),
+            bytes: Some(412_345_678),
+        },
+    };
+    let usual = a_minute(7, PeerScope::Site);
+    let image = ImageSummary {
+        image: IMAGE.into(),
+        bytes: Some(412_345_678),
+        fleet: Some(a_minute(7, PeerScope::Fleet)),
+        sites: vec![("hamburg".into(), usual)],
+        took: None,
+    };
+    let view = PrewarmView {
+        request: Prewarm {
+            daemonset_uid: "0f-1".into(),
+            source: PrewarmSource::Images([("agent".to_owned(), IMAGE.parse().unwrap())].into()),
+            nodes: PrewarmNodes::All,
+            limits: PrewarmLimits::default(),
+            method: PrewarmMethod::Pods,
+            stateful_sets: false,
+            paused: None,
+            cancelled: None,
+            retried: None,
+            handover: None,
+            by: By { by: "ada@bastion-3/1f".into(), at: ago(500) },
+            write_ids: Vec::new(),
+        },
+        images: [IMAGE.into()].to_vec().into(),
+        error: None,
+        counts,
+        limit: 4,
+        pulling: 3,
+        sites: vec![PrewarmSite {
+            name: "hamburg".into(),
+            counts,
+            pulling: 3,
+            limit: Some(3),
+            estimate: None,
+            throughput: Some(6_800_000),
+        }],
+        estimate: None,
+        throughput: Some(6_800_000),
+        refusal: None,
+        unobtainable: None,
+        stuck: Vec::new(),
+        leftover: PrewarmLeftover::default(),
+        pulls: PrewarmPulls {
+            images: [image].into(),
+            slow: [].into(),
+            finished: [pull("ipc-013", 58), pull("ipc-014", 370)].into(),
+        },
+    };
+    Snapshot { driver: DriverView::You { renewed_at: ago(1) }, prewarm: Some(view), nodes: nodes.into(), ..idle() }
+}
+
+#[test]
+fn every_state_of_a_pull_is_named() {
+    for (width, height) in [(80, 24), (200, 50)] {
+        let console = || TestConsole::on(snapshot(), width, height);
+        assert_snapshot!(format!("prewarm_{width}x{height}"), console().typed("W").screen());
+        assert_snapshot!(format!("nodes_{width}x{height}"), console().screen());
+    }
+    // The page of each node that is listed: its words stand there in full.
+    let pages = (1..=12).map(|nth| {
+        let screen = TestConsole::on(snapshot(), 80, 24).typed(&format!("W/ipc-{nth:03}<enter><enter>")).screen();
+        let named = |line: &&str| line.starts_with(" Pre-warm ") || line.starts_with(" Image ");
+        let lines = screen.lines().filter(named).map(str::trim_end);
+        format!("ipc-{nth:03}\n{}", lines.collect::<Vec<_>>().join("\n"))
+    });
+    assert_snapshot!("pages", pages.collect::<Vec<_>>().join("\n"));
+}
+
+/// What each failure is called is on the narrow screen as well: an operator who sees `failed` alone does not know what to mend.
+#[test]
+fn a_narrow_screen_names_each_failure() {
+    let screen = TestConsole::on(snapshot(), 80, 24).typed("W").screen();
+    let whole = TestConsole::on(snapshot(), 200, 50).typed("W").screen();
+    for (node, kind) in [
+        ("ipc-001", CauseKind::ImageDenied),
+        ("ipc-002", CauseKind::ImageNotFound),
+        ("ipc-003", CauseKind::ImagePlatform),
+        ("ipc-004", CauseKind::ImageRateLimited),
+        ("ipc-005", CauseKind::ImageDisk),
+        ("ipc-006", CauseKind::ImageNetwork),
+    ] {
+        for screen in [&screen, &whole] {
+            let row = format!("{node} hamburg");
+            let line = screen.lines().find(|line| line.contains(&row)).unwrap_or_default();
+            assert!(line.contains(&kind.to_string()), "{node}: {kind}\n{screen}");
+        }
+    }
+}

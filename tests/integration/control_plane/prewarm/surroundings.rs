@@ -1,0 +1,87 @@
+//! What others in a cluster do to the pods of pre-warming: sidecars that are injected, kubelets that evict.
+
+use std::time::Instant;
+
+use super::mutating::MutatingPolicy;
+use super::*;
+use crate::control_plane::fixture::MISSING;
+
+/// What the API server would make of a pod for pre-warming.
+fn containers_of_a_new_pod(fixture: &RolloutFixture) -> String {
+    let path = format!("{}?dryRun=All", fixture.sandbox.path("pods", ""));
+    let metadata = json!({"name": "probe", "labels": {PREWARM: "probe"}});
+    let pod = json!({"metadata": metadata, "spec": {"containers": [{"name": "p", "image": "p:1"}]}});
+    fixture.sandbox.admin().post(&path, &pod).body["spec"].to_string()
+}
+
+/// A webhook that leaves pods of the host's network alone injects into those of pre-warming, which have a network of their own.
+#[test]
+fn a_sidecar_whose_image_is_missing_keeps_nobody_from_pre_warming() {
+    let Some(fixture) = RolloutFixture::with("prewarm-sidecar", with_images_to_wait_for()) else { return };
+    let condition = format!("has(object.metadata.labels) && '{PREWARM}' in object.metadata.labels");
+    let sidecar = format!("Object.spec.containers{{name: 'proxy', image: '{MISSING}'}}");
+    let patch = format!("[JSONPatch{{op: 'add', path: '/spec/containers/-', value: {sidecar}}}]");
+    let _policy = MutatingPolicy::set(&fixture, "sidecar", &condition, &patch);
+    eventually("the policy is followed", SOON, || containers_of_a_new_pod(&fixture).contains("proxy").then_some(()));
+
+    let operator = fixture.operator();
+    let driver = DriverHere::of(&operator, &fixture);
+    driver.drive(start(FULL));
+    let snapshot = driver.until("all have it", |snapshot| present(snapshot) == NODES);
+    println!("{}", snapshot.prewarm.as_ref().unwrap());
+    let pods: Vec<Value> = fixture.sandbox.pods().into_iter().filter(is_warm).collect();
+    assert_eq!(pods.len(), NODES);
+    for pod in &pods {
+        assert_eq!(pod["spec"]["containers"].as_array().map(Vec::len), Some(2), "{pod}");
+        let by_name = |name: &str| {
+            let statuses = pod["status"]["containerStatuses"].as_array().unwrap();
+            statuses.iter().find(|status| status["name"] == name).unwrap().clone()
+        };
+        assert_ne!(by_name("image-0")["imageID"], "", "{pod}");
+        assert_eq!(by_name("proxy")["imageID"], "", "{pod}");
+        assert_eq!(pod["metadata"]["labels"]["sidecar.istio.io/inject"], "false", "injectors that ask are told");
+    }
+    driver.does(Command::Prewarm(PrewarmCommand::Cancel));
+    driver.until("nothing is pre-warmed any more", |snapshot| snapshot.prewarm.is_none());
+    driver.close();
+    eventually("nothing of pre-warming is left", SOON, || (!fixture.sandbox.pods().iter().any(is_warm)).then_some(()));
+}
+
+/// Somebody deletes the pod, and the kubelet collects the image for want of disk: the node is not updated before the image is there
+/// again.
+#[test]
+fn an_image_that_was_collected_is_brought_again_before_the_update() {
+    let Some(fixture) = RolloutFixture::with("prewarm-collected", with_images_to_wait_for()) else { return };
+    let operator = fixture.operator();
+    let warm = witness_of_warm_pods(&fixture);
+    let driver = DriverHere::of(&operator, &fixture);
+    driver.drive(start(FULL));
+    driver.until("all have it", |snapshot| present(snapshot) == NODES);
+    driver.close();
+    let node = fixture.nodes[6].clone();
+    let pods = fixture.sandbox.pods();
+    let pod = pods.iter().find(|pod| is_warm(pod) && pod["spec"]["nodeName"] == *node).expect("its pod");
+    fixture.sandbox.admin().delete(&fixture.sandbox.path("pods", pod["metadata"]["name"].as_str().unwrap())).ok();
+    warm.until("its pod is gone", SOON, |warm| !warm.pods().contains_key(&node));
+    fixture.hollow.fault(FleetFault::DiskFull(node.as_str().into()));
+
+    let began = Instant::now();
+    let image = format!("agent={FULL}");
+    operator.ok(&["set-image", DS, &image, "--require-image", "--yes"]);
+    let driver = DriverHere::of(&operator, &fixture);
+    driver.drive_on();
+    operator.ok(&["step", DS, "--to", "100%", "--yes"]);
+    fixture.until("all others are updated", |witness| witness.serving(":full").len() == NODES - 1);
+    assert!(!fixture.witness.serving(":full").contains(&node));
+    let status = operator.ok_or_not(&["status", DS, "--images"]);
+    println!("{}", status.lines().filter(|line| line.contains(&node)).collect::<Vec<_>>().join("\n"));
+    assert_eq!(fixture.witness.deletes_since(began).len(), NODES - 1, "its pod serves on");
+
+    fixture.hollow.fault(FleetFault::DiskFree(node.as_str().into()));
+    fixture.until("it is updated too", |witness| witness.serving(":full").len() == NODES);
+    driver.until("it is released", |snapshot| !snapshot.adopted && snapshot.prewarm.is_none());
+    driver.close();
+    assert!(fixture.witness.worst_since(began) <= BUDGET);
+    assert!(warm.most_pulling() <= LIMIT, "{}", warm.most_pulling());
+    println!("rolled out in {:.1?}", began.elapsed());
+}
