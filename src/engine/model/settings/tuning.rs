@@ -41,7 +41,7 @@ impl Tuning {
     ///
     /// # Errors
     /// As [`Tuning::check`].
-    pub(crate) fn check_alone(&self) -> Result<(), String> {
+    pub fn check_alone(&self) -> Result<(), String> {
         let mut after = Settings::default();
         self.apply_to(&mut after);
         self.check(&after, 0)
