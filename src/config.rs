@@ -15,7 +15,7 @@ use toml::de::{DeTable, DeValue};
 pub use self::protected::is_protected;
 use crate::engine::model::settings::{Settings, Tuning};
 
-/// Which signs are used, where the file says so.
+/// Which signs the console uses: the values of `glyphs`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GlyphChoice {
     /// Signs beyond ASCII.
@@ -24,7 +24,7 @@ pub enum GlyphChoice {
     Ascii,
 }
 
-/// By what the console calls somebody who looks elsewhere.
+/// How the console calls its operator when a rollout halts, is done, or is taken over: the values of `notify`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallChoice {
     /// The terminal's bell.
@@ -57,7 +57,7 @@ pub struct ConfigValues {
 pub struct ConfigFile {
     /// Where; `None` where there is neither `XDG_CONFIG_HOME` nor a home directory.
     pub path: Option<PathBuf>,
-    /// It is there.
+    /// Whether the file exists.
     pub exists: bool,
     /// What it sets.
     pub values: ConfigValues,
@@ -207,7 +207,7 @@ impl ConfigKey {
     }
 }
 
-/// The columns that a list names.
+/// Reads `columns`: a list of names, each of a column that there is.
 fn columns(value: &DeValue<'_>) -> Result<Vec<String>, String> {
     let wrong = || format!("`columns` is a list of texts, as in `columns = {}`", ConfigKey::Columns.example());
     let DeValue::Array(list) = value else { return Err(wrong()) };
