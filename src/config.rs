@@ -17,7 +17,7 @@ pub use self::protected::is_protected;
 pub use self::tables::{Bookmark, KeyChoice};
 use crate::engine::model::settings::{Settings, Tuning};
 
-/// Which signs are used, where the file says so.
+/// Which signs the console uses: the values of `glyphs`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GlyphChoice {
     /// Signs beyond ASCII.
@@ -26,7 +26,7 @@ pub enum GlyphChoice {
     Ascii,
 }
 
-/// By what the console calls somebody who looks elsewhere.
+/// How the console calls its operator when a rollout halts, is done, or is taken over: the values of `notify`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallChoice {
     /// The terminal's bell.
@@ -63,7 +63,7 @@ pub struct ConfigValues {
 pub struct ConfigFile {
     /// Where; `None` where there is neither `XDG_CONFIG_HOME` nor a home directory.
     pub path: Option<PathBuf>,
-    /// It is there.
+    /// Whether the file exists.
     pub exists: bool,
     /// What it sets.
     pub values: ConfigValues,
@@ -219,7 +219,7 @@ impl ConfigKey {
     }
 }
 
-/// The columns that a list names.
+/// Reads `columns`: a list of names, each of a column that there is.
 fn columns(value: &DeValue<'_>) -> Result<Vec<String>, String> {
     let wrong = || format!("`columns` is a list of texts, as in `columns = {}`", ConfigKey::Columns.example());
     let DeValue::Array(list) = value else { return Err(wrong()) };

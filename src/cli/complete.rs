@@ -1,4 +1,4 @@
-//! Completion in a shell, with the names that are there: contexts, namespaces, DaemonSets, revisions, labels, nodes.
+//! Completion in a shell, with names that the cluster and the kubeconfig have: contexts, namespaces, DaemonSets, revisions, labels, nodes.
 //!
 //! ```text
 //! the script that `completions bash` prints
@@ -29,7 +29,7 @@ use crate::process::printable::Printable;
 
 /// The environment variable by which the script says which shell asks.
 pub(super) const VARIABLE: &str = "ROLLDECK_COMPLETE";
-/// How long the cluster may take.
+/// How long the cluster may take to answer, for each kind of names.
 const WITHIN: Duration = Duration::from_secs(2);
 
 /// A line that is to be completed.
@@ -39,7 +39,7 @@ pub(crate) struct LineToComplete {
     words: Vec<OsString>,
 }
 
-/// Names that are not known beforehand.
+/// Kinds of names that are read when a shell asks, from the cluster, the kubeconfig or the built-in scenarios.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum LiveNames {
     Contexts,
@@ -116,7 +116,7 @@ where
     Ok(Exit::Done)
 }
 
-/// The command line with `complete` where names belong that are not known beforehand.
+/// The command line, with `complete` as completer of each argument that takes live names.
 fn with_names(
     command: Command,
     complete: impl Fn(LiveNames, &str) -> Vec<String> + Clone + Send + Sync + 'static,
@@ -159,7 +159,7 @@ fn names_of(command: &str, argument: &str) -> Option<LiveNames> {
     })
 }
 
-/// Those that go on from what is typed.
+/// The names that begin with what is typed, each as the word that would stand on the line.
 fn fitting<'a>(names: LiveNames, typed: &str, there: impl Iterator<Item = &'a str>) -> Vec<String> {
     let there = there.filter(|name| is_plain(name));
     let fits = |name: &String| name.starts_with(typed);
@@ -245,5 +245,66 @@ impl LineTarget {
             LiveNames::Labels => sorted(labels().map(|(key, value)| format!("{key}={value}")).collect()),
             LiveNames::Contexts | LiveNames::Scenarios | LiveNames::Namespaces | LiveNames::DaemonSets => return None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::model::settings::Setting;
+
+    /// Arguments whose values no cluster knows: numbers, durations, files, and words of the operator.
+    const TYPED_BY_HAND: &[&str] = &[
+        "as_group",
+        "as_uid",
+        "audit_log",
+        "case",
+        "config",
+        "html",
+        "images",
+        "impersonate",
+        "kubeconfig",
+        "max_pulling",
+        "max_pulling_per_site",
+        "nodes",
+        "output",
+        "pace",
+        "partition",
+        "reason",
+        "request_timeout",
+        "runs",
+        "save",
+        "seed",
+        "since",
+        "speed",
+        "tail",
+        "theme",
+        "timeout",
+        "to",
+        "write_kubeconfig",
+    ];
+
+    #[test]
+    fn of_every_argument_it_is_said_which_names_it_takes() {
+        let command = Cli::command();
+        let of_commands = command
+            .get_subcommands()
+            .flat_map(|inner| inner.get_arguments().map(move |arg| (inner.get_name().to_owned(), arg.clone())));
+        let of_all = command.get_arguments().map(|arg| (String::new(), arg.clone()));
+        let takes_text = |arg: &Arg| arg.get_action().takes_values() && arg.get_possible_values().is_empty();
+        let all: Vec<(String, Arg)> = of_all.chain(of_commands).filter(|(_, arg)| takes_text(arg)).collect();
+        assert!(all.len() > 50, "{}", all.len());
+        let is_setting = |id: &str| Setting::ALL.iter().any(|setting| setting.name() == id);
+        let unplaced: BTreeSet<String> = all
+            .iter()
+            .map(|(command, arg)| (command, arg.get_id().as_str()))
+            .filter(|(command, id)| names_of(command, id).is_none() && !TYPED_BY_HAND.contains(id) && !is_setting(id))
+            .map(|(command, id)| format!("{command} {id}"))
+            .collect();
+        assert!(unplaced.is_empty(), "neither in `names_of` nor in `TYPED_BY_HAND`: {unplaced:?}");
+        let is_there =
+            |id: &&&str| all.iter().any(|(command, arg)| arg.get_id() == **id && names_of(command, id).is_none());
+        let gone: Vec<_> = TYPED_BY_HAND.iter().filter(|id| !is_there(id)).collect();
+        assert!(gone.is_empty(), "no argument, or completed: {gone:?}");
     }
 }

@@ -11,7 +11,7 @@ use super::args::DaemonSetName;
 use crate::config::nearest;
 
 /// Words that people bring from kubectl and other tools, with what does the same here.
-const ELSEWHERE: &[(&str, &str)] = &[
+const WORDS_OF_OTHER_TOOLS: &[(&str, &str)] = &[
     ("get", "status"),
     ("list", "status"),
     ("ls", "status"),
@@ -32,11 +32,11 @@ pub(super) fn command_meant(command: &mut Command, line: &[OsString], refused: O
     let lenient = command.clone().ignore_errors(true).try_get_matches_from(line).ok()?;
     let taken = lenient.get_raw("name").and_then(|mut words| words.next()?.to_str()).map(str::to_owned);
     let first = taken.or_else(|| refused_name(refused?))?;
-    // `rollout status` as kubectl has it is the one word that a command may follow.
+    // A command follows only where the first word is `rollout`, as in kubectl's `rollout status`.
     if first.contains('/') || (lenient.subcommand_name().is_some() && first != "rollout") {
         return None;
     }
-    let meant = ELSEWHERE.iter().find(|(word, _)| *word == first).map(|(_, meant)| (*meant).to_owned());
+    let meant = WORDS_OF_OTHER_TOOLS.iter().find(|(word, _)| *word == first).map(|(_, meant)| (*meant).to_owned());
     let commands: Vec<&str> = command.get_subcommands().flat_map(Command::get_name_and_visible_aliases).collect();
     let meant = meant.or_else(|| nearest(&first.to_lowercase(), commands).map(str::to_owned));
     let called = command.get_bin_name().unwrap_or("rolldeck").to_owned();
@@ -44,7 +44,7 @@ pub(super) fn command_meant(command: &mut Command, line: &[OsString], refused: O
     let why = match meant {
         _ if first == "rollout" => format!("leave out `rollout`: `{called} status ds/NAME`, `{called} undo ds/NAME`"),
         Some(meant) => format!("did you mean `{called} {meant}`?"),
-        // Without further words it is the name of a DaemonSet, and with a flag that is not known clap has said all.
+        // A single word is taken for a DaemonSet, and clap's own message is enough where only a flag is unknown.
         None if more_words => format!("`{called} --help` lists the commands"),
         None => return None,
     };
@@ -55,13 +55,13 @@ pub(super) fn command_meant(command: &mut Command, line: &[OsString], refused: O
     Some(command.error(ErrorKind::InvalidSubcommand, format!("there is no command `{first}`: {why}{daemonset}")))
 }
 
-/// Whether clap refused a further word that is no flag.
+/// Whether clap refused a second word, which is not a flag.
 fn names_more(refused: &Error) -> bool {
     refused.kind() == ErrorKind::UnknownArgument
         && matches!(refused.get(ContextKind::InvalidArg), Some(ContextValue::String(word)) if !word.starts_with('-'))
 }
 
-/// What was refused as the name of a DaemonSet, as `Status`: of it only the error tells.
+/// The first word where clap refused it as the name of a DaemonSet (`Status`): it is known only from the error.
 fn refused_name(refused: &Error) -> Option<String> {
     match (refused.kind(), refused.get(ContextKind::InvalidArg), refused.get(ContextKind::InvalidValue)) {
         (ErrorKind::ValueValidation, Some(ContextValue::String(argument)), Some(ContextValue::String(word)))

@@ -125,7 +125,7 @@ impl LogReader {
     }
 
     /// The lines in `taken` that were not read before.
-    fn news(&mut self, taken: &Taken) -> LogNews {
+    fn news(&mut self, taken: &DeliveredBytes) -> LogNews {
         let read_to = self.read_to;
         let lines = taken.bytes.split(|byte| *byte == b'\n').filter_map(|line| {
             let (nanos, line) = parse(line)?;
@@ -163,7 +163,7 @@ struct RecentBytes {
 
 /// Bytes that were handed out.
 #[derive(Debug, Default)]
-struct Taken {
+struct DeliveredBytes {
     bytes: Vec<u8>,
     skipped: u64,
 }
@@ -192,15 +192,15 @@ impl RecentBytes {
     }
 
     /// All whole lines; the beginning of the next one stays.
-    fn take_lines(&mut self) -> Taken {
+    fn take_lines(&mut self) -> DeliveredBytes {
         let end = memchr::memrchr(b'\n', &self.bytes).map_or(0, |end| end + 1);
         let rest = self.bytes.split_off(end);
-        Taken { bytes: std::mem::replace(&mut self.bytes, rest), skipped: std::mem::take(&mut self.skipped) }
+        DeliveredBytes { bytes: std::mem::replace(&mut self.bytes, rest), skipped: std::mem::take(&mut self.skipped) }
     }
 
     /// Everything: what ends without a line end is a line at the end of a log.
-    fn take_all(&mut self) -> Taken {
-        Taken { bytes: std::mem::take(&mut self.bytes), skipped: std::mem::take(&mut self.skipped) }
+    fn take_all(&mut self) -> DeliveredBytes {
+        DeliveredBytes { bytes: std::mem::take(&mut self.bytes), skipped: std::mem::take(&mut self.skipped) }
     }
 }
 
@@ -226,7 +226,7 @@ fn parse(line: &[u8]) -> Option<(Option<i128>, ContainerLine)> {
 mod tests {
     use super::*;
 
-    fn texts(taken: &Taken) -> Vec<String> {
+    fn texts(taken: &DeliveredBytes) -> Vec<String> {
         let lines = taken.bytes.split(|byte| *byte == b'\n');
         lines.filter_map(parse).map(|(_, line)| line.text.to_string()).collect()
     }

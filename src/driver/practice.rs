@@ -45,16 +45,16 @@ impl Practice {
     ///
     /// # Errors
     /// When there is no such scenario, it cannot be read, or nothing can be listened on.
-    pub async fn start(play: &PracticeOptions) -> Result<Self, AccessError> {
-        let mut scenario = match &play.cluster {
+    pub async fn start(wanted: &PracticeOptions) -> Result<Self, AccessError> {
+        let mut scenario = match &wanted.cluster {
             PracticeCluster::Scenario(named) => read_scenario(named)?,
             PracticeCluster::Fleet(nodes) => fleet(*nodes),
         };
         // It starts at the present wall time, so that ages on a screen are right.
         scenario.start = now();
         let daemonset = scenario.daemon_sets.first().map(|plan| (plan.namespace.clone(), plan.name.clone()));
-        let world = World::new(&scenario, play.seed);
-        let options = api::ApiOptions { speed: play.speed, ..api::ApiOptions::default() };
+        let world = World::new(&scenario, wanted.seed);
+        let options = api::ApiOptions { speed: wanted.speed, ..api::ApiOptions::default() };
         let server =
             api::serve(world, options).await.map_err(|error| failed("serving the practice cluster", &error))?;
         Ok(Self { server, daemonset })
@@ -150,8 +150,8 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn what_is_logged_in_practice_says_so() {
-        let play = PracticeOptions { cluster: PracticeCluster::Fleet(3), speed: 20.0, seed: 1 };
-        let practice = Practice::start(&play).await.unwrap();
+        let wanted = PracticeOptions { cluster: PracticeCluster::Fleet(3), speed: 20.0, seed: 1 };
+        let practice = Practice::start(&wanted).await.unwrap();
         let (namespace, name) = practice.daemonset().unwrap();
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("audit.jsonl");

@@ -418,6 +418,7 @@ impl FakeCluster {
         self.log.push(Event::Node(Box::new(fact.clone())));
     }
 
+    /// Remembers how many nodes are down now, where there were never more.
     fn measure(&mut self) {
         self.worst_down = self.worst_down.max(self.down());
     }
@@ -434,8 +435,17 @@ impl FakeCluster {
         self.pods.values().filter(|pod| pod.revision.as_deref() == Some(hash)).count()
     }
 
-    /// Carries out an effect, as an API server would.
+    /// Carries out an effect, as an API server would, and measures how many nodes are down then.
     pub(crate) fn apply(&mut self, effect: Effect) -> Outcome {
+        let outcome = self.carry_out(effect);
+        if let Ok(Done::PodDeleted) = outcome {
+            self.measure();
+        }
+        outcome
+    }
+
+    /// Carries out an effect, and leaves it to the caller to measure: after several at the same instant once is enough.
+    fn carry_out(&mut self, effect: Effect) -> Outcome {
         let refuse = |kind| Err(EffectError { kind, message: "refused".into() });
         self.sent.push(match &effect {
             Effect::DeletePod { .. } => "DELETE pods",
@@ -464,7 +474,6 @@ impl FakeCluster {
                 let pod = pod.clone();
                 self.log.push(Event::Pod(Box::new(pod)));
                 self.deleted.push(node);
-                self.measure();
                 Ok(Done::PodDeleted)
             }
             Effect::CreateWarmPod { name, node, pod, not_after } => {

@@ -153,7 +153,7 @@ fn place(node: &NodeView) -> Option<SortKey> {
 }
 
 /// What stops pre-warming as a whole, as its nodes say.
-pub(crate) fn standstill(nodes: &[Arc<NodeView>]) -> Option<&PrewarmWait> {
+pub(crate) fn prewarm_blocker(nodes: &[Arc<NodeView>]) -> Option<&PrewarmWait> {
     nodes.iter().find_map(|node| match &node.prewarm {
         Some(PrewarmState::Waiting(wait)) => match wait {
             PrewarmWait::Unobtainable(_)

@@ -106,7 +106,7 @@ pub(crate) struct Screen<S> {
     cursor: Option<Position>,
     synchronized: bool,
     bytes: Vec<u8>,
-    /// What is written with the next frame.
+    /// Sequences that draw no cell (clipboard, bell, title), written with the next frame.
     beside: Vec<u8>,
 }
 

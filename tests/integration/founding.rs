@@ -62,7 +62,7 @@ fn cascade(variant: ControllerVariant, seed: u64) -> SimulatedFixture {
 /// The time from the alarm to the brake.
 const REACTION: Duration = Duration::from_secs(10);
 
-/// Plays it once, until all nodes serve v1 and the DaemonSet is released.
+/// Runs the cascade once, until all nodes serve v1 and the DaemonSet is released.
 fn run(driver: Driver, variant: ControllerVariant) -> Figures {
     let mut fixture = cascade(variant, SEED);
     let original = fixture.strategy();

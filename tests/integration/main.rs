@@ -2,7 +2,7 @@
 //!
 //! | module | what runs | against |
 //! |---|---|---|
-//! | `scenarios`, `founding`, `compare` | the engine, in virtual time | the simulated cluster |
+//! | `scenarios`, `founding` | the engine, in virtual time | the simulated cluster |
 //! | `sim_api` | HTTP clients and kubectl | the simulated cluster's API |
 //! | `driver_sim` | driver and cluster adapter | the simulated cluster's API |
 //! | `cli`, `completion`, `demo`, `files`, `floods`, `hostile`, `prewarm`, `reaching`, `stuck_output` | the program itself | the simulated cluster's API, served by another process |
@@ -15,8 +15,6 @@
 // A test target is compiled with `cfg(test)` in any case. The attribute tells clippy that these modules may panic and print.
 #[cfg(test)]
 mod cli;
-#[cfg(test)]
-mod compare;
 #[cfg(test)]
 mod completion;
 #[cfg(test)]

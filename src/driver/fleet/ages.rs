@@ -1,4 +1,4 @@
-//! Since when each DaemonSet is in its state, where its record does not tell: as far as it was seen to begin here.
+//! Since when each DaemonSet is in its state, where its record does not say so: known only of states whose beginning was seen here.
 
 use std::collections::BTreeMap;
 use std::mem::{Discriminant, discriminant};
@@ -12,13 +12,13 @@ use crate::engine::model::time::Timestamp;
 #[derive(Default, Debug)]
 pub(super) struct StateAges {
     known: BTreeMap<DaemonSetKey, (Discriminant<FleetState>, Option<Timestamp>)>,
-    /// All was known when they were seen.
+    /// Whether everything from which states follow was known when they were seen.
     settled: bool,
 }
 
 impl StateAges {
-    /// Dates the states of `rows` that are not dated yet. `settled`: all that states are made of is known as of `now`. Only a change
-    /// from one settled view to the next is seen to begin: what differs after a gap began at an instant that nobody saw.
+    /// Sets `since` of each row where its record does not say it. `settled`: everything from which states follow is known as of `now`.
+    /// A state that differs between two successive settled views began now; after a view that was not settled, nobody saw when it began.
     pub(super) fn date(&mut self, rows: &mut [FleetRow], settled: bool, now: Timestamp) {
         let seen_begin = (settled && self.settled).then_some(now);
         let before = std::mem::take(&mut self.known);

@@ -62,11 +62,11 @@ pub(crate) struct InFlight {
     pub(crate) write: LeaseWrite,
     /// The version that it was written against; `None` created.
     pub(crate) against: Option<Str>,
-    /// It carries every edit with a serial below this.
+    /// The write carries every edit whose serial number is below this.
     pub(crate) edits_before: u64,
-    /// Its identifier, which the record keeps, if it carries any edit.
+    /// The write's identifier, which the record keeps; `None` where it carries no edit.
     pub(crate) write_id: Option<Str>,
-    /// Up to which age it is a proof of the record, as that was when it was sent.
+    /// Up to which age the write proves that the record is as it was when the write was sent.
     pub(crate) good_for: Duration,
 }
 

@@ -1,18 +1,7 @@
-//! Watch health: for each watch, what the adapter reports of it, when it was last heard, and which writes it still has to show.
+//! Watch health as the engine as a whole judges it: what `view/watch_states.rs` observed of each watch, and what only other parts know of
+//! it, such as a deletion that the API server confirmed and the watch of pods has not shown.
 //!
-//! An open watch may show an old state. Its connection may be dead without an error, or the API server may serve it from a
-//! cache that is not updated any more. Three observations reveal that, without sending a request:
-//!
-//! ```text
-//!   silence         API servers send a bookmark to a quiet watch every minute; this watch has had none for too long
-//!   missing write   a write that the server confirmed has not come back: a deletion on the watch of pods, a renewal (every
-//!                   few seconds while we drive) on that of the Lease, a patch on that of the DaemonSet; or, on that of
-//!                   revisions, a template that the controller says it has recorded
-//!   standstill      its bookmarks name a version that other watches have passed long ago ([`versions`])
-//! ```
-//!
-//! Each of them makes the watch *lag*. Nothing is started on a lagging watch, as if it were down, until it is heard again or
-//! has shown the missing write. A watch that was reconnected lags until it has caught up.
+//! Nothing is started on a watch that *lags*, as if it were down. How lagging is recognised is described in `view/watch_states.rs`.
 
 use super::Engine;
 use crate::engine::model::Str;

@@ -179,18 +179,18 @@ pub enum PrewarmState {
 /// Why no pod for pre-warming is made on a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PrewarmWait {
-    /// It is its turn.
+    /// Nothing: its pod is the next to be made.
     Next,
-    /// A StatefulSet makes the pods, one after the other, and has not come to it.
+    /// A StatefulSet makes the pods one after the other, and has not made this one yet.
     InLine,
-    /// As many nodes pull as may, overall.
+    /// The overall pull limit is reached.
     Limit {
         /// How many pull.
         used: u32,
         /// How many may.
         limit: u32,
     },
-    /// As many nodes of its site pull as may.
+    /// The pull limit of its site is reached.
     SiteLimit {
         /// The site.
         site: Str,
@@ -199,7 +199,7 @@ pub enum PrewarmWait {
         /// How many may.
         limit: u32,
     },
-    /// The registry does not give the image to anybody: nothing more is tried.
+    /// The registry gives the image to no node: no further pull is tried.
     Unobtainable(Unobtainable),
     /// The registry refused a pull because there were too many: one node at a time tries, until the registry serves again.
     RateLimited {

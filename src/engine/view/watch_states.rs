@@ -8,7 +8,7 @@
 //!   missing write   a write that the server confirmed has not come back: a deletion on the watch of pods, a renewal (every
 //!                   few seconds while we drive) on that of the Lease, a patch on that of the DaemonSet; or, on that of
 //!                   revisions, a template that the controller says it has recorded
-//!   standstill      its bookmarks name a version that other watches have passed long ago ([`versions`])
+//!   stale version   its bookmarks name a version that other watches have passed long ago ([`versions`])
 //! ```
 //!
 //! Each of them makes the watch *lag*. Nothing is started on a lagging watch, as if it were down, until it is heard again or

@@ -72,7 +72,7 @@ fn not_comparing(model: &Model) -> Result<(), String> {
     }
 }
 
-/// For going from one row that passes the filter to the next.
+/// For actions that go from one row that passes the filter to the next.
 pub(super) fn filtered(model: &Model) -> Result<(), String> {
     match model.filter().is_some_and(|filter| !filter.is_all()) {
         true => Ok(()),
@@ -80,7 +80,7 @@ pub(super) fn filtered(model: &Model) -> Result<(), String> {
     }
 }
 
-/// For opening what is selected.
+/// For actions that open what is selected.
 pub(super) fn opens(model: &Model) -> Result<(), String> {
     match model.node_page().is_some() {
         true => Err("this is the page of a node: esc goes back".to_owned()),
@@ -96,7 +96,7 @@ pub(super) fn has_log(model: &Model) -> Result<(), String> {
     }
 }
 
-/// For the next line that is searched for.
+/// For actions that go to the next line with the text that is searched for.
 pub(super) fn searches(model: &Model) -> Result<(), String> {
     match model.node_page().is_some_and(|page| !page.search.is_empty()) {
         true => Ok(()),

@@ -73,13 +73,13 @@ pub(super) fn name_and_operator(text: &str) -> Option<(&str, FilterOperator, &st
     Some((name, operator, &rest[sign.len()..]))
 }
 
-/// Where reading is.
+/// The part of a filter's text that is not read yet.
 struct FilterCursor<'a> {
     rest: &'a str,
 }
 
 impl<'a> FilterCursor<'a> {
-    /// Whether anything follows.
+    /// Skips blanks, and says whether anything follows them.
     fn skip_blanks(&mut self) -> bool {
         self.rest = self.rest.trim_start();
         !self.rest.is_empty()
@@ -176,7 +176,7 @@ fn asked(
     if field.is_none() && !schema.has_label(name) {
         return Err(Misread::Name(unknown(name, schema)));
     }
-    // Nothing is typed yet; that something is empty is asked for in quotes.
+    // No value is typed yet. Whether a field is empty is asked with an empty value in quotes: `name=""`.
     if value.text.is_empty() && value.form != ValueForm::Quoted {
         return Ok(None);
     }

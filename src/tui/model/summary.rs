@@ -5,7 +5,7 @@ use crate::engine::model::prewarm::PrewarmWait;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::columns::nodes::NodeTable;
-use crate::tui::prewarm::standstill;
+use crate::tui::prewarm::prewarm_blocker;
 use crate::tui::trouble::TroubleKind;
 
 /// What the lines above the list and the columns need of a snapshot.
@@ -49,6 +49,6 @@ impl SnapshotSummary {
             }
         }
         trouble.sort_by_key(|trouble| (trouble.kind.rank(), std::cmp::Reverse(trouble.nodes)));
-        Self { trouble, table: NodeTable::of(snapshot), prewarm_stands: standstill(&snapshot.nodes).cloned() }
+        Self { trouble, table: NodeTable::of(snapshot), prewarm_stands: prewarm_blocker(&snapshot.nodes).cloned() }
     }
 }

@@ -1,7 +1,7 @@
 //! A console to show snapshots to, and to type to.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use crossterm::event::KeyCode;
@@ -20,6 +20,13 @@ use crate::tui::theme::{Depth, Glyphs, Themes};
 use crate::tui::update::update;
 use crate::tui::view;
 
+/// The built-in themes. They are read once, not for each of the thousands of consoles that tests make.
+static THEMES: LazyLock<Themes> = LazyLock::new(|| {
+    let (themes, complaints) = Themes::load(None, Depth::Ansi);
+    assert_eq!(complaints, Vec::<String>::new());
+    themes
+});
+
 /// A console, with what it asked of the outside.
 pub(super) struct TestConsole {
     pub(super) model: Model,
@@ -30,8 +37,6 @@ pub(super) struct TestConsole {
 impl TestConsole {
     /// A console on the fleet list.
     pub(super) fn on_fleet(width: u16, height: u16) -> Self {
-        let (themes, complaints) = Themes::load(None, Depth::Ansi);
-        assert_eq!(complaints, Vec::<String>::new());
         let model = Model {
             context: "prod-eu".into(),
             cluster_flags: Some("--context prod-eu".to_owned()),
@@ -43,7 +48,7 @@ impl TestConsole {
             connecting: None,
             size: Size::new(width, height),
             now: Uptime::ZERO,
-            themes,
+            themes: THEMES.clone(),
             glyphs: Glyphs::Unicode,
             node_columns: NODE_COLUMNS.to_vec(),
             keys: KeyMap::default(),

@@ -241,7 +241,7 @@ impl Observer {
         })
     }
 
-    /// Whether a node fell NotReady after rolldeck gave it the pod that it has, and everybody can know.
+    /// Whether a node fell NotReady after rolldeck gave it the pod that it has, long enough ago for every console to have been told.
     pub(super) fn is_suspect(&self, name: &Str, pod: &Pod, context: &DeletionContext<'_>) -> bool {
         let Some(node) = self.nodes.get(name) else { return false };
         let given = self.replaced.get(name).is_some_and(|given| *given < node.ready_since);
@@ -261,7 +261,7 @@ impl Observer {
         }
     }
 
-    /// The nodes that are down through rolldeck, as far as everybody can know.
+    /// The nodes that are down through rolldeck, without those that fell so lately that a console may not have been told.
     pub(super) fn down(&self, at: Timestamp) -> BTreeSet<Str> {
         let known = |down: &Down| down.fell_at.is_none_or(|fell_at| fell_at + self.slack < at);
         let down = self.taken_down.iter().filter(|(name, down)| self.may_run_on(name, at) && known(down));

@@ -80,7 +80,7 @@ fn faults_of(scenario: &Scenario, entry: &FaultEntry) -> Result<Timed, String> {
     let nodes = || matching_nodes(scenario, &entry.nodes);
     let turning =
         |begin: fn(Str) -> FleetFault, end: fn(Str) -> FleetFault| turns(nodes()?, entry, at, begin, Some(end));
-    let happening = |fault: fn(Str) -> FleetFault| turns(nodes()?, entry, at, fault, None);
+    let without_end = |fault: fn(Str) -> FleetFault| turns(nodes()?, entry, at, fault, None);
     let once = |fault: Fault| {
         check_once(entry)?;
         Ok(vec![(at, fault)])
@@ -100,13 +100,13 @@ fn faults_of(scenario: &Scenario, entry: &FaultEntry) -> Result<Timed, String> {
     };
     match entry.verb {
         Verb::NodeOff => turning(FleetFault::PowerOff, FleetFault::PowerOn),
-        Verb::NodeOn => happening(FleetFault::PowerOn),
+        Verb::NodeOn => without_end(FleetFault::PowerOn),
         Verb::NodeCut => turning(FleetFault::Cut, FleetFault::Restore),
-        Verb::NodeRestore => happening(FleetFault::Restore),
+        Verb::NodeRestore => without_end(FleetFault::Restore),
         Verb::ProbesFail => turning(FleetFault::ProbesFail, FleetFault::ProbesPass),
         Verb::DiskFull => turning(FleetFault::DiskFull, FleetFault::DiskFree),
-        Verb::EvictAll => happening(FleetFault::EvictAll),
-        Verb::NodeLeave => happening(FleetFault::Leave),
+        Verb::EvictAll => without_end(FleetFault::EvictAll),
+        Verb::NodeLeave => without_end(FleetFault::Leave),
         Verb::NodeClock => clocks(nodes()?, entry, at),
         Verb::Label => {
             let labels = needed(entry.labels.clone(), "labels = { key = \"value\" }")?;

@@ -1,5 +1,5 @@
 //! `rolldeck simulate factory --compare`: the image of 400 MB in the factory, rolled out by every method. What is held here is what
-//! must be so; the figures themselves are in README.md. `cargo test --test integration -- --nocapture compare`
+//! must be so; the figures themselves are in README.md. `cargo test --profile attack --no-default-features --test attack -- --nocapture compare`
 //! prints them.
 
 use rolldeck::sim::compare::method::Method;
@@ -9,6 +9,7 @@ use rolldeck::sim::world::scenario::built_in;
 const BUDGET: usize = 2;
 
 #[test]
+#[cfg_attr(debug_assertions, ignore = "minutes of processor time without optimisation; `.ci/run` runs it in release")]
 fn rolldeck_keeps_its_budget_and_the_leases_where_others_lose_them() {
     let trial = &Trial::new(&built_in("factory").unwrap(), 1).unwrap();
     let runs = std::thread::scope(|scope| {
