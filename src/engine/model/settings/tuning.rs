@@ -41,6 +41,7 @@ impl Tuning {
     ///
     /// # Errors
     /// As [`Tuning::check`].
+    #[cfg(feature = "console")]
     pub(crate) fn check_alone(&self) -> Result<(), String> {
         let mut after = Settings::default();
         self.apply_to(&mut after);
