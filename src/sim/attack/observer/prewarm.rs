@@ -53,7 +53,10 @@ impl Observer {
         };
         let there = WarmPodThere { node: node.clone(), by_set, refused: false };
         match change.kind {
-            ChangeKind::Deleted => drop(self.warm_pods.pods.remove(&object.meta.uid)),
+            ChangeKind::Deleted => {
+                self.throttle_begins(change, by_set);
+                self.warm_pods.pods.remove(&object.meta.uid);
+            }
             ChangeKind::Added => {
                 self.warm_pods.pods.insert(object.meta.uid.clone(), there);
                 if let Some((promise, what)) = self.check_warm_pod(object, &node, change.at, world) {

@@ -55,7 +55,8 @@ impl RegistryThrottle {
 }
 
 impl Observer {
-    /// Takes in that a pod for pre-warming is being deleted because the registry refused its pull.
+    /// Takes in that a pod for pre-warming is deleted because the registry refused its pull. It has no grace, so it is gone at once,
+    /// unless a finalizer keeps it.
     pub(super) fn throttle_begins(&mut self, change: &StoreChange, by_set: bool) {
         let before = change.before.as_ref().is_some_and(|before| before.meta.is_deleting());
         if by_set || before || !change.object.meta.is_deleting() || !is_throttled(&change.object) {
