@@ -48,6 +48,8 @@ pub(super) fn commands(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> V
             | CauseKind::ImagePlatform
             | CauseKind::ImageName
             | CauseKind::ImageNeverPull
+            | CauseKind::ImageNetwork
+            | CauseKind::ImageDisk
             | CauseKind::ImagePull
             | CauseKind::VolumeMount
             | CauseKind::PodSandbox
