@@ -91,7 +91,8 @@ fn beyond_the_bound_nothing_is_started_and_the_reason_is_shown() {
     drive.until("20 of 20");
     let status = operator.status(DS).0;
     let measured = status["apiRoundTripMillis"].as_u64().unwrap();
-    assert!((300..900).contains(&measured), "{measured}");
+    // A busy machine adds to it; beyond 2.5 s it would be too far again.
+    assert!((300..2_500).contains(&measured), "{measured}");
 }
 
 /// An operator near by pauses while the driver is two seconds away.

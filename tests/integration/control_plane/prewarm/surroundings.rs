@@ -65,7 +65,8 @@ fn an_image_that_was_collected_is_brought_again_before_the_update() {
     warm.until("its pod is gone", SOON, |warm| !warm.pods().contains_key(&node));
     fixture.hollow.fault(FleetFault::DiskFull(node.as_str().into()));
     // Kubelets report what images they have every ten seconds; before that report nobody can know.
-    let reported = || fixture.sandbox.admin().get(&format!("/api/v1/nodes/{node}")).ok()["status"]["images"].to_string();
+    let reported =
+        || fixture.sandbox.admin().get(&format!("/api/v1/nodes/{node}")).ok()["status"]["images"].to_string();
     eventually("its kubelet reports that the image is gone", SOON, || (!reported().contains(FULL)).then_some(()));
 
     let began = Instant::now();
