@@ -84,7 +84,9 @@ pub(crate) async fn fleet(
     loop {
         let now = fleet.borrow_and_update().clone();
         match &now.health {
-            WatchHealth::Live if now.leases == WatchHealth::Loading => silent.heard(None),
+            WatchHealth::Live if [&now.leases, &now.starting_pods].contains(&&WatchHealth::Loading) => {
+                silent.heard(None);
+            }
             WatchHealth::Live => return Ok(now),
             WatchHealth::Forbidden { why } => {
                 let error = CliError::failed(format!("you may not list DaemonSets here: {why}"));

@@ -1,4 +1,4 @@
-//! All DaemonSets that we may see, their revisions, and our Leases.
+//! All DaemonSets that we may see, their revisions and starting pods, and our Leases.
 
 use std::sync::Arc;
 
@@ -6,13 +6,21 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::http::Http;
-use super::partial::{FleetRevisionWire, FleetWire, PartialDaemonSet, PartialRevision, lease_fact, text};
-use super::watch::{NotUnderstood, Source, Subject, watch as follow};
+use super::partial::{
+    EventWire, FleetRevisionWire, FleetWire, Interner, PartialDaemonSet, PartialRevision, PodWire, lease_fact, text,
+};
+use super::watch::{NotUnderstood, OnUnreadable, Source, Subject, watch as follow, watch_from_now};
 use super::workload::Workload;
 use crate::engine::model::Str;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::facts::LeaseFact;
 use crate::engine::model::record::MANAGED_BY;
+use crate::engine::model::starting_pod::StartingPodFact;
+
+/// Pods that a kubelet has to start: as many at a time as kubelets start, however many wait for a node.
+const STARTING: &str = "spec.nodeName!=,status.phase=Pending";
+/// The Events by which kubelets tell that a pull begins.
+const PULLS: &str = "involvedObject.kind=Pod,reason=Pulling";
 
 /// What happens in a fleet.
 #[derive(Clone, PartialEq, Debug)]
@@ -49,6 +57,18 @@ pub enum FleetEvent {
     RevisionGone(Str, Str),
     /// How well ControllerRevisions can be seen.
     RevisionsHealth(WatchHealth),
+    /// A listing of the starting pods begins.
+    StartingPodsListing,
+    /// The listing of the starting pods is complete.
+    StartingPodsListed,
+    /// A pod of a DaemonSet, or one that pre-warms its images, is bound and in phase Pending.
+    StartingPod(Box<StartingPodFact>),
+    /// A pod does not start any more, because it runs, has ended or is gone: its uid.
+    StartingPodGone(Str),
+    /// How well starting pods can be seen.
+    StartingPodsHealth(WatchHealth),
+    /// A kubelet begins to pull an image for the pod of this uid. Pulls that began before anybody watched are not told.
+    PullBegun(Str),
 }
 
 /// The watches of a fleet; they end when this is dropped.
@@ -86,6 +106,22 @@ pub(super) fn watch(
             labels: None,
             fields: None,
         },
+        starting_pods: Source {
+            path: match namespace {
+                Some(namespace) => format!("/api/v1/namespaces/{namespace}/pods"),
+                None => "/api/v1/pods".to_owned(),
+            },
+            labels: None,
+            fields: Some(STARTING.to_owned()),
+        },
+        pulls: Source {
+            path: match namespace {
+                Some(namespace) => format!("/api/v1/namespaces/{namespace}/events"),
+                None => "/api/v1/events".to_owned(),
+            },
+            labels: None,
+            fields: Some(PULLS.to_owned()),
+        },
     };
     let narrow = namespace.is_none().then(|| (fallback.clone(), scope(Some(fallback))));
     FleetWatches(tokio::spawn(run(http, scope(namespace), narrow, out)))
@@ -97,6 +133,8 @@ struct FleetContext {
     daemonsets: Source,
     leases: Source,
     revisions: Source,
+    starting_pods: Source,
+    pulls: Source,
 }
 
 /// Watches `wide`; when that is forbidden, `narrow`.
@@ -107,6 +145,8 @@ async fn run(http: Http, wide: FleetContext, narrow: Option<(Str, FleetContext)>
     tasks.spawn(follow(http.clone(), wide.daemonsets, FleetDaemonSets { narrowing }, out.clone()));
     tasks.spawn(follow(http.clone(), wide.leases, FleetLeases, out.clone()));
     tasks.spawn(follow(http.clone(), wide.revisions, FleetRevisions, out.clone()));
+    tasks.spawn(follow(http.clone(), wide.starting_pods, StartingPods::default(), out.clone()));
+    tasks.spawn(watch_from_now(http.clone(), wide.pulls, Pulls, out.clone()));
     let Some((namespace, narrow)) = narrow else {
         while tasks.join_next().await.is_some() {}
         return;
@@ -118,7 +158,9 @@ async fn run(http: Http, wide: FleetContext, narrow: Option<(Str, FleetContext)>
             if out.send(FleetEvent::OnlyNamespace(namespace, why)).await.is_ok() {
                 tasks.spawn(follow(http.clone(), narrow.daemonsets, FleetDaemonSets { narrowing: None }, out.clone()));
                 tasks.spawn(follow(http.clone(), narrow.leases, FleetLeases, out.clone()));
-                tasks.spawn(follow(http, narrow.revisions, FleetRevisions, out));
+                tasks.spawn(follow(http.clone(), narrow.revisions, FleetRevisions, out.clone()));
+                tasks.spawn(follow(http.clone(), narrow.starting_pods, StartingPods::default(), out.clone()));
+                tasks.spawn(watch_from_now(http, narrow.pulls, Pulls, out));
                 while tasks.join_next().await.is_some() {}
             }
         }
@@ -229,6 +271,73 @@ impl Subject for FleetRevisions {
 
     fn health(&mut self, health: WatchHealth) -> Option<FleetEvent> {
         Some(FleetEvent::RevisionsHealth(health))
+    }
+}
+
+#[derive(Default)]
+struct StartingPods {
+    interner: Interner,
+}
+
+impl Subject for StartingPods {
+    type Wire<'a> = PodWire<'a>;
+    type Out = FleetEvent;
+
+    fn version<'a>(wire: &'a PodWire<'_>) -> &'a str {
+        text(&wire.metadata.resource_version)
+    }
+
+    fn applied(&mut self, wire: PodWire<'_>) -> Result<Option<FleetEvent>, NotUnderstood> {
+        Ok(wire.starting_fact(&mut self.interner).map(|fact| FleetEvent::StartingPod(Box::new(fact))))
+    }
+
+    fn deleted(&mut self, wire: PodWire<'_>) -> Option<FleetEvent> {
+        Some(FleetEvent::StartingPodGone(text(&wire.metadata.uid).into()))
+    }
+
+    fn listing(&mut self) -> Option<FleetEvent> {
+        Some(FleetEvent::StartingPodsListing)
+    }
+
+    fn listed(&mut self, _version: Option<u64>) -> Vec<FleetEvent> {
+        vec![FleetEvent::StartingPodsListed]
+    }
+
+    fn health(&mut self, health: WatchHealth) -> Option<FleetEvent> {
+        Some(FleetEvent::StartingPodsHealth(health))
+    }
+}
+
+struct Pulls;
+
+impl Subject for Pulls {
+    type Wire<'a> = EventWire<'a>;
+    type Out = FleetEvent;
+    const ON_UNREADABLE: OnUnreadable = OnUnreadable::Skip;
+
+    fn version<'a>(wire: &'a EventWire<'_>) -> &'a str {
+        wire.metadata.version()
+    }
+
+    fn applied(&mut self, wire: EventWire<'_>) -> Result<Option<FleetEvent>, NotUnderstood> {
+        Ok(Some(FleetEvent::PullBegun(wire.about().into())))
+    }
+
+    fn deleted(&mut self, _wire: EventWire<'_>) -> Option<FleetEvent> {
+        None
+    }
+
+    fn listing(&mut self) -> Option<FleetEvent> {
+        None
+    }
+
+    fn listed(&mut self, _version: Option<u64>) -> Vec<FleetEvent> {
+        Vec::new()
+    }
+
+    /// Without them pulls are told from what comes before them by newer kubelets alone.
+    fn health(&mut self, _health: WatchHealth) -> Option<FleetEvent> {
+        None
     }
 }
 

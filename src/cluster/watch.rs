@@ -165,11 +165,27 @@ enum Listing {
     Paged,
     /// In one piece, from the server's cache: when pages expire before the last is read.
     Whole,
+    /// Nothing is listed: what is there already is of no interest.
+    Skipped,
 }
 
 /// Watches `source` for as long as somebody listens.
 pub(super) async fn watch<S: Subject>(http: Http, source: Source, subject: S, out: mpsc::Sender<S::Out>) {
-    let listing = None;
+    watch_by(None, http, source, subject, out).await;
+}
+
+/// Watches what changes in `source` from now on, for as long as somebody listens. What is there already is not told.
+pub(super) async fn watch_from_now<S: Subject>(http: Http, source: Source, subject: S, out: mpsc::Sender<S::Out>) {
+    watch_by(Some(Listing::Skipped), http, source, subject, out).await;
+}
+
+async fn watch_by<S: Subject>(
+    listing: Option<Listing>,
+    http: Http,
+    source: Source,
+    subject: S,
+    out: mpsc::Sender<S::Out>,
+) {
     let health = WatchHealth::Loading;
     let (backoff, never) = (Backoff::new(), None);
     let (heard_at, reported_at) = (never, never);
@@ -291,6 +307,7 @@ impl<S: Subject> Watch<S> {
             // Where the server does not answer, this tells why.
             Some(Listing::Paged) | None => self.pages().await,
             Some(Listing::Whole) => self.whole().await,
+            Some(Listing::Skipped) => self.from_now().await,
         }
     }
 
@@ -396,6 +413,17 @@ impl<S: Subject> Watch<S> {
         let (page, _) = self.page(&body).await?;
         self.listed(page.version.clone()).await?;
         self.follow(&page.version).await
+    }
+
+    /// A watch from the version that the collection has now.
+    async fn from_now(&mut self) -> Result<Infallible, WatchEnd> {
+        // Without the selectors: to find one object that they select a server may have to read them all.
+        let path = with_query(&self.source.path, &[("limit", "1")]);
+        let body = self.http.call(Call::get(&path, PAGE_TIMEOUT)).await?;
+        let version = parse::page(&body)?.end.version;
+        self.begin().await?;
+        self.listed(version.clone()).await?;
+        self.follow(&version).await
     }
 
     /// Takes in a page; gives what follows it, and how many objects it had.

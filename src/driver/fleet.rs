@@ -1,9 +1,11 @@
-//! The list of all DaemonSets that we may see: one row each, made from a partial DaemonSet, its revisions and, if there is one, its
-//! Lease.
+//! The list of all DaemonSets that we may see: one row each, made from a partial DaemonSet, its revisions, its starting pods and, if
+//! there is one, its Lease.
 
 mod ages;
+mod listed;
+mod pulls;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +13,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
 use self::ages::StateAges;
-use super::handle::{DrivenBy, Fleet, FleetPrewarm, FleetRevision, FleetRow};
+use self::listed::Listed;
+use self::pulls::StartingPods;
+use super::handle::{DrivenBy, Fleet, FleetPrewarm, FleetPulls, FleetRevision, FleetRow};
 use super::identity::Identity;
 use crate::cluster::{Clock, Cluster, FleetEvent, PartialDaemonSet, PartialRevision};
 use crate::engine::model::Str;
@@ -79,8 +83,8 @@ async fn run(mut events: mpsc::Receiver<FleetEvent>, views: &watch::Sender<Arc<F
 fn publish(views: &watch::Sender<Arc<Fleet>>, view: Fleet) {
     views.send_if_modified(|last| {
         // Not when it was made: a view that shows the same is no news.
-        let news = (&last.health, &last.leases, &last.revisions, &last.rows)
-            != (&view.health, &view.leases, &view.revisions, &view.rows);
+        let news = (&last.health, &last.leases, &last.revisions, &last.starting_pods, &last.rows)
+            != (&view.health, &view.leases, &view.revisions, &view.starting_pods, &view.rows);
         if news {
             *last = Arc::new(view);
         }
@@ -88,7 +92,8 @@ fn publish(views: &watch::Sender<Arc<Fleet>>, view: Fleet) {
     });
 }
 
-type DaemonSetKey = (Str, Str);
+/// Namespace and name.
+type ObjectKey = (Str, Str);
 
 /// What is known of a fleet.
 #[derive(Default, Debug)]
@@ -98,49 +103,10 @@ struct KnownFleet {
     /// Set when only one namespace can be seen: which, and what the server said.
     only: Option<(Str, Str)>,
     revisions_health: WatchHealth,
-    daemonsets: Listed<PartialDaemonSet>,
-    revisions: Listed<PartialRevision>,
-    leases: Listed<ObservedLease>,
-}
-
-/// Objects by namespace and name, each with the number of the last listing that named it. What a complete listing does not
-/// name is gone.
-#[derive(Debug)]
-struct Listed<T> {
-    listing: u32,
-    entries: BTreeMap<DaemonSetKey, (u32, T)>,
-}
-
-impl<T> Default for Listed<T> {
-    fn default() -> Self {
-        Self { listing: 0, entries: BTreeMap::new() }
-    }
-}
-
-impl<T> Listed<T> {
-    fn listing(&mut self) {
-        self.listing += 1;
-    }
-
-    fn listed(&mut self) {
-        self.entries.retain(|_, (listing, _)| *listing == self.listing);
-    }
-
-    fn insert(&mut self, key: DaemonSetKey, what: T) {
-        self.entries.insert(key, (self.listing, what));
-    }
-
-    fn remove(&mut self, key: &DaemonSetKey) {
-        self.entries.remove(key);
-    }
-
-    fn get(&self, key: &DaemonSetKey) -> Option<&T> {
-        self.entries.get(key).map(|(_, what)| what)
-    }
-
-    fn iter(&self) -> impl Iterator<Item = (&DaemonSetKey, &T)> {
-        self.entries.iter().map(|(key, (_, what))| (key, what))
-    }
+    daemonsets: Listed<ObjectKey, PartialDaemonSet>,
+    revisions: Listed<ObjectKey, PartialRevision>,
+    leases: Listed<ObjectKey, ObservedLease>,
+    starting: StartingPods,
 }
 
 /// A Lease, and when its holder was last known to be alive.
@@ -200,11 +166,17 @@ impl KnownFleet {
             FleetEvent::Revision(namespace, name, what) => self.revisions.insert((namespace, name), *what),
             FleetEvent::RevisionGone(namespace, name) => self.revisions.remove(&(namespace, name)),
             FleetEvent::RevisionsHealth(health) => self.revisions_health = health,
+            FleetEvent::StartingPodsListing => self.starting.pods.listing(),
+            FleetEvent::StartingPodsListed => self.starting.pods.listed(),
+            FleetEvent::StartingPod(pod) => self.starting.insert(*pod),
+            FleetEvent::StartingPodGone(uid) => self.starting.remove(&uid),
+            FleetEvent::PullBegun(uid) => self.starting.pull_begins(uid),
+            FleetEvent::StartingPodsHealth(health) => self.starting.health = health,
         }
     }
 
     /// A lease is alive as long as its holder renews it. An edit of its record by another process does not renew it.
-    fn lease(&mut self, key: DaemonSetKey, fact: LeaseFact, now: Timestamp) {
+    fn lease(&mut self, key: ObjectKey, fact: LeaseFact, now: Timestamp) {
         let holder_liveness = match self.leases.get(&key) {
             Some(known) => known.holder_liveness.next(&known.fact, &fact, now),
             // It appeared after all leases were listed, so it was created just now.
@@ -223,9 +195,11 @@ impl KnownFleet {
         for (_, revision) in self.revisions.iter() {
             revisions.entry(&revision.daemonset_uid).or_default().push(revision);
         }
+        let pulls = self.starting.counts();
         let row = |daemonset: &PartialDaemonSet| {
             let of_it = revisions.get(&*daemonset.uid).map(Vec::as_slice).unwrap_or_default();
-            self.row(daemonset, of_it, now, us)
+            let pulls = pulls.as_ref().map(|pulls| pulls.get(&*daemonset.uid).copied().unwrap_or_default());
+            self.row(daemonset, of_it, pulls, now, us)
         };
         let rows = self.daemonsets.iter().map(|(_, daemonset)| row(daemonset)).collect();
         let health = match (&self.only, &self.health) {
@@ -235,7 +209,7 @@ impl KnownFleet {
             (_, health) => health.clone(),
         };
         let (leases, revisions) = (self.leases_health.clone(), self.revisions_health.clone());
-        Fleet { health, leases, revisions, at: now, rows }
+        Fleet { health, leases, revisions, starting_pods: self.starting.health.clone(), at: now, rows }
     }
 
     /// Whether all is known that states are made of, as of now: then a state that differs from the one before has just begun.
@@ -248,6 +222,7 @@ impl KnownFleet {
         &self,
         daemonset: &PartialDaemonSet,
         revisions: &[&PartialRevision],
+        pulls: Option<FleetPulls>,
         now: Timestamp,
         us: &Identity,
     ) -> FleetRow {
@@ -266,6 +241,7 @@ impl KnownFleet {
             state,
             to,
             from,
+            pulls,
             prewarm: lease.and_then(|lease| lease.prewarm_of(daemonset, driven)),
             driven_by: self.driven_by(daemonset, lease.filter(|lease| lease.driver(now).is_some()), us),
         }

@@ -191,6 +191,8 @@ pub struct Fleet {
     pub leases: crate::engine::model::event::WatchHealth,
     /// How well ControllerRevisions can be seen, from which the numbers of revisions come, and the images before the present ones.
     pub revisions: crate::engine::model::event::WatchHealth,
+    /// How well pods that start can be seen, from which counts of pulls come.
+    pub starting_pods: crate::engine::model::event::WatchHealth,
     /// The instant of this view, by the cluster's clock.
     pub at: Timestamp,
     /// One entry a DaemonSet, by namespace and name.
@@ -217,7 +219,9 @@ pub struct FleetRow {
     /// While some of its pods are not at `to`: the revision that its pods had before. The record tells which that was; without a
     /// record it is the one whose number comes before.
     pub from: Option<FleetRevision>,
-    /// What is asked for of pre-warming, as its Lease says; how far that is only its pods tell, which are not watched here.
+    /// The images that its pods wait for, and those that were made to pre-warm it. `None`: not known.
+    pub pulls: Option<FleetPulls>,
+    /// What is asked for of pre-warming, as its Lease says.
     pub prewarm: Option<FleetPrewarm>,
     /// Who drives: an identity, `controller`, or nobody.
     pub driven_by: DrivenBy,
@@ -230,6 +234,32 @@ pub struct FleetRevision {
     pub number: Option<i64>,
     /// Its images, of init containers none: container name, image. Empty where they are not known.
     pub images: Vec<(Str, Str)>,
+}
+
+/// On how many nodes pods of a DaemonSet wait for images, or pods that were made to pre-warm it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct FleetPulls {
+    /// An image is pulled, or waits for its turn on its node.
+    pub pulling: u32,
+    /// An image could not be pulled; its kubelet tries again.
+    pub failed: u32,
+    /// An image may be pulled: its kubelet does not tell that from what comes before a pull.
+    pub starting: u32,
+}
+
+impl fmt::Display for FleetPulls {
+    /// `2 pulling, 1 pull failed`; nothing where no pod waits.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let failed = if self.failed == 1 { "pull failed" } else { "pulls failed" };
+        let mut between = "";
+        for (count, words) in [(self.pulling, "pulling"), (self.starting, "starting"), (self.failed, failed)] {
+            if count > 0 {
+                write!(f, "{between}{count} {words}")?;
+                between = ", ";
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Pre-warming of a DaemonSet in the fleet.
@@ -258,18 +288,24 @@ impl fmt::Display for FleetPrewarm {
 }
 
 impl FleetRow {
-    /// Its state, and that it is pre-warmed: what asks to be looked at first. `pre-warm, held`, `2 unavailable, pre-warm paused`.
+    /// Its state, what is pulled, and that it is pre-warmed: what asks to be looked at first. `2 pulling, rolling out`,
+    /// `pre-warm, 3 pulling, held`, `2 unavailable, 1 pull failed, pre-warm paused`.
     pub fn standing(&self) -> String {
-        let (state, Some(prewarm)) = (&self.state, self.prewarm) else { return self.state.to_string() };
-        match state {
-            FleetState::Held | FleetState::Adopted | FleetState::UpToDate => format!("{prewarm}, {state}"),
+        let pulls = self.pulls.map(|pulls| pulls.to_string()).filter(|pulls| !pulls.is_empty());
+        let (state, prewarm) = (self.state.to_string(), self.prewarm.map(|prewarm| prewarm.to_string()));
+        let parts = match &self.state {
+            FleetState::Held | FleetState::Adopted | FleetState::UpToDate => [prewarm, pulls, Some(state)],
             FleetState::Halted(_)
             | FleetState::StrategyDrifted
             | FleetState::Degraded(_)
             | FleetState::Misscheduled(_)
-            | FleetState::Paused(_)
-            | FleetState::Rolling => format!("{state}, {prewarm}"),
-        }
+            | FleetState::Paused(_) => [Some(state), pulls, prewarm],
+            FleetState::Rolling => [pulls, Some(state), prewarm],
+        };
+        let unavailable = self.counters.desired.saturating_sub(self.counters.available);
+        let unavailable = Some(unavailable).filter(|count| *count > 0 && self.state == FleetState::Held);
+        let unavailable = unavailable.map(|count| format!("{count} unavailable"));
+        parts.into_iter().flatten().chain(unavailable).collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -48,6 +48,7 @@ pub mod rollout_event;
 pub mod settings;
 pub mod shell;
 pub mod site;
+pub mod starting_pod;
 pub mod step_ahead;
 pub mod suspect;
 pub mod template;

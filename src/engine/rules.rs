@@ -18,6 +18,7 @@ pub(super) mod pulls;
 pub mod rate;
 pub(crate) mod recognise;
 pub mod site;
+pub mod starting_pod;
 pub(super) mod strategy_drift;
 pub(super) mod surge;
 pub(super) mod suspects;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::TypeMeta;
-use crate::driver::{Fleet, FleetPrewarm, FleetRow};
+use crate::driver::{Fleet, FleetPrewarm, FleetPulls, FleetRow};
 use crate::engine::model::facts::DaemonSetCounters;
 
 /// All DaemonSets that we may see.
@@ -36,7 +36,10 @@ struct FleetItem<'a> {
     misscheduled: u32,
     strategy: &'a str,
     state: String,
-    /// `asked`, `nobodyDrives`, `paused` or `cancelled`; absent where nothing is pre-warmed.
+    /// The images that pods wait for; absent where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pulls: Option<FleetPulls>,
+    /// `requested`, `nobodyDrives`, `paused` or `cancelled`; absent where nothing is pre-warmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     prewarm: Option<FleetPrewarm>,
     driven_by: String,
@@ -56,6 +59,7 @@ impl<'a> FleetItem<'a> {
             misscheduled,
             strategy: &row.strategy,
             state: row.state.to_string(),
+            pulls: row.pulls,
             prewarm: row.prewarm,
             driven_by: row.driven_by.to_string(),
         }

@@ -304,6 +304,7 @@ impl Session for Script {
             since: None,
             to: Default::default(),
             from: None,
+            pulls: None,
             prewarm: (name == "log-shipper").then_some(FleetPrewarm::Paused),
             driven_by,
         };
@@ -317,6 +318,7 @@ impl Session for Script {
         watch::channel(Arc::new(Fleet {
             health: WatchHealth::Live,
             leases: WatchHealth::Live,
+            starting_pods: WatchHealth::Live,
             rows,
             ..Fleet::default()
         }))

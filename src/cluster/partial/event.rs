@@ -72,11 +72,16 @@ struct Series<'a> {
 }
 
 impl EventWire<'_> {
+    /// The uid of the object that it is about.
+    pub(crate) fn about(&self) -> &str {
+        text(&self.involved_object.uid)
+    }
+
     pub(crate) fn fact(&self, interner: &mut Interner) -> ClusterEvent {
         let series = self.series.as_ref();
         ClusterEvent {
             version: self.metadata.version().parse().ok(),
-            object: interner.intern(text(&self.involved_object.uid)),
+            object: interner.intern(self.about()),
             node: self.node().map(|node| interner.intern(&clip_name(node))),
             container: container(text(&self.involved_object.field_path)).map(|name| interner.intern(name)),
             reason: interner.words(text(&self.reason), NAME),

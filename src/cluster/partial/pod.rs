@@ -8,6 +8,7 @@ use super::{Clamped, Interner, Text, instant, text, words};
 use crate::cluster::clip::{MESSAGE, NAME};
 use crate::engine::model::Str;
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase, WarmPodFact};
+use crate::engine::model::starting_pod::StartingPodFact;
 use crate::engine::model::template::ContainerRole;
 
 /// The most finalizers that are kept of a pod: enough to say what keeps it.
@@ -69,6 +70,8 @@ struct PodLabels<'a> {
 #[derive(Deserialize, Default, Debug)]
 #[serde(default)]
 struct Owner<'a> {
+    #[serde(borrow)]
+    kind: Option<Text<'a>>,
     #[serde(borrow)]
     uid: Option<Text<'a>>,
     controller: Option<bool>,
@@ -212,6 +215,25 @@ impl PodWire<'_> {
         let labels = self.metadata.labels.as_ref()?;
         let (daemonset, images) = (interner.option(&labels.prewarm)?, interner.option(&labels.prewarm_images)?);
         Some(WarmPodFact { pod: self.fact(interner), daemonset, images, set: interner.option(&labels.prewarm_set) })
+    }
+
+    /// The fact in a starting pod; `None`: it belongs to no DaemonSet.
+    pub(crate) fn starting_fact(&self, interner: &mut Interner) -> Option<StartingPodFact> {
+        let warms = self.metadata.labels.as_ref().and_then(|labels| interner.option(&labels.prewarm));
+        let daemonset = warms.or_else(|| {
+            let mut owners = self.metadata.owner_references.iter().flatten();
+            let owner = owners.find(|owner| owner.controller == Some(true) && text(&owner.kind) == "DaemonSet")?;
+            interner.option(&owner.uid)
+        })?;
+        let none = Status::default();
+        let status = self.status.as_ref().unwrap_or(&none);
+        let sandbox = status.condition("PodReadyToStartContainers");
+        Some(StartingPodFact {
+            uid: text(&self.metadata.uid).into(),
+            daemonset,
+            sandbox_ready: sandbox.map(|sandbox| text(&sandbox.status) == "True"),
+            containers: status.containers(interner),
+        })
     }
 
     pub(crate) fn fact(&self, interner: &mut Interner) -> PodFact {
@@ -384,6 +406,27 @@ mod tests {
         assert_eq!(pod.reason.as_deref(), Some("Unschedulable"));
         assert!(pod.message.is_some_and(|message| message.contains("Too many pods")));
         assert!(pod.containers.is_empty());
+    }
+
+    #[test]
+    fn a_starting_pod_belongs_to_a_daemonset_or_warms_its_images() {
+        let read = |kind: &str, labels: &str, conditions: &str| {
+            let json = format!(
+                r#"{{"metadata":{{"uid":"p","labels":{{{labels}}},"ownerReferences":[{{"kind":"{kind}","uid":"owner",
+                "controller":true}}]}},"status":{{"phase":"Pending","conditions":[{conditions}],"containerStatuses":[
+                {{"name":"agent","state":{{"waiting":{{"reason":"ContainerCreating"}}}}}}]}}}}"#
+            );
+            serde_json::from_str::<PodWire<'_>>(&json).unwrap().starting_fact(&mut Interner::default())
+        };
+        let sandbox = |status: &str| format!(r#"{{"type":"PodReadyToStartContainers","status":"{status}"}}"#);
+        let pod = read("DaemonSet", "", &sandbox("True")).unwrap();
+        assert_eq!((&*pod.uid, &*pod.daemonset, pod.sandbox_ready), ("p", "owner", Some(true)));
+        assert_eq!(pod.containers.len(), 1);
+        assert_eq!(read("DaemonSet", "", &sandbox("False")).unwrap().sandbox_ready, Some(false));
+        assert_eq!(read("DaemonSet", "", "").unwrap().sandbox_ready, None, "a kubelet before 1.29");
+        let warm = read("StatefulSet", r#""rolldeck.io/prewarm":"daemonset""#, "").unwrap();
+        assert_eq!(&*warm.daemonset, "daemonset");
+        assert_eq!(read("ReplicaSet", "", ""), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::mem::{Discriminant, discriminant};
 
-use super::DaemonSetKey;
+use super::ObjectKey;
 use crate::driver::handle::FleetRow;
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::time::Timestamp;
@@ -11,7 +11,7 @@ use crate::engine::model::time::Timestamp;
 /// The states that were seen last, and since when.
 #[derive(Default, Debug)]
 pub(super) struct StateAges {
-    known: BTreeMap<DaemonSetKey, (Discriminant<FleetState>, Option<Timestamp>)>,
+    known: BTreeMap<ObjectKey, (Discriminant<FleetState>, Option<Timestamp>)>,
     /// Whether everything from which states follow was known when they were seen.
     settled: bool,
 }
@@ -52,6 +52,7 @@ mod tests {
             since: None,
             to: FleetRevision::default(),
             from: None,
+            pulls: None,
             prewarm: None,
             driven_by: DrivenBy::Nobody,
         }

@@ -164,12 +164,12 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
     FleetColumn {
         name: "state",
         headers: &["STATE"],
-        help: "what its rollout does, and whether something is pre-warmed",
+        help: "what its rollout does, nodes that pull, pre-warming",
         kind: ColumnKind::Text,
         width: Width::Rest(0),
         order: None,
         words: Some(|row, _| row.standing()),
-        cell: |row, _, _| text(&row.standing(), sign(row).1),
+        cell: |row, _, _| text(&row.standing(), standing_role(row)),
     },
     FleetColumn {
         name: "age",
@@ -251,6 +251,14 @@ pub(crate) fn sign(row: &FleetRow) -> (Glyph, ThemeRole) {
         FleetState::Held | FleetState::Adopted => (Glyph::Outdated, ThemeRole::Text),
         FleetState::UpToDate => (Glyph::Updated, ThemeRole::Ok),
     }
+}
+
+/// The look of its state in words. Pulls that fail and nodes that are down ask to be looked at, whatever the rollout does.
+fn standing_role(row: &FleetRow) -> ThemeRole {
+    let (_, role) = sign(row);
+    let fails = row.pulls.is_some_and(|pulls| pulls.failed > 0);
+    let is_down = row.state == FleetState::Held && unavailable(row) > 0;
+    if role != ThemeRole::Bad && (fails || is_down) { ThemeRole::Warn } else { role }
 }
 
 /// `38/120`
@@ -386,6 +394,7 @@ mod tests {
             since: None,
             to: FleetRevision::default(),
             from: None,
+            pulls: None,
             prewarm: None,
             driven_by: DrivenBy::Nobody,
         }

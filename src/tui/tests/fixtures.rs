@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::driver::{DrivenBy, Fleet, FleetPrewarm, FleetRevision, FleetRow};
+use crate::driver::{DrivenBy, Fleet, FleetPrewarm, FleetPulls, FleetRevision, FleetRow};
 use crate::engine::model::Str;
 use crate::engine::model::budget::{BudgetView, Replacer};
 use crate::engine::model::cause::{Cause, CauseKind};
@@ -564,6 +564,7 @@ pub(super) fn fleet() -> Fleet {
             from: (updated < 120)
                 .then(|| if name == "cilium" { FleetRevision::default() } else { fleet_revision(14, "v1.8.2") }),
             state,
+            pulls: Some(FleetPulls { pulling: u32::from(name == "cilium"), ..FleetPulls::default() }),
             prewarm: (name == "node-exporter").then_some(FleetPrewarm::Requested),
             driven_by,
         };
@@ -571,6 +572,7 @@ pub(super) fn fleet() -> Fleet {
         health: WatchHealth::Live,
         leases: WatchHealth::Live,
         revisions: WatchHealth::Live,
+        starting_pods: WatchHealth::Live,
         at: noon(),
         rows: vec![
             row("monitoring", "node-exporter", 120, "RollingUpdate 10%", FleetState::UpToDate, DrivenBy::Controller),

@@ -96,6 +96,10 @@ pub(super) fn header(ctx: &RenderContext<'_>, cells: u16) -> Vec<Line<'static>> 
         let text = format!(" leases: n/a (forbidden), so who drives is not known: {why}");
         lines.push(Line::from(ctx.span(fit(&text, cells), ThemeRole::Warn)));
     }
+    if let WatchHealth::Forbidden { why } = &page.fleet.starting_pods {
+        let text = format!(" pods: n/a (forbidden), so pulls of images are not known: {why}");
+        lines.push(Line::from(ctx.span(fit(&text, cells), ThemeRole::Warn)));
+    }
     lines
 }
 

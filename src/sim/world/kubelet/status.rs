@@ -119,7 +119,10 @@ fn pod_conditions(worker: &Worker, initialized: bool) -> Arc<[Condition]> {
     let unready: Str = format!("containers with unready status: [{}]", unready.join(" ")).into();
     let ready = worker.ready;
     let why = (!ready).then_some(("ContainersNotReady", &unready));
+    // A simulated kubelet mounts volumes and makes the sandbox in no time, before the first status.
+    let has_sandbox = !worker.containers.is_empty();
     [
+        condition(conditions::READY_TO_START, has_sandbox, worker.started_at, None),
         condition(conditions::INITIALIZED, initialized, worker.initialized_since, None),
         condition(conditions::READY, ready, worker.ready_since, why),
         condition(conditions::CONTAINERS_READY, ready, worker.ready_since, why),

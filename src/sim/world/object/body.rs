@@ -19,6 +19,8 @@ pub mod conditions {
     pub const READY: &str = "Ready";
     /// Of pods.
     pub const CONTAINERS_READY: &str = "ContainersReady";
+    /// Of pods: volumes are mounted, and the sandbox has a network.
+    pub const READY_TO_START: &str = "PodReadyToStartContainers";
     /// Of pods.
     pub const INITIALIZED: &str = "Initialized";
     /// Of pods.
