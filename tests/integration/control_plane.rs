@@ -13,6 +13,7 @@ mod differential;
 mod distance;
 mod driving;
 mod fixture;
+mod fleet_pulls;
 mod gitops;
 mod history;
 mod hollow;

@@ -45,6 +45,8 @@ pub(super) struct Worker {
     pub(super) ready_since: Timestamp,
     pub(super) initialized: bool,
     pub(super) initialized_since: Timestamp,
+    pub(super) has_sandbox: bool,
+    pub(super) has_sandbox_since: Timestamp,
     /// What was sent last.
     pub(super) published: Option<PodStatus>,
     pub(super) published_at: Timestamp,
@@ -146,6 +148,8 @@ impl Worker {
             ready_since: dated,
             initialized: false,
             initialized_since: dated,
+            has_sandbox: false,
+            has_sandbox_since: dated,
             published: None,
             published_at: now,
             unsent: false,

@@ -27,6 +27,13 @@ impl Kubelet {
             worker.initialized = initialized;
             worker.initialized_since = self.dated(env.now);
         }
+        // As kubelets before 1.36 report it: with the end of the first pull.
+        let pulled = |container: &Container| container.image_id.is_some() || container.run.has_failed();
+        let has_sandbox = worker.has_sandbox || worker.containers.iter().any(pulled);
+        if has_sandbox != worker.has_sandbox {
+            worker.has_sandbox = has_sandbox;
+            worker.has_sandbox_since = self.dated(env.now);
+        }
         let mains = || worker.containers.iter().filter(|container| container.role == ContainerRole::Main);
         let ready = worker.verdict.is_none() && mains().count() > 0 && mains().all(|container| container.ready);
         if ready != worker.ready {
@@ -119,10 +126,8 @@ fn pod_conditions(worker: &Worker, initialized: bool) -> Arc<[Condition]> {
     let unready: Str = format!("containers with unready status: [{}]", unready.join(" ")).into();
     let ready = worker.ready;
     let why = (!ready).then_some(("ContainersNotReady", &unready));
-    // A simulated kubelet mounts volumes and makes the sandbox in no time, before the first status.
-    let has_sandbox = !worker.containers.is_empty();
     [
-        condition(conditions::READY_TO_START, has_sandbox, worker.started_at, None),
+        condition(conditions::READY_TO_START, worker.has_sandbox, worker.has_sandbox_since, None),
         condition(conditions::INITIALIZED, initialized, worker.initialized_since, None),
         condition(conditions::READY, ready, worker.ready_since, why),
         condition(conditions::CONTAINERS_READY, ready, worker.ready_since, why),

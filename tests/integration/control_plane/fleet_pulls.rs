@@ -1,0 +1,67 @@
+//! What the list of all DaemonSets says of pulls, while a DaemonSet's own controller rolls out and nobody has opened it.
+
+use std::sync::Arc;
+
+use rolldeck::driver::{Access, ClusterSession, Fleet, FleetPulls, FleetRow, Session};
+use rolldeck::engine::model::facts::StrategyKind;
+use rolldeck::engine::model::fleet_state::FleetState;
+use rolldeck::sim::world::scenario::RegistryImage;
+use tokio::sync::watch;
+
+use super::fixture::{BUDGET, MISSING, NODES, RolloutFixture, SOON, quick, scenario};
+use crate::support::control_plane::Grant;
+
+/// An image of 1.2 s of one node's pulling.
+const SLOW: &str = "registry.test/agent:slow";
+
+/// Waits until `holds` of the one row, and gives it.
+async fn until(fleet: &mut watch::Receiver<Arc<Fleet>>, what: &str, holds: impl Fn(&FleetRow) -> bool) -> FleetRow {
+    let waits = fleet.wait_for(|fleet| fleet.rows.first().is_some_and(&holds));
+    let shown = tokio::time::timeout(SOON, waits).await.map(|fleet| fleet.unwrap().rows[0].clone());
+    shown.unwrap_or_else(|_| panic!("not within {SOON:?}: {what}; {:?}", fleet.borrow().rows))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rollout_of_its_controller_shows_what_is_pulled_and_what_fails() {
+    let slow = RegistryImage { bytes: 500_000_000, ..quick(SLOW) };
+    let fixture = tokio::task::spawn_blocking(|| {
+        RolloutFixture::with("fleet-pulls", scenario(StrategyKind::RollingUpdate).with_image(slow))
+    });
+    let Some(fixture) = fixture.await.unwrap() else { return };
+    let fixture = Arc::new(fixture);
+    let deploy = |image: &'static str| {
+        let fixture = fixture.clone();
+        tokio::task::spawn_blocking(move || fixture.deploy(image))
+    };
+    let session = async |kubeconfig: &std::path::Path| {
+        ClusterSession::open(&Access { kubeconfig: Some(kubeconfig.to_owned()), ..Access::default() }).await.unwrap()
+    };
+    let namespace = fixture.sandbox.namespace().to_owned();
+    let operator = tokio::task::block_in_place(|| fixture.operator());
+    let session_of_operator = session(operator.kubeconfig()).await;
+    let mut fleet = session_of_operator.fleet(Some(&namespace));
+    let idle = Some(FleetPulls::default());
+    until(&mut fleet, "nothing is pulled", |row| row.pulls == idle && row.state == FleetState::UpToDate).await;
+
+    // Kubelets tell of their pulls by Events: their pods' statuses say the same before a pull and during one.
+    deploy(SLOW).await.unwrap();
+    let pulls = |row: &FleetRow| row.pulls.unwrap().pulling;
+    let row = until(&mut fleet, "nodes pull", |row| pulls(row) > 0).await;
+    assert!(pulls(&row) as usize <= BUDGET, "{row:?}");
+    assert!(row.standing().contains(" pulling, rolling out"), "{}", row.standing());
+    until(&mut fleet, "all have it", |row| row.counters.updated as usize == NODES && row.pulls == idle).await;
+
+    deploy(MISSING).await.unwrap();
+    let row = until(&mut fleet, "pulls fail", |row| row.pulls.unwrap().failed as usize == BUDGET).await;
+    assert_eq!(row.standing(), "2 pulls failed, rolling out");
+
+    // Who may not see pods is told nothing of pulls, and all else.
+    let user = tokio::task::block_in_place(|| {
+        let reads = "daemonsets.apps,controllerrevisions.apps,leases.coordination.k8s.io";
+        fixture.sandbox.user("restricted", &[Grant::within(&namespace, "get,list,watch", reads)])
+    });
+    let restricted = session(&user.kubeconfig()).await;
+    let mut fleet = restricted.fleet(Some(&namespace));
+    let row = until(&mut fleet, "the rest is seen", |row| row.state == FleetState::Rolling).await;
+    assert_eq!((row.pulls, row.standing().as_str()), (None, "rolling out"));
+}
