@@ -16,7 +16,7 @@ mod session;
 pub use crate::cluster::{Clock, IN_CLUSTER, context_names};
 pub use access::{Access, AccessError, Impersonate, Reach};
 pub use handle::{
-    CommandError, DrivenBy, Fleet, FleetPrewarm, FleetPulls, FleetRevision, FleetRow, IdentityInUse, Request, Rollout, Session,
-    SessionOpening,
+    CommandError, DrivenBy, Fleet, FleetPrewarm, FleetPulls, FleetRevision, FleetRow, IdentityInUse, Request, Rollout,
+    Session, SessionOpening,
 };
 pub use session::ClusterSession;

@@ -13,6 +13,7 @@ mod plan;
 mod prewarm;
 mod prewarm_previews;
 mod prewarm_statefulset;
+mod pull_policy;
 mod pulls;
 mod quarantine;
 mod record;

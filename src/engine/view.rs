@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use pull_policy::AdmittedPolicy;
 use pulls::PullLedger;
 use readiness::Readiness;
 
@@ -29,6 +30,7 @@ mod current;
 mod ended;
 mod listing;
 mod pods;
+mod pull_policy;
 mod pulls;
 mod readiness;
 pub(super) mod restarts;
@@ -106,6 +108,7 @@ pub(crate) struct View {
     newest_node: Option<u64>,
     ended: EndedPods,
     pulls: PullLedger,
+    admitted_policy: AdmittedPolicy,
     start_notes: StartNotes,
     /// The pods that were made for pre-warming.
     pub(crate) warm: WarmPods,
@@ -155,6 +158,7 @@ impl Default for View {
             newest_node: None,
             ended: EndedPods::default(),
             pulls: PullLedger::default(),
+            admitted_policy: AdmittedPolicy::default(),
             start_notes: StartNotes::default(),
             warm: WarmPods::default(),
             watches: WatchStates::default(),
@@ -191,6 +195,7 @@ impl View {
                 }
                 self.touched.all = true;
                 self.settle_current(now);
+                self.note_pull_policies();
             }
             Event::RevisionGone(name) => {
                 self.revisions.retain(|known| known.name != name);

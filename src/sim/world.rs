@@ -89,6 +89,11 @@ impl World {
         setup::build(scenario, seed)
     }
 
+    /// Whether admission gives every new pod the pull policy `Always`.
+    pub fn always_pulls_images(&self) -> bool {
+        self.store.policies.always_pull_images
+    }
+
     /// The world's clock.
     pub fn now(&self) -> Timestamp {
         self.now

@@ -48,6 +48,7 @@ fn of_pod(fact: PodFact) -> Vec<Shown> {
         reason,
         message,
         containers,
+        always_pulled: _,
     } = fact;
     let mut texts: Vec<Shown> = shown(finalizers.iter().cloned().chain(reason), NAME).collect();
     texts.extend(shown(message, MESSAGE));

@@ -84,6 +84,19 @@ struct Spec<'a> {
     node_name: Option<Text<'a>>,
     #[serde(borrow)]
     affinity: Option<Affinity<'a>>,
+    #[serde(borrow)]
+    init_containers: Option<Vec<SpecContainer<'a>>>,
+    #[serde(borrow)]
+    containers: Option<Vec<SpecContainer<'a>>>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default, rename_all = "camelCase")]
+struct SpecContainer<'a> {
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+    #[serde(borrow)]
+    image_pull_policy: Option<Text<'a>>,
 }
 
 #[derive(Deserialize, Default, Debug)]
@@ -276,11 +289,20 @@ impl PodWire<'_> {
             reason,
             message,
             containers: status.containers(interner),
+            always_pulled: self.spec.as_ref().map(|spec| spec.always_pulled(interner)).unwrap_or_default(),
         }
     }
 }
 
 impl Spec<'_> {
+    /// The containers with pull policy `Always`.
+    fn always_pulled(&self, interner: &mut Interner) -> Arc<[Str]> {
+        let containers = self.init_containers.iter().chain(&self.containers).flatten();
+        let always = containers.filter(|container| text(&container.image_pull_policy) == "Always");
+        let mut names = always.map(|container| interner.intern(text(&container.name))).peekable();
+        if names.peek().is_none() { Arc::default() } else { names.collect() }
+    }
+
     /// `nodeName`, else the one node that the required affinity names: every term must name it, and nothing else.
     fn node(&self) -> Option<&str> {
         let bound = text(&self.node_name);
@@ -396,6 +418,9 @@ mod tests {
             matches!(&init.state, ContainerState::Terminated { reason, exit_code: 0, .. } if &**reason == "Completed")
         );
         assert!(main.ready && main.image_present && main.restarts == 1);
+        assert!(pod.always_pulled.is_empty());
+        let always = include_str!("fixtures/pod-running.json").replace("IfNotPresent", "Always");
+        assert_eq!(read(&always).always_pulled.to_vec(), [crate::engine::model::Str::from("agent")]);
         assert_eq!(main.last_end.as_deref(), Some("OOMKilled"));
     }
 

@@ -94,7 +94,7 @@ impl Engine {
         };
         let mut own = self.view.pods_on(row.node).map(|(_, pod)| pod).filter(|pod| stays(pod));
         let brought = || {
-            let again = wanted.needed.iter().any(|needed| needed.pulls_again);
+            let again = wanted.needed.iter().any(|needed| self.view.pulls_again(needed));
             !again && self.view.is_warm(&entry.name, &wanted.key)
         };
         if own.any(|pod| images_present(&pod.fact)) || brought() {
@@ -108,7 +108,7 @@ impl Engine {
         let entry = &self.view.nodes[row.node];
         let needed = &wanted.needed[nth];
         // A tag that is pulled again may be another image by now.
-        if needed.pulls_again {
+        if self.view.pulls_again(needed) {
             return Known::Unknown;
         }
         let uses = |pod: &PodEntry| {

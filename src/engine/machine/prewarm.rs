@@ -373,7 +373,7 @@ impl Engine {
     /// Whether the node has these images without a pod that was made for them: its own pod uses them, or its kubelet says so.
     fn has_images(&self, row: &Row, template: &Template, images: &[String]) -> bool {
         // A tag that is always pulled again may be another image by now.
-        if template.pulls_again() {
+        if self.view.pulls_any_again(template) {
             return false;
         }
         let uses = row.pod.is_some_and(|pod| self.uses_images(pod, Ok(template)));

@@ -209,6 +209,8 @@ pub struct PodFact {
     pub message: Option<Str>,
     /// Its containers' statuses; empty before the kubelet has reported.
     pub containers: Vec<ContainerFact>,
+    /// The containers for whose images its kubelet always asks the registry: those with `imagePullPolicy: Always`.
+    pub always_pulled: Arc<[Str]>,
 }
 
 impl PodFact {

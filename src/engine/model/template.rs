@@ -177,11 +177,6 @@ impl Template {
         images
     }
 
-    /// Whether any of its images is pulled again wherever it is, so that none is known to be present beforehand.
-    pub fn pulls_again(&self) -> bool {
-        self.parts.needed_images.iter().any(|needed| needed.pulls_again)
-    }
-
     /// `spec.nodeSelector`.
     pub fn node_selector(&self) -> &Labels {
         &self.parts.node_selector
@@ -379,7 +374,7 @@ mod tests {
             let mut container = json!({"name": "agent", "image": image});
             container["imagePullPolicy"] = policy.into();
             let template = Template::from_json(json!({"spec": {"containers": [container]}}));
-            assert_eq!(template.pulls_again(), again, "{image} {policy:?}");
+            assert_eq!(template.needed_images()[0].pulls_again, again, "{image} {policy:?}");
         }
     }
 

@@ -79,12 +79,8 @@ mod tests {
         };
         let main = || waiting(Main, "ContainerCreating");
         let later = || waiting(Main, "PodInitializing");
-        let there = container(
-            Main,
-            ContainerState::Waiting { reason: "ContainerCreating".into(), message: None },
-            true,
-            false,
-        );
+        let there =
+            container(Main, ContainerState::Waiting { reason: "ContainerCreating".into(), message: None }, true, false);
         for (what, containers, sandbox_ready, want) in [
             ("its image", vec![main()], Some(true), Pulling),
             ("volumes, sandbox, or an old kubelet's pull", vec![main()], Some(false), PullingOrPreparing),
@@ -99,9 +95,19 @@ mod tests {
             ("an init container runs", vec![init_runs(false), later()], Some(true), Preparing),
             ("an init container failed", vec![init_ran(1), later()], Some(true), Preparing),
             ("after init", vec![init_ran(0), main()], Some(true), Pulling),
-            ("behind a running init container", vec![init_runs(false), waiting(Init, "PodInitializing"), later()], Some(true), Preparing),
+            (
+                "behind a running init container",
+                vec![init_runs(false), waiting(Init, "PodInitializing"), later()],
+                Some(true),
+                Preparing,
+            ),
             ("beside a sidecar", vec![init_runs(true), waiting(Init, "PodInitializing"), later()], Some(true), Pulling),
-            ("one of two mains", vec![init_ran(0), container(Main, ContainerState::Running { since: None }, true, true), main()], Some(true), Pulling),
+            (
+                "one of two mains",
+                vec![init_ran(0), container(Main, ContainerState::Running { since: None }, true, true), main()],
+                Some(true),
+                Pulling,
+            ),
         ] {
             assert_eq!(state(&containers, sandbox_ready), want, "{what}");
         }

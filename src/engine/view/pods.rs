@@ -170,6 +170,7 @@ impl View {
             self.pod_was_created(fact.created_at, now);
         }
         self.note_unready_replacement(before.as_ref(), &fact);
+        self.note_pull_policy(&fact);
         let was_on = before.as_ref().and_then(|before| before.node);
         self.touch(was_on);
         self.touch(node);

@@ -52,7 +52,7 @@ impl Case {
         if self.scenario.daemon_sets.iter().any(surges) {
             faults.count(FaultKind::Surges);
         }
-        if self.scenario.daemon_sets.iter().any(|plan| plan.pulls_always) {
+        if self.scenario.always_pull_images || self.scenario.daemon_sets.iter().any(|plan| plan.pulls_always) {
             faults.count(FaultKind::PullsAlways);
         }
         let has_volume = |plan: &DaemonSetPlan| plan.images.keys().any(|name| name.starts_with(VOLUME));

@@ -1,10 +1,13 @@
 //! Admission policies on DaemonSets: one that refuses images in templates (a ValidatingAdmissionPolicy, a webhook), and one
-//! that writes digests for tags (a MutatingAdmissionPolicy, as image policies do).
+//! that writes digests for tags (a MutatingAdmissionPolicy, as image policies do). And one on pods: the plugin `AlwaysPullImages`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::engine::model::Str;
+use crate::engine::model::template::Template;
 
 use super::error::{ApiError, Reason};
 use super::kind::Kind;
@@ -16,6 +19,8 @@ pub(super) struct AdmissionPolicies {
     /// Which image no template may have (`None`: no template may change), and what is said of it.
     refused: BTreeMap<Str, (Option<Str>, Str)>,
     pinned: BTreeSet<Str>,
+    /// New pods get the pull policy `Always`.
+    pub(super) always_pull_images: bool,
 }
 
 impl AdmissionPolicies {
@@ -53,6 +58,13 @@ impl AdmissionPolicies {
         }
     }
 
+    /// Rewrites what is created.
+    pub(super) fn mutate_new(&self, object: &mut Object) {
+        if let (true, Body::Pod(pod)) = (self.always_pull_images, &mut object.body) {
+            pod.template = always_pulled(&pod.template);
+        }
+    }
+
     /// Judges what is about to be stored.
     pub(super) fn validate(&self, before: &Object, after: &Object) -> Result<(), ApiError> {
         let Some((image, why)) = self.refused.get(&after.meta.namespace) else { return Ok(()) };
@@ -69,6 +81,23 @@ impl AdmissionPolicies {
             Some(_) => Ok(()),
         }
     }
+}
+
+/// The template with the pull policy `Always` for every container and image volume.
+fn always_pulled(template: &Template) -> Template {
+    let mut json = template.json().clone();
+    let spec = &mut json["spec"];
+    for group in ["initContainers", "containers"] {
+        for container in spec.get_mut(group).and_then(Value::as_array_mut).into_iter().flatten() {
+            container["imagePullPolicy"] = "Always".into();
+        }
+    }
+    for volume in spec.get_mut("volumes").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(image) = volume.get_mut("image") {
+            image["pullPolicy"] = "Always".into();
+        }
+    }
+    Template::from_json(json)
 }
 
 /// An image by its tag, with the digest that it has here: `agent:v2@sha256:…`.

@@ -71,6 +71,9 @@ pub struct Scenario {
     /// How long a node's Lease may be silent before the node counts as unknown.
     #[serde(with = "seconds")]
     pub node_grace: Duration,
+    /// Whether the admission plugin `AlwaysPullImages` gives every new pod the pull policy `Always`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub always_pull_images: bool,
     /// Places whose nodes share a link.
     pub sites: Vec<Site>,
     /// All nodes.
@@ -332,6 +335,7 @@ impl Scenario {
             start: Timestamp::from_millis(1_772_431_200_000),
             controller: ControllerVariant::Current,
             node_grace: ControllerVariant::Current.node_grace(),
+            always_pull_images: false,
             sites: Vec::new(),
             nodes: Vec::new(),
             images: Vec::new(),

@@ -39,6 +39,7 @@ pub(super) fn build(scenario: &Scenario, seed: u64) -> World {
     let mut seeds = fastrand::Rng::with_seed(seed);
     let mut store = Store::new(seeds.u64(..));
     store.remember_fresh();
+    store.policies.always_pull_images = scenario.always_pull_images;
     let mut world = World {
         now,
         began_at: scenario.start,

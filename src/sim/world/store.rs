@@ -177,6 +177,7 @@ impl Store {
         if object.meta.name.is_empty() {
             self.generate_name(&mut object)?;
         }
+        self.policies.mutate_new(&mut object);
         admission::on_create(&mut object, by.manager)?;
         if kind == Kind::Pod
             && let Some(why) = self.refused.get(&object.meta.namespace)

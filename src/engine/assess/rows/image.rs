@@ -41,7 +41,7 @@ impl<'a> Assessor<'a> {
             }
         }
         // Under policy Always a tag is pulled again: the image on the node may be the one that the tag named earlier.
-        if self.template.is_some_and(Template::pulls_again) {
+        if self.template.is_some_and(|template| self.view.pulls_any_again(template)) {
             return ImageState::Unknown;
         }
         let known = entry.images_confirmed
@@ -139,7 +139,7 @@ impl<'a> Assessor<'a> {
     /// An image that no pod at the target has asked for: `same` is the node's pod, and what of its own revision needs this image.
     fn beforehand(&self, entry: &NodeEntry, needed: &NeededImage, same: Option<(&PodEntry, usize)>) -> PullState {
         let present = |by: Evidence, pull: Option<FinishedPull>| PullState::Present { by, pull };
-        if needed.pulls_again {
+        if self.view.pulls_again(needed) {
             return PullState::Unknown;
         }
         let has_it = |(pod, nth): (&PodEntry, usize)| {

@@ -15,6 +15,8 @@ const MB: u64 = 1_000_000;
 const MODELS: &str = "models:v1";
 /// Tells the chance of image volumes from all other chance of a seed.
 const OF_VOLUMES: u64 = 0x766f_6c75_6d65;
+/// The same of the admission plugin `AlwaysPullImages`.
+const OF_ADMISSION: u64 = 0x6164_6d69_7400;
 
 impl Generator {
     pub(super) fn cluster(&mut self) -> Scenario {
@@ -58,6 +60,8 @@ impl Generator {
             plan.images.insert(format!("{VOLUME}models"), MODELS.to_owned());
             scenario = scenario.with_image(image);
         }
+        let mut rng = fastrand::Rng::with_seed(self.rng.get_seed() ^ OF_ADMISSION);
+        scenario.always_pull_images = rng.u32(0..12) == 0;
         scenario.with_daemon_set(plan)
     }
 

@@ -27,7 +27,7 @@ impl Generator {
         if self.one_in(12) {
             self.recreated_daemon_set(scenario);
         }
-        let always = scenario.daemon_sets.iter().any(|plan| plan.pulls_always);
+        let always = scenario.always_pull_images || scenario.daemon_sets.iter().any(|plan| plan.pulls_always);
         if self.one_in(if always { 2 } else { 24 }) {
             self.moved_tag(scenario);
         }

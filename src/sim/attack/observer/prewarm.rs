@@ -391,7 +391,7 @@ pub(super) fn lacks_any(template: &Template, node: &str, world: &World) -> bool 
 /// A tag that is pulled again may name another image by now.
 fn lacks_image(needed: &NeededImage, node: &str, world: &World) -> bool {
     let fleet = world.fleet();
-    !(if needed.pulls_again {
+    !(if needed.pulls_again || world.always_pulls_images() {
         fleet.has_current_image(node, &needed.image)
     } else {
         fleet.has_image(node, &needed.image)

@@ -11,6 +11,7 @@ use crate::engine::model::labels::Labels;
 use crate::engine::model::pace::{PACE, parse_pace};
 use crate::engine::model::prewarm::{PREWARM, PREWARM_IMAGES, PREWARM_REQUEST, PREWARM_SET, Prewarm};
 use crate::engine::model::record::{RECORD, Record};
+use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::clock_skew;
 use crate::engine::rules::warm_set::nodes_of;
@@ -25,6 +26,12 @@ const CHANGE_CAUSE: &str = "kubernetes.io/change-cause";
 /// As `metav1.Time` is written: without fractions of a second.
 fn written(at: Timestamp) -> Timestamp {
     Timestamp::from_millis(at.millis().div_euclid(1_000) * 1_000)
+}
+
+/// The containers for whose images a kubelet always asks the registry. Of images by digest nobody needs to know that.
+fn always_pulled(template: &Template) -> Arc<[Str]> {
+    let mut always = template.containers().iter().filter(|container| container.pulls_again).peekable();
+    if always.peek().is_none() { Arc::default() } else { always.map(|container| container.name.clone()).collect() }
 }
 
 /// With its times as they are written.
@@ -99,6 +106,7 @@ impl Object {
             reason,
             message,
             containers: status.containers.iter().map(|container| container_fact(&container.fact)).collect(),
+            always_pulled: always_pulled(&pod.template),
         })
     }
 

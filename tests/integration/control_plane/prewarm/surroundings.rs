@@ -89,3 +89,43 @@ fn an_image_that_was_collected_is_brought_again_before_the_update() {
     assert!(warm.most_pulling() <= LIMIT, "{}", warm.most_pulling());
     println!("rolled out in {:.1?}", began.elapsed());
 }
+
+/// The admission plugin `AlwaysPullImages` makes kubelets ask the registry for images that were brought: an update takes a pull slot all
+/// the same, and does not wait for what nobody can know.
+#[test]
+fn where_admission_has_images_pulled_again_updates_of_warm_nodes_keep_to_the_pull_limit() {
+    let Some(fixture) = RolloutFixture::with("prewarm-always", with_images_to_wait_for()) else { return };
+    let patch = "[JSONPatch{op: 'add', path: '/spec/containers/0/imagePullPolicy', value: 'Always'}]";
+    let _policy = MutatingPolicy::set(&fixture, "always", "true", patch);
+    eventually("the policy is followed", SOON, || containers_of_a_new_pod(&fixture).contains("Always").then_some(()));
+    let old = fixture.witness.pods()[&fixture.nodes[0]].clone();
+    let pods = fixture.sandbox.pods();
+    let pod = pods.iter().find(|pod| pod["metadata"]["uid"] == *old.uid).expect("its pod");
+    fixture.sandbox.admin().delete(&fixture.sandbox.path("pods", pod["metadata"]["name"].as_str().unwrap())).ok();
+    fixture.until("the first pod with that policy serves", |witness| {
+        witness.unavailable() == 0 && witness.pods()[&fixture.nodes[0]].uid != old.uid
+    });
+
+    let operator = fixture.operator();
+    let driver = DriverHere::of(&operator, &fixture);
+    driver.drive(start(FULL));
+    driver.until("all have it", |snapshot| present(snapshot) == NODES);
+    driver.close();
+    let (began, namespace) = (Instant::now(), fixture.sandbox.namespace());
+    let updates = Witness::watch(&fixture.sandbox, namespace, "agent", &fixture.nodes);
+    let image = format!("agent={FULL}");
+    operator.ok(&["set-image", DS, &image, "--require-image", "--max-pulling", "1", "--yes"]);
+    let driver = DriverHere::of(&operator, &fixture);
+    driver.drive_on();
+    operator.ok(&["step", DS, "--to", "100%", "--yes"]);
+    fixture.until("all are updated", |witness| witness.serving(":full").len() == NODES);
+    driver.until("it is released", |snapshot| !snapshot.adopted && snapshot.prewarm.is_none());
+    driver.close();
+    assert_eq!(updates.most_pulling(), 1, "{}", updates.describe());
+    assert!(fixture.witness.worst_since(began) <= BUDGET);
+    let events = fixture.sandbox.admin().get(&fixture.sandbox.path("events", "")).items();
+    let pulls =
+        events.iter().filter(|event| event["reason"] == "Pulling" && event["message"].to_string().contains(FULL));
+    assert!(pulls.count() >= 2 * NODES, "kubelets asked the registry for both pods of each node");
+    println!("rolled out in {:.1?}", began.elapsed());
+}
