@@ -372,6 +372,7 @@ impl View {
         let before = self.daemonset.replace(fact).filter(|before| before.uid == uid);
         if before.is_none() {
             self.controller_begins(now);
+            self.note_pull_policies();
         }
         self.controller_wrote(before.as_ref(), now);
         self.settle_current(now);

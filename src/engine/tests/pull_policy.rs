@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
+use crate::engine::model::event::Event;
 use crate::engine::model::facts::{ListedImage, PodFact};
 use crate::engine::model::node::ImageState;
 use crate::engine::model::pull::PullState;
@@ -39,7 +40,26 @@ fn the_pod_that_was_made_last_tells_what_admission_does() {
 
     let mut late = FakeConsole::open(&fake, "late");
     assert_eq!(image_of(&mut late, &fake, "n3").0, ImageState::Present, "in whatever order pods are told");
+    // Pods are dated in whole seconds: one more of that second tells nothing against it.
     fake.change_pod("n2", always);
+    fake.change_pod("n3", |pod| pod.created_at = later);
     let mut late = FakeConsole::open(&fake, "later");
     assert_eq!(image_of(&mut late, &fake, "n3").0, ImageState::Unknown);
+
+    // Watches are read side by side: pods may be known before their DaemonSet and its revisions.
+    let mut pods_first = FakeConsole::open(&FakeCluster::rolling(0, 1), "pods first");
+    pods_first.engine.observe(Event::DaemonSetGone(None), fake.now);
+    let facts = fake.pods.values().cloned().map(|pod| Event::Pod(Box::new(pod)));
+    for event in facts.collect::<Vec<_>>() {
+        pods_first.engine.observe(event, fake.now);
+    }
+    for event in fake.revisions.iter().cloned().map(|revision| Event::Revision(Box::new(revision))).collect::<Vec<_>>()
+    {
+        pods_first.engine.observe(event, fake.now);
+    }
+    pods_first.engine.observe(Event::DaemonSet(Box::new(fake.daemonset.clone())), fake.now);
+    for event in fake.nodes.values().cloned().map(|node| Event::Node(Box::new(node))).collect::<Vec<_>>() {
+        pods_first.engine.observe(event, fake.now);
+    }
+    assert_eq!(image_of(&mut pods_first, &fake, "n3").0, ImageState::Unknown);
 }

@@ -43,11 +43,15 @@ impl View {
         self.touched.all |= before.always != always;
     }
 
-    /// Takes in what all pods tell, once more revisions are known.
+    /// Takes in what all pods tell, once it is known whose they are, or of which template.
     pub(super) fn note_pull_policies(&mut self) {
-        if self.admitted_policy.told_at.is_none() {
-            let newest = self.own_pods().max_by_key(|pod| pod.created_at).cloned();
-            newest.iter().for_each(|pod| self.note_pull_policy(pod));
+        if self.admitted_policy.told_at.is_some() {
+            return;
+        }
+        let told = self.own_pods().filter_map(|pod| Some((pod.created_at, self.policy_of(pod)?)));
+        if let Some((told_at, always)) = told.max() {
+            self.admitted_policy = AdmittedPolicy { told_at: Some(told_at), always };
+            self.touched.all = true;
         }
     }
 

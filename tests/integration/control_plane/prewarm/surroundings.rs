@@ -97,7 +97,9 @@ fn where_admission_has_images_pulled_again_updates_of_warm_nodes_keep_to_the_pul
     let Some(fixture) = RolloutFixture::with("prewarm-always", with_images_to_wait_for()) else { return };
     let patch = "[JSONPatch{op: 'add', path: '/spec/containers/0/imagePullPolicy', value: 'Always'}]";
     let _policy = MutatingPolicy::set(&fixture, "always", "true", patch);
-    eventually("the policy is followed", SOON, || containers_of_a_new_pod(&fixture).contains("Always").then_some(()));
+    eventually("the policy is followed", SOON, || {
+        containers_of_a_new_pod(&fixture).contains(r#""imagePullPolicy":"Always""#).then_some(())
+    });
     let old = fixture.witness.pods()[&fixture.nodes[0]].clone();
     let pods = fixture.sandbox.pods();
     let pod = pods.iter().find(|pod| pod["metadata"]["uid"] == *old.uid).expect("its pod");
