@@ -27,6 +27,7 @@ impl Engine {
             }
         }
         self.view.guess_current(now);
+        self.view.give_up_warm_pods(now);
         self.forget_lost_answers(now);
         self.deletions.let_nodes_go(now);
         let intent = self.assessed_intent().map(Cow::into_owned).unwrap_or_default();

@@ -12,6 +12,7 @@ mod pace;
 mod plan;
 mod prewarm;
 mod prewarm_previews;
+mod prewarm_sidecars;
 mod prewarm_statefulset;
 mod pull_policy;
 mod pulls;

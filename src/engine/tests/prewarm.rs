@@ -5,10 +5,9 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-use crate::engine::model::cause::CauseKind;
 use crate::engine::model::command::{Command, Early, PrewarmCommand, Refusal, Takeover};
 use crate::engine::model::event::{Event, Watched};
-use crate::engine::model::facts::{ClusterEvent, ContainerFact, ContainerState, PodPhase, StrategyKind};
+use crate::engine::model::facts::{ClusterEvent, StrategyKind};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::ImageState;
 use crate::engine::model::prewarm::{
@@ -19,7 +18,6 @@ use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::Intent;
 use crate::engine::model::settings::{Limit, Pace, Tuning};
 use crate::engine::model::site::ZONE;
-use crate::engine::model::template::ContainerRole;
 
 fn start(source: PrewarmSource, nodes: PrewarmNodes, most: u32) -> Command {
     let limits = PrewarmLimits { max_pulling: Limit::At(IntOrPercent::Int(most)), ..PrewarmLimits::default() };
@@ -31,7 +29,7 @@ fn image(tag: &str) -> PrewarmSource {
 }
 
 /// Twenty nodes, whose images have still to be pulled, and a console that pre-warms `agent:v2` on two at a time.
-fn warming() -> (FakeCluster, FakeConsole) {
+pub(super) fn warming() -> (FakeCluster, FakeConsole) {
     let mut fake = FakeCluster::rolling(20, 1);
     fake.holds_images = false;
     let mut console = FakeConsole::open(&fake, "ops");
@@ -40,7 +38,7 @@ fn warming() -> (FakeCluster, FakeConsole) {
     (fake, console)
 }
 
-fn state(console: &mut FakeConsole, fake: &FakeCluster, node: &str) -> PrewarmState {
+pub(super) fn state(console: &mut FakeConsole, fake: &FakeCluster, node: &str) -> PrewarmState {
     let snapshot = console.snapshot(fake);
     snapshot.nodes.iter().find(|it| *it.name == *node).unwrap().prewarm.clone().unwrap()
 }
@@ -127,55 +125,6 @@ fn an_evicted_pod_keeps_no_image_and_is_made_again() {
     let PrewarmState::Failed { cause, again_at: Some(_), .. } = state(&mut console, &fake, "n1") else { panic!() };
     assert!(cause.message.unwrap().contains("ephemeral-storage"));
     assert!(!fake.warm_nodes().iter().any(|node| **node == *"n1"));
-}
-
-/// A container that admission adds to a pod, as it is before it starts.
-fn sidecar(role: ContainerRole, state: ContainerState) -> ContainerFact {
-    let (last_end, last_exit) = (None, None);
-    ContainerFact {
-        name: "proxy".into(),
-        role,
-        image_present: false,
-        state,
-        last_end,
-        last_exit,
-        restarts: 0,
-        ready: false,
-    }
-}
-
-#[test]
-fn a_sidecar_that_admission_adds_does_not_decide_whether_the_images_are_there() {
-    let (mut fake, mut console) = warming();
-    let (reason, message) = ("ErrImagePull".into(), Some("manifest for proxy:v1 not found".into()));
-    let absent = ContainerState::Waiting { reason, message };
-    fake.change_warm_pod("n1", |pod| pod.containers.push(sidecar(ContainerRole::Main, absent)));
-    console.run_for(&mut fake, 2);
-    assert_eq!(state(&mut console, &fake, "n1"), PrewarmState::Queued, "its own image is still to come");
-    fake.change_warm_pod("n1", |pod| pod.containers[0].image_present = true);
-    console.run_for(&mut fake, 2);
-    assert_eq!(state(&mut console, &fake, "n1"), PrewarmState::Present);
-    assert!(fake.warm_nodes().contains(&"n3".to_owned()), "the slot is free: {:?}", fake.warm_nodes());
-}
-
-/// Kubelets pull for a container once the init containers before it have ended.
-#[test]
-fn an_init_container_that_admission_adds_and_that_fails_is_named_and_tried_again() {
-    let (mut fake, mut console) = warming();
-    let (reason, message) = ("Error".into(), Some("iptables: not permitted".into()));
-    let ended = ContainerState::Terminated { reason, exit_code: 1, message };
-    fake.change_warm_pod("n1", |pod| {
-        pod.containers.insert(0, sidecar(ContainerRole::Init, ended));
-        pod.phase = PodPhase::Failed;
-    });
-    console.run_for(&mut fake, 2);
-    let PrewarmState::Failed { cause, again_at, .. } = state(&mut console, &fake, "n1") else {
-        panic!("{:?}", state(&mut console, &fake, "n1"))
-    };
-    assert_eq!((cause.kind, again_at.is_some()), (CauseKind::InitFailure, true));
-    let said = cause.message.unwrap();
-    assert!(said.contains("proxy, which admission added") && said.contains("iptables: not permitted"), "{said}");
-    assert!(fake.warm_nodes().contains(&"n3".to_owned()), "others go on: {:?}", fake.warm_nodes());
 }
 
 #[test]

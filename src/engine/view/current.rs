@@ -61,7 +61,7 @@ impl View {
     /// too.
     pub(crate) fn changes_at(&self) -> impl Iterator<Item = Timestamp> {
         let idle = self.creation.unobserved_since().map(|since| since + IDLE_AFTER);
-        [self.guesses_current_at(), idle].into_iter().flatten()
+        [self.guesses_current_at(), idle, self.warm_pods_change_at()].into_iter().flatten()
     }
 
     /// Makes that guess when its time has come, and drops one that proves wrong.

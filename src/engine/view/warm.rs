@@ -1,6 +1,7 @@
 //! The pods that were made for pre-warming, by node, and how far each has brought its images.
 
 use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
 use super::View;
 use super::ended::EndedPods;
@@ -26,12 +27,17 @@ const AFTER_THE_PULL: [&str; 6] = [
 /// Reasons of a container's end after its image was there.
 const ENDED_BY_ITSELF: [&str; 4] = ["Completed", "Error", "StartError", "ContainerCannotRun"];
 
+/// For how long an init container that admission added may hold up the pulls of a pod, and with them a pull slot.
+const INIT_PATIENCE: Duration = Duration::from_secs(120);
+
 /// A pod that was made for pre-warming.
 #[derive(Debug)]
 pub(crate) struct WarmPod {
     pub(crate) fact: WarmPodFact,
     /// Since when its images fail to arrive, by our clock, and why.
     pub(crate) failing: Option<(Timestamp, Cause)>,
+    /// Since when an init container that admission added keeps its kubelet from pulling, by our clock.
+    held_up_since: Option<Timestamp>,
     listed: bool,
 }
 
@@ -163,7 +169,11 @@ impl WarmPods {
         let failing = failure_of(&fact.pod, server_now).map(|cause| (since.unwrap_or(now), cause));
         // While a pull is tried again the status does not name the last failure.
         let tries_again = known.and_then(|known| known.failing.clone()).filter(|_| !has_images(&fact.pod));
-        self.pods.insert(uid, WarmPod { fact, failing: failing.or(tries_again), listed: true });
+        let held_up_since = known.and_then(|known| known.held_up_since).unwrap_or(now);
+        let held_up_since = endless_init(&fact.pod).map(|_| held_up_since);
+        let gave_up = known.and_then(|known| known.failing.clone()).filter(|_| held_up_since.is_some());
+        let failing = failing.or(tries_again).or(gave_up);
+        self.pods.insert(uid, WarmPod { fact, failing, held_up_since, listed: true });
         true
     }
 
@@ -199,6 +209,40 @@ impl WarmPods {
 }
 
 impl View {
+    /// When the first pod counts as held up for too long.
+    pub(super) fn warm_pods_change_at(&self) -> Option<Timestamp> {
+        let held_up = self.warm.pods.values().filter(|pod| pod.failing.is_none());
+        held_up.filter_map(|pod| Some(pod.held_up_since? + INIT_PATIENCE)).min()
+    }
+
+    /// Gives up the pods whose pulls have been held up for too long.
+    pub(crate) fn give_up_warm_pods(&mut self, now: Timestamp) {
+        if self.warm_pods_change_at().is_none_or(|at| at > now) {
+            return;
+        }
+        let late = |pod: &&WarmPod| {
+            pod.failing.is_none() && pod.held_up_since.is_some_and(|since| since + INIT_PATIENCE <= now)
+        };
+        let late = self.warm.pods.values().filter(late).map(|pod| {
+            // An Event tells that the kubelet has gone on behind it.
+            let init = endless_init(&pod.fact.pod).filter(|_| self.pulling_since(&pod.fact.pod).is_none());
+            (pod.fact.pod.uid.clone(), init)
+        });
+        for (uid, init) in late.collect::<Vec<_>>() {
+            let Some(pod) = self.warm.pods.get_mut(&uid) else { continue };
+            pod.held_up_since = pod.held_up_since.filter(|_| init.is_some());
+            let Some(init) = init else { continue };
+            let secs = INIT_PATIENCE.as_secs();
+            let said = format!(
+                "{init}, which admission added, has run for {secs}s and does not end: no image is pulled before that"
+            );
+            let cause = Cause { kind: CauseKind::InitFailure, container: Some(init), message: Some(said.into()) };
+            pod.failing = Some((now, cause));
+            let node = pod.fact.pod.node.clone();
+            self.touch_named(node.as_ref());
+        }
+    }
+
     /// How far a pod has brought its images.
     pub(crate) fn warm_state(&self, warm: &WarmPod) -> WarmState {
         let pod = &warm.fact.pod;
@@ -302,6 +346,19 @@ pub(crate) fn cannot_run(pod: &PodFact) -> Option<Str> {
         })
     };
     pod.containers.iter().filter(|container| brings_an_image(&container.name)).find_map(said)
+}
+
+/// The init container that admission added and that runs, while the pod's own images are missing: kubelets pull for no container before
+/// that one has ended, or, of a sidecar, has started.
+fn endless_init(pod: &PodFact) -> Option<Str> {
+    let runs = |container: &&ContainerFact| {
+        container.role == ContainerRole::Init
+            && !brings_an_image(&container.name)
+            && !container.ready
+            && matches!(container.state, ContainerState::Running { .. })
+    };
+    let init = pod.containers.iter().find(runs)?;
+    (!has_images(pod)).then(|| init.name.clone())
 }
 
 /// Why its images do not arrive.

@@ -1,0 +1,81 @@
+//! Containers that admission adds to the pods of pre-warming.
+
+use super::prewarm::{state, warming};
+use crate::engine::model::cause::CauseKind;
+use crate::engine::model::facts::{ContainerFact, ContainerState, PodPhase};
+use crate::engine::model::prewarm::PrewarmState;
+use crate::engine::model::template::ContainerRole;
+
+/// A container that admission adds to a pod, as it is before it starts.
+fn sidecar(role: ContainerRole, state: ContainerState) -> ContainerFact {
+    let (last_end, last_exit) = (None, None);
+    ContainerFact {
+        name: "proxy".into(),
+        role,
+        image_present: false,
+        state,
+        last_end,
+        last_exit,
+        restarts: 0,
+        ready: false,
+    }
+}
+
+#[test]
+fn a_sidecar_that_admission_adds_does_not_decide_whether_the_images_are_there() {
+    let (mut fake, mut console) = warming();
+    let (reason, message) = ("ErrImagePull".into(), Some("manifest for proxy:v1 not found".into()));
+    let absent = ContainerState::Waiting { reason, message };
+    fake.change_warm_pod("n1", |pod| pod.containers.push(sidecar(ContainerRole::Main, absent)));
+    console.run_for(&mut fake, 2);
+    assert_eq!(state(&mut console, &fake, "n1"), PrewarmState::Queued, "its own image is still to come");
+    fake.change_warm_pod("n1", |pod| pod.containers[0].image_present = true);
+    console.run_for(&mut fake, 2);
+    assert_eq!(state(&mut console, &fake, "n1"), PrewarmState::Present);
+    assert!(fake.warm_nodes().contains(&"n3".to_owned()), "the slot is free: {:?}", fake.warm_nodes());
+}
+
+/// Kubelets pull for a container once the init containers before it have ended.
+#[test]
+fn an_init_container_that_admission_adds_and_that_fails_is_named_and_tried_again() {
+    let (mut fake, mut console) = warming();
+    let (reason, message) = ("Error".into(), Some("iptables: not permitted".into()));
+    let ended = ContainerState::Terminated { reason, exit_code: 1, message };
+    fake.change_warm_pod("n1", |pod| {
+        pod.containers.insert(0, sidecar(ContainerRole::Init, ended));
+        pod.phase = PodPhase::Failed;
+    });
+    console.run_for(&mut fake, 2);
+    let PrewarmState::Failed { cause, again_at, .. } = state(&mut console, &fake, "n1") else {
+        panic!("{:?}", state(&mut console, &fake, "n1"))
+    };
+    assert_eq!((cause.kind, again_at.is_some()), (CauseKind::InitFailure, true));
+    let said = cause.message.unwrap();
+    assert!(said.contains("proxy, which admission added") && said.contains("iptables: not permitted"), "{said}");
+    assert!(fake.warm_nodes().contains(&"n3".to_owned()), "others go on: {:?}", fake.warm_nodes());
+}
+
+#[test]
+fn an_init_container_that_admission_adds_and_that_never_ends_holds_no_slot_for_ever() {
+    let (mut fake, mut console) = warming();
+    let init = |ready: bool| ContainerFact {
+        image_present: true,
+        ready,
+        ..sidecar(ContainerRole::Init, ContainerState::Running { since: None })
+    };
+    // On n2 it is a sidecar that has started: what is pulled behind it may take long.
+    fake.change_warm_pod("n1", |pod| pod.containers.insert(0, init(false)));
+    fake.change_warm_pod("n2", |pod| pod.containers.insert(0, init(true)));
+    console.run_for(&mut fake, 110);
+    assert_eq!(state(&mut console, &fake, "n1"), PrewarmState::Queued, "it may still end");
+    assert_eq!(fake.warm_nodes(), ["n1", "n2"]);
+    console.run_for(&mut fake, 15);
+    let PrewarmState::Failed { cause, again_at, .. } = state(&mut console, &fake, "n1") else {
+        panic!("{:?}", state(&mut console, &fake, "n1"))
+    };
+    assert_eq!((cause.kind, again_at.is_some()), (CauseKind::InitFailure, true));
+    let said = cause.message.unwrap();
+    assert!(said.contains("proxy, which admission added, has run for 120s and does not end"), "{said}");
+    assert_eq!(fake.warm_nodes(), ["n2", "n3"], "the next one has its slot");
+    assert_eq!(state(&mut console, &fake, "n2"), PrewarmState::Queued);
+}
