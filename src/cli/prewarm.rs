@@ -203,7 +203,7 @@ async fn take_the_lease(foreground: &mut Foreground<'_>, rollout: &Rollout) -> R
 /// Where images did not arrive, and how they are pulled again.
 fn failures(place: &CommandPlace, snapshot: &Snapshot) -> Option<String> {
     let prewarm = snapshot.prewarm.as_ref()?;
-    let failed = |node: &&NodeView| matches!(node.prewarm, Some(PrewarmState::Failed { .. }));
+    let failed = |node: &&NodeView| matches!(node.prewarm.as_deref(), Some(PrewarmState::Failed { .. }));
     let failed: Vec<&NodeView> = snapshot.nodes.iter().filter(failed).collect();
     if failed.is_empty() {
         return None;

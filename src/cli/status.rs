@@ -328,7 +328,7 @@ fn trouble(snapshot: &Snapshot) -> Vec<(&'static str, String)> {
 fn not_arrived(snapshot: &Snapshot) -> Vec<String> {
     let mut groups: BTreeMap<String, Vec<&NodeView>> = BTreeMap::new();
     for node in snapshot.nodes.iter() {
-        if let Some(PrewarmState::Failed { cause, .. }) = &node.prewarm {
+        if let Some(PrewarmState::Failed { cause, .. }) = node.prewarm.as_deref() {
             groups.entry(cause.to_string()).or_default().push(node);
         }
     }
@@ -483,8 +483,8 @@ fn image_cells(node: &NodeView, at: Timestamp) -> [String; IMAGE_HEAD.len()] {
         node.image.to_string(),
         each.collect::<Vec<_>>().join(", "),
         node.pulling_for(at).map_or_else(|| "-".to_owned(), |span| ShortDuration(span).to_string()),
-        node.usual_pull.map_or_else(|| "-".to_owned(), |usual| usual.to_string()),
-        why.map_or_else(String::new, |pull| pull.words(at, node.usual_pull)),
+        node.usual_pull.as_ref().map_or_else(|| "-".to_owned(), |usual| usual.to_string()),
+        why.map_or_else(String::new, |pull| pull.words(at, node.usual_pull.as_deref().copied())),
     ]
 }
 
@@ -493,7 +493,7 @@ fn prewarm_table(snapshot: &Snapshot, pulls: &PrewarmPulls) -> Vec<Vec<String>> 
     let head = ["NODE", "PRE-WARM", "FOR", "EXPECTED", "WHY"];
     let none = || "-".to_owned();
     let cells = |node: &NodeView| {
-        let state = node.prewarm.as_ref()?;
+        let state = node.prewarm.as_deref()?;
         let (elapsed, usual) = match state {
             PrewarmState::Pulling { since } => {
                 let elapsed = ShortDuration(snapshot.at.since(*since)).to_string();

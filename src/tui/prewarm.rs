@@ -113,7 +113,7 @@ impl FilterRow for PrewarmRow<'_> {
     }
 
     fn words(&self, field: usize) -> String {
-        match (field, &self.0.prewarm) {
+        match (field, self.0.prewarm.as_deref()) {
             (0, _) => self.0.name.to_string(),
             (1, _) => self.0.site.to_string(),
             (_, Some(state @ PrewarmState::Failed { cause, .. })) => {
@@ -142,7 +142,7 @@ type SortKey = (u8, Timestamp, u32);
 
 /// Where a node is listed; not at all when it has the images, or when it is not about that node.
 fn place(node: &NodeView) -> Option<SortKey> {
-    let (group, since) = match node.prewarm.as_ref()? {
+    let (group, since) = match node.prewarm.as_deref()? {
         PrewarmState::Present => return None,
         PrewarmState::Failed { .. } => (0, Timestamp::default()),
         PrewarmState::Pulling { since } => (1, *since),
@@ -154,7 +154,7 @@ fn place(node: &NodeView) -> Option<SortKey> {
 
 /// What stops pre-warming as a whole, as its nodes say.
 pub(crate) fn prewarm_blocker(nodes: &[Arc<NodeView>]) -> Option<&PrewarmWait> {
-    nodes.iter().find_map(|node| match &node.prewarm {
+    nodes.iter().find_map(|node| match node.prewarm.as_deref() {
         Some(PrewarmState::Waiting(wait)) => match wait {
             PrewarmWait::Unobtainable(_)
             | PrewarmWait::RateLimited { .. }

@@ -203,8 +203,9 @@ fn a_registry_that_limits_pulls_delays_a_rollout_behind_the_gate_and_takes_nothi
         let ended = fixture.run_until(3 * 3_600, |fixture| {
             let shown = fixture.shown(0);
             assert!(shown.halt.is_none(), "{:?}", shown.halt);
-            let limited =
-                |node: &NodeView| matches!(node.prewarm, Some(PrewarmState::Waiting(PrewarmWait::RateLimited { .. })));
+            let limited = |node: &NodeView| {
+                matches!(node.prewarm.as_deref(), Some(PrewarmState::Waiting(PrewarmWait::RateLimited { .. })))
+            };
             met |= shown.nodes.iter().any(limited);
             halved |= shown.pace.iter().any(|paced| paced.why.to_string().contains("rate limit"));
             shown.phase == Phase::Idle

@@ -55,7 +55,7 @@ impl Telling<'_> {
         let mut listed: Vec<&NodeView> = nodes.iter().filter(listed).collect();
         listed.sort_by_key(|node| trouble(node));
         for group in listed.chunk_by(|one, other| trouble(one) == trouble(other)) {
-            let Some(state) = &group[0].prewarm else { continue };
+            let Some(state) = group[0].prewarm.as_deref() else { continue };
             let words = PrewarmWords { state, at: self.snapshot.at };
             if group.len() > CROWD {
                 self.say(Topic::Nodes, format!("{} nodes: pre-warming {words}", group.len()));
@@ -83,7 +83,7 @@ enum Trouble {
 }
 
 fn trouble(node: &NodeView) -> Trouble {
-    match &node.prewarm {
+    match node.prewarm.as_deref() {
         Some(PrewarmState::Failed { cause, times, .. }) => Trouble::Failed { kind: cause.kind, times: *times },
         Some(PrewarmState::Waiting(PrewarmWait::NodeDown)) => Trouble::Down,
         Some(

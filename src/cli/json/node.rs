@@ -122,7 +122,7 @@ impl<'a> NodeJson<'a> {
             at_target: *at_target,
             image: image.to_string(),
             images: images.iter().map(ImagePullJson::new).collect(),
-            usual_pull: usual_pull.map(UsualPullJson::new),
+            usual_pull: usual_pull.as_deref().copied().map(UsualPullJson::new),
             prewarm: prewarm.as_ref().map(|state| PrewarmWords { state, at }.to_string()),
             pod: pod.as_deref(),
             pod_created_at: *pod_created_at,

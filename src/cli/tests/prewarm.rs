@@ -59,7 +59,7 @@ pub(super) fn warm(states: [PrewarmState; 3], asked: Prewarm) -> Snapshot {
             PrewarmState::Present => counts.present += 1,
             PrewarmState::Failed { .. } => counts.failed += 1,
         }
-        nodes.push(NodeView { prewarm: Some(state), ..node(&format!("ipc-00{}", nth + 1), NodeState::Updated) });
+        nodes.push(NodeView { prewarm: Some(state.into()), ..node(&format!("ipc-00{}", nth + 1), NodeState::Updated) });
     }
     let site = |name: &str, nodes: u32| PrewarmSite {
         name: name.into(),

@@ -403,8 +403,9 @@ pub(super) fn node(name: &str, state: NodeState) -> NodeView {
 
 /// The same, with an image that is not there.
 pub(super) fn cause(mut node: NodeView) -> NodeView {
-    node.cause =
-        Some(Cause { kind: CauseKind::ImageNotFound, container: None, message: Some("manifest unknown".into()) });
+    node.cause = Some(
+        Cause { kind: CauseKind::ImageNotFound, container: None, message: Some("manifest unknown".into()) }.into(),
+    );
     node.blame = Some(Blame::Rollout);
     node
 }
@@ -545,7 +546,7 @@ pub(super) fn pulling() -> Snapshot {
         NodeView {
             image: ImageState::Pulling { since },
             images: agent(PullState::Pulling { since }),
-            usual_pull: Some(a_minute(7, PeerScope::Site)),
+            usual_pull: Some(a_minute(7, PeerScope::Site).into()),
             ..node("ipc-018", NodeState::Pulling)
         },
         NodeView {

@@ -295,7 +295,7 @@ async fn a_diagnosis_names_the_pods_that_hold_what_is_scarce() {
     let mut snapshot = rollout();
     let mut nodes = snapshot.nodes.to_vec();
     let message = Some("0/9 nodes are available: 1 Insufficient cpu".into());
-    nodes[0].cause = Some(Cause { kind: CauseKind::Unschedulable, container: None, message });
+    nodes[0].cause = Some(Cause { kind: CauseKind::Unschedulable, container: None, message }.into());
     nodes[0].pod = Some("agent-x".into());
     let name = nodes[0].name.clone();
     snapshot.nodes = nodes.into();

@@ -49,7 +49,7 @@ pub(crate) struct Row {
     pub(crate) node: NodeIx,
     pub(crate) state: NodeState,
     pub(crate) blame: Option<Blame>,
-    pub(crate) cause: Option<Cause>,
+    pub(crate) cause: Option<Box<Cause>>,
     pub(crate) since: Option<Timestamp>,
     /// The pod that counts on this node.
     pub(crate) pod: Option<PodIx>,
@@ -280,7 +280,7 @@ impl<'a> Assessor<'a> {
             node: ix,
             state,
             blame,
-            cause,
+            cause: cause.map(Box::new),
             available_at: self.available_at,
             counted_unavailable_until,
             changes_at: self.changes_at,
@@ -429,7 +429,7 @@ impl<'a> Assessor<'a> {
         let (now, server_now) = (self.question.now, self.server_now);
         let made = pod.first_observed.elapsed(Some(pod.fact.created_at), now, server_now);
         let needed = Duration::from_secs(self.soak_secs(true).into());
-        let served = pod.served.filter(|served| served.lasted >= needed).map(|served| {
+        let served = pod.served.as_ref().filter(|served| served.lasted >= needed).map(|served| {
             let said = served.said.map(|at| by_server(at, clock));
             served.ended.elapsed(said, now, server_now)
         });

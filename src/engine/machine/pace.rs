@@ -178,7 +178,7 @@ impl Engine {
             up: !row.is_down,
             ready: pod.map(|pod| pod.fact.uid.clone()),
             pulls: row.pulls || row.warm_pulls,
-            limited: row.cause.as_ref().is_some_and(is_it) || warm.any(|(_, cause)| is_it(cause)),
+            limited: row.cause.as_deref().is_some_and(is_it) || warm.any(|(_, cause)| is_it(cause)),
         }
     }
 

@@ -318,7 +318,9 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
 
 /// The image whose pull takes or took much longer than on others, with how much longer.
 fn slow_pull<'a>(node: &'a NodeView, snapshot: &Snapshot) -> Option<(&'a Str, String)> {
-    if let (Some(PodWait::Pull { since: Some(since) }), Some(usual)) = (&node.pod_wait, node.usual_pull) {
+    if let (Some(PodWait::Pull { since: Some(since) }), Some(usual)) =
+        (&node.pod_wait, node.usual_pull.as_deref().copied())
+    {
         let elapsed = snapshot.at.since(*since);
         let pulled = node.images.iter().find(|pull| matches!(pull.state, PullState::Pulling { .. }));
         if let (Some(pull), Some(_)) = (pulled, times_slower(elapsed, usual)) {

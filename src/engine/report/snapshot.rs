@@ -366,7 +366,7 @@ pub enum Alarm {
     BeingDeleted,
 }
 
-/// One node.
+/// One node. What few nodes have is boxed: there are thousands of nodes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NodeView {
     /// Its name.
@@ -378,7 +378,7 @@ pub struct NodeView {
     /// What it waits for, when it is on its way.
     pub pod_wait: Option<PodWait>,
     /// Why its pod is not healthy, whatever the state.
-    pub cause: Option<Cause>,
+    pub cause: Option<Box<Cause>>,
     /// Whose fault it is that it is unavailable; `None` when it is available.
     pub blame: Option<Blame>,
     /// Since when it is in this state, as far as known; by our own clock, the measured skew taken out.
@@ -394,9 +394,9 @@ pub struct NodeView {
     /// What is known of each of them, in the order of the target's containers.
     pub images: Arc<[ImagePull]>,
     /// How long its running pull usually takes, where others have finished it.
-    pub usual_pull: Option<UsualPull>,
+    pub usual_pull: Option<Box<UsualPull>>,
     /// How far the node is pre-warmed; `None`: it is not meant by what is pre-warmed, or nothing is.
-    pub prewarm: Option<PrewarmState>,
+    pub prewarm: Option<Box<PrewarmState>>,
     /// Its pod's name.
     pub pod: Option<Str>,
     /// When its pod was created.
@@ -410,7 +410,7 @@ pub struct NodeView {
     /// Whether the node may run the pod at all.
     pub eligible: bool,
     /// Why it should not run the pod, where it is not eligible and that is known.
-    pub ineligible: Option<Ineligible>,
+    pub ineligible: Option<Box<Ineligible>>,
     /// Whether its pod is Ready on a Ready node.
     pub serves: bool,
     /// Whether it matches the selector (true without one).

@@ -40,7 +40,7 @@ pub(super) fn warming() -> (FakeCluster, FakeConsole) {
 
 pub(super) fn state(console: &mut FakeConsole, fake: &FakeCluster, node: &str) -> PrewarmState {
     let snapshot = console.snapshot(fake);
-    snapshot.nodes.iter().find(|it| *it.name == *node).unwrap().prewarm.clone().unwrap()
+    snapshot.nodes.iter().find(|it| *it.name == *node).unwrap().prewarm.as_deref().unwrap().clone()
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn view(console: &mut FakeConsole, fake: &FakeCluster) -> PrewarmView {
 
 fn state(console: &mut FakeConsole, fake: &FakeCluster, node: &str) -> PrewarmState {
     let snapshot = console.snapshot(fake);
-    snapshot.nodes.iter().find(|it| *it.name == *node).unwrap().prewarm.clone().unwrap()
+    snapshot.nodes.iter().find(|it| *it.name == *node).unwrap().prewarm.as_deref().unwrap().clone()
 }
 
 /// Lets the images arrive, one node after the other.

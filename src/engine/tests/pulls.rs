@@ -252,7 +252,7 @@ fn a_running_pull_is_compared_with_those_of_its_site_and_else_with_all() {
     let (mut fake, mut console) = pulling(12);
     let usual = |console: &mut FakeConsole, fake: &FakeCluster, node: &str| {
         let snapshot = console.snapshot(fake);
-        snapshot.nodes.iter().find(|view| &*view.name == node).unwrap().usual_pull
+        snapshot.nodes.iter().find(|view| &*view.name == node).unwrap().usual_pull.as_deref().copied()
     };
     say(&mut console, &fake, "n1", "Pulling", "Pulling image \"r.example/agent:v2\"", 10);
     say(&mut console, &fake, "n12", "Pulling", "Pulling image \"r.example/agent:v2\"", 10);
@@ -345,6 +345,6 @@ fn pods_for_pre_warming_tell_of_their_nodes_and_are_peers() {
     };
     assert_eq!(pull.took.as_secs(), 9);
     let snapshot = console.snapshot(&fake);
-    let usual = snapshot.nodes.iter().find(|node| &*node.name == "n1").unwrap().usual_pull.unwrap();
+    let usual = snapshot.nodes.iter().find(|node| &*node.name == "n1").unwrap().usual_pull.as_deref().copied().unwrap();
     assert_eq!((usual.median.as_secs(), usual.peers), (9, 1));
 }

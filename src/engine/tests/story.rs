@@ -146,7 +146,7 @@ fn a_pull_that_failed_is_not_told_as_one_that_ended() {
         let at = snapshot.at + std::time::Duration::from_secs(secs);
         nodes[0].pod = Some("agent-next".into());
         (nodes[0].state, nodes[0].since) = (state, Some(at));
-        nodes[0].cause = cause.map(|kind| Cause { kind, container: None, message: None });
+        nodes[0].cause = cause.map(|kind| Cause { kind, container: None, message: None }.into());
         story.observe(&Snapshot { at, nodes: nodes.into(), ..snapshot.clone() });
     };
     see(1, NodeState::Pulling, None);

@@ -14,7 +14,7 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::model::version::is_older;
 use crate::engine::rules::diagnose::{diagnose, diagnose_start};
 
-/// A pod, and what only an observer knows of it.
+/// A pod, and what only an observer knows of it. What few pods have is boxed: there are thousands of pods.
 #[derive(Debug)]
 pub(crate) struct PodEntry {
     pub(crate) fact: PodFact,
@@ -23,9 +23,9 @@ pub(crate) struct PodEntry {
     /// When it was seen to become ready; cleared when it is not.
     pub(crate) ready_observed: Option<ObservedAt>,
     /// What is wrong with it, and since when.
-    pub(crate) trouble: Option<PodTrouble>,
+    pub(crate) trouble: Option<Box<PodTrouble>>,
     /// When it last ceased to be ready, having been so for a while.
-    pub(crate) served: Option<ServedSpan>,
+    pub(crate) served: Option<Box<ServedSpan>>,
     /// How often it restarted after it had been ready.
     pub(crate) restarts: Restarts,
     pub(super) node: Option<NodeIx>,
@@ -91,7 +91,7 @@ impl ServedSpan {
             let lasted = said.filter(|_| !fact.ready)?.since(fact.created_at);
             return (lasted >= Self::LONG).then_some(Self { ended: observed, said, lasted });
         };
-        let known = before.served;
+        let known = before.served.as_deref().copied();
         let Some(since) = before.ready_observed.filter(|_| !fact.ready) else { return known };
         let lasted = since.elapsed(before.fact.ready_since, now, server_now);
         let kept = known.filter(|known| lasted < known.lasted && lasted < Self::LONG);
@@ -254,9 +254,9 @@ impl View {
         let server_now = self.server_time(now);
         let Some(&ix) = self.pod_index.get(uid) else { return };
         let Some(entry) = &self.pods[ix] else { return };
-        let trouble = PodTrouble::next(entry.trouble.as_ref(), &entry.fact, self.start_note(uid), (now, server_now));
+        let trouble = PodTrouble::next(entry.trouble.as_deref(), &entry.fact, self.start_note(uid), (now, server_now));
         if let Some(entry) = &mut self.pods[ix] {
-            entry.trouble = trouble;
+            entry.trouble = trouble.map(Box::new);
         }
         self.touch_pod(uid);
     }
@@ -281,9 +281,10 @@ impl PodEntry {
             }
         });
         let trouble =
-            PodTrouble::next(before.and_then(|before| before.trouble.as_ref()), &fact, note, (now, server_now));
+            PodTrouble::next(before.and_then(|before| before.trouble.as_deref()), &fact, note, (now, server_now));
         let restarts = Restarts::next(before, &fact, observed);
-        let served = ServedSpan::next(before, &fact, observed, (now, server_now));
+        let served = ServedSpan::next(before, &fact, observed, (now, server_now)).map(Box::new);
+        let trouble = trouble.map(Box::new);
         Self { fact, first_observed, ready_observed, trouble, served, restarts, node, listed: true }
     }
 }

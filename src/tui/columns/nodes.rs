@@ -189,7 +189,7 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
         words: Some(|node, _| image(node).2),
         cell: |node, _, cells| {
             let (glyph, role, words) = image(node);
-            let cell = match (node.image, node.usual_pull) {
+            let cell = match (node.image, node.usual_pull.as_deref().copied()) {
                 (ImageState::Pulling { since }, Some(usual)) if cells > 5 => NodeCell::Estimate(glyph, since, usual),
                 _ if cells > 5 => NodeCell::Sign(glyph, words),
                 _ => NodeCell::Sign(glyph, String::new()),
@@ -336,7 +336,7 @@ pub(crate) fn prewarm_sign(state: &PrewarmState) -> (Glyph, ThemeRole) {
 
 /// The image of a node: what its own pod does about it, or else what is done to pre-warm the node.
 fn image(node: &NodeView) -> (Glyph, ThemeRole, String) {
-    match (node.image, &node.prewarm) {
+    match (node.image, node.prewarm.as_deref()) {
         (
             ImageState::Unknown | ImageState::Absent | ImageState::Present,
             Some(state @ (PrewarmState::Queued | PrewarmState::Pulling { .. } | PrewarmState::Failed { .. })),

@@ -129,7 +129,7 @@ pub(super) fn updated(name: &str, secs: u64) -> NodeView {
 
 pub(super) fn failed(name: &str, kind: CauseKind, message: &str, secs: u64) -> NodeView {
     let cause = Some(Cause { kind, container: None, message: Some(message.into()) });
-    NodeView { cause, image: ImageState::Failed, ..target(name, NodeState::Failed, secs) }
+    NodeView { cause: cause.map(Box::new), image: ImageState::Failed, ..target(name, NodeState::Failed, secs) }
 }
 
 fn revision(hash: &str, number: i64, version: &str, days: u64, pods: u32) -> RevisionView {

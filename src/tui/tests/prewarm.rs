@@ -101,7 +101,7 @@ fn prewarming(asked: Prewarm, wait: Option<&PrewarmWait>) -> Snapshot {
         hold: None,
         at_target: true,
         image: ImageState::Present,
-        prewarm: Some(state.clone()),
+        prewarm: Some(state.clone().into()),
         ..node(&format!("ipc-{:03}", nth + 1))
     });
     let site = |name: &str, rest: usize| PrewarmSite {
@@ -440,7 +440,7 @@ fn the_selection_stays_on_its_node() {
     assert_eq!(selected(&console).as_deref(), Some("ipc-016"), "pulling the longest");
     let mut next = warm();
     let mut nodes = next.nodes.to_vec();
-    nodes[12].prewarm = Some(PrewarmState::Present);
+    nodes[12].prewarm = Some(PrewarmState::Present.into());
     next.nodes = nodes.into();
     console.see(next);
     assert_eq!(selected(&console).as_deref(), Some("ipc-016"));

@@ -63,7 +63,7 @@ fn snapshot() -> Snapshot {
         at_target: true,
         image: ImageState::Present,
         site: "hamburg".into(),
-        prewarm: Some(state),
+        prewarm: Some(state.into()),
         ..node(&format!("ipc-{:03}", nth + 1))
     });
     let nodes: Vec<NodeView> = nodes.collect();

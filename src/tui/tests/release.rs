@@ -25,7 +25,7 @@ fn tainted(name: &str, serves: bool) -> NodeView {
         state: NodeState::Ineligible,
         hold: None,
         eligible: false,
-        ineligible: Some(Ineligible::Taint(taint)),
+        ineligible: Some(Ineligible::Taint(taint).into()),
         serves,
         ..fixtures::node(name)
     }

@@ -244,8 +244,8 @@ fn refusals_are_shown_with_their_reason() {
     let said =
         "Error creating: pods \"agent-8x2lq\" is forbidden: exceeded quota: edge, requested: pods=1, used: pods=120";
     let cause = |kind, said: Option<&str>| Some(Cause { kind, container: None, message: said.map(Into::into) });
-    let without_pod = |name: &str, state, cause| NodeView {
-        cause,
+    let without_pod = |name: &str, state, cause: Option<Cause>| NodeView {
+        cause: cause.map(Box::new),
         pod: None,
         revision: None,
         revision_number: None,

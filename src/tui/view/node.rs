@@ -183,11 +183,13 @@ pub(super) fn about(
     say(&mut lines, "Revision", &words, if *at_target { ThemeRole::NewRev } else { ThemeRole::OldRev });
     let (glyph, role) = image_sign(*image);
     let words = |pull: &ImagePull| match pull.state {
-        PullState::Pulling { .. } if usual_pull.is_some() => pull.words(ctx.present(shown), *usual_pull),
+        PullState::Pulling { .. } if usual_pull.is_some() => {
+            pull.words(ctx.present(shown), usual_pull.as_deref().copied())
+        }
         PullState::Pulling { since } => pull.words(ctx.instant(shown, since), None),
         _ => {
             let slow = shown.snapshot.pulls.slow_on(name, &pull.image).map(|slow| format!(", {}", slow.compared()));
-            pull.words(shown.snapshot.at, *usual_pull) + &slow.unwrap_or_default()
+            pull.words(shown.snapshot.at, usual_pull.as_deref().copied()) + &slow.unwrap_or_default()
         }
     };
     match &images[..] {
@@ -204,7 +206,7 @@ pub(super) fn about(
         let words = PrewarmWords { state: prewarm, at: why::prewarm_instant(ctx, shown, prewarm) };
         let pulls = why::prewarm_pulls(ctx, shown, node).map(|pulls| format!("{}: {pulls}", prewarm.word()));
         say(&mut lines, "Pre-warm", &pulls.unwrap_or_else(|| words.to_string()), prewarm_sign(prewarm).1);
-        if let PrewarmState::Failed { cause: Cause { message: Some(message), .. }, .. } = prewarm {
+        if let PrewarmState::Failed { cause: Cause { message: Some(message), .. }, .. } = &**prewarm {
             say(&mut lines, "", message, ThemeRole::Text);
         }
     }

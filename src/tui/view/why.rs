@@ -24,7 +24,7 @@ pub(super) fn prewarm_instant(ctx: &RenderContext<'_>, shown: &ShownSnapshot, st
 /// What pulls took that bring a node other images than the target's, and how they compare.
 pub(super) fn prewarm_pulls(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node: &NodeView) -> Option<String> {
     let pulls = &shown.snapshot.prewarm.as_ref()?.pulls;
-    match &node.prewarm {
+    match node.prewarm.as_deref() {
         Some(PrewarmState::Pulling { .. }) => {
             pulls.usual(&node.name, &node.site)?;
             pulls.words(node, ctx.present(shown))

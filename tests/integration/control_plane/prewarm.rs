@@ -62,7 +62,7 @@ fn witness_of_warm_pods(fixture: &RolloutFixture) -> Witness {
 
 /// How far a node is, by the engine.
 fn state(snapshot: &Snapshot, node: &str) -> Option<PrewarmState> {
-    snapshot.nodes.iter().find(|it| *it.name == *node).and_then(|it| it.prewarm.clone())
+    snapshot.nodes.iter().find(|it| *it.name == *node).and_then(|it| it.prewarm.as_deref().cloned())
 }
 
 /// How many nodes have the images, by the engine.

@@ -244,7 +244,7 @@ impl PrewarmPulls {
     /// What a node's pulls took, and how they compare: `pulled in 58s, 412 MB, 6× the median of its site`; of a pull that goes on
     /// how far it is: `~40s of 58s, from 7 peers`.
     pub fn words(&self, node: &NodeView, at: Timestamp) -> Option<String> {
-        match &node.prewarm {
+        match node.prewarm.as_deref() {
             Some(PrewarmState::Pulling { since }) => {
                 let usual = self.usual(&node.name, &node.site)?;
                 Some(PullEstimate { elapsed: at.since(*since), usual }.to_string())

@@ -296,7 +296,7 @@ impl fmt::Display for Why<'_> {
                 if let Some(hold) = &node.hold {
                     say(f, hold)?;
                 }
-                match (wait, node.usual_pull) {
+                match (wait, node.usual_pull.as_deref().copied()) {
                     (Some(PodWait::Pull { since: Some(since) }), Some(usual)) => {
                         let elapsed = at.since(*since);
                         say(f, &format_args!("pulls {}", PullEstimate { elapsed, usual }))?;

@@ -47,7 +47,7 @@ fn refused(snapshot: &Snapshot) -> Vec<String> {
         PrewarmState::Waiting(PrewarmWait::Refused(said)) => Some(said.to_string()),
         _ => None,
     };
-    snapshot.nodes.iter().filter_map(|node| node.prewarm.as_ref().and_then(of)).collect()
+    snapshot.nodes.iter().filter_map(|node| node.prewarm.as_deref().and_then(of)).collect()
 }
 
 #[test]
