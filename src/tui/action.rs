@@ -12,7 +12,7 @@ pub(crate) use self::entry::{Action, ActionId, ActionScope, Group, Guard};
 pub(crate) use self::own_keys::own_keys;
 pub(crate) use self::table::ACTIONS;
 use super::key::Key;
-use crate::tui::model::Model;
+use crate::tui::model::{Model, Page};
 
 impl ActionId {
     pub(crate) fn action(self) -> &'static Action {
@@ -43,8 +43,13 @@ pub(crate) fn bound(model: &Model, key: Key) -> Option<&'static Action> {
     }
     let here = || ACTIONS.iter().filter(|action| action.keys.contains(&key) && action.in_scope(model));
     here().find(|action| action.scope.is_screen()).or_else(|| here().next()).or_else(|| own().next()).or_else(|| {
-        let elsewhere = ACTIONS.iter().find(|action| action.keys.contains(&key));
-        elsewhere.filter(|action| action.guard != Guard::Read || action.scope == ActionScope::Revisions)
+        let elsewhere = || ACTIONS.iter().filter(|action| action.keys.contains(&key));
+        // What the key does on a rollout says more than what it does on one of a rollout's screens.
+        let of_rollout = || elsewhere().find(|action| model.page == Page::Fleet && !action.scope.is_screen());
+        let elsewhere = of_rollout().or_else(|| elsewhere().next());
+        elsewhere.filter(|action| {
+            action.guard != Guard::Read || matches!(action.scope, ActionScope::Rollout | ActionScope::Revisions)
+        })
     })
 }
 

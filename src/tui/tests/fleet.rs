@@ -125,6 +125,8 @@ fn what_needs_an_open_daemonset_says_which_one_enter_would_open() {
     let console = listing(80, 24).typed("j").typed("S");
     assert_eq!(status(&console), "`step` works on an open DaemonSet: enter opens edge/log-shipper");
     assert_eq!(console.model.page, Page::Fleet);
+    let console = listing(80, 24).typed("m");
+    assert_eq!(status(&console), "`map` works on an open DaemonSet: enter opens edge/ipc-agent");
     let console = TestConsole::on_fleet(80, 24).typed("P");
     assert_eq!(status(&console), "there is no DaemonSet here");
 }
