@@ -6,7 +6,12 @@
 //!  ✓✓✓✓✓✗!·········      ················
 //! ```
 //!
-//! Blocks stand beside each other in columns of the same width, as many as make the map the least high.
+//! Blocks stand beside each other in columns of the same width, as many as make the map the least high. Where there are so many blocks
+//! that their titles alone would fill the area, each title stands before its cells:
+//!
+//! ```text
+//!  munich  ✓✓✓✓✓✗·      hamburg ✓✓◐◐···
+//! ```
 
 use super::MapMove;
 
@@ -14,8 +19,10 @@ use super::MapMove;
 const GAP: usize = 2;
 /// The least width of a block, in cells.
 const NARROWEST: usize = 12;
+/// How long a title before the cells may be, and how many cells a line has at least behind it.
+const INLINE: (usize, usize) = (16, 5);
 
-/// Where the blocks are, each with a title above its cells. Rows are counted from the top of the whole map.
+/// Where the blocks are, each with a title above its cells or before them. Rows are counted from the top of the whole map.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct MapLayout {
     /// So many nodes share a cell.
@@ -25,11 +32,13 @@ pub(crate) struct MapLayout {
     pub(crate) height: usize,
 }
 
-/// A block: its title is at `(x, y)`, its cells are below.
+/// A block: its title is at `(x, y)`, its cells are below or behind it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct MapBlock {
     pub(crate) x: usize,
     pub(crate) y: usize,
+    /// How many columns the title takes that stands before the cells, with the blank after it; 0: it stands above them.
+    pub(crate) indent: usize,
     /// The most cells of a line.
     pub(crate) width: usize,
     /// How many cells it has.
@@ -39,27 +48,35 @@ pub(crate) struct MapBlock {
 impl MapBlock {
     /// Where a cell is.
     pub(crate) fn position(&self, cell: usize) -> (usize, usize) {
-        (self.x + cell % self.width, self.y + 1 + cell / self.width)
+        (self.x + self.indent + cell % self.width, self.first_row() + cell / self.width)
+    }
+
+    /// The row of its first cell.
+    pub(crate) fn first_row(&self) -> usize {
+        self.y + usize::from(self.indent == 0)
     }
 }
 
 /// Blocks of these sizes in columns of one width.
 struct BlockColumns {
     columns: usize,
+    /// Of the cells, without a title before them.
     width: usize,
+    indent: usize,
 }
 
 impl BlockColumns {
     /// With so many columns, if they are wide enough.
-    fn of(columns: usize, room: usize, least: usize) -> Option<Self> {
-        let width = (room + GAP).checked_div(columns)?.checked_sub(GAP)?;
-        (width >= least.max(1) || columns == 1).then_some(Self { columns, width: width.max(1) })
+    fn of(columns: usize, room: usize, least: usize, indent: usize) -> Option<Self> {
+        let width = (room + GAP).checked_div(columns)?.checked_sub(GAP)?.saturating_sub(indent);
+        (width >= least.max(1) || columns == 1).then_some(Self { columns, width: width.max(1), indent })
     }
 
     /// The heights of the rows of blocks, titles included.
     fn heights<'a>(&'a self, sizes: &'a [usize], per_cell: usize) -> impl Iterator<Item = usize> + 'a {
         let lines = move |size: usize| size.div_ceil(per_cell).div_ceil(self.width);
-        sizes.chunks(self.columns).map(move |row| 1 + row.iter().map(|size| lines(*size)).max().unwrap_or(0))
+        let title = usize::from(self.indent == 0);
+        sizes.chunks(self.columns).map(move |row| title + row.iter().map(|size| lines(*size)).max().unwrap_or(0))
     }
 
     fn height(&self, sizes: &[usize], per_cell: usize) -> usize {
@@ -72,17 +89,27 @@ impl MapLayout {
     /// own, as few as possible share one; where not even one cell for each block fits, the map is higher than the area.
     pub(crate) fn of(sizes: &[usize], title: usize, width: usize, height: usize) -> Self {
         // The counts stand beside the name. Where that leaves too little room for the cells, names are cut.
-        let roomy = Self::with_columns_of((title + 16).clamp(NARROWEST, 40).min(width), sizes, width, height);
+        let roomy = Self::with_columns_of((title + 16).clamp(NARROWEST, 40).min(width), 0, sizes, width, height);
         if roomy.per_cell == 1 && roomy.height <= height {
             return roomy;
         }
-        Self::with_columns_of((title + 8).clamp(NARROWEST, 24).min(width), sizes, width, height)
+        let tight = Self::with_columns_of((title + 8).clamp(NARROWEST, 24).min(width), 0, sizes, width, height);
+        if tight.height <= height {
+            return tight;
+        }
+        let (longest, cells) = INLINE;
+        let indent = title.clamp(1, longest) + 1;
+        if indent + cells > width {
+            return tight;
+        }
+        let inline = Self::with_columns_of(cells, indent, sizes, width, height);
+        if inline.height <= height { inline } else { tight }
     }
 
-    /// The same, with columns of at least this width.
-    fn with_columns_of(least: usize, sizes: &[usize], width: usize, height: usize) -> Self {
-        let columns: Vec<BlockColumns> =
-            (1..=sizes.len().max(1)).map_while(|columns| BlockColumns::of(columns, width, least)).collect();
+    /// The same, with columns of at least so many cells behind an indent of this width.
+    fn with_columns_of(least: usize, indent: usize, sizes: &[usize], width: usize, height: usize) -> Self {
+        let columns = (1..=sizes.len().max(1)).map_while(|columns| BlockColumns::of(columns, width, least, indent));
+        let columns: Vec<BlockColumns> = columns.collect();
         let best = |per_cell: usize| {
             let heights = columns.iter().map(|columns| (columns.height(sizes, per_cell), columns));
             heights.min_by_key(|(height, columns)| (*height, columns.columns))
@@ -109,8 +136,9 @@ impl MapLayout {
         let mut blocks = Vec::with_capacity(sizes.len());
         for (row, tall) in sizes.chunks(columns.columns).zip(columns.heights(sizes, per_cell)) {
             for (column, size) in row.iter().enumerate() {
-                let x = column * (columns.width + GAP);
-                blocks.push(MapBlock { x, y, width: columns.width, cells: size.div_ceil(per_cell) });
+                let BlockColumns { width, indent, .. } = *columns;
+                let x = column * (indent + width + GAP);
+                blocks.push(MapBlock { x, y, indent, width, cells: size.div_ceil(per_cell) });
             }
             y += tall + gap;
         }
@@ -179,7 +207,7 @@ impl MapLayout {
     /// The first row that is seen, of so many that are, so that this row is among them.
     pub(crate) fn scrolled(&self, top: usize, row: Option<usize>, height: usize) -> usize {
         let top = match row {
-            // With its title, where that is the row above.
+            // With its title, where that may be the row above.
             Some(row) => top.min(row.saturating_sub(1)).max((row + 1).saturating_sub(height)),
             None => top,
         };
@@ -222,6 +250,10 @@ mod tests {
         let many = MapLayout::of(&[65_000 / 20; 20], 8, 198, 38);
         assert!(many.height <= 38, "{}", many.height);
         assert!(many.per_cell <= 11, "{}", many.per_cell);
+        // Titles alone would fill it: they stand before the cells.
+        let sites = MapLayout::of(&[100; 150], 8, 134, 38);
+        assert!(sites.height <= 38 && sites.blocks[0].indent == 9, "{sites:?}");
+        assert_eq!(sites.per_cell, 5);
         // So many sites that one line each is too much: then the map is scrolled.
         let sites = MapLayout::of(&[5; 3_000], 8, 198, 38);
         assert_eq!(sites.per_cell, 1);
@@ -241,6 +273,8 @@ mod tests {
             assert_eq!(cells, wanted, "seed {seed}");
             rows(&layout, width);
             assert!(layout.height <= height || layout.per_cell == 1, "seed {seed}");
+            let titled = layout.blocks.iter().all(|block| block.indent == 0);
+            assert!(titled || layout.height <= height, "seed {seed}");
         }
     }
 

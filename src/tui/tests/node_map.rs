@@ -133,6 +133,25 @@ fn where_nodes_outnumber_cells_the_worst_shows() {
     assert!(screen.contains("a cell is"), "{screen}");
 }
 
+/// 15,000 nodes in 150 sites: titles stand before the cells, so that all sites are seen at once.
+#[test]
+fn many_sites_fit_by_names_before_their_cells() {
+    let nodes = (0..15_000).map(|number| {
+        let name = format!("ipc-{number:05}");
+        let view = match number {
+            12_345 => failed(&name, CauseKind::CrashLoop, "exit 1", 5),
+            800 => target(&name, NodeState::Pulling, 20),
+            0..700 => updated(&name, 900),
+            _ => held(&name, Hold::Partition { keep: 14_000 }),
+        };
+        NodeView { site: format!("site-{:03}", number / 100).as_str().into(), ..view }
+    });
+    let snapshot = Snapshot { nodes: nodes.collect(), ..running() };
+    assert_snapshot!("map_many_sites_200x50", TestConsole::on(snapshot.clone(), 200, 50).typed("m").screen());
+    assert_snapshot!("map_many_sites_80x24", TestConsole::on(snapshot.clone(), 80, 24).typed("m").screen());
+    assert_snapshot!("map_many_sites_beside", TestConsole::on(snapshot, 200, 50).screen());
+}
+
 /// Random rollouts, sizes and keys: the map shows the selected node, and nothing panics.
 #[test]
 fn the_map_survives_whatever_is_typed() {

@@ -43,7 +43,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutP
     };
     let area = cells_area(parts);
     let layout = page.map.layout(usize::from(area.width), usize::from(area.height));
-    put_rule(ctx, buffer, parts.rule, &heading(ctx, page, shown, &layout));
+    put_rule(ctx, buffer, parts.rule, &heading(ctx, page, shown, &layout, usize::from(area.height)));
     draw_cells(ctx, page, shown, &layout, page.map.top, area, buffer);
     let below = Rect { y: area.bottom(), height: parts.list.bottom() - area.bottom(), ..parts.list };
     draw_about(ctx, page, shown, &layout, below, buffer);
@@ -84,13 +84,23 @@ fn current(page: &RolloutPage) -> Option<(usize, usize)> {
     page.map.place_of(&page.current()?.name)
 }
 
-fn heading(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot, layout: &MapLayout) -> String {
+fn heading(
+    ctx: &RenderContext<'_>,
+    page: &RolloutPage,
+    shown: &ShownSnapshot,
+    layout: &MapLayout,
+    height: usize,
+) -> String {
     let dot = ctx.glyph(Glyph::Dot);
     let nodes = count(u32::try_from(shown.snapshot.nodes.len()).unwrap_or(u32::MAX), "node");
     let label = page.map.label().unwrap_or_else(|| shown.snapshot.site_label.key());
     let mut words = format!("map of {nodes} by {label}");
     if layout.per_cell > 1 {
         words.push_str(&format!(" {dot} a cell is {}, the worst shows", layout.per_cell));
+    }
+    if layout.height > height {
+        let (first, last) = (page.map.top + 1, (page.map.top + height).min(layout.height));
+        words.push_str(&format!(" {dot} lines {first}-{last} of {}", layout.height));
     }
     if !page.filter.is_all() {
         words.push_str(&format!(" {dot} filter {}", page.filter.text()));
@@ -129,11 +139,15 @@ fn draw_cells(
     for (site, (block, it)) in layout.blocks.iter().zip(page.map.sites()).enumerate() {
         let x = area.x + u16::try_from(block.x).unwrap_or(u16::MAX);
         if let Some(y) = seen(block.y) {
-            let spans = title(ctx, name_of(page, it), SiteCounts::of(&it.nodes, nodes), block.width);
-            buffer.set_line(x, y, &Line::from(spans), u16::try_from(block.width).unwrap_or(u16::MAX));
+            let (name, counts) = (name_of(page, it), SiteCounts::of(&it.nodes, nodes));
+            let (spans, cells) = match block.indent {
+                0 => (title(ctx, name, counts, block.width), block.width),
+                indent => (vec![short_title(ctx, name, counts, indent - 1)], indent),
+            };
+            buffer.set_line(x, y, &Line::from(spans), u16::try_from(cells).unwrap_or(u16::MAX));
         }
         // Only what is seen is looked at.
-        let first = top.saturating_sub(block.y + 1) * block.width;
+        let first = top.saturating_sub(block.first_row()) * block.width;
         for cell in first..block.cells {
             let (x, y) = block.position(cell);
             let Some(y) = seen(y) else { if y >= top { break } else { continue } };
@@ -181,6 +195,18 @@ fn title(ctx: &RenderContext<'_>, name: &str, counts: SiteCounts, cells: usize) 
     ];
     spans.extend(signs.into_iter().map(|(text, role)| ctx.span(text, role)));
     spans
+}
+
+/// The name of a block where nothing else fits: its colour says what is to be known of the nodes.
+fn short_title(ctx: &RenderContext<'_>, name: &str, counts: SiteCounts, cells: usize) -> Span<'static> {
+    let role = match counts {
+        SiteCounts { trouble: 1.., .. } => ThemeRole::Bad,
+        SiteCounts { down: 1.., .. } => ThemeRole::Warn,
+        SiteCounts { moving: 1.., .. } => ThemeRole::Busy,
+        SiteCounts { nodes, updated, .. } if nodes == updated => ThemeRole::Ok,
+        SiteCounts { .. } => ThemeRole::Title,
+    };
+    ctx.span(fit(name, cells).into_owned(), role)
 }
 
 /// The selected node: its name, its site, its state, and why it is there.
