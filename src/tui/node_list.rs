@@ -26,6 +26,8 @@ use crate::engine::report::snapshot::NodeView;
 
 /// For how long a node that has just been updated stays pinned.
 const LINGERS: Duration = Duration::from_secs(5);
+/// So many of them at most: those that were updated last.
+const MOST_DONE: usize = 6;
 /// So many lines of the pinned part stay empty between one node and the next, so that the rest does not move up and down.
 const KEPT: usize = 3;
 /// In a list of at most so many nodes every group is open at first.
@@ -248,6 +250,23 @@ impl NodeList {
         for node in nodes.iter().filter(is_done) {
             self.just_done.entry(node.name.clone()).or_insert(now);
         }
+        // Where many are updated at a time, those that move would not be seen for them.
+        let surplus = self.just_done.len().saturating_sub(MOST_DONE);
+        if surplus > 0 {
+            let mut oldest: Vec<(Duration, Str)> =
+                self.just_done.iter().map(|(name, at)| (*at, name.clone())).collect();
+            oldest.sort_unstable();
+            for (_, name) in oldest.into_iter().take(surplus) {
+                self.just_done.remove(&name);
+                self.places.remove(&name);
+            }
+        }
+    }
+
+    /// Takes what nodes are now for the first that is known of them.
+    pub(crate) fn forget_changes(&mut self) {
+        self.places.clear();
+        self.just_done.clear();
     }
 
     /// The nodes that move, in their order, and those that have just been updated, each below the node that it was below.

@@ -10,7 +10,7 @@ use crate::driver::{Fleet, FleetRow};
 use crate::engine::model::Str;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::time::Timestamp;
-use crate::engine::report::snapshot::{NodeView, Snapshot};
+use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 use crate::tui::columns::fleet::{FLEET_COLUMNS, FleetCell};
 use crate::tui::columns::nodes::{NODE_COLUMNS, NodeCell, NodeTable, Sort};
 use crate::tui::columns::{ColumnRow, fields};
@@ -68,7 +68,12 @@ impl RolloutPage {
         let nodes = if snapshot.daemonset == Presence::Absent { &[] } else { &snapshot.nodes[..] };
         if self.filter.is_all() && matches!(self.sort, Sort::Trouble) {
             self.search_texts = SearchTexts::default();
-            return self.nodes.arrange(nodes, at);
+            self.nodes.arrange(nodes, at);
+            // Until all is listed nodes seem to change that only become known.
+            if snapshot.phase == Phase::Loading {
+                self.nodes.forget_changes();
+            }
+            return;
         }
         let clock = self.filtered_as_of.filter(|_| self.filter.tells_time()).unwrap_or(snapshot.at);
         let table = self.summary.table.as_of(snapshot.at);

@@ -7,7 +7,7 @@ use super::fixtures::{failed, held, running, target, updated};
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
-use crate::engine::report::snapshot::{NodeView, Snapshot};
+use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 
 /// A rollout with these nodes, which are brought into the engine's order.
 fn with(mut nodes: Vec<NodeView>) -> Snapshot {
@@ -72,9 +72,29 @@ fn a_node_that_was_updated_lingers_before_it_goes_to_the_others() {
     assert!(list(&console).contains("just updated 1"));
     console.wait(1);
     assert_snapshot!("nodes_updated_before", list(&console));
-    // What was updated when the console opened is nothing new.
+    // What was updated when the console opened is nothing new, even if its pod was listed later than its node.
+    let half = Snapshot { phase: Phase::Loading, ..nodes(|name| target(name, NodeState::Creating, 20)) };
+    let mut loading = TestConsole::on(half, 80, 24);
+    loading.see(nodes(|name| updated(name, 900)));
+    assert!(!list(&loading).contains("just updated"), "{}", list(&loading));
     let opened_later = TestConsole::on(nodes(|name| updated(name, 1)), 80, 24);
     assert!(!list(&opened_later).contains("just updated"));
+}
+
+#[test]
+fn nodes_that_were_updated_leave_room_for_those_that_move() {
+    let name = |number: u32| format!("ipc-{number:03}");
+    let rollout = |done: u32| {
+        let updated = (0..done).map(|number| updated(&name(number), 1));
+        let moving = (done..done + 20).map(|number| target(&name(number), NodeState::Soaking, 20));
+        let rest = (done + 20..120).map(|number| held(&name(number), Hold::Partition { keep: 40 }));
+        with(moving.chain(rest).chain(updated).collect())
+    };
+    let mut console = TestConsole::on(rollout(0), 80, 24);
+    console.see(rollout(20));
+    let screen = list(&console);
+    assert!(screen.contains("moving 20 · just updated 6"), "{screen}");
+    assert!(screen.contains("soaking"), "{screen}");
 }
 
 #[test]
