@@ -93,7 +93,8 @@ pub(crate) struct ContainerPullEvents {
     image: Option<Str>,
     pulling: Option<Written>,
     pulled: Option<(Written, PulledEvent)>,
-    failed: Option<(Written, PullFailure, Str)>,
+    /// Boxed: few pulls fail.
+    failed: Option<Box<(Written, PullFailure, Str)>>,
 }
 
 /// When an event was written.
@@ -139,7 +140,7 @@ impl ContainerPullEvents {
     pub(crate) fn last(&self) -> Option<LastPullEvent<'_>> {
         let begun = self.pulling;
         let after_it = |written: Written| begun.is_none_or(|begun| !written.is_before(begun));
-        match (&self.pulled, &self.failed) {
+        match (&self.pulled, self.failed.as_deref()) {
             (Some((written, PulledEvent::Came(figures))), _) if after_it(*written) => {
                 Some(LastPullEvent::Came(*figures))
             }
@@ -162,17 +163,18 @@ impl ContainerPullEvents {
             }
             "Failed" | "BackOff" => {
                 let known = self.failed.take();
-                if known.as_ref().is_some_and(|(known, ..)| written.is_before(*known)) {
+                if known.as_deref().is_some_and(|(known, ..)| written.is_before(*known)) {
                     self.failed = known;
                     return false;
                 }
                 let why = failure_of(&event.message);
                 // `Error: ErrImagePull` and `Back-off pulling image` repeat what was said with its reason before.
                 let says_more = why != PullFailure::Other || event.message.starts_with("Failed to pull image");
-                self.failed = match known.filter(|_| !says_more) {
-                    Some((_, why, message)) => Some((written, why, message)),
-                    None => Some((written, why, event.message.clone())),
+                let (why, message) = match known.filter(|_| !says_more) {
+                    Some(known) => (known.1, known.2),
+                    None => (why, event.message.clone()),
                 };
+                self.failed = Some(Box::new((written, why, message)));
             }
             _ => return false,
         }

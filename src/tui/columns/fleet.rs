@@ -248,17 +248,17 @@ pub(crate) fn sign(row: &FleetRow) -> (Glyph, ThemeRole) {
         FleetState::Degraded(_) | FleetState::Misscheduled(_) => (Glyph::Down, ThemeRole::Warn),
         FleetState::Paused(_) => (Glyph::Paused, ThemeRole::Warn),
         FleetState::Rolling => (Glyph::Moving, ThemeRole::Busy),
+        FleetState::Held if unavailable(row) > 0 => (Glyph::Down, ThemeRole::Warn),
         FleetState::Held | FleetState::Adopted => (Glyph::Outdated, ThemeRole::Text),
         FleetState::UpToDate => (Glyph::Updated, ThemeRole::Ok),
     }
 }
 
-/// The look of its state in words. Pulls that fail and nodes that are down ask to be looked at, whatever the rollout does.
+/// The look of its state in words. Pulls that fail ask to be looked at, whatever the rollout does.
 fn standing_role(row: &FleetRow) -> ThemeRole {
     let (_, role) = sign(row);
     let fails = row.pulls.is_some_and(|pulls| pulls.failed > 0);
-    let is_down = row.state == FleetState::Held && unavailable(row) > 0;
-    if role != ThemeRole::Bad && (fails || is_down) { ThemeRole::Warn } else { role }
+    if role != ThemeRole::Bad && fails { ThemeRole::Warn } else { role }
 }
 
 /// `38/120`
@@ -382,6 +382,7 @@ fn digits(fleet: &Fleet, _: usize) -> usize {
 mod tests {
     use super::super::tests::hidden_by_room;
     use super::*;
+    use crate::driver::{FleetPrewarm, FleetPulls};
     use crate::engine::model::facts::DaemonSetCounters;
 
     fn row(namespace: &str, name: &str, desired: u32) -> FleetRow {
@@ -443,6 +444,35 @@ mod tests {
         assert_eq!((images(&steady), revisions(&steady)), ("a v1, b v2".to_owned(), "7".to_owned()));
         let unknown = FleetRow { from: Some(FleetRevision::default()), ..steady };
         assert_eq!(revisions(&unknown), "?→7");
+    }
+
+    #[test]
+    fn the_state_says_what_is_pulled_and_what_is_down() {
+        let counted = |state: FleetState, available: u32, pulls: [u32; 3], prewarm: Option<FleetPrewarm>| {
+            let [pulling, failed, starting] = pulls;
+            let counters = DaemonSetCounters { desired: 3, available, ..DaemonSetCounters::default() };
+            let pulls = Some(FleetPulls { pulling, failed, starting });
+            let row = FleetRow { counters, state, pulls, prewarm, ..row("edge", "agent", 3) };
+            (row.standing(), standing_role(&row))
+        };
+        let requested = Some(FleetPrewarm::Requested);
+        for (got, words, role) in [
+            (counted(FleetState::Rolling, 2, [1, 0, 0], None), "1 pulling, rolling out", ThemeRole::Busy),
+            (
+                counted(FleetState::Rolling, 1, [1, 1, 0], None),
+                "1 pulling, 1 pull failed, rolling out",
+                ThemeRole::Warn,
+            ),
+            (counted(FleetState::Rolling, 1, [0, 0, 2], None), "2 starting, rolling out", ThemeRole::Busy),
+            (counted(FleetState::Held, 3, [2, 0, 0], requested), "pre-warm, 2 pulling, held", ThemeRole::Text),
+            (counted(FleetState::Held, 2, [0, 0, 0], None), "held, 1 unavailable", ThemeRole::Warn),
+            (counted(FleetState::Degraded(2), 1, [0, 2, 0], None), "2 unavailable, 2 pulls failed", ThemeRole::Warn),
+            (counted(FleetState::Halted("x".into()), 1, [0, 2, 0], None), "halted: x, 2 pulls failed", ThemeRole::Bad),
+        ] {
+            assert_eq!(got, (words.to_owned(), role));
+        }
+        let unknown = FleetRow { pulls: None, state: FleetState::Rolling, ..row("edge", "agent", 0) };
+        assert_eq!(unknown.standing(), "rolling out");
     }
 
     #[test]
