@@ -279,6 +279,10 @@ impl Engine {
     }
 
     fn node_views(&self, last: &NodeViews, phase: &Phase, now: Timestamp) -> NodeViews {
+        // Of nodes whose pods are still to be listed nothing true can be said. And what is said of thousands is made only once.
+        if *phase == Phase::Loading {
+            return NodeViews::default();
+        }
         let waits = self.waits_for(now);
         let natural = self.natural_ranks();
         let mut order: Vec<(u8, u32, &Row)> = self
@@ -294,7 +298,7 @@ impl Engine {
         let numbers: HashMap<&Str, i64> =
             self.view.own_revisions().map(|revision| (&revision.hash, revision.number)).collect();
         let views = order.into_iter().map(|(_, _, row)| {
-            let mut view = self.node_view(row, &numbers, phase);
+            let mut view = self.node_view(row, &numbers);
             match (&view.hold, &waits) {
                 (Some(Hold::Next), Some(waits)) => view.hold = Some(Hold::Waits(waits.clone())),
                 (None, _) => {
@@ -308,15 +312,14 @@ impl Engine {
         NodeViews::sharing(last, views)
     }
 
-    fn node_view(&self, row: &Row, numbers: &HashMap<&Str, i64>, phase: &Phase) -> NodeView {
+    fn node_view(&self, row: &Row, numbers: &HashMap<&Str, i64>) -> NodeView {
         let entry = &self.view.nodes[row.node];
         let pod = row.pod.and_then(|pod| self.view.pod(pod)).map(|pod| &pod.fact);
         let revision = pod.and_then(|pod| pod.revision.clone());
-        let quiet = matches!(phase, Phase::Loading);
         NodeView {
             name: entry.name.clone(),
             state: row.state,
-            hold: if quiet { None } else { self.plan.hold(row.node).cloned() },
+            hold: self.plan.hold(row.node).cloned(),
             pod_wait: self.pod_wait_of(row),
             cause: row.cause.clone(),
             blame: row.blame,

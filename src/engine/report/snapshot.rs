@@ -136,6 +136,7 @@ pub struct Snapshot {
     /// How the nodes' clocks are.
     pub node_clocks: NodeClocks,
     /// One entry per node that runs, should run or ran a pod: by trouble, then moving, then next in line, then the rest.
+    /// None while pods, nodes or revisions are still loading.
     pub nodes: NodeViews,
 }
 

@@ -224,8 +224,11 @@ fn about_list(ctx: &RenderContext<'_>, page: &RolloutPage, height: usize) -> Str
 fn empty_list(page: &RolloutPage) -> String {
     let Some(snapshot) = page.shown().map(|shown| &shown.snapshot) else { return String::new() };
     match (snapshot.daemonset, page.filter.is_all(), &snapshot.phase) {
-        (Presence::Loading, ..) | (_, _, Phase::Loading) => "loading …".to_owned(),
         (Presence::Absent, ..) => String::new(),
+        (Presence::Loading, ..) | (_, _, Phase::Loading) => match snapshot.counts.nodes {
+            0 => "loading …".to_owned(),
+            nodes => format!("loading … {} so far", count(nodes, "node")),
+        },
         (Presence::Present, false, _) => "no node passes the filter: esc clears it".to_owned(),
         (Presence::Present, true, _) => "no node should run this DaemonSet's pods".to_owned(),
     }
