@@ -6,6 +6,7 @@
 mod filtering;
 pub(crate) mod fleet;
 pub(crate) mod nodes;
+pub(crate) mod sorting;
 
 use std::cmp::Ordering;
 

@@ -13,7 +13,7 @@ use ratatui::layout::Size;
 
 use self::filtering::{SearchTexts, fleet_row};
 use self::summary::SnapshotSummary;
-use super::columns::fleet::FleetSort;
+use super::columns::fleet::{FleetSort, sort_rows};
 use super::columns::nodes::{NodeColumn, Sort};
 use super::daemonset_ref::DaemonSetRef;
 use super::dialog::Dialog;
@@ -199,7 +199,7 @@ impl FleetPage {
             let key = |index: usize| (rows[index].state.rank(), &rows[index].namespace, &rows[index].name);
             key(*a).cmp(&key(*b))
         });
-        self.sort.apply(&mut self.rows, &self.fleet.rows);
+        sort_rows(self.sort, &mut self.rows, &self.fleet.rows);
     }
 }
 

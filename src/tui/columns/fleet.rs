@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use super::sorting::{TableColumn, TableSort};
 use super::{Column, ColumnKind, FilterableCell, MARGIN, Share, Width};
 use crate::driver::{DrivenBy, Fleet, FleetRevision, FleetRow};
 use crate::engine::model::Str;
@@ -205,39 +206,18 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
 ];
 
 /// By what the DaemonSets are sorted.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) enum FleetSort {
-    /// The worst state first, then by namespace and name.
-    #[default]
-    Trouble,
-    /// A column that has an order; among equals the worst state first.
-    By(&'static FleetColumn),
+pub(crate) type FleetSort = TableSort<FleetRow, Fleet, FleetCell>;
+
+impl TableColumn for FleetColumn {
+    fn all() -> &'static [Self] {
+        FLEET_COLUMNS
+    }
 }
 
-impl FleetSort {
-    /// All that there are, in the order in which one follows the other.
-    pub(crate) fn all() -> impl Iterator<Item = Self> {
-        let columns = FLEET_COLUMNS.iter().filter(|column| column.order.is_some());
-        std::iter::once(Self::Trouble).chain(columns.map(Self::By))
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Trouble => "trouble",
-            Self::By(column) => column.name,
-        }
-    }
-
-    /// The one after this; after the last the first.
-    pub(crate) fn next(self) -> Self {
-        Self::all().skip_while(|sort| sort.name() != self.name()).nth(1).unwrap_or_default()
-    }
-
-    /// Brings `shown`, indices of `rows` with the worst first, into this order.
-    pub(crate) fn apply(self, shown: &mut [usize], rows: &[FleetRow]) {
-        if let Self::By(FleetColumn { order: Some(order), .. }) = self {
-            shown.sort_by(|a, b| order(&rows[*a], &rows[*b]));
-        }
+/// Brings `shown`, indices of `rows` with the worst first, into this order.
+pub(crate) fn sort_rows(sort: FleetSort, shown: &mut [usize], rows: &[FleetRow]) {
+    if let Some(order) = sort.order() {
+        shown.sort_by(|a, b| order(&rows[*a], &rows[*b]));
     }
 }
 
@@ -476,14 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn sorting_goes_round_and_begins_with_what_asks_to_be_looked_at() {
-        let mut names = vec![FleetSort::Trouble.name()];
-        let mut sort = FleetSort::Trouble.next();
-        while !matches!(sort, FleetSort::Trouble) {
-            names.push(sort.name());
-            sort = sort.next();
-        }
-        assert_eq!(names, ["trouble", "namespace", "name", "updated", "available", "age", "driver"]);
+    fn what_asks_to_be_looked_at_comes_first_by_every_column() {
         let counted = |name: &str, updated: u32, available: u32, since: Option<i64>, driven_by: DrivenBy| FleetRow {
             counters: DaemonSetCounters { desired: 10, updated, available, ..DaemonSetCounters::default() },
             since: since.map(Timestamp::from_millis),
@@ -504,7 +477,7 @@ mod tests {
         ] {
             let sort = FleetSort::all().find(|sort| sort.name() == by).unwrap();
             let mut shown = vec![0, 1, 2];
-            sort.apply(&mut shown, &rows);
+            sort_rows(sort, &mut shown, &rows);
             let shown: Vec<&str> = shown.into_iter().map(|at| &*rows[at].name).collect();
             assert_eq!(shown, want, "by {by}");
         }

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+use super::sorting::{TableColumn, TableSort};
 use super::{Column, ColumnKind, FilterableCell, Share, Width};
 use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::prewarm::{PrewarmState, PrewarmWait};
@@ -249,40 +250,19 @@ pub(crate) fn node_columns(names: &[String]) -> Vec<NodeColumn> {
     names.iter().filter_map(|name| NODE_COLUMNS.iter().find(|column| column.name == name)).copied().collect()
 }
 
-/// By what the nodes are sorted.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) enum Sort {
-    /// Trouble, then moving, then next in line: the engine's order.
-    #[default]
-    Trouble,
-    /// A column that has an order.
-    By(&'static NodeColumn),
+/// By what the nodes are sorted; their own order is the engine's: trouble, then moving, then next in line.
+pub(crate) type Sort = TableSort<NodeView, NodeTable, NodeCell>;
+
+impl TableColumn for NodeColumn {
+    fn all() -> &'static [Self] {
+        NODE_COLUMNS
+    }
 }
 
-impl Sort {
-    /// All that there are, in the order in which one follows the other.
-    pub(crate) fn all() -> impl Iterator<Item = Self> {
-        let columns = NODE_COLUMNS.iter().filter(|column| column.order.is_some());
-        std::iter::once(Self::Trouble).chain(columns.map(Self::By))
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Trouble => "trouble",
-            Self::By(column) => column.name,
-        }
-    }
-
-    /// The one after this; after the last the first.
-    pub(crate) fn next(self) -> Self {
-        Self::all().skip_while(|sort| sort.name() != self.name()).nth(1).unwrap_or_default()
-    }
-
-    /// Brings the rows, indices of `nodes`, into this order. Within equals the engine's order stays.
-    pub(crate) fn apply(self, rows: &mut [u32], nodes: &[Arc<NodeView>]) {
-        if let Self::By(NodeColumn { order: Some(order), .. }) = self {
-            rows.sort_by(|a, b| order(&nodes[*a as usize], &nodes[*b as usize]));
-        }
+/// Brings the rows, indices of `nodes`, into this order. Within equals the engine's order stays.
+pub(crate) fn sort_rows(sort: Sort, rows: &mut [u32], nodes: &[Arc<NodeView>]) {
+    if let Some(order) = sort.order() {
+        rows.sort_by(|a, b| order(&nodes[*a as usize], &nodes[*b as usize]));
     }
 }
 
@@ -395,16 +375,5 @@ mod tests {
         let readme = include_str!("../../../README.md");
         let line = readme.lines().find(|line| line.trim_start().starts_with("NODE "));
         assert_eq!(line.unwrap_or_default().split_whitespace().collect::<Vec<_>>(), headers);
-    }
-
-    #[test]
-    fn sorting_goes_round() {
-        let mut names = vec![Sort::Trouble.name()];
-        let mut sort = Sort::Trouble.next();
-        while !matches!(sort, Sort::Trouble) {
-            names.push(sort.name());
-            sort = sort.next();
-        }
-        assert_eq!(names, ["trouble", "name", "state", "revision", "restarts", "age"]);
     }
 }

@@ -4,8 +4,6 @@ use super::effects::{Effects, refuse};
 use super::revisions;
 use super::{map, node};
 use crate::engine::model::Str;
-use crate::tui::columns::fleet::FleetSort;
-use crate::tui::columns::nodes::Sort;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::list::Move;
 use crate::tui::message::ConsoleEffect;
@@ -293,14 +291,9 @@ pub(super) fn sort(model: &mut Model, name: &str) -> Effects {
         return sort_fleet(model, name);
     }
     let Some(page) = model.rollout_mut() else { return Vec::new() };
-    let named = Sort::all().find(|sort| sort.name() == name);
-    match (name, named) {
-        ("", _) => page.sort = page.sort.next(),
-        (_, Some(sort)) => page.sort = sort,
-        (name, None) => {
-            let known: Vec<&str> = Sort::all().map(Sort::name).collect();
-            return refuse(model, format!("cannot sort by `{name}`; there are {}", known.join(", ")));
-        }
+    match page.sort.named(name) {
+        Ok(sort) => page.sort = sort,
+        Err(why) => return refuse(model, why),
     }
     page.arrange();
     Vec::new()
@@ -308,14 +301,9 @@ pub(super) fn sort(model: &mut Model, name: &str) -> Effects {
 
 fn sort_fleet(model: &mut Model, name: &str) -> Effects {
     let Some(page) = &mut model.fleet else { return Vec::new() };
-    let named = FleetSort::all().find(|sort| sort.name() == name);
-    match (name, named) {
-        ("", _) => page.sort = page.sort.next(),
-        (_, Some(sort)) => page.sort = sort,
-        (name, None) => {
-            let known: Vec<&str> = FleetSort::all().map(FleetSort::name).collect();
-            return refuse(model, format!("cannot sort by `{name}`; there are {}", known.join(", ")));
-        }
+    match page.sort.named(name) {
+        Ok(sort) => page.sort = sort,
+        Err(why) => return refuse(model, why),
     }
     page.arrange();
     Vec::new()

@@ -12,7 +12,7 @@ use crate::engine::model::presence::Presence;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 use crate::tui::columns::fleet::{FLEET_COLUMNS, FleetCell};
-use crate::tui::columns::nodes::{NODE_COLUMNS, NodeCell, NodeTable, Sort};
+use crate::tui::columns::nodes::{NODE_COLUMNS, NodeCell, NodeTable, Sort, sort_rows};
 use crate::tui::columns::{ColumnRow, fields};
 use crate::tui::filter::{self, Filter, FilterRow, FilterSchema};
 use crate::tui::prewarm::PrewarmList;
@@ -84,7 +84,7 @@ impl RolloutPage {
         };
         let mut rows: Vec<u32> =
             (0u32..).zip(nodes).filter(|(index, node)| passes(*index, node)).map(|(index, _)| index).collect();
-        self.sort.apply(&mut rows, nodes);
+        sort_rows(self.sort, &mut rows, nodes);
         self.nodes.arrange_flat(rows);
     }
 

@@ -1,0 +1,122 @@
+//! By what a table is sorted.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use super::Column;
+
+/// By what a table with these columns is sorted.
+pub(crate) enum TableSort<R: 'static, P: 'static, C: 'static> {
+    /// The rows' own order: the worst first.
+    Trouble,
+    /// A column that has an order; among equals the rows' own order.
+    By(&'static Column<R, P, C>),
+}
+
+/// A column that knows the others of its table.
+pub(crate) trait TableColumn: Sized + 'static {
+    /// The columns of the table, from left to right.
+    fn all() -> &'static [Self];
+}
+
+// Derived, they would ask the same of rows and cells.
+impl<R, P, C> Clone for TableSort<R, P, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R, P, C> Copy for TableSort<R, P, C> {}
+
+impl<R, P, C> Default for TableSort<R, P, C> {
+    fn default() -> Self {
+        Self::Trouble
+    }
+}
+
+impl<R, P, C> fmt::Debug for TableSort<R, P, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl<R, P, C> TableSort<R, P, C> {
+    /// What it is called after `:sort`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Trouble => "trouble",
+            Self::By(column) => column.name,
+        }
+    }
+
+    /// How two rows compare; `None`: the rows' own order stays.
+    pub(crate) fn order(self) -> Option<fn(&R, &R) -> Ordering> {
+        match self {
+            Self::Trouble => None,
+            Self::By(column) => column.order,
+        }
+    }
+}
+
+impl<R, P, C> TableSort<R, P, C>
+where
+    Column<R, P, C>: TableColumn,
+{
+    /// All that there are, in the order in which one follows the other.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        let columns = Column::<R, P, C>::all().iter().filter(|column| column.order.is_some());
+        std::iter::once(Self::Trouble).chain(columns.map(Self::By))
+    }
+
+    /// The one after this; after the last the first.
+    fn next(self) -> Self {
+        Self::all().skip_while(|sort| sort.name() != self.name()).nth(1).unwrap_or_default()
+    }
+
+    /// The one called `name`; without a name the next one.
+    ///
+    /// # Errors
+    /// There is none of that name: says which there are.
+    pub(crate) fn named(self, name: &str) -> Result<Self, String> {
+        if name.is_empty() {
+            return Ok(self.next());
+        }
+        Self::all().find(|sort| sort.name() == name).ok_or_else(|| {
+            let known: Vec<&str> = Self::all().map(Self::name).collect();
+            format!("cannot sort by `{name}`; there are {}", known.join(", "))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fleet::FleetSort;
+    use super::super::nodes::Sort;
+    use super::*;
+
+    /// What comes one after the other, until it begins again.
+    fn round<R, P, C>(first: TableSort<R, P, C>) -> Vec<&'static str>
+    where
+        Column<R, P, C>: TableColumn,
+    {
+        let mut names = vec![first.name()];
+        let mut sort = first.named("").unwrap();
+        while sort.name() != first.name() {
+            names.push(sort.name());
+            sort = sort.named("").unwrap();
+        }
+        names
+    }
+
+    #[test]
+    fn sorting_goes_round_and_begins_with_what_asks_to_be_looked_at() {
+        let of_fleet = ["trouble", "namespace", "name", "updated", "available", "age", "driver"];
+        assert_eq!(round(FleetSort::default()), of_fleet);
+        assert_eq!(round(Sort::default()), ["trouble", "name", "state", "revision", "restarts", "age"]);
+        assert_eq!(Sort::default().named("zone").unwrap_err(), {
+            let known: Vec<&str> = Sort::all().map(Sort::name).collect();
+            format!("cannot sort by `zone`; there are {}", known.join(", "))
+        });
+        assert_eq!(Sort::default().named("name").unwrap().name(), "name");
+    }
+}
