@@ -9,7 +9,7 @@ use super::http::Http;
 use super::partial::{
     EventWire, FleetRevisionWire, FleetWire, Interner, PartialDaemonSet, PartialRevision, PodWire, lease_fact, text,
 };
-use super::watch::{NotUnderstood, OnUnreadable, Source, Subject, watch as follow, watch_from_now};
+use super::watch::{NotUnderstood, OnUnreadable, Source, Subject, watch as follow, watch_with_first_page};
 use super::workload::Workload;
 use crate::engine::model::Str;
 use crate::engine::model::event::WatchHealth;
@@ -67,7 +67,7 @@ pub enum FleetEvent {
     StartingPodGone(Str),
     /// How well starting pods can be seen.
     StartingPodsHealth(WatchHealth),
-    /// A kubelet begins to pull an image for the pod of this uid. Pulls that began before anybody watched are not told.
+    /// A kubelet begins to pull an image for the pod of this uid. Of the pulls before anybody watched a page of Events is told.
     PullBegun(Str),
 }
 
@@ -146,7 +146,7 @@ async fn run(http: Http, wide: FleetContext, narrow: Option<(Str, FleetContext)>
     tasks.spawn(follow(http.clone(), wide.leases, FleetLeases, out.clone()));
     tasks.spawn(follow(http.clone(), wide.revisions, FleetRevisions, out.clone()));
     tasks.spawn(follow(http.clone(), wide.starting_pods, StartingPods::default(), out.clone()));
-    tasks.spawn(watch_from_now(http.clone(), wide.pulls, Pulls, out.clone()));
+    tasks.spawn(watch_with_first_page(http.clone(), wide.pulls, Pulls, out.clone()));
     let Some((namespace, narrow)) = narrow else {
         while tasks.join_next().await.is_some() {}
         return;
@@ -160,7 +160,7 @@ async fn run(http: Http, wide: FleetContext, narrow: Option<(Str, FleetContext)>
                 tasks.spawn(follow(http.clone(), narrow.leases, FleetLeases, out.clone()));
                 tasks.spawn(follow(http.clone(), narrow.revisions, FleetRevisions, out.clone()));
                 tasks.spawn(follow(http.clone(), narrow.starting_pods, StartingPods::default(), out.clone()));
-                tasks.spawn(watch_from_now(http, narrow.pulls, Pulls, out));
+                tasks.spawn(watch_with_first_page(http, narrow.pulls, Pulls, out));
                 while tasks.join_next().await.is_some() {}
             }
         }

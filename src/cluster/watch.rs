@@ -165,8 +165,8 @@ enum Listing {
     Paged,
     /// In one piece, from the server's cache: when pages expire before the last is read.
     Whole,
-    /// Nothing is listed: what is there already is of no interest.
-    Skipped,
+    /// Only the first page of it: the rest of what is there already is not worth its cost.
+    FirstPage,
 }
 
 /// Watches `source` for as long as somebody listens.
@@ -174,9 +174,14 @@ pub(super) async fn watch<S: Subject>(http: Http, source: Source, subject: S, ou
     watch_by(None, http, source, subject, out).await;
 }
 
-/// Watches what changes in `source` from now on, for as long as somebody listens. What is there already is not told.
-pub(super) async fn watch_from_now<S: Subject>(http: Http, source: Source, subject: S, out: mpsc::Sender<S::Out>) {
-    watch_by(Some(Listing::Skipped), http, source, subject, out).await;
+/// Watches what changes in `source` from now on, for as long as somebody listens. Of what is there already a page is told.
+pub(super) async fn watch_with_first_page<S: Subject>(
+    http: Http,
+    source: Source,
+    subject: S,
+    out: mpsc::Sender<S::Out>,
+) {
+    watch_by(Some(Listing::FirstPage), http, source, subject, out).await;
 }
 
 async fn watch_by<S: Subject>(
@@ -307,7 +312,7 @@ impl<S: Subject> Watch<S> {
             // Where the server does not answer, this tells why.
             Some(Listing::Paged) | None => self.pages().await,
             Some(Listing::Whole) => self.whole().await,
-            Some(Listing::Skipped) => self.from_now().await,
+            Some(Listing::FirstPage) => self.first_page().await,
         }
     }
 
@@ -415,15 +420,14 @@ impl<S: Subject> Watch<S> {
         self.follow(&page.version).await
     }
 
-    /// A watch from the version that the collection has now.
-    async fn from_now(&mut self) -> Result<Infallible, WatchEnd> {
-        // Without the selectors: to find one object that they select a server may have to read them all.
-        let path = with_query(&self.source.path, &[("limit", "1")]);
-        let body = self.http.call(Call::get(&path, PAGE_TIMEOUT)).await?;
-        let version = parse::page(&body)?.end.version;
+    /// The first page of a list, then a watch.
+    async fn first_page(&mut self) -> Result<Infallible, WatchEnd> {
+        let limit = PAGE.to_string();
+        let body = self.http.call(Call::get(&self.path(&[("limit", &limit)]), PAGE_TIMEOUT)).await?;
         self.begin().await?;
-        self.listed(version.clone()).await?;
-        self.follow(&version).await
+        let (page, _) = self.page(&body).await?;
+        self.listed(page.version.clone()).await?;
+        self.follow(&page.version).await
     }
 
     /// Takes in a page; gives what follows it, and how many objects it had.

@@ -91,7 +91,7 @@ pub(crate) struct View {
     pub(crate) nodes_seen_since: Timestamp,
     pub(crate) rights: Vec<(Right, Permission)>,
     pub(crate) skew_millis: Option<i64>,
-    /// Old pods that their controller replaced while they were unready, since we look.
+    /// Old pods that their controller replaced while they were unready, since we look and since the template changed last.
     pub(crate) replaced_unready: u32,
     /// What is known of the controller that creates the pods.
     pub(crate) creation: Creation,
@@ -360,6 +360,8 @@ impl View {
         self.touched.all |= template_changed || known.is_none_or(|known| known.min_ready_secs != fact.min_ready_secs);
         self.presence = Presence::Present;
         if template_changed {
+            // Those were replaced by pods of the template before.
+            self.replaced_unready = 0;
             self.leave_current(known.is_some());
             self.template_seen_at = now;
             for entry in &mut self.nodes {

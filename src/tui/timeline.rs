@@ -216,6 +216,6 @@ fn who(rollout_event: &RolloutEvent) -> Str {
     match (&rollout_event.by, rollout_event.reported_by()) {
         (Some(by), _) => by.clone(),
         (None, Some(claimed)) => format!("({})", person_of(claimed)).into(),
-        (None, None) => "by itself".into(),
+        (None, None) => "rolldeck".into(),
     }
 }

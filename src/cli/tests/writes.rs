@@ -67,7 +67,7 @@ async fn a_write_is_shown_made_and_followed_by_advice() {
       nodes: ipc-001 ipc-002 ipc-003 ipc-004 ipc-005 ipc-006 ipc-007 ipc-008 … and 4 more
       API: PATCH leases/rolldeck-agent (intent)
     settled: Step
-    nobody drives; held: 38 of 60 nodes that may be updated are, 1 failed; `rolldeck step --context prod-eu -n edge ds/agent` lets 60 nodes go, 120 in total.
+    nobody drives; held: 38 of 60 nodes that may be updated have been, 1 failed; `rolldeck step --context prod-eu -n edge ds/agent` lets 60 nodes go, 120 in total.
     Nobody drives: `rolldeck drive --context prod-eu -n edge ds/agent` replaces pods, so does the console.
     "#);
 }

@@ -32,7 +32,7 @@ impl Engine {
         if early == Early::Refuse && left > 0 && self.original_is_rolling() {
             return Err(Refusal::NotNow(format!(
                 "{left} pods are not at the current revision; once released its controller replaces them by itself: \
-                 release early only if that is meant"
+                 release early (`release --early`) only if that is meant"
             )));
         }
         let says = "released: the original update strategy is restored".to_owned();

@@ -18,6 +18,10 @@ impl Engine {
         if let Some(why) = self.halted_by(intent) {
             return Err(NoStep::Halted { why });
         }
+        let has_rollout = self.is_adopted() || intent.target.is_some() || intent.change.is_some();
+        if !has_rollout && !self.is_under_way() {
+            return Err(NoStep::AllUpdated);
+        }
         let fleet = self.assessment.fleet;
         let allowed = Limits::of(&self.view, intent, &self.assessment).allowed;
         // Before the new revision is there, nobody knows what is at it.

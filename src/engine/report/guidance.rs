@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! held: no node may be updated yet                          step (1 node), choose canaries
-//! held: all 12 nodes that may be updated are                step (48 nodes, 60 in total)
+//! held: all 12 nodes that may be updated have been          step (48 nodes, 60 in total)
 //! canary done, 3 of 3 (canary=true)                         lift the selector (frees 9 nodes)
 //! waits for 3 nodes: 2 node down, 1 cordoned (n7, n8, n9)
 //! loading: waits for pods, nodes
@@ -226,14 +226,16 @@ impl Snapshot {
         Guidance { waits, remedies }
     }
 
-    /// How many of the nodes that may be updated are.
+    /// How many of the nodes that may be updated have been.
     fn allowed_in_words(&self) -> String {
         let (updated, allowed) = (self.counts.updated, self.plan.allowed);
         match (updated.min(allowed), allowed) {
             (_, 0) => "held: no node may be updated yet".to_owned(),
-            (1, 1) => "held: the 1 node that may be updated is".to_owned(),
-            (updated, allowed) if updated == allowed => format!("held: all {allowed} nodes that may be updated are"),
-            (updated, allowed) => format!("held: {updated} of {allowed} nodes that may be updated are"),
+            (1, 1) => "held: the 1 node that may be updated has been".to_owned(),
+            (updated, allowed) if updated == allowed => {
+                format!("held: all {allowed} nodes that may be updated have been")
+            }
+            (updated, allowed) => format!("held: {updated} of {allowed} nodes that may be updated have been"),
         }
     }
 

@@ -186,7 +186,13 @@ fn title(ctx: &RenderContext<'_>, name: &str, counts: SiteCounts, cells: usize) 
         .filter(|(_, nodes, _)| *nodes > 0)
         .map(|(glyph, nodes, role)| (format!(" {}{nodes}", ctx.glyph(glyph)), role))
         .collect();
-    let used = width(&numbers) + 1 + signs.iter().map(|(text, _)| width(text)).sum::<usize>();
+    let said = signs.iter().map(|(text, _)| width(text)).sum::<usize>();
+    // How many there are of it is left out before the name is cut.
+    let numbers = match width(name) + 1 + width(&numbers) + said > cells {
+        true => counts.updated.to_string(),
+        false => numbers,
+    };
+    let used = width(&numbers) + 1 + said;
     let name = fit(name, cells.saturating_sub(used).max(4)).into_owned();
     let mut spans = vec![
         ctx.span(name, ThemeRole::Title),
