@@ -186,6 +186,13 @@ impl Snapshot {
             }
             Phase::Loading => self.loading_in_words().map(|waits| Guidance { waits, remedies: Vec::new() }),
             Phase::Held => Some(self.held(drive)),
+            // An alarm of nodes that are lost offers it by itself.
+            Phase::Native
+                if self.counts.failed > 0
+                    && !self.alarms.iter().any(|alarm| alarm.remedies().contains(&Remedy::Brake)) =>
+            {
+                Some(Guidance { waits: "its controller goes on, whatever fails".into(), remedies: vec![Remedy::Brake] })
+            }
             _ => None,
         }
     }

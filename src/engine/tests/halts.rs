@@ -4,6 +4,7 @@ use super::*;
 use crate::engine::model::record::Direction;
 use crate::engine::model::settings::{Gates, Limit, OnFailure};
 use crate::engine::model::template::TaintEffect;
+use crate::engine::report::guidance::Remedy;
 
 /// Twenty nodes on their way to an image that is not there.
 fn halted() -> (FakeCluster, FakeConsole) {
@@ -191,4 +192,24 @@ fn a_pod_that_pulls_in_vain_outside_the_fleet_holds_no_pull_slot() {
     console.run_for(&mut fake, 60);
     assert_eq!(console.state(&fake, "n1").0, NodeState::Ineligible);
     assert_eq!(fake.at("hash3"), 3, "{:?}", console.snapshot(&fake).counts);
+}
+
+/// Its controller rolls out an image that is not there: nobody adopted it, and the brake is offered as soon as a node has failed.
+#[test]
+fn where_its_controller_rolls_out_what_fails_the_brake_is_offered() {
+    let mut fake = FakeCluster::rolling(4, 1);
+    fake.broken = vec!["agent:v2".into()];
+    let mut console = FakeConsole::open(&fake, "ops");
+    fake.set_template(template("agent:v2"));
+    fake.reconcile();
+    fake.remove_pod("n1");
+    fake.create_pod("n1");
+    console.run(&mut fake);
+    assert_eq!(console.snapshot(&fake).guidance(), None, "it may still come");
+    console.run_for(&mut fake, 60);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!((&snapshot.phase, snapshot.counts.failed), (&Phase::Native, 1));
+    let guidance = snapshot.guidance().unwrap();
+    assert_eq!(guidance.waits, "its controller goes on, whatever fails");
+    assert_eq!(guidance.remedies, [Remedy::Brake]);
 }
