@@ -6,8 +6,10 @@ use std::fmt;
 use super::Column;
 
 /// By what a table with these columns is sorted.
+#[derive(Default)]
 pub(crate) enum TableSort<R: 'static, P: 'static, C: 'static> {
     /// The rows' own order: the worst first.
+    #[default]
     Trouble,
     /// A column that has an order; among equals the rows' own order.
     By(&'static Column<R, P, C>),
@@ -27,12 +29,6 @@ impl<R, P, C> Clone for TableSort<R, P, C> {
 }
 
 impl<R, P, C> Copy for TableSort<R, P, C> {}
-
-impl<R, P, C> Default for TableSort<R, P, C> {
-    fn default() -> Self {
-        Self::Trouble
-    }
-}
 
 impl<R, P, C> fmt::Debug for TableSort<R, P, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
