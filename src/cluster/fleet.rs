@@ -145,8 +145,8 @@ async fn run(http: Http, wide: FleetContext, narrow: Option<(Str, FleetContext)>
     tasks.spawn(follow(http.clone(), wide.daemonsets, FleetDaemonSets { narrowing }, out.clone()));
     tasks.spawn(follow(http.clone(), wide.leases, FleetLeases, out.clone()));
     tasks.spawn(follow(http.clone(), wide.revisions, FleetRevisions, out.clone()));
-    tasks.spawn(follow(http.clone(), wide.starting_pods, StartingPods::default(), out.clone()));
-    tasks.spawn(watch_with_first_page(http.clone(), wide.pulls, Pulls, out.clone()));
+    tasks.spawn(follow(http.clone(), wide.starting_pods, FleetStartingPods::default(), out.clone()));
+    tasks.spawn(watch_with_first_page(http.clone(), wide.pulls, FleetPullEvents, out.clone()));
     let Some((namespace, narrow)) = narrow else {
         while tasks.join_next().await.is_some() {}
         return;
@@ -159,8 +159,8 @@ async fn run(http: Http, wide: FleetContext, narrow: Option<(Str, FleetContext)>
                 tasks.spawn(follow(http.clone(), narrow.daemonsets, FleetDaemonSets { narrowing: None }, out.clone()));
                 tasks.spawn(follow(http.clone(), narrow.leases, FleetLeases, out.clone()));
                 tasks.spawn(follow(http.clone(), narrow.revisions, FleetRevisions, out.clone()));
-                tasks.spawn(follow(http.clone(), narrow.starting_pods, StartingPods::default(), out.clone()));
-                tasks.spawn(watch_with_first_page(http, narrow.pulls, Pulls, out));
+                tasks.spawn(follow(http.clone(), narrow.starting_pods, FleetStartingPods::default(), out.clone()));
+                tasks.spawn(watch_with_first_page(http, narrow.pulls, FleetPullEvents, out));
                 while tasks.join_next().await.is_some() {}
             }
         }
@@ -275,11 +275,11 @@ impl Subject for FleetRevisions {
 }
 
 #[derive(Default)]
-struct StartingPods {
+struct FleetStartingPods {
     interner: Interner,
 }
 
-impl Subject for StartingPods {
+impl Subject for FleetStartingPods {
     type Wire<'a> = PodWire<'a>;
     type Out = FleetEvent;
 
@@ -308,9 +308,9 @@ impl Subject for StartingPods {
     }
 }
 
-struct Pulls;
+struct FleetPullEvents;
 
-impl Subject for Pulls {
+impl Subject for FleetPullEvents {
     type Wire<'a> = EventWire<'a>;
     type Out = FleetEvent;
     const ON_UNREADABLE: OnUnreadable = OnUnreadable::Skip;
