@@ -310,9 +310,8 @@ impl<S: Subject> Watch<S> {
         match self.listing {
             Some(Listing::Streamed) => self.stream().await,
             // Where the server does not answer, this tells why.
-            Some(Listing::Paged) | None => self.pages().await,
+            Some(Listing::Paged | Listing::FirstPage) | None => self.pages().await,
             Some(Listing::Whole) => self.whole().await,
-            Some(Listing::FirstPage) => self.first_page().await,
         }
     }
 
@@ -376,7 +375,7 @@ impl<S: Subject> Watch<S> {
         self.read(lines, SILENCE).await.map_err(WatchEnd::or_closed)
     }
 
-    /// A list, page by page, then a watch.
+    /// A list, page by page, or its first page alone; then a watch.
     async fn pages(&mut self) -> Result<Infallible, WatchEnd> {
         let mut more = String::new();
         loop {
@@ -396,7 +395,7 @@ impl<S: Subject> Watch<S> {
             }
             let (page, objects) = self.page(&body).await?;
             self.page = self.page.max((objects * PAGE_BYTES / body.len().max(1)).min(LARGEST_PAGE));
-            if page.next.is_empty() {
+            if page.next.is_empty() || self.listing == Some(Listing::FirstPage) {
                 self.listed(page.version.clone()).await?;
                 return self.follow(&page.version).await;
             }
@@ -414,16 +413,6 @@ impl<S: Subject> Watch<S> {
             }
             body => body?,
         };
-        self.begin().await?;
-        let (page, _) = self.page(&body).await?;
-        self.listed(page.version.clone()).await?;
-        self.follow(&page.version).await
-    }
-
-    /// The first page of a list, then a watch.
-    async fn first_page(&mut self) -> Result<Infallible, WatchEnd> {
-        let limit = PAGE.to_string();
-        let body = self.http.call(Call::get(&self.path(&[("limit", &limit)]), PAGE_TIMEOUT)).await?;
         self.begin().await?;
         let (page, _) = self.page(&body).await?;
         self.listed(page.version.clone()).await?;

@@ -186,7 +186,7 @@ impl Snapshot {
             }
             Phase::Loading => self.loading_in_words().map(|waits| Guidance { waits, remedies: Vec::new() }),
             Phase::Held => Some(self.held(drive)),
-            // An alarm of nodes that are lost offers it by itself.
+            // The alarm of a cascade offers the brake, too: once is enough.
             Phase::Native
                 if self.counts.failed > 0
                     && !self.alarms.iter().any(|alarm| alarm.remedies().contains(&Remedy::Brake)) =>

@@ -8,9 +8,9 @@ use crate::engine::model::facts::{ContainerFact, ContainerState};
 use crate::engine::model::starting_pod::{StartingPodFact, StartingPodState};
 use crate::engine::model::template::ContainerRole;
 
-/// What a kubelet says of a container that it has not started, once all init containers are done.
+/// What a kubelet says of a container that it has not started, in a pod without init containers.
 const CREATING: &str = "ContainerCreating";
-/// What it says until then, also of init containers.
+/// The same in a pod with init containers, also once they are done.
 const INITIALIZING: &str = "PodInitializing";
 
 /// How far the pod is.
@@ -94,7 +94,7 @@ mod tests {
             ("an init image", vec![waiting(Init, "PodInitializing"), later()], Some(true), Pulling),
             ("an init container runs", vec![init_runs(false), later()], Some(true), Preparing),
             ("an init container failed", vec![init_ran(1), later()], Some(true), Preparing),
-            ("after init", vec![init_ran(0), main()], Some(true), Pulling),
+            ("after init", vec![init_ran(0), later()], Some(true), Pulling),
             (
                 "behind a running init container",
                 vec![init_runs(false), waiting(Init, "PodInitializing"), later()],
