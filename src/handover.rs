@@ -222,6 +222,7 @@ fn look(state: NodeState) -> (char, &'static str) {
         NodeState::Terminating
         | NodeState::Creating
         | NodeState::Pulling
+        | NodeState::PullFailed
         | NodeState::Starting
         | NodeState::Soaking => ('◐', "moving"),
         NodeState::Ineligible => ('-', "ineligible"),

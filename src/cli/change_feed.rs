@@ -181,7 +181,7 @@ impl Telling<'_> {
         }
         self.alarms(&[]);
         let troubled = |node: &&NodeView| match node.state {
-            NodeState::Failed | NodeState::NodeDown => true,
+            NodeState::Failed | NodeState::NodeDown | NodeState::PullFailed => true,
             NodeState::Creating => node.cause.is_some(),
             NodeState::Terminating
             | NodeState::Pulling
@@ -381,12 +381,13 @@ fn summary(node: &NodeView) -> impl PartialEq + use<> {
         | NodeState::NodeDown
         | NodeState::Terminating
         | NodeState::Pulling
+        | NodeState::PullFailed
         | NodeState::Outdated
         | NodeState::Updated
         | NodeState::Ineligible => false,
     };
     let cause = cause.as_ref().map(|cause| cause.kind);
-    (*state, cause.filter(|kind| !(begins && kind.is_ordinary_at_start())))
+    (state.without_retries(), cause.filter(|kind| !(begins && kind.is_ordinary_at_start())))
 }
 
 /// Who drives, without when they were seen.

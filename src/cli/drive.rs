@@ -31,7 +31,6 @@ use crate::driver::{Rollout, Session};
 use crate::engine::model::command::{Command, Step, Takeover};
 use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
-use crate::engine::model::node::NodeState;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::PrewarmLeftover;
 use crate::engine::model::settings::{Finish, Tuning};
@@ -297,16 +296,7 @@ fn is_set_back(snapshot: &Snapshot) -> bool {
 
 /// Whether no node is on its way.
 fn at_rest(snapshot: &Snapshot) -> bool {
-    !snapshot.nodes.iter().any(|node| {
-        matches!(
-            node.state,
-            NodeState::Terminating
-                | NodeState::Creating
-                | NodeState::Pulling
-                | NodeState::Starting
-                | NodeState::Soaking
-        )
-    })
+    !snapshot.nodes.iter().any(|node| node.state.is_moving())
 }
 
 fn taken_over(holder: &str) -> CliError {

@@ -302,7 +302,7 @@ fn trouble(snapshot: &Snapshot) -> Vec<(&'static str, String)> {
             _ if node.suspect.is_some_and(SuspectView::has_failed) => "went down after its update".to_owned(),
             _ => continue,
         };
-        groups.entry((node.state, why)).or_default().push(node);
+        groups.entry((node.state.without_retries(), why)).or_default().push(node);
     }
     groups
         .into_iter()
@@ -313,6 +313,7 @@ fn trouble(snapshot: &Snapshot) -> Vec<(&'static str, String)> {
                 NodeState::Terminating
                 | NodeState::Creating
                 | NodeState::Pulling
+                | NodeState::PullFailed
                 | NodeState::Starting
                 | NodeState::Soaking
                 | NodeState::Outdated

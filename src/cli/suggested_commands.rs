@@ -100,6 +100,7 @@ fn spelled(remedy: Remedy) -> (&'static str, Option<String>) {
         Remedy::EnforceOnDelete => ("enforceOnDelete", "tune --on-drift enforce"),
         Remedy::PauseOnDrift => ("pauseOnDrift", "tune --on-drift report"),
         Remedy::RaiseBudget { to } => return ("raiseBudget", Some(format!("tune --max-unavailable {to}"))),
+        Remedy::LimitPulls { to } => return ("limitPulls", Some(format!("tune --max-pulling {to}"))),
         Remedy::Release => ("release", "release"),
         Remedy::ReleaseEarly => ("releaseEarly", "release --early"),
         Remedy::DropUnreadableRecord => ("dropUnreadableRecord", "release"),

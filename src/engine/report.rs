@@ -155,7 +155,7 @@ impl Engine {
                 false => Phase::Idle,
             };
         }
-        let comes = |row: &Row| is_moving(row.state) || self.suspects.judgement().may_come_back(row.node);
+        let comes = |row: &Row| row.state.is_moving() || self.suspects.judgement().may_come_back(row.node);
         let moving = crowded || rows().any(|row| row.in_fleet && comes(row));
         let in_line = self.plan.in_line > 0;
         let somebody_drives = !matches!(self.rollout_hold(intent, now), RolloutHold::Held(Hold::NobodyDrives));
@@ -360,25 +360,12 @@ fn group(row: &Row, in_line: bool) -> u8 {
         (NodeState::Failed, _) => 0,
         (NodeState::NodeDown, Some(Blame::Suspect | Blame::Rollout)) => 1,
         _ if row.restarted.is_some() => 1,
-        (state, _) if is_moving(state) && row.in_fleet => 2,
+        (state, _) if state.is_moving() && row.in_fleet => 2,
         (NodeState::Outdated, _) if in_line => 3,
         (NodeState::NodeDown, _) => 4,
         (NodeState::Outdated, _) => 5,
         (NodeState::Updated, _) => 6,
         _ => 7,
-    }
-}
-
-fn is_moving(state: NodeState) -> bool {
-    match state {
-        NodeState::Terminating
-        | NodeState::Creating
-        | NodeState::Pulling
-        | NodeState::Starting
-        | NodeState::Soaking => true,
-        NodeState::Failed | NodeState::NodeDown | NodeState::Outdated | NodeState::Updated | NodeState::Ineligible => {
-            false
-        }
     }
 }
 

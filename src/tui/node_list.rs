@@ -331,6 +331,7 @@ impl NodeList {
             NodeState::Terminating
             | NodeState::Creating
             | NodeState::Pulling
+            | NodeState::PullFailed
             | NodeState::Starting
             | NodeState::Soaking => ListPart::Moving,
             NodeState::Updated if self.just_done.contains_key(&node.name) => ListPart::JustDone,

@@ -196,6 +196,7 @@ fn badness(node: &NodeView) -> u8 {
             NodeState::Terminating
             | NodeState::Creating
             | NodeState::Pulling
+            | NodeState::PullFailed
             | NodeState::Starting
             | NodeState::Soaking,
             _,

@@ -176,6 +176,11 @@ pub(crate) enum Refused {
 }
 
 impl Plan {
+    /// Whether nodes wait because the new revision is in trouble elsewhere.
+    pub(crate) fn waits_for_trouble(&self) -> bool {
+        self.line.iter().any(|node| matches!(self.hold(*node), Some(Hold::Unproven { .. })))
+    }
+
     /// Why a node is not being updated right now.
     pub(crate) fn hold(&self, node: NodeIx) -> Option<&Hold> {
         self.holds.get(node)?.as_ref()

@@ -463,8 +463,11 @@ impl<'a> Assessor<'a> {
     fn starting_state(&self, pod: &PodEntry) -> NodeState {
         let image_trouble = pod.trouble.as_ref().is_some_and(|trouble| trouble.cause.kind.is_about_the_image());
         let pulling = self.view.pulling_since(&pod.fact).is_some() && !images_present(&pod.fact);
-        if pulling || image_trouble {
+        if pulling {
             return NodeState::Pulling;
+        }
+        if image_trouble {
+            return NodeState::PullFailed;
         }
         let begun = pod.fact.containers.iter().any(|container| {
             container.image_present
@@ -575,7 +578,7 @@ impl<'a> Assessor<'a> {
                 let grace = Duration::from_secs(pod.fact.deletion_grace_secs.unwrap_or(0).into());
                 Some(pod.fact.deletion_at? - grace)
             }),
-            NodeState::Failed => {
+            NodeState::Failed | NodeState::PullFailed => {
                 live.map(|pod| pod.trouble.as_ref().map_or(pod.fact.created_at, |trouble| trouble.since))
             }
             NodeState::Pulling => {

@@ -159,6 +159,8 @@ pub enum EstimateBlocker {
     Held,
     /// As many nodes are down for good as may be down.
     BudgetUsedUp,
+    /// The new revision is in trouble somewhere, and nothing that serves is replaced until that is over.
+    Trouble,
 }
 
 /// `~12–18m this step, ~1h10–1h50 all`; `no estimate while it is paused`; empty where there is nothing to say.
@@ -180,6 +182,7 @@ impl fmt::Display for EstimateBlocker {
             Self::Halted => "it is halted",
             Self::Held => "it is held",
             Self::BudgetUsedUp => "the budget is used up",
+            Self::Trouble => "nodes are in trouble",
         })
     }
 }

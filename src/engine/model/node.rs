@@ -20,6 +20,8 @@ pub enum NodeState {
     Creating,
     /// Its pod's image is being pulled.
     Pulling,
+    /// Its pod's image could not be pulled, or cannot be used. Its kubelet tries again by itself; until then nothing is pulled.
+    PullFailed,
     /// Its containers start.
     Starting,
     /// Its pod is ready, but not for long enough to count as available.
@@ -30,6 +32,27 @@ pub enum NodeState {
     Updated,
     /// It should not run the pod.
     Ineligible,
+}
+
+impl NodeState {
+    /// Whether the node is being updated: from the deletion of its old pod until the new one is available.
+    pub fn is_moving(self) -> bool {
+        match self {
+            Self::Terminating | Self::Creating | Self::Pulling | Self::PullFailed | Self::Starting | Self::Soaking => {
+                true
+            }
+            Self::Failed | Self::NodeDown | Self::Outdated | Self::Updated | Self::Ineligible => false,
+        }
+    }
+
+    /// The state, with a failed pull taken for the pull that follows it. Kubelets go to and fro between the two for as long as they
+    /// try, and nobody is told of each try.
+    pub fn without_retries(self) -> Self {
+        match self {
+            Self::PullFailed => Self::Pulling,
+            other => other,
+        }
+    }
 }
 
 /// Whose fault an unavailable node is.

@@ -41,6 +41,8 @@ pub enum PodWait {
         /// When the grace was over.
         since: Timestamp,
     },
+    /// Its pod is being deleted, and nobody ends it while its node is down.
+    NodeBack,
     /// It has no pod: its controller has not created one.
     Controller {
         /// When the last pod went, where we saw that.
@@ -109,7 +111,12 @@ impl PodWait {
             | Self::Init { since, .. }
             | Self::Pull { since }
             | Self::Ready { since, .. } => *since,
-            Self::DeletionAnswer | Self::Finalizers(_) | Self::Container { .. } | Self::PodReady | Self::OldPod => None,
+            Self::DeletionAnswer
+            | Self::NodeBack
+            | Self::Finalizers(_)
+            | Self::Container { .. }
+            | Self::PodReady
+            | Self::OldPod => None,
         }
     }
 
@@ -140,12 +147,17 @@ impl fmt::Display for PodWaitAsOf<'_> {
             PodWait::Grace { secs: given, ends_at, finalizers } => {
                 match ends_at.since(self.at) {
                     Duration::ZERO => write!(f, "grace {} over", Secs(*given))?,
-                    left => write!(f, "grace {}, {} left", Secs(*given), ShortDuration(left))?,
+                    // Clocks differ by a little: no more is left than was given.
+                    left => {
+                        let left = left.min(Duration::from_secs((*given).into()));
+                        write!(f, "grace {}, {} left", Secs(*given), ShortDuration(left))?;
+                    }
                 }
                 if finalizers.is_empty() { Ok(()) } else { write!(f, ", then {}", Finalizers(finalizers)) }
             }
             PodWait::Finalizers(finalizers) => write!(f, "kept by {}", Finalizers(finalizers)),
             PodWait::Kubelet { since } => write!(f, "grace over for {}, its kubelet has not ended it", ago(*since)),
+            PodWait::NodeBack => f.write_str("its pod is deleted, and goes once the node is back"),
             PodWait::Controller { since: Some(since) } => {
                 write!(f, "no pod for {}: its controller has created none", ago(*since))
             }

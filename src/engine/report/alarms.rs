@@ -1,6 +1,5 @@
 //! What needs the operator's attention now, worst first.
 
-use super::is_moving;
 use super::snapshot::Alarm;
 use crate::engine::assess::plan::Limits;
 use crate::engine::assess::rows::Row;
@@ -89,7 +88,7 @@ impl Engine {
         };
         let waiting = self.plan.line.iter().filter_map(held).filter(|hold| matches!(hold, Hold::Budget { .. })).count();
         let comes_back = |row: &Row| self.comes_back_by_itself(row);
-        let on_its_way = |row: &Row| row.in_fleet && !row.available && (is_moving(row.state) || comes_back(row));
+        let on_its_way = |row: &Row| row.in_fleet && !row.available && (row.state.is_moving() || comes_back(row));
         (self.plan.next.is_empty() && !self.assessment.rows().any(on_its_way)).then(|| Alarm::BudgetUsedUp {
             used: *used,
             limit: *limit,
@@ -110,7 +109,7 @@ impl Engine {
         refused.sort();
         let count = u32::try_from(refused.len()).unwrap_or(u32::MAX);
         let (node, why) = refused.into_iter().next()?;
-        let moving = self.assessment.rows().any(|row| row.in_fleet && is_moving(row.state));
+        let moving = self.assessment.rows().any(|row| row.in_fleet && row.state.is_moving());
         Some(Alarm::DeletionRefused { node, count, why, others: moving || self.plan.in_line > count })
     }
 

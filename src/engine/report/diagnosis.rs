@@ -273,6 +273,7 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
         NodeState::Terminating
         | NodeState::Creating
         | NodeState::Pulling
+        | NodeState::PullFailed
         | NodeState::Starting
         | NodeState::Soaking
         | NodeState::Outdated

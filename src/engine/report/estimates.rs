@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::is_moving;
 use super::snapshot::Phase;
 use crate::engine::assess::plan::{Limits, RolloutHold};
 use crate::engine::assess::rows::Row;
@@ -42,13 +41,17 @@ impl Engine {
         let nodes = u32::try_from(took.len()).unwrap_or(u32::MAX);
         let Some(of_pod) = each(&mut took) else { return RolloutEstimate::None };
         let left = |row: &&Row| !row.committed && row.replaceable;
-        let moving: Vec<&Row> = rows().filter(|row| is_moving(row.state)).collect();
+        let moving: Vec<&Row> = rows().filter(|row| row.state.is_moving()).collect();
         if moving.is_empty() && rows().filter(left).count() == 0 {
             return RolloutEstimate::None;
         }
         let blocked = match phase {
+            Phase::Running if matches!(self.rollout_hold(intent, now), RolloutHold::Held(_)) => {
+                Some(EstimateBlocker::Held)
+            }
             Phase::Running => {
-                matches!(self.rollout_hold(intent, now), RolloutHold::Held(_)).then_some(EstimateBlocker::Held)
+                let is_stuck = rows().any(|row| row.state == NodeState::PullFailed) || self.plan.waits_for_trouble();
+                is_stuck.then_some(EstimateBlocker::Trouble)
             }
             Phase::Paused(_) => Some(EstimateBlocker::Paused),
             Phase::Halted => Some(EstimateBlocker::Halted),

@@ -6,6 +6,7 @@
 //! held: all 12 nodes that may be updated have been          step (48 nodes, 60 in total)
 //! canary done, 3 of 3 (canary=true)                         lift the selector (frees 9 nodes)
 //! waits for 3 nodes: 2 node down, 1 cordoned (n7, n8, n9)
+//! 13 nodes wait until the trouble is over                   roll back, lower how many pull at once
 //! loading: waits for pods, nodes
 //! preparing for 14s: waits for its controller to observe generation 5 (at 4)
 //! ```
@@ -74,6 +75,11 @@ pub enum Remedy {
         /// To how many nodes.
         to: u32,
     },
+    /// Lower how many nodes pull at once.
+    LimitPulls {
+        /// To how many nodes.
+        to: u32,
+    },
     /// Hand the DaemonSet back to its controller.
     Release,
     /// Hand it back although its controller then removes pods that serve.
@@ -111,6 +117,7 @@ impl fmt::Display for Remedy {
             Self::EnforceOnDelete => f.write_str("sets OnDelete again at each drift from now on"),
             Self::PauseOnDrift => f.write_str("pauses at the next drift instead"),
             Self::RaiseBudget { to } => write!(f, "raises the budget to {to}, so that the next node may go"),
+            Self::LimitPulls { to } => write!(f, "lowers how many pull at once to {to}"),
             Self::Release => f.write_str("hands it back to its controller"),
             Self::ReleaseEarly => f.write_str("releases all the same: these pods are removed"),
             Self::DropUnreadableRecord => f.write_str("drops the record and restores the strategy"),
@@ -184,6 +191,7 @@ impl Snapshot {
             Phase::Running if drive.is_some() => {
                 Some(Guidance { waits: "nobody drives, so nothing moves".into(), remedies: vec![Remedy::Drive] })
             }
+            Phase::Running => self.held_by_trouble(),
             Phase::Loading => self.loading_in_words().map(|waits| Guidance { waits, remedies: Vec::new() }),
             Phase::Held => Some(self.held(drive)),
             // The alarm of a cascade offers the brake, too: once is enough.
@@ -202,6 +210,22 @@ impl Snapshot {
         let loading = self.watches.iter().filter(|watch| watch.health == WatchHealth::Loading);
         let kinds: Vec<String> = loading.map(|watch| watch.watched.to_string()).collect();
         (!kinds.is_empty()).then(|| format!("loading: waits for {}", kinds.join(", ")))
+    }
+
+    /// Nothing that serves is replaced while the new revision is in trouble somewhere.
+    fn held_by_trouble(&self) -> Option<Guidance> {
+        let held = self.nodes.iter().filter(|node| matches!(node.hold, Some(Hold::Unproven { .. }))).count();
+        let waits = match held {
+            0 => return None,
+            1 => "1 node waits until the trouble is over".to_owned(),
+            held => format!("{held} nodes wait until the trouble is over"),
+        };
+        let many_pull = |node: &NodeView| {
+            node.cause.as_ref().is_some_and(|cause| cause.kind.is_milder_with_fewer_pulls())
+                && self.budget.max_pulling > 1
+        };
+        let limit = self.nodes.iter().any(many_pull).then_some(Remedy::LimitPulls { to: self.budget.max_pulling / 2 });
+        Some(Guidance { waits, remedies: [Remedy::Undo].into_iter().chain(limit).collect() })
     }
 
     /// Nothing more may be updated as things stand.

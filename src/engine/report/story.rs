@@ -285,8 +285,10 @@ fn changed(was: &NodeMark, is: &NodeMark, node: &NodeView) -> Option<NodeChange>
     let serves = serves(was.state) && serves(is.state);
     let trouble = is.cause.filter(|kind| !kind.is_ordinary_at_start());
     let waits = matches!(is.state, NodeState::Creating | NodeState::Starting);
-    if was.state == NodeState::Pulling && waits && trouble.is_some() {
-        // The pull failed, and is tried again.
+    let retried = matches!((was.state, is.state), (NodeState::PullFailed, NodeState::Pulling));
+    let failed_to_pull = was.state == NodeState::Pulling && (waits || is.state == NodeState::PullFailed);
+    if was.pod == is.pod && (retried || failed_to_pull && trouble.is_some()) {
+        // A pull that failed is tried again, often: what was wrong is told once.
         return new_trouble(was, trouble, node);
     }
     // Of two snapshots that are far apart, the later may show the next pod at work already.
@@ -294,7 +296,9 @@ fn changed(was: &NodeMark, is: &NodeMark, node: &NodeView) -> Option<NodeChange>
     if was.state != is.state && !serves || replaced {
         let after = Some(is.since.since(was.since)).filter(|_| is.since >= was.since);
         let down = was.down_since.filter(|_| is.down_since.is_none()).map(|since| is.since.since(since));
-        let why = why(node).filter(|_| is_trouble(is.state));
+        // What fails within seconds by itself is told then.
+        let lasts = trouble.is_some_and(|kind| kind.grace().is_none());
+        let why = why(node).filter(|_| is_trouble(is.state) || lasts && is_news(was, trouble));
         return Some(NodeChange::State { from: Some(was.state), to: is.state, after, down, why });
     }
     if is.restarts > was.restarts && was.pod == is.pod {
@@ -306,8 +310,12 @@ fn changed(was: &NodeMark, is: &NodeMark, node: &NodeView) -> Option<NodeChange>
 
 /// What is wrong, unless that was told before.
 fn new_trouble(was: &NodeMark, trouble: Option<CauseKind>, node: &NodeView) -> Option<NodeChange> {
-    let kind = trouble.filter(|kind| Some(*kind) != was.cause && Some(*kind) != was.told);
-    kind.and_then(|_| why(node)).map(|why| NodeChange::Trouble { why })
+    if is_news(was, trouble) { why(node).map(|why| NodeChange::Trouble { why }) } else { None }
+}
+
+/// Whether it was not told of this pod before.
+fn is_news(was: &NodeMark, trouble: Option<CauseKind>) -> bool {
+    trouble.is_some_and(|kind| Some(kind) != was.cause && Some(kind) != was.told)
 }
 
 fn is_trouble(state: NodeState) -> bool {
@@ -316,6 +324,7 @@ fn is_trouble(state: NodeState) -> bool {
         NodeState::Terminating
         | NodeState::Creating
         | NodeState::Pulling
+        | NodeState::PullFailed
         | NodeState::Starting
         | NodeState::Soaking
         | NodeState::Outdated
@@ -328,7 +337,7 @@ impl NodeChange {
     /// Whether it is bad news.
     pub fn severity(&self) -> Severity {
         let bad = match self {
-            Self::State { to, .. } => is_trouble(*to),
+            Self::State { to, why, .. } => why.is_some() || is_trouble(*to),
             Self::Trouble { .. } | Self::Restarted { .. } => true,
             Self::Gone => false,
         };
@@ -357,7 +366,11 @@ impl fmt::Display for NodeChange {
             (NodeState::Creating | NodeState::Starting, Some(NodeState::Pulling), Some(after)) => {
                 write!(f, "pulled in {after}")
             }
+            (NodeState::Creating | NodeState::Starting, Some(NodeState::PullFailed), _) => {
+                f.write_str("pulled after all")
+            }
             (NodeState::Creating, ..) => f.write_str("its new pod is made"),
+            (NodeState::PullFailed, ..) => f.write_str("pull failed"),
             (NodeState::Pulling, ..) => f.write_str("pulls the image"),
             (NodeState::Starting, ..) => f.write_str("starts"),
             (NodeState::Soaking, Some(NodeState::Starting), Some(after)) => write!(f, "ready after {after}, soaks"),

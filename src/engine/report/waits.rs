@@ -26,13 +26,14 @@ impl Engine {
                 Some(SentDeletion::Unknown(since)) => PodWait::DeletionLost { since },
                 None => self.ends(&pod.fact),
             }),
+            (NodeState::NodeDown, Some(pod)) => pod.fact.deletion_at.map(|_| PodWait::NodeBack),
             // No pod will be created: the node's hold says why.
             (NodeState::Creating, None) if self.is_being_deleted() => None,
             (NodeState::Creating, None) => {
                 let since = self.view.nodes.get(row.node).and_then(|node| node.missing_since);
                 Some(PodWait::Controller { since })
             }
-            (NodeState::Creating | NodeState::Pulling | NodeState::Starting, Some(pod)) => {
+            (NodeState::Creating | NodeState::Pulling | NodeState::PullFailed | NodeState::Starting, Some(pod)) => {
                 let fact = &pod.fact;
                 let pulling = self.view.pulling_since(fact);
                 let since = ours(fact.created_at);

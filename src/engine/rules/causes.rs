@@ -146,6 +146,11 @@ impl CauseKind {
         self.consequences().image == ImageVerdict::Refused
     }
 
+    /// Whether it comes of many nodes that pull at once, or is made worse by them.
+    pub(crate) fn is_milder_with_fewer_pulls(self) -> bool {
+        matches!(self, Self::ImageRateLimited | Self::ImageNetwork)
+    }
+
     /// Whether the image could not be pulled for a reason that says nothing of the image: the network, a limit, a full disk.
     pub(crate) fn leaves_the_image_open(self) -> bool {
         self.consequences().image == ImageVerdict::Open

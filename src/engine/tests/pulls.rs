@@ -14,6 +14,7 @@ use crate::engine::model::site::ZONE;
 use crate::engine::model::template::{ContainerRole, Template};
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::diagnosis::{Diagnosis, FindingKind};
+use crate::engine::report::story::Story;
 
 const IMAGE: &str = "r.example/agent:v2";
 
@@ -128,6 +129,34 @@ fn one_container_after_the_other_and_init_containers_first() {
     assert_eq!(states(&mut console), ["setup present", "agent unknown", "helper queued"]);
     has_pulled(&mut console, &fake, "n1", 12);
     assert_eq!(states(&mut console), ["setup present", "agent present", "helper unknown"]);
+}
+
+/// A pull that fails is not called a pull until the kubelet tries again; it is told once, however often it tries.
+#[test]
+fn a_pull_that_failed_is_not_under_way_until_it_is_tried_again() {
+    const LIMITED: &str = "429 Too Many Requests: toomanyrequests";
+    let (mut fake, mut console) = pulling(2);
+    let mut story = Story::default();
+    story.observe(&console.snapshot(&fake));
+    fake.change_pod("n1", |pod| pod.containers.remove(0).restarts = 0);
+    for (nth, reason) in ["ErrImagePull", "ImagePullBackOff", "ErrImagePull"].into_iter().enumerate() {
+        let version = 10 + 10 * nth as u64;
+        say(&mut console, &fake, "n1", "Pulling", &format!("Pulling image \"{IMAGE}\""), version);
+        assert_eq!(console.state(&fake, "n1").0, NodeState::Pulling, "try {nth}");
+        story.observe(&console.snapshot(&fake));
+        fake.wait(5);
+        fake.change_pod("n1", |pod| fails(&mut pod.containers[0], LIMITED));
+        let failed = format!("Failed to pull image \"{IMAGE}\": {LIMITED}");
+        say(&mut console, &fake, "n1", "Failed", &failed, version + 1);
+        say(&mut console, &fake, "n1", "BackOff", reason, version + 2);
+        assert_eq!(console.state(&fake, "n1"), (NodeState::PullFailed, "registry rate limit".into()), "try {nth}");
+        story.observe(&console.snapshot(&fake));
+        fake.wait(20);
+    }
+    let told: Vec<String> = story.of_node("n1").map(|moment| moment.change.to_string()).collect();
+    let limited = told.iter().filter(|told| told.contains("registry rate limit")).count();
+    assert_eq!(limited, 1, "{told:?}");
+    assert_eq!(told.iter().filter(|told| told.contains("pulls")).count(), 1, "{told:?}");
 }
 
 #[test]

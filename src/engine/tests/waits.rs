@@ -55,6 +55,30 @@ fn a_pod_that_ends_says_how_long_it_has_and_what_keeps_it() {
     assert_eq!(cause(&mut console, &fake).kind, CauseKind::StuckTerminating, "its kubelet has not ended it");
 }
 
+/// The DaemonSet's own controller deletes old pods that lose readiness with their node: nobody there ends them.
+#[test]
+fn a_pod_that_is_deleted_on_a_node_that_is_down_is_not_called_down_by_itself() {
+    let mut fake = FakeCluster::rolling(4, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    fake.set_template(super::super::fake_cluster::template("agent:v2"));
+    fake.reconcile();
+    fake.set_node_ready("n1", false);
+    fake.set_node_ready("n2", false);
+    fake.set_ready("n1", false);
+    fake.set_ready("n2", false);
+    assert_eq!(console.state(&fake, "n1"), (NodeState::NodeDown, "NotReady since 0s, by itself".into()));
+    let now = fake.now;
+    fake.change_pod("n1", |pod| pod.deletion_at = Some(now));
+    fake.wait(70);
+    let why = "NotReady since 1m; its pod is deleted, and goes once the node is back";
+    assert_eq!(console.state(&fake, "n1"), (NodeState::NodeDown, why.into()));
+    assert_eq!(console.state(&fake, "n2").1, "NotReady since 1m, by itself");
+    let snapshot = console.snapshot(&fake);
+    let blamed = |name: &str| snapshot.nodes.iter().find(|node| &*node.name == name).unwrap().blame;
+    assert_eq!(blamed("n1"), Some(Blame::Rollout), "its controller took the pod");
+    assert_eq!(blamed("n2"), Some(Blame::Node));
+}
+
 /// What only Events tell is a cause until the pod begins, and not a moment longer.
 #[test]
 fn a_volume_or_a_sandbox_is_the_cause_until_the_pod_begins() {

@@ -270,7 +270,7 @@ pub(crate) fn sort_rows(sort: Sort, rows: &mut [u32], nodes: &[Arc<NodeView>]) {
 pub(crate) fn sign(node: &NodeView) -> (Glyph, ThemeRole) {
     match (node.state, node.blame) {
         (NodeState::Failed, _) => (Glyph::Failed, ThemeRole::Bad),
-        (_, Some(Blame::Suspect)) => (Glyph::Suspect, ThemeRole::Bad),
+        (_, Some(Blame::Suspect)) | (NodeState::NodeDown, Some(Blame::Rollout)) => (Glyph::Suspect, ThemeRole::Bad),
         (NodeState::NodeDown, _) => (Glyph::Down, ThemeRole::Warn),
         (NodeState::Outdated, _) if node.is_next() => (Glyph::Outdated, ThemeRole::Text),
         (NodeState::Outdated, _) if node.cause.is_some() => (Glyph::Outdated, ThemeRole::Warn),

@@ -14,6 +14,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
+use super::header::key_of;
 use super::{RenderContext, put_box, put_lines};
 use crate::engine::model::facts::Severity;
 use crate::engine::report::diagnosis::{Diagnosis, Finding, OfferedCommand};
@@ -22,33 +23,43 @@ use crate::tui::node_page::NodeReading;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::wrap;
 
-/// How many nodes of a finding are named.
+/// How many nodes of a finding are named: of one that is wrong, and of one that only waits.
 const NAMED: usize = 30;
+const NAMED_WAITING: usize = 6;
 
 /// Draws it over everything but the first line.
 pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, readings: &[NodeReading], buffer: &mut Buffer) {
     let Some(shown) = ctx.model.rollout().and_then(|page| page.live.as_ref()) else { return };
     let width = area.width.min(120);
-    let lines = lines(ctx, shown, readings, usize::from(width.saturating_sub(4)));
-    let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(area.height.saturating_sub(1));
-    let over = Rect { x: area.width.saturating_sub(width) / 2, y: area.bottom() - height, width, height };
-    let inside = put_box(ctx, buffer, over, "What is wrong  (j k scroll, any other key closes)");
-    let top = top.min(lines.len().saturating_sub(usize::from(inside.height)));
-    put_lines(buffer, inside, &lines[top..]);
-}
-
-fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, readings: &[NodeReading], cells: usize) -> Vec<Line<'static>> {
     let mut diagnosis = Diagnosis::of(&shown.snapshot);
     for NodeReading { node, inspection, .. } in readings {
         diagnosis.add_occupancy(node, &inspection.occupancy);
     }
+    let title = if diagnosis.is_bad() { "What is wrong" } else { "Nothing is wrong" };
+    let lines = lines(ctx, shown, &diagnosis, usize::from(width.saturating_sub(4)));
+    let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(area.height.saturating_sub(1));
+    let over = Rect { x: area.width.saturating_sub(width) / 2, y: area.bottom() - height, width, height };
+    let inside = put_box(ctx, buffer, over, &format!("{title}  (j k scroll, any other key closes)"));
+    let top = top.min(lines.len().saturating_sub(usize::from(inside.height)));
+    put_lines(buffer, inside, &lines[top..]);
+}
+
+fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, diagnosis: &Diagnosis, cells: usize) -> Vec<Line<'static>> {
     let Diagnosis { findings, nodes, at_goal } = diagnosis;
     let text = format!("{at_goal} of {nodes} nodes are where they should be");
     let mut lines = vec![Line::from(ctx.span(text, ThemeRole::Title))];
     if findings.is_empty() {
         lines.push(Line::from(ctx.span("nothing is wrong, and nothing waits", ThemeRole::Ok)));
     }
-    for finding in &findings {
+    let mut offered: Vec<String> = Vec::new();
+    for remedy in shown.snapshot.remedies() {
+        let line = format!("{}  {remedy}", key_of(remedy));
+        if !offered.contains(&line) {
+            offered.push(line);
+        }
+    }
+    lines.extend(offered.into_iter().map(|line| Line::from(ctx.span(line, ThemeRole::Text))));
+    for finding in findings {
         lines.push(Line::default());
         lines.extend(of(ctx, shown, finding, cells));
     }
@@ -72,9 +83,10 @@ fn of(ctx: &RenderContext<'_>, shown: &ShownSnapshot, finding: &Finding, cells: 
         }
     };
     say(&format!("{}{nodes}", finding.title), &format!("{} ", ctx.glyph(glyph)), role);
-    let mut names: Vec<&str> = finding.nodes.iter().take(NAMED).map(|name| &**name).collect();
-    let more = format!("… ({} more)", count.saturating_sub(NAMED));
-    if count > NAMED {
+    let named = if finding.severity == Severity::Warning { NAMED } else { NAMED_WAITING };
+    let mut names: Vec<&str> = finding.nodes.iter().take(named).map(|name| &**name).collect();
+    let more = format!("… ({} more)", count.saturating_sub(named));
+    if count > named {
         names.push(&more);
     }
     say(&names.join(" "), "  ", ThemeRole::Muted);

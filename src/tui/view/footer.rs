@@ -11,6 +11,7 @@ use ratatui::text::{Line, Span};
 
 use super::{RenderContext, ScreenParts, Shape, put, put_rule};
 use crate::engine::model::step_ahead::NoStep;
+use crate::engine::report::snapshot::Phase;
 use crate::tui::action::{ACTIONS, Action, ActionId, ActionScope, key_of};
 use crate::tui::filter::last_part;
 use crate::tui::model::{Model, Overlay};
@@ -253,6 +254,12 @@ fn prewarm_paused(model: &Model) -> bool {
     snapshot.and_then(|snapshot| snapshot.prewarm.as_ref()).is_some_and(|view| view.request.paused.is_some())
 }
 
+/// Whether a pause stops the DaemonSet's own controller.
+fn rolled_by_its_controller(model: &Model) -> bool {
+    let snapshot = model.rollout().and_then(|page| page.snapshot());
+    snapshot.is_some_and(|snapshot| snapshot.phase == Phase::Native)
+}
+
 /// What the action is called here and now.
 fn label(ctx: &RenderContext<'_>, action: &Action) -> &'static str {
     let model = ctx.model;
@@ -272,6 +279,7 @@ fn label(ctx: &RenderContext<'_>, action: &Action) -> &'static str {
         ActionId::Filter if model.node_page().is_some() => "find",
         ActionId::Open if model.rollout().is_some() => "node",
         ActionId::Drive if model.rollout().is_some_and(|page| page.driven_by_us()) => "stop driving",
+        ActionId::Pause if rolled_by_its_controller(model) => "brake",
         _ => action.label,
     }
 }

@@ -146,11 +146,15 @@ fn dialog_keys(ctx: &RenderContext<'_>, cells: usize) -> Vec<Line<'static>> {
 fn legend(glyph: Glyph) -> Option<(ThemeRole, &'static str)> {
     Some(match glyph {
         Glyph::Updated => (ThemeRole::Ok, "updated; of a DaemonSet: up to date; of a message: it is done"),
-        Glyph::Moving => (ThemeRole::Busy, "moving: terminating, creating, pulling, starting, soaking"),
+        Glyph::Moving => {
+            (ThemeRole::Busy, "moving: terminating, creating, pulling, starting, soaking; pull failed: tried again")
+        }
         Glyph::Outdated => (ThemeRole::Held, "outdated, held; WHY says by what"),
         Glyph::Failed => (ThemeRole::Bad, "failed at the new revision; of a DaemonSet: halted"),
         Glyph::Down => (ThemeRole::Warn, "node down with its old pod, not by the rollout; of a DaemonSet: degraded"),
-        Glyph::Suspect => (ThemeRole::Bad, "suspect: its node went down after the update"),
+        Glyph::Suspect => {
+            (ThemeRole::Bad, "suspect: its node went down after its update, or while its pod was replaced")
+        }
         Glyph::Ineligible => (ThemeRole::Muted, "not eligible: it should not run the pod"),
         Glyph::Paused => (ThemeRole::Warn, "paused"),
         Glyph::Running => (ThemeRole::Ok, "running"),
@@ -181,12 +185,13 @@ fn legend(glyph: Glyph) -> Option<(ThemeRole, &'static str)> {
     })
 }
 
-const STATES: [NodeState; 10] = [
+const STATES: [NodeState; 11] = [
     NodeState::Failed,
     NodeState::NodeDown,
     NodeState::Terminating,
     NodeState::Creating,
     NodeState::Pulling,
+    NodeState::PullFailed,
     NodeState::Starting,
     NodeState::Soaking,
     NodeState::Outdated,
@@ -201,6 +206,7 @@ fn meaning(state: NodeState) -> &'static str {
         NodeState::Terminating => "its old pod is going",
         NodeState::Creating => "it has no pod yet, or one that is not bound",
         NodeState::Pulling => "its pod's image is being pulled",
+        NodeState::PullFailed => "the pull failed, its kubelet tries again",
         NodeState::Starting => "its containers start",
         NodeState::Soaking => "its pod is ready, but not for long enough to count as available",
         NodeState::Outdated => "its pod is at another revision than the target",

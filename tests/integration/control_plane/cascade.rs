@@ -144,6 +144,7 @@ impl<'a> Run<'a> {
         match self.driver {
             Driver::Controller => {
                 self.kubectl(&["set", "image", "daemonset/agent", V2]);
+                self.names_what_its_controller_took();
                 false
             }
             Driver::Braked => {
@@ -160,6 +161,48 @@ impl<'a> Run<'a> {
                 says_why_where_and_what_next(driver.seen());
                 true
             }
+        }
+    }
+
+    /// While nodes are down and their old pods are deleted outside of every budget, `status` says of each of them that its pod is
+    /// deleted, and does not call it down by itself.
+    fn names_what_its_controller_took(&self) {
+        let deleted = || -> Vec<String> {
+            let pods = self.plane.admin().get(&format!("/api/v1/namespaces/{}/pods", self.driver.name())).ok();
+            let nodes = self.plane.admin().get("/api/v1/nodes").ok();
+            let is_ready = |node: &Value| {
+                let conditions = node["status"]["conditions"].as_array().cloned().unwrap_or_default();
+                conditions.iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+            };
+            let nodes = nodes["items"].as_array().cloned().unwrap_or_default();
+            let down: Vec<&Value> =
+                nodes.iter().filter(|node| !is_ready(node)).map(|node| &node["metadata"]["name"]).collect();
+            let pods = pods["items"].as_array().cloned().unwrap_or_default();
+            let goes = |pod: &&Value| {
+                pod["metadata"]["deletionTimestamp"].is_string() && down.contains(&&pod["spec"]["nodeName"])
+            };
+            pods.iter()
+                .filter(goes)
+                .map(|pod| pod["spec"]["nodeName"].as_str().unwrap_or_default().to_owned())
+                .collect()
+        };
+        let until = Instant::now() + SOON;
+        let (before, said) = loop {
+            let (before, said) = (deleted(), self.operator.status(DS));
+            if before.len() > 2 && deleted() == before {
+                break (before, said);
+            }
+            assert!(Instant::now() < until, "no three pods were being deleted on nodes that are down");
+            std::thread::sleep(Duration::from_millis(100));
+        };
+        let says_so = said.nodes(|node| {
+            let why = node["why"].as_str().unwrap_or_default();
+            node["state"] == "node down"
+                && node["blame"] == "rollout"
+                && why.ends_with("; its pod is deleted, and goes once the node is back")
+        });
+        for name in before {
+            assert!(says_so.contains(&name), "{name} of {says_so:?} in {}", said.0);
         }
     }
 

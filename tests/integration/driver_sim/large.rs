@@ -61,9 +61,7 @@ async fn until(rollout: &Rollout, what: &str, is: impl FnMut(&Arc<Snapshot>) -> 
 }
 
 fn in_progress(snapshot: &Snapshot) -> u32 {
-    let moving = |state| matches!(state, NodeState::Terminating | NodeState::Creating | NodeState::Starting);
-    let pulling = |state| matches!(state, NodeState::Pulling | NodeState::Soaking);
-    let nodes = snapshot.nodes.iter().filter(|node| moving(node.state) || pulling(node.state));
+    let nodes = snapshot.nodes.iter().filter(|node| node.state.is_moving());
     u32::try_from(nodes.count()).unwrap()
 }
 

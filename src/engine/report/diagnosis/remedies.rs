@@ -169,6 +169,9 @@ pub(super) fn about(kind: CauseKind) -> &'static [&'static str] {
         ],
         CauseKind::HeldByFinalizers => &["look at the controllers that set them: each takes its own off"],
         CauseKind::Deadline => &["look at its log and its Events", "raise the progress deadline, or roll back"],
-        CauseKind::NodeDown => &["look at the node: power, link, kubelet; nothing is updated there meanwhile"],
+        CauseKind::NodeDown => &[
+            "look at the node: power, link, kubelet",
+            "rolldeck replaces no pod there meanwhile; the DaemonSet's own controller, where it rolls, does",
+        ],
     }
 }

@@ -34,6 +34,7 @@ words! {
         Self::Terminating => "terminating",
         Self::Creating => "creating",
         Self::Pulling => "pulling",
+        Self::PullFailed => "pull failed",
         Self::Starting => "starting",
         Self::Soaking => "soaking",
         Self::Outdated => "outdated",
@@ -251,10 +252,16 @@ impl fmt::Display for Why<'_> {
                 f.write_str(", after its update")?;
                 node.suspect.map_or(Ok(()), |suspect| write!(f, "; {}", suspect.words(*at)))
             }
-            (NodeState::NodeDown, _) => {
+            (NodeState::NodeDown, blame) => {
                 f.write_str("NotReady")?;
                 since(f)?;
-                f.write_str(", not ours")
+                match (&node.pod_wait, blame) {
+                    (Some(wait), _) => write!(f, "; {}", wait.as_of(*at)),
+                    (None, Some(Blame::Rollout)) => f.write_str(", while it was updated"),
+                    (None, Some(Blame::Node | Blame::PreExisting | Blame::Suspect) | None) => {
+                        f.write_str(", by itself")
+                    }
+                }
             }
             (NodeState::Ineligible, _) => {
                 match &node.ineligible {

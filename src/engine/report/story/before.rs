@@ -71,7 +71,7 @@ pub(super) fn reconstruct(
                 let since = halt.map_or(since, |halt| since.min(halt.at.max(made)));
                 say(since, None, node.state, cause(node));
             }
-            NodeState::NodeDown => say(since, None, node.state, cause(node)),
+            NodeState::NodeDown | NodeState::PullFailed => say(since, None, node.state, cause(node)),
             NodeState::Terminating
             | NodeState::Creating
             | NodeState::Pulling

@@ -13,7 +13,7 @@ impl Observer {
     pub fn check_reasons(&mut self, by: &Str, snapshot: &Snapshot, now: Timestamp) {
         for node in snapshot.nodes.iter().filter(|node| waits(node)) {
             let failed = node.state == NodeState::Failed && node.cause.is_some();
-            let held = node.hold.is_some() || node.at_target || failed || is_on_its_way(node.state);
+            let held = node.hold.is_some() || node.at_target || failed || node.state.is_moving();
             let why = Why { node, at: snapshot.at }.to_string();
             if !held || why.is_empty() {
                 self.report_violation("P8", now, format!("{by}: {} is {} and does not say why", node.name, node.state));
@@ -29,13 +29,6 @@ impl Observer {
 /// Whether a node is not where it is to be.
 fn waits(node: &NodeView) -> bool {
     !matches!(node.state, NodeState::Updated | NodeState::Ineligible)
-}
-
-fn is_on_its_way(state: NodeState) -> bool {
-    matches!(
-        state,
-        NodeState::Terminating | NodeState::Creating | NodeState::Pulling | NodeState::Starting | NodeState::Soaking
-    )
 }
 
 fn rollout_in_silence(snapshot: &Snapshot) -> Option<String> {

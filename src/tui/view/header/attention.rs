@@ -100,7 +100,7 @@ pub(super) fn taken_over(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: 
 }
 
 /// The key for what an operator can do.
-fn key_of(remedy: Remedy) -> String {
+pub(in crate::tui::view) fn key_of(remedy: Remedy) -> String {
     let action = match remedy {
         Remedy::Drive => ActionId::Drive,
         Remedy::Step(_) | Remedy::StepForRevision => ActionId::Step,
@@ -111,7 +111,9 @@ fn key_of(remedy: Remedy) -> String {
             ActionId::Resume
         }
         Remedy::Undo => ActionId::Undo,
-        Remedy::EnforceOnDelete | Remedy::PauseOnDrift | Remedy::RaiseBudget { .. } => ActionId::Tune,
+        Remedy::EnforceOnDelete | Remedy::PauseOnDrift | Remedy::RaiseBudget { .. } | Remedy::LimitPulls { .. } => {
+            ActionId::Tune
+        }
         Remedy::Release | Remedy::ReleaseEarly | Remedy::DropUnreadableRecord | Remedy::DropForeignRecord => {
             ActionId::Release
         }
@@ -182,7 +184,12 @@ fn key_does(remedy: Remedy) -> String {
         Remedy::StepForRevision => "let a node be updated",
         Remedy::Release => "hand it back",
         Remedy::SetImage => "begin a new rollout",
-        Remedy::Drive | Remedy::Step(_) | Remedy::Select | Remedy::LiftSelector { .. } | Remedy::Resume => {
+        Remedy::Drive
+        | Remedy::Step(_)
+        | Remedy::Select
+        | Remedy::LiftSelector { .. }
+        | Remedy::LimitPulls { .. }
+        | Remedy::Resume => {
             return remedy.to_string();
         }
     };
@@ -199,7 +206,7 @@ pub(super) fn trouble(
     let words = page.summary.trouble.iter().map(|trouble| {
         let (glyph, role) = match trouble.kind {
             TroubleKind::Failed(_) => (Glyph::Failed, ThemeRole::Bad),
-            TroubleKind::Suspect => (Glyph::Suspect, ThemeRole::Bad),
+            TroubleKind::Suspect | TroubleKind::DownReplaced => (Glyph::Suspect, ThemeRole::Bad),
             TroubleKind::Restarted | TroubleKind::Struggling(_) => (Glyph::Moving, ThemeRole::Warn),
         };
         vec![ctx.span(format!("{} {}", ctx.glyph(glyph), group(ctx, page, shown, trouble)), role)]
@@ -221,6 +228,7 @@ pub(super) fn group(
         TroubleKind::Failed(Some(cause)) | TroubleKind::Struggling(cause) => cause.to_string(),
         TroubleKind::Failed(None) => "failed".to_owned(),
         TroubleKind::Suspect => "went down after update".to_owned(),
+        TroubleKind::DownReplaced => "down, pod deleted".to_owned(),
         TroubleKind::Restarted => "restarted since update".to_owned(),
     };
     let node = page.summary.table.short(&trouble.example);
