@@ -257,7 +257,7 @@ impl Telling<'_> {
 
     fn budget(&mut self) {
         let budget = self.snapshot.budget;
-        let text = format!("{budget}, pulling {} of {}", budget.pulling, budget.max_pulling);
+        let text = format!("{budget}, pull slots {} of {}", budget.pulling, budget.max_pulling);
         self.say(Topic::Budget, text);
     }
 

@@ -34,7 +34,7 @@ async fn a_drive_tells_its_changes_and_ends_with_the_rollout() {
     2026-11-18T11:16:40Z nobody drives
     2026-11-18T11:16:40Z held, 38 of 120 updated
     2026-11-18T11:16:40Z step 2 of 3: 60 may be updated, partition 60
-    2026-11-18T11:16:40Z down 2 of 2: 1 ours, 1 suspect + 3 not ours, pulling 2 of 2
+    2026-11-18T11:16:40Z down 2 of 2: 1 ours, 1 suspect + 3 not ours, pull slots 2 of 2
     2026-11-18T11:16:40Z settled: Set image
     2026-11-18T11:16:40Z settled: Step
     2026-11-18T11:16:40Z settled: Drive

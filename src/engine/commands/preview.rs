@@ -43,7 +43,7 @@ impl Engine {
         let placement = self.placement_of(&intent);
         effects.extend(placement.in_words());
         effects.extend(self.surge_in_words(command, limits.max_unavailable));
-        effects.extend(self.disruption_budgets_in_words(command));
+        effects.extend(disruption_budgets_in_words(command, !nodes.is_empty()));
         effects.extend(self.tuning_in_words(&tuning, &limits));
         effects.extend(
             self.begins_with(&resolved.edits).map(|defaults| {
@@ -125,29 +125,6 @@ impl Engine {
             row.selected = intent.selector.as_ref().is_none_or(|selector| {
                 self.view.nodes[row.node].fact.as_ref().is_some_and(|fact| selector.matches(&fact.labels))
             });
-        })
-    }
-
-    /// The remark that PodDisruptionBudgets are bypassed, for a command that lets the first pods go.
-    fn disruption_budgets_in_words(&self, command: &Command) -> Option<String> {
-        let first = match command {
-            Command::Step(_) => Limits::of(&self.view, &self.intent(), &self.assessment).allowed == 0,
-            Command::Undo { .. } => true,
-            Command::Adopt
-            | Command::SetImage(_)
-            | Command::Select(_)
-            | Command::Pause { .. }
-            | Command::Resume
-            | Command::Release(_)
-            | Command::Prewarm(_)
-            | Command::Tune(_)
-            | Command::Tuned { .. }
-            | Command::Drive(_)
-            | Command::StopDriving
-            | Command::GiveUpDriving { .. } => false,
-        };
-        first.then(|| {
-            "Pods are deleted, not evicted: PodDisruptionBudgets are bypassed, as its own controller does.".into()
         })
     }
 
@@ -320,4 +297,26 @@ fn title_of(command: &Command, limits: &Limits) -> String {
         Command::Drive(_) => "Drive".into(),
         Command::StopDriving | Command::GiveUpDriving { .. } => "Stop driving".into(),
     }
+}
+
+/// The remark that PodDisruptionBudgets are bypassed, for a command that lets pods go.
+fn disruption_budgets_in_words(command: &Command, lets_go: bool) -> Option<String> {
+    let deletes = match command {
+        Command::Step(_) => lets_go,
+        Command::Undo { .. } => true,
+        Command::Adopt
+        | Command::SetImage(_)
+        | Command::Select(_)
+        | Command::Pause { .. }
+        | Command::Resume
+        | Command::Release(_)
+        | Command::Prewarm(_)
+        | Command::Tune(_)
+        | Command::Tuned { .. }
+        | Command::Drive(_)
+        | Command::StopDriving
+        | Command::GiveUpDriving { .. } => false,
+    };
+    deletes
+        .then(|| "Pods are deleted, not evicted: PodDisruptionBudgets are bypassed, as its own controller does.".into())
 }

@@ -26,7 +26,9 @@ impl TimeRange {
             _ => 300,
         };
         let round = |span: Duration| Duration::from_secs((span.as_secs() + grain / 2) / grain * grain);
-        Self { least: round(self.least), most: round(self.most) }
+        // What is left is not called nothing.
+        let least_said = if self.most.is_zero() { 0 } else { grain };
+        Self { least: round(self.least), most: round(self.most).max(Duration::from_secs(least_said)) }
     }
 }
 
@@ -194,7 +196,8 @@ mod tests {
     #[test]
     fn ranges_are_as_fine_as_they_are_short() {
         for (least, most, want) in [
-            (0, 4, "~0s"),
+            (0, 0, "~0s"),
+            (0, 4, "~0–10s"),
             (43, 68, "~40–70s"),
             (61, 62, "~60s"),
             (90, 200, "~2–3m"),

@@ -429,12 +429,13 @@ fn fill_preview(body: &mut Body<'_>, preview: &Preview, dialog: &Dialog) {
     for effect in &preview.effects {
         body.say(effect, ThemeRole::Text);
     }
+    // What is written is in sight wherever there is room for anything; the nodes may be many.
+    for call in &preview.calls {
+        body.say(&format!("API: {call}"), ThemeRole::Muted);
+    }
     if !preview.nodes.is_empty() && !matches!(dialog.form, Form::Canary(_)) {
         body.say(&format!("{} in this order:", crate::tui::words::count(count_of(dialog), "node")), ThemeRole::Text);
         name_nodes(body, dialog.nodes().iter().map(|node| &**node));
-    }
-    for call in &preview.calls {
-        body.say(&format!("API: {call}"), ThemeRole::Muted);
     }
 }
 

@@ -223,7 +223,7 @@ pub(super) fn budget(
     let role = if budget.charged > budget.max_unavailable { ThemeRole::Bad } else { ThemeRole::Text };
     let mut words = vec![vec![ctx.span(budget.to_string(), role)]];
     if recorded(snapshot) {
-        words.push(vec![ctx.span(format!("pulling {} of {}", budget.pulling, budget.max_pulling), ThemeRole::Text)]);
+        words.push(vec![ctx.span(format!("pull slots {} of {}", budget.pulling, budget.max_pulling), ThemeRole::Text)]);
         words.push(vec![ctx.span(format!("partition {}", snapshot.plan.keep), ThemeRole::Text)]);
         if let Some(selector) = &snapshot.plan.selector {
             let nodes = count(snapshot.plan.selected, "node");
