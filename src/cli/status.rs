@@ -545,7 +545,7 @@ pub(crate) async fn fleet(
 }
 
 fn fleet_table(fleet: &Fleet) -> Vec<Vec<String>> {
-    let head = ["NAMESPACE", "DAEMONSET", "DESIRED", "UPDATED", "AVAILABLE", "STRATEGY", "STATE", "DRIVEN BY"];
+    let head = ["NAMESPACE", "DAEMONSET", "DESIRED", "UP-TO-DATE", "AVAILABLE", "STRATEGY", "STATE", "DRIVEN BY"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     rows.extend(fleet.rows.iter().map(|row| {
         let FleetRow { namespace, name, counters, strategy, driven_by, .. } = row;

@@ -122,8 +122,8 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
     },
     FleetColumn {
         name: "updated",
-        headers: &["UPDATED", "UPD"],
-        help: "how many run the present template, of how many",
+        headers: &["UP-TO-DATE", "UPD"],
+        help: "pods of the present template, ready or not",
         kind: ColumnKind::Number,
         width: Width::Optional(&[
             Share { priority: 0, cells: |fleet, _| progress_width(fleet), keep: 12 },
