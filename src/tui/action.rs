@@ -3,6 +3,7 @@
 //! Dispatch, footer, `?` help and the `:` palette are derived from it; nothing else knows a key. An action that is not
 //! possible right now says why, and which key would make it possible. What an action does is in `commands`.
 
+mod arguments;
 pub(crate) mod condition;
 mod entry;
 mod own_keys;

@@ -73,9 +73,11 @@ impl Engine {
         match until(waiting) {
             // What takes longer than it should may take any time.
             Some(rollout) if rollout.most.is_zero() => RolloutEstimate::None,
-            Some(rollout) => {
-                RolloutEstimate::Known { step: until(in_step).filter(|step| in_step < waiting && !step.most.is_zero()), rollout, nodes }
-            }
+            Some(rollout) => RolloutEstimate::Known {
+                step: until(in_step).filter(|step| in_step < waiting && !step.most.is_zero()),
+                rollout,
+                nodes,
+            },
             None => RolloutEstimate::Blocked { by: EstimateBlocker::BudgetUsedUp },
         }
     }

@@ -2,18 +2,17 @@
 
 use crossterm::event::KeyCode;
 
+use super::arguments::{
+    contexts, copyable_names, daemonsets, glyph_names, namespaces, node_labels, nothing, revisions, sort_names,
+    step_names, theme_names,
+};
 use super::condition::{
     adopted, always, driving, filtered, has_log, has_prewarm_to_show, listing_revisions, no_timeline, not_adopted,
     not_paused, opens, prewarm_failed, prewarming, recorded, searches, stopped,
 };
 use super::entry::{Action, ActionId, ActionScope, Argument, Group, Guard};
 use crate::engine::model::event::Right;
-use crate::tui::columns::fleet::FleetSort;
-use crate::tui::columns::nodes::Sort;
-use crate::tui::copy::copyables;
 use crate::tui::key::Key;
-use crate::tui::model::{Model, Page};
-use crate::tui::node_map::block_labels;
 
 /// Every action, in the order of the help, which is the order of [`ActionId`].
 pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
@@ -686,58 +685,4 @@ const fn on_node(id: ActionId) -> Action {
 /// What can be done on the pre-warm screen.
 const fn on_prewarm(id: ActionId, guard: Guard) -> Action {
     Action { scope: ActionScope::Prewarm, ..change(id, guard) }
-}
-
-fn nothing(_: &Model) -> Vec<String> {
-    Vec::new()
-}
-
-fn theme_names(model: &Model) -> Vec<String> {
-    model.themes.names().map(str::to_owned).collect()
-}
-
-fn sort_names(model: &Model) -> Vec<String> {
-    if model.page == Page::Fleet {
-        return FleetSort::all().map(|sort| sort.name().to_owned()).collect();
-    }
-    Sort::all().map(|sort| sort.name().to_owned()).collect()
-}
-
-fn glyph_names(_: &Model) -> Vec<String> {
-    vec!["unicode".into(), "ascii".into()]
-}
-
-fn copyable_names(model: &Model) -> Vec<String> {
-    copyables(model).into_iter().map(|one| one.name.to_owned()).collect()
-}
-
-fn step_names(_: &Model) -> Vec<String> {
-    vec!["next".into(), "back".into()]
-}
-
-/// The DaemonSets of the fleet page.
-fn daemonsets(model: &Model) -> Vec<String> {
-    let rows = model.fleet.iter().flat_map(|page| &page.fleet.rows);
-    rows.map(|row| format!("{}/{}", row.namespace, row.name)).collect()
-}
-
-/// `all`, and the namespaces that were seen.
-fn namespaces(model: &Model) -> Vec<String> {
-    std::iter::once("all".to_owned()).chain(model.namespaces.iter().map(|name| name.to_string())).collect()
-}
-
-/// The other contexts of the kubeconfig.
-fn contexts(model: &Model) -> Vec<String> {
-    model.contexts.iter().filter(|name| **name != *model.context).cloned().collect()
-}
-
-/// The labels that tell the nodes apart.
-fn node_labels(model: &Model) -> Vec<String> {
-    model.rollout().map(|page| block_labels(page.shown_nodes())).unwrap_or_default()
-}
-
-/// The numbers of the revisions.
-fn revisions(model: &Model) -> Vec<String> {
-    let revisions = model.rollout().and_then(|page| page.snapshot()).map(|snapshot| snapshot.revisions.clone());
-    revisions.iter().flat_map(|all| all.iter()).filter_map(|one| Some(one.number?.to_string())).collect()
 }

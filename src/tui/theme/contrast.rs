@@ -14,7 +14,8 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-use super::{Background, Depth, MadeFor, Theme, ThemeRole, Themes, indexed_rgb, luminance};
+use super::depth::indexed_rgb;
+use super::{Background, Depth, MadeFor, Theme, ThemeRole, Themes, luminance};
 
 type Rgb = [u8; 3];
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::{Observer, Pod};
 use crate::engine::model::Str;
 use crate::engine::model::event::WatchHealth;
+use crate::engine::model::facts::{ContainerFact, ContainerState};
 use crate::engine::model::node::NodeState;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::time::Timestamp;
@@ -139,5 +140,19 @@ fn differs(shown: &NodeView, ready: bool, pods: &[&Pod]) -> Option<String> {
         let (is, said) = (revision(&fact.revision), revision(&shown.revision));
         return Some(format!("the pod of {name} is at {is}, and {said} is shown"));
     }
+    if shown.state == NodeState::NodeDown && fact.deletion_at.is_some() && shown.pod_wait.is_none() {
+        return Some(format!("the pod of {name} is being deleted, and {name} is only shown as down"));
+    }
+    if shown.state == NodeState::PullFailed && !fact.containers.iter().any(fails_to_pull) {
+        return Some(format!("{name} is shown with a pull that failed, and no container of its pod says so"));
+    }
     (shown.state == NodeState::Updated && !fact.ready).then(|| format!("{name} is shown as updated, and is not ready"))
+}
+
+/// Whether its kubelet says of a container that its image cannot be pulled or used.
+pub(super) fn fails_to_pull(container: &ContainerFact) -> bool {
+    match &container.state {
+        ContainerState::Waiting { reason, .. } => reason.contains("Image") || reason.contains("Registry"),
+        ContainerState::Running { .. } | ContainerState::Terminated { .. } => false,
+    }
 }

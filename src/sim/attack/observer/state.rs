@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::shown::fails_to_pull;
 use super::suspects::Restarted;
 use super::{Observer, ROUNDED};
 use crate::engine::model::Str;
@@ -116,7 +117,10 @@ impl Observer {
         let refused = is_refused(&fact) || known.as_ref().is_some_and(|known| known.refused);
         let ready_since = fact.ready.then(|| known.as_ref().and_then(|known| known.ready_since).unwrap_or(at));
         let never = known.as_ref().map_or(Some(at), |known| known.never_ready_since);
-        let shows = |fact: &PodFact| (fact.node.clone(), fact.ready, fact.deletion_at.is_some(), fact.revision.clone());
+        let shows = |fact: &PodFact| {
+            let fails = fact.containers.iter().any(fails_to_pull);
+            (fact.node.clone(), fact.ready, fact.deletion_at.is_some(), fact.revision.clone(), fails)
+        };
         let changed = known.as_ref().is_none_or(|known| shows(&known.fact) != shows(&fact));
         let has_images = has_images(&fact);
         let images_since = has_images.then(|| known.as_ref().and_then(|known| known.images_since).unwrap_or(at));
