@@ -463,11 +463,16 @@ impl<'a> Assessor<'a> {
     fn starting_state(&self, pod: &PodEntry) -> NodeState {
         let image_trouble = pod.trouble.as_ref().is_some_and(|trouble| trouble.cause.kind.is_about_the_image());
         let pulling = self.view.pulling_since(&pod.fact).is_some() && !images_present(&pod.fact);
-        if pulling {
-            return NodeState::Pulling;
-        }
-        if image_trouble {
+        // A kubelet that does not say any more that the pull failed is at it again, also where no Event tells.
+        let says_so = |container: &ContainerFact| {
+            crate::engine::rules::diagnose::diagnose_container(container)
+                .is_some_and(|cause| cause.kind.is_about_the_image())
+        };
+        if image_trouble && !pulling && pod.fact.containers.iter().any(says_so) {
             return NodeState::PullFailed;
+        }
+        if pulling || image_trouble {
+            return NodeState::Pulling;
         }
         let begun = pod.fact.containers.iter().any(|container| {
             container.image_present

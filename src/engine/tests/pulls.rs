@@ -153,6 +153,12 @@ fn a_pull_that_failed_is_not_under_way_until_it_is_tried_again() {
         story.observe(&console.snapshot(&fake));
         fake.wait(20);
     }
+    // An Event may be lost: the status alone tells that the kubelet is at it again.
+    fake.change_pod("n1", |pod| {
+        pod.containers[0].state = ContainerState::Waiting { reason: "ContainerCreating".into(), message: None };
+    });
+    assert_eq!(console.state(&fake, "n1").0, NodeState::Pulling);
+    story.observe(&console.snapshot(&fake));
     let told: Vec<String> = story.of_node("n1").map(|moment| moment.change.to_string()).collect();
     let limited = told.iter().filter(|told| told.contains("registry rate limit")).count();
     assert_eq!(limited, 1, "{told:?}");
