@@ -17,8 +17,8 @@ struct CauseConsequences {
     ordinary_at_start: bool,
     /// A pod that restarts too often fails with this cause, instead of with the crash loop that any other ends in.
     says_why_it_restarts: bool,
-    /// Only an Event tells it: it ends without a word in the pod's statuses.
-    told_by_an_event: bool,
+    /// Only an Event tells it, of this part of a pod's start: it ends without a word in the pod's statuses.
+    told_of: Option<StartPart>,
     /// What becomes of the words for what the pod waits for.
     pod_wait: PodWaitWords,
 }
@@ -34,6 +34,15 @@ pub(crate) enum PodWaitWords {
     Instead,
     /// They stand instead of the cause where that has no message.
     InsteadIfUnexplained,
+}
+
+/// A part of a pod's start that its statuses call `ContainerCreating` all the while.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum StartPart {
+    /// Its volumes are attached and mounted. The Event that one is attached ends what was told before.
+    Volumes,
+    /// Its sandbox is set up, with its network.
+    Sandbox,
 }
 
 /// What a cause says of the image.
@@ -57,7 +66,7 @@ impl CauseKind {
             image,
             ordinary_at_start: false,
             says_why_it_restarts: false,
-            told_by_an_event: false,
+            told_of: None,
             pod_wait: PodWaitWords::LeftOut,
         };
         let (against, unrelated) = (true, false);
@@ -81,10 +90,10 @@ impl CauseKind {
             },
             // Attaching and mounting take minutes in the ordinary course, and kubelets complain meanwhile.
             Self::VolumeMount => {
-                CauseConsequences { told_by_an_event: true, ..of(None, against, ImageVerdict::Nothing) }
+                CauseConsequences { told_of: Some(StartPart::Volumes), ..of(None, against, ImageVerdict::Nothing) }
             }
             Self::PodSandbox => {
-                CauseConsequences { told_by_an_event: true, ..of(None, unrelated, ImageVerdict::Nothing) }
+                CauseConsequences { told_of: Some(StartPart::Sandbox), ..of(None, unrelated, ImageVerdict::Nothing) }
             }
             Self::CrashLoop | Self::ControllerIdle | Self::Deadline => of(None, against, ImageVerdict::Nothing),
             Self::OutOfMemory | Self::InitFailure => {
@@ -126,9 +135,9 @@ impl CauseKind {
         self.consequences().says_why_it_restarts
     }
 
-    /// Whether only an Event tells it, so that it ends without a word in the pod's statuses.
-    pub(crate) fn is_told_by_an_event(self) -> bool {
-        self.consequences().told_by_an_event
+    /// The part of a pod's start that it speaks of where only an Event tells it, so that it ends without a word in the pod's statuses.
+    pub(crate) fn told_of(self) -> Option<StartPart> {
+        self.consequences().told_of
     }
 
     /// What becomes of the words for what the pod waits for.

@@ -182,6 +182,14 @@ mod tests {
         }
     }
 
+    /// Otherwise the trouble would stay when its note ends.
+    #[test]
+    fn what_an_event_tells_of_a_start_is_known_to_end_with_it() {
+        for (_, cause, _) in TABLE.iter().filter(|(source, ..)| *source == TextSource::StartEventReason) {
+            assert!(cause.told_of().is_some(), "{cause:?}");
+        }
+    }
+
     #[test]
     fn no_entry_hides_behind_an_earlier_one() {
         for (source, cause, words) in TABLE {

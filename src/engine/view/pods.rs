@@ -53,7 +53,7 @@ impl PodTrouble {
         // Event told ends otherwise.
         let tries_again =
             fact.deletion_at.is_none() && fact.containers.iter().any(|container| !container.image_present);
-        let known = known.filter(|known| tries_again && !known.cause.kind.is_told_by_an_event());
+        let known = known.filter(|known| tries_again && known.cause.kind.told_of().is_none());
         // If the registry has refused the image before, a later failure to reach the registry does not replace that cause.
         let verdict = known.filter(|known| known.cause.kind.is_the_registrys_verdict());
         let diagnosed = diagnosed.filter(|now| !(verdict.is_some() && now.cause.kind.leaves_the_image_open()));

@@ -10,9 +10,10 @@ use std::collections::HashMap;
 use super::View;
 use super::pulls::Written;
 use crate::engine::model::Str;
-use crate::engine::model::cause::{Cause, CauseKind};
+use crate::engine::model::cause::Cause;
 use crate::engine::model::facts::ClusterEvent;
 use crate::engine::model::time::Timestamp;
+use crate::engine::rules::causes::StartPart;
 use crate::engine::rules::recognise::{TextSource, recognise};
 
 /// The reason of the Event that a volume is attached.
@@ -43,7 +44,8 @@ impl StartNotes {
         }
         let written = Written::of(event);
         let known = self.pods.get(&event.object);
-        let of_sandbox = |note: &StartNote| note.cause.as_ref().is_some_and(|it| it.kind == CauseKind::PodSandbox);
+        let of_sandbox =
+            |note: &StartNote| note.cause.as_ref().is_some_and(|it| it.kind.told_of() == Some(StartPart::Sandbox));
         if known.is_some_and(|known| written.is_before(known.written) || (kind.is_none() && of_sandbox(known))) {
             return false;
         }

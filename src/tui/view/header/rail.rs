@@ -51,7 +51,16 @@ pub(super) fn rail(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Option<Vec<S
 /// What a node has to pass, and what ends the rollout, as far as that is not what it is by default: `soak 2m · images first · back at 2 failed`.
 /// Empty where all is, and before a rollout is recorded.
 pub(super) fn gates(snapshot: &Snapshot) -> String {
-    let Gates { failure_threshold, soak_secs, require_image, on_failure, .. } = snapshot.settings.gates;
+    // All are named: a new one is shown here or left to the sentence that `status` prints.
+    let Gates {
+        failure_threshold,
+        soak_secs,
+        require_image,
+        on_failure,
+        progress_deadline_secs: _,
+        max_restarts: _,
+        suspect_grace_secs: _,
+    } = snapshot.settings.gates;
     if !recorded(snapshot) || snapshot.direction == Direction::Back {
         return String::new();
     }
