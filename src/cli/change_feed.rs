@@ -256,9 +256,7 @@ impl Telling<'_> {
     }
 
     fn budget(&mut self) {
-        let budget = self.snapshot.budget;
-        let text = format!("{budget}, pull slots {} of {}", budget.pulling, budget.max_pulling);
-        self.say(Topic::Budget, text);
+        self.say(Topic::Budget, self.snapshot.budget_and_slots());
     }
 
     fn view(&mut self) {

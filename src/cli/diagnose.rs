@@ -1,7 +1,7 @@
 //! `diagnose`: what is wrong, cause by cause, with the evidence and what to do.
 //!
 //! ```text
-//! edge/agent on prod-eu: 116 of 120 nodes are where they should be
+//! edge/agent on prod-eu: 116 of 120 nodes are updated and well
 //!
 //! ✗ image not found: edge/agent:v9, 2 nodes for 3m: ipc-017 ipc-018
 //!     manifest for edge/agent:v9 not found: manifest unknown
@@ -77,8 +77,7 @@ fn lines(place: &CommandPlace, snapshot: &Snapshot, diagnosis: &Diagnosis) -> Ve
     let context = &place.context;
     let Snapshot { namespace, name, .. } = snapshot;
     let Diagnosis { findings, nodes, at_goal } = diagnosis;
-    let mut lines =
-        vec![format!("{namespace}/{name} on {context}: {at_goal} of {nodes} nodes are where they should be")];
+    let mut lines = vec![format!("{namespace}/{name} on {context}: {at_goal} of {nodes} nodes are updated and well")];
     if findings.is_empty() {
         lines.push("nothing is wrong, and nothing waits".to_owned());
     }

@@ -190,7 +190,7 @@ pub(crate) fn standing(snapshot: &Snapshot) -> Exit {
 }
 
 fn summary(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
-    let Snapshot { namespace, name, budget, .. } = snapshot;
+    let Snapshot { namespace, name, .. } = snapshot;
     let mut lines =
         vec![format!("{namespace}/{name} on {}: {}, {}", place.context, snapshot.doing(), snapshot.progress())];
     let mut say = |label: &str, text: String| lines.push(format!("  {label:<8} {text}"));
@@ -199,7 +199,7 @@ fn summary(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
     }
     say("change", format!("{}, {}", snapshot.change(), snapshot.numbers()));
     say("driver", driver_line(place, snapshot));
-    say("budget", format!("{budget}, pull slots {} of {}", budget.pulling, budget.max_pulling));
+    say("budget", snapshot.budget_and_slots());
     match &snapshot.estimate {
         RolloutEstimate::None => {}
         RolloutEstimate::Blocked { by } => say("estimate", format!("none while {by}")),

@@ -146,7 +146,13 @@ impl Engine {
     }
 
     fn resolve_pause(&self, why: Option<&str>, now: Timestamp) -> Resolved {
-        let paused = Paused { by: self.actor(), at: now, why: why.map(Str::from) };
+        let new = Paused { by: self.actor(), at: now, why: why.map(Str::from) };
+        // Who paused first, when and why stays known; a new reason replaces the old one.
+        let paused = match self.intent().paused.clone() {
+            Some(earlier) if why.is_none() => earlier,
+            Some(earlier) => Paused { at: earlier.at, ..new },
+            None => new,
+        };
         let brake = self.pause_brakes();
         let (needs, says) = if brake {
             (Needs::Adopted, "OnDelete is set: its controller replaces no pod any more; paused")
@@ -171,7 +177,7 @@ impl Engine {
         let chosen = match to {
             Some(number) => revisions.iter().find(|revision| revision.number == number).ok_or_else(|| {
                 let known: Vec<String> = revisions.iter().map(|revision| revision.number.to_string()).collect();
-                Refusal::Invalid(format!("no revision {number}; there are {}", known.join(", ")))
+                Refusal::NotThere(format!("no revision {number}; there are {}", known.join(", ")))
             })?,
             None => revisions
                 .iter()

@@ -327,9 +327,13 @@ impl Engine {
             revision_number: revision.as_ref().and_then(|revision| numbers.get(revision).copied()),
             revision,
             at_target: row.at_target,
-            image: match row.image {
-                ImageState::Pulling { since } => ImageState::Pulling { since: self.view.our_time(since) },
-                known => known,
+            image: match (row.image, row.state, row.since) {
+                (ImageState::Pulling { since }, ..) => ImageState::Pulling { since: self.view.our_time(since) },
+                // The last pull failed, and its kubelet is at the next.
+                (ImageState::Failed, NodeState::Pulling, Some(since)) => {
+                    ImageState::Pulling { since: self.view.our_time(since) }
+                }
+                (known, ..) => known,
             },
             usual_pull: self.usual_pull(row).map(Box::new),
             images: row.images.clone(),

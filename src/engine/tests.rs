@@ -1,5 +1,6 @@
 //! The promises, one readable test each, on the fake cluster. The attack tests them at scale.
 
+mod braked;
 mod defaults;
 mod diagnosis;
 mod estimates;

@@ -41,7 +41,7 @@ pub(super) mod watch_states;
 use self::ended::EndedPods;
 use self::start_notes::StartNotes;
 pub(crate) use creation::{Creation, IDLE_AFTER};
-pub(crate) use pods::{ObservedAt, PodEntry};
+pub(crate) use pods::{ObservedAt, PodEntry, PodTrouble};
 pub(crate) use pulls::LastPullEvent;
 pub(crate) use warm::{WarmPod, WarmPods, WarmState, cannot_run};
 

@@ -27,7 +27,7 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::by_server;
 use crate::engine::rules::pulls::images_present;
 use crate::engine::rules::warm_pod::images_key;
-use crate::engine::view::{NodeEntry, PodEntry, PodIx, Touched, View};
+use crate::engine::view::{NodeEntry, PodEntry, PodIx, PodTrouble, Touched, View};
 
 /// What an assessment is made of, beside the view.
 pub(crate) struct AssessmentInput<'a> {
@@ -384,13 +384,22 @@ impl<'a> Assessor<'a> {
         }
     }
 
+    /// Since when a pod is in trouble, by our own clock: who has just begun to look takes it from what its kubelet told.
+    fn troubled_since(&self, pod: &PodEntry, trouble: &PodTrouble, clock: Option<i64>) -> Timestamp {
+        let told = Some(&pod.fact).filter(|_| trouble.cause.kind.is_about_the_image());
+        let told = told.and_then(|fact| self.view.pull_failed_since(fact));
+        // Not before there was a pod, whatever the clock of its node says.
+        let told = told.map(|at| self.view.our_time(by_server(at, clock).max(pod.fact.created_at)));
+        told.map_or(trouble.since, |told| told.min(trouble.since))
+    }
+
     /// Why the pod at the target counts as failed, if it does.
     fn failure_of(&mut self, pod: &PodEntry, available: bool, clock: Option<i64>, entry: &NodeEntry) -> Option<Cause> {
         let gates = &self.question.intent.gates;
         if let Some(trouble) = &pod.trouble
             && let Some(grace) = trouble.cause.kind.grace()
         {
-            let elapsed = self.question.now.since(trouble.since);
+            let elapsed = self.question.now.since(self.troubled_since(pod, trouble, clock));
             self.wake_after(grace, elapsed);
             if elapsed >= grace || self.question.progress.has_failed(&entry.name) {
                 return Some(trouble.cause.clone());
@@ -486,12 +495,13 @@ impl<'a> Assessor<'a> {
     fn put_there(&self, at_target: bool, pod: Option<&PodEntry>) -> bool {
         let progress = self.question.progress;
         let revision = pod.and_then(|pod| pod.fact.revision.as_ref());
-        // Where a rollout goes forward to the revision that it came from, only their age tells its pods from the others.
-        let forward = self.question.intent.direction() == Direction::Forward;
-        let began = progress.started_at.filter(|_| forward && at_target);
-        let made_since = || pod.zip(began).is_some_and(|(pod, began)| self.view.our_time(pod.fact.created_at) > began);
-        match (&progress.origin, revision) {
-            (Some(origin), Some(revision)) => revision != origin || made_since(),
+        let began = progress.started_at.filter(|_| at_target);
+        let made_since = |began| pod.is_some_and(|pod| self.view.our_time(pod.fact.created_at) > began);
+        match (&progress.origin, revision, began) {
+            // On the way back pods that never left the revision are there as well: only their age tells them from those that are put back.
+            (_, Some(_), Some(began)) if self.question.intent.direction() == Direction::Back => made_since(began),
+            // Where a rollout goes forward to the revision that it came from it is the same.
+            (Some(origin), Some(revision), began) => revision != origin || began.is_some_and(made_since),
             _ => at_target,
         }
     }
@@ -583,14 +593,22 @@ impl<'a> Assessor<'a> {
                 let grace = Duration::from_secs(pod.fact.deletion_grace_secs.unwrap_or(0).into());
                 Some(pod.fact.deletion_at? - grace)
             }),
-            NodeState::Failed | NodeState::PullFailed => {
-                live.map(|pod| pod.trouble.as_ref().map_or(pod.fact.created_at, |trouble| trouble.since))
-            }
+            NodeState::Failed | NodeState::PullFailed => live.map(|pod| {
+                let since = |trouble: &PodTrouble| self.view.server_time(self.troubled_since(pod, trouble, clock));
+                pod.trouble.as_deref().map_or(pod.fact.created_at, since)
+            }),
             NodeState::Pulling => {
                 let since = |pod: &PodEntry| Some(by_server(self.view.pulling_since(&pod.fact)?, clock));
                 live.map(|pod| since(pod).unwrap_or(pod.fact.created_at))
             }
-            NodeState::Creating | NodeState::Starting => live.map(|pod| pod.fact.created_at),
+            NodeState::Creating => live.map(|pod| pod.fact.created_at),
+            NodeState::Starting => live.map(|pod| {
+                let run = |container: &ContainerFact| match container.state {
+                    ContainerState::Running { since } => since.map(|at| by_server(at, clock)),
+                    ContainerState::Waiting { .. } | ContainerState::Terminated { .. } => None,
+                };
+                pod.fact.containers.iter().filter_map(run).max().unwrap_or(pod.fact.created_at)
+            }),
             NodeState::Soaking | NodeState::Updated | NodeState::Outdated | NodeState::Ineligible => {
                 live.map(|pod| pod.fact.ready_since.map_or(pod.fact.created_at, |at| by_server(at, clock)))
             }

@@ -7,6 +7,7 @@
 
 use super::resolved::Resolved;
 use crate::engine::assess::plan::Limits;
+use crate::engine::assess::rows::Row;
 use crate::engine::lease::edit::Edit;
 use crate::engine::machine::Engine;
 use crate::engine::model::command::{Refusal, Step};
@@ -27,6 +28,11 @@ impl Engine {
         let allowed = Limits::of(&self.view, &intent, &self.assessment).allowed;
         let partition = match step {
             Step::Partition(partition) => partition,
+            Step::Updated(IntOrPercent::Int(count)) if count > fleet => {
+                return Err(Refusal::Invalid(format!(
+                    "{count} nodes are more than the {fleet} that there are; for all of them say 100%"
+                )));
+            }
             Step::Updated(count) => IntOrPercent::Int(fleet - count.of(fleet, Rounding::Up).min(fleet)),
             Step::Next => match self.next_step(&intent) {
                 Ok(ahead) => IntOrPercent::Int(fleet - ahead.allowed),
@@ -67,8 +73,16 @@ impl Engine {
         if frees > 0 {
             says.push_str(&format!("; {frees} more may be updated now"));
         }
-        let danger = if frees > 0 { Danger::Serious } else { Danger::Bounded };
+        let none = selector.as_ref().is_some_and(|selector| self.matching(selector) == 0);
+        let danger = if frees > 0 || none { Danger::Serious } else { Danger::Bounded };
         Ok(Resolved::new(vec![Edit::Select(selector)], Needs::Saved, says, danger))
+    }
+
+    /// How many nodes that run the DaemonSet match.
+    fn matching(&self, selector: &Selector) -> usize {
+        let labels = |row: &Row| self.view.nodes[row.node].fact.as_ref().map(|fact| &fact.labels);
+        let in_fleet = self.assessment.rows().filter(|row| row.in_fleet);
+        in_fleet.filter_map(labels).filter(|labels| selector.matches(labels)).count()
     }
 
     /// How many nodes more may go at once under this selector than under the present one.
@@ -136,7 +150,11 @@ impl Engine {
         let intent = self.intent();
         let frees = self.freed_by(&selector.cloned());
         let mut lines = Vec::new();
-        if frees > 0 {
+        if let Some(selector) = selector.filter(|selector| self.matching(selector) == 0) {
+            lines.push(format!("No node matches {selector}: while it stands no node is updated."));
+        } else if intent.direction() == Direction::Back {
+            lines.push("Moves nothing: on the way back partition and selector are ignored.".to_owned());
+        } else if frees > 0 {
             lines.push(format!(
                 "Frees {} at once: {} of {} may be updated in total (partition {}), {pace}.",
                 counted(frees as usize),

@@ -40,6 +40,9 @@ impl Engine {
         if let (Command::Undo { .. }, Some(hash)) = (command, &intent.target) {
             effects.extend(self.images_of(hash).map(|images| format!("{images}.")));
         }
+        if self.intent().paused.is_some() && intent.paused.is_none() && *command != Command::Resume {
+            effects.push("The pause is lifted.".to_owned());
+        }
         let placement = self.placement_of(&intent);
         effects.extend(placement.in_words());
         effects.extend(self.surge_in_words(command, limits.max_unavailable));

@@ -166,7 +166,7 @@ impl Engine {
         match nodes {
             PrewarmNodes::All | PrewarmNodes::NextStep | PrewarmNodes::StepAhead => Ok(()),
             PrewarmNodes::Node(name) if fleet().any(|entry| entry.name == *name) => Ok(()),
-            PrewarmNodes::Node(name) => Err(Refusal::Invalid(format!("no node {name} that runs this DaemonSet"))),
+            PrewarmNodes::Node(name) => Err(Refusal::NotThere(format!("no node {name} that runs this DaemonSet"))),
             PrewarmNodes::Selector(selector) => {
                 let matches = |labels| selector.matches(labels);
                 let any = fleet().any(|entry| entry.fact.as_ref().is_some_and(|fact| matches(&fact.labels)));

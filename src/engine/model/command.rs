@@ -238,6 +238,9 @@ pub enum Refusal {
     /// It makes no sense in the present state; the text says why and what to try.
     #[error("{0}")]
     NotNow(String),
+    /// What it names is not there; the text says what there is.
+    #[error("{0}")]
+    NotThere(String),
     /// It could not be understood; the text says what, where and what to try.
     #[error("{0}")]
     Invalid(String),

@@ -20,12 +20,17 @@ pub struct TimeRange {
 impl TimeRange {
     /// Rounded to what can be told of it, so that it does not change all the time: to ten seconds, minutes, five minutes.
     pub fn rounded(self) -> Self {
-        let grain: u64 = match self.most.as_secs() {
+        let grain_of = |span: Duration| match span.as_secs() {
             0..120 => 10,
             120..5_400 => 60,
             _ => 300,
         };
-        let round = |span: Duration| Duration::from_secs((span.as_secs() + grain / 2) / grain * grain);
+        let grain: u64 = grain_of(self.most);
+        let round = |span: Duration| {
+            // What may be over in a minute is not called nothing beside what may take hours.
+            let grain = if span.as_secs() < 60 { 10 } else { grain };
+            Duration::from_secs((span.as_secs() + grain / 2) / grain * grain)
+        };
         // What is left is not called nothing.
         let least_said = if self.most.is_zero() { 0 } else { grain };
         Self { least: round(self.least), most: round(self.most).max(Duration::from_secs(least_said)) }
@@ -41,6 +46,7 @@ impl fmt::Display for TimeRange {
             0..120 if least == most => write!(f, "~{most}s"),
             0..120 => write!(f, "~{least}–{most}s"),
             120..5_400 if least / 60 == most / 60 => write!(f, "~{}m", most / 60),
+            120..5_400 if (1..60).contains(&least) => write!(f, "~{least}s–{}m", most / 60),
             120..5_400 => write!(f, "~{}–{}m", least / 60, most / 60),
             _ if hours(least) == hours(most) => write!(f, "~{}", hours(most)),
             _ => write!(f, "~{}–{}", hours(least), hours(most)),

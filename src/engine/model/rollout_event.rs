@@ -453,7 +453,13 @@ impl fmt::Display for RolloutEventKind {
             Self::Adopted => f.write_str("adopted: its controller replaces no pod any more"),
             Self::TemplateChanged { from, to, images } => {
                 let number = |number: &Option<i64>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
-                write!(f, "template changed: revision {} → {}", number(from), number(to))?;
+                match (from, to) {
+                    // Its controller gives the revision of an earlier template a new number.
+                    (Some(older), Some(to)) if to <= older => {
+                        write!(f, "template changed: revision {older} → that of revision {to}")?;
+                    }
+                    (from, to) => write!(f, "template changed: revision {} → {}", number(from), number(to))?,
+                }
                 images.iter().try_for_each(|image| write!(f, ", {image}"))
             }
             Self::TemplateChangedByOthers { manager } => {

@@ -41,7 +41,7 @@ pub struct Diagnosis {
     pub findings: Vec<Finding>,
     /// How many nodes should run the pod.
     pub nodes: u32,
-    /// How many of them are where they should be.
+    /// How many of them are updated, with nothing to say of them.
     pub at_goal: u32,
 }
 
@@ -344,7 +344,9 @@ fn title(cause: &Cause, node: &NodeView) -> String {
     if let (CauseKind::InitFailure, Some(container)) = (cause.kind, &cause.container) {
         return format!("{cause}: {container}");
     }
+    // While it is pulled again, what the cause is about is still the image of its container.
     let failed = node.images.iter().find(|pull| matches!(pull.state, PullState::Failed { .. }));
+    let failed = failed.or_else(|| node.images.iter().find(|pull| Some(&pull.container) == cause.container.as_ref()));
     match failed.filter(|_| cause.kind.is_about_the_image()) {
         Some(pull) => format!("{cause}: {}", pull.image),
         None => cause.to_string(),

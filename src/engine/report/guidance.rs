@@ -19,6 +19,7 @@ use super::snapshot::{Alarm, NodeView, Phase, Snapshot};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::hold::Hold;
+use crate::engine::model::node::NodeState;
 use crate::engine::model::step_ahead::{NoStep, StepAhead};
 use crate::engine::model::time::ShortDuration;
 
@@ -117,7 +118,7 @@ impl fmt::Display for Remedy {
             Self::EnforceOnDelete => f.write_str("sets OnDelete again at each drift from now on"),
             Self::PauseOnDrift => f.write_str("pauses at the next drift instead"),
             Self::RaiseBudget { to } => write!(f, "raises the budget to {to}, so that the next node may go"),
-            Self::LimitPulls { to } => write!(f, "lowers how many pull at once to {to}"),
+            Self::LimitPulls { to } => write!(f, "limits how many pull at once, to {to} for example"),
             Self::Release => f.write_str("hands it back to its controller"),
             Self::ReleaseEarly => f.write_str("releases all the same: these pods are removed"),
             Self::DropUnreadableRecord => f.write_str("drops the record and restores the strategy"),
@@ -230,6 +231,13 @@ impl Snapshot {
 
     /// Nothing more may be updated as things stand.
     fn held(&self, drive: Option<Remedy>) -> Guidance {
+        let undriven = self.nodes.iter().filter(|node| node.hold == Some(Hold::NobodyDrives)).count();
+        if undriven > 0 {
+            // Another step would let more nodes go, and still nobody would update them.
+            let nodes = if undriven == 1 { "1 node" } else { &format!("{undriven} nodes") };
+            let waits = format!("nobody drives: {nodes} may be updated, and nothing moves");
+            return Guidance { waits, remedies: vec![Remedy::Drive] };
+        }
         let mut remedies: Vec<Remedy> = Vec::new();
         let mut waits = match &self.plan.next {
             Some(Ok(ahead)) => {
@@ -272,7 +280,8 @@ impl Snapshot {
 
     /// `waits for 3 nodes: 2 node down, 1 cordoned (n7, n8, n9)`.
     fn left_in_words(&self) -> String {
-        let left: Vec<&NodeView> = self.nodes.iter().filter(|node| node.eligible && !node.at_target).collect();
+        let left: Vec<&NodeView> =
+            self.nodes.iter().filter(|node| node.eligible && node.state != NodeState::Updated).collect();
         if left.is_empty() {
             return "every node is updated".to_owned();
         }

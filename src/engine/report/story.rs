@@ -26,7 +26,8 @@ use crate::engine::model::Str;
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::facts::Severity;
-use crate::engine::model::node::NodeState;
+use crate::engine::model::node::{ImageState, NodeState};
+use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::time::{ShortDuration, Timestamp};
 
@@ -43,6 +44,9 @@ pub struct Story {
     progress: Vec<ProgressPoint>,
     seen_since: Option<Timestamp>,
     dropped: u64,
+    /// The revision that nodes were counted by last, and when it became another one.
+    target: Option<Str>,
+    retargeted_at: Option<Timestamp>,
 }
 
 /// Something that happened to one node.
@@ -77,6 +81,8 @@ pub enum NodeChange {
         /// What.
         why: Str,
     },
+    /// Its pod is deleted while the node is down: it stays until the node is back.
+    DeletedWhileDown,
     /// Its pod's containers restarted.
     Restarted {
         /// How often, since the pod was made.
@@ -113,6 +119,8 @@ struct NodeMark {
     since: Timestamp,
     down_since: Option<Timestamp>,
     pod: Option<Str>,
+    /// Its pod is deleted, and the node is down.
+    stays: bool,
 }
 
 impl NodeMark {
@@ -126,6 +134,7 @@ impl NodeMark {
             since,
             down_since: node.blame.map(|_| since),
             pod: node.pod.clone(),
+            stays: node.pod_wait == Some(PodWait::NodeBack),
         }
     }
 }
@@ -173,8 +182,10 @@ impl Story {
                 continue;
             };
             let mut next = NodeMark::of(node, now);
-            if next.state != mark.state && next.since <= mark.since {
-                // A pod that is not ready any more tells since when it runs, and not since when it is not ready.
+            // A pod that is not ready any more tells since when it runs, and not since when it is not ready. Since when a pod is going
+            // is told by its deletion.
+            let is_told = next.state == NodeState::Terminating;
+            if next.state != mark.state && next.since <= mark.since && !is_told {
                 next.since = now;
             }
             next.down_since = next.down_since.map(|_| mark.down_since.unwrap_or(next.since));
@@ -183,7 +194,10 @@ impl Story {
                 next.told = mark.told.filter(|_| mark.pod == next.pod);
             }
             if let Some(change) = change {
-                let at = if matches!(change, NodeChange::State { .. }) { next.since } else { now };
+                let at = match change {
+                    NodeChange::State { .. } if next.since > mark.since => next.since,
+                    _ => now,
+                };
                 found.push(moment(at, node, change));
             }
             *mark = next;
@@ -212,6 +226,12 @@ impl Story {
     }
 
     fn mark_progress(&mut self, snapshot: &Snapshot) {
+        let target = snapshot.to.as_ref().map(|to| to.hash.clone());
+        if self.target != target {
+            // Nodes that are at the new target already were not updated now.
+            self.retargeted_at = Some(snapshot.at).filter(|_| self.target.is_some());
+            self.target = target;
+        }
         let counts = snapshot.counts;
         let unavailable = counts.nodes.saturating_sub(counts.available);
         let point = ProgressPoint { at: snapshot.at, updated: counts.updated, unavailable, nodes: counts.nodes };
@@ -276,7 +296,12 @@ fn joined(node: &NodeView) -> NodeChange {
 }
 
 fn why(node: &NodeView) -> Option<Str> {
-    node.cause.as_ref().map(|cause| cause.to_string().into())
+    let cause = node.cause.as_deref()?;
+    match cause.kind {
+        // That it is not Ready is said anyway.
+        CauseKind::NodeDown => cause.message.clone(),
+        _ => Some(cause.to_string().into()),
+    }
 }
 
 /// What changed that is worth telling. The plan may call the same pod outdated or updated: that is no change of the node.
@@ -284,10 +309,15 @@ fn changed(was: &NodeMark, is: &NodeMark, node: &NodeView) -> Option<NodeChange>
     let serves = |state| matches!(state, NodeState::Outdated | NodeState::Updated);
     let serves = serves(was.state) && serves(is.state);
     let trouble = is.cause.filter(|kind| !kind.is_ordinary_at_start());
+    if is.stays && !was.stays && was.state == is.state {
+        return Some(NodeChange::DeletedWhileDown);
+    }
     let waits = matches!(is.state, NodeState::Creating | NodeState::Starting);
     let retried = matches!((was.state, is.state), (NodeState::PullFailed, NodeState::Pulling));
-    let failed_to_pull = was.state == NodeState::Pulling && (waits || is.state == NodeState::PullFailed);
-    if was.pod == is.pod && (retried || failed_to_pull && trouble.is_some()) {
+    let has_images = node.image == ImageState::Present;
+    let pulls = matches!(was.state, NodeState::Pulling | NodeState::PullFailed);
+    let failed_to_pull = was.state == NodeState::Pulling && is.state == NodeState::PullFailed && trouble.is_some();
+    if was.pod == is.pod && (retried || failed_to_pull || (pulls && waits && (trouble.is_some() || !has_images))) {
         // A pull that failed is tried again, often: what was wrong is told once.
         return new_trouble(was, trouble, node);
     }
@@ -338,7 +368,7 @@ impl NodeChange {
     pub fn severity(&self) -> Severity {
         let bad = match self {
             Self::State { to, why, .. } => why.is_some() || is_trouble(*to),
-            Self::Trouble { .. } | Self::Restarted { .. } => true,
+            Self::Trouble { .. } | Self::Restarted { .. } | Self::DeletedWhileDown => true,
             Self::Gone => false,
         };
         if bad { Severity::Warning } else { Severity::Normal }
@@ -350,6 +380,7 @@ impl fmt::Display for NodeChange {
         let (from, to, after, down, why) = match self {
             Self::State { from, to, after, down, why } => (*from, *to, *after, *down, why.as_deref()),
             Self::Trouble { why } => return f.write_str(why),
+            Self::DeletedWhileDown => return f.write_str("its pod is deleted, and stays until the node is back"),
             Self::Restarted { times, exit } => {
                 write!(f, "restarted (restart {times})")?;
                 return exit.map_or(Ok(()), |exit| write!(f, ", exit {exit}"));
@@ -357,6 +388,9 @@ impl fmt::Display for NodeChange {
             Self::Gone => return f.write_str("gone from the list: it should not run the pod any more"),
         };
         let after = after.map(ShortDuration);
+        if from == Some(NodeState::NodeDown) && to != NodeState::NodeDown {
+            f.write_str("node is Ready again: ")?;
+        }
         match (to, from, after) {
             (NodeState::Terminating, ..) => f.write_str("its pod is going"),
             (NodeState::Creating, Some(NodeState::Terminating), Some(after)) => {

@@ -67,6 +67,15 @@ impl Snapshot {
         }
     }
 
+    /// The budget, and once a rollout is recorded how many pull slots are taken: `down 2 of 2: 2 ours, pull slots 1 of 2`.
+    pub fn budget_and_slots(&self) -> String {
+        let budget = &self.budget;
+        match self.started_at {
+            Some(_) => format!("{budget}, pull slots {} of {}", budget.pulling, budget.max_pulling),
+            None => budget.to_string(),
+        }
+    }
+
     /// What is waited for, how long already, or how much longer: `rate: 20 deletions/s, 110 wait, 6s left`.
     pub fn waiting<'a>(&'a self, wait: &'a Wait) -> Waiting<'a> {
         Waiting(self.at, wait)

@@ -131,6 +131,35 @@ fn one_container_after_the_other_and_init_containers_first() {
     assert_eq!(states(&mut console), ["setup present", "agent present", "helper unknown"]);
 }
 
+/// Who looks for a moment sees from Events that a pull failed a while ago.
+#[test]
+fn a_console_that_has_just_begun_knows_since_when_a_pull_fails() {
+    let (mut fake, mut console) = pulling(2);
+    say(&mut console, &fake, "n1", "Pulling", &format!("Pulling image \"{IMAGE}\""), 10);
+    fake.change_pod("n1", |pod| {
+        pod.containers.remove(0);
+        fails(&mut pod.containers[0], "manifest unknown");
+    });
+    let events: Vec<Event> = [("Pulling", 10), ("Failed", 11)]
+        .map(|(reason, version)| {
+            event(&fake, "n1", "agent", reason, &format!("Failed to pull image \"{IMAGE}\": manifest unknown"), version)
+        })
+        .into();
+    fake.wait(90);
+    let shown = |console: &mut FakeConsole| {
+        let snapshot = console.snapshot(&fake);
+        let node = snapshot.nodes.iter().find(|node| &*node.name == "n1").unwrap().clone();
+        (node.state, node.age(snapshot.at).map(|age| age.as_secs()))
+    };
+    let mut blind = FakeConsole::open(&fake, "blind");
+    assert_eq!(shown(&mut blind), (NodeState::PullFailed, Some(0)), "without Events it is seen only now");
+    let mut new = FakeConsole::open(&fake, "new");
+    for event in events {
+        new.engine.observe(event, fake.now);
+    }
+    assert_eq!(shown(&mut new), (NodeState::Failed, Some(90)));
+}
+
 /// A pull that fails is not called a pull until the kubelet tries again; it is told once, however often it tries.
 #[test]
 fn a_pull_that_failed_is_not_under_way_until_it_is_tried_again() {

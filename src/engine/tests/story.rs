@@ -221,3 +221,42 @@ fn it_keeps_no_more_than_it_has_room_for() {
     assert_eq!(story.progress().last().unwrap().at, last);
     assert!(story.progress().first().unwrap().at < calm.at + std::time::Duration::from_secs(60), "and the beginning");
 }
+
+/// Its own controller deletes old pods on nodes that are down: that is told when it happens, and that the node is back.
+#[test]
+fn what_is_deleted_on_a_node_that_is_down_is_told_at_once() {
+    let mut fake = FakeCluster::rolling(3, 1);
+    fake.set_template(super::super::fake_cluster::template("agent:v2"));
+    fake.reconcile();
+    let mut console = FakeConsole::open(&fake, "ops");
+    let mut story = Story::default();
+    story.observe(&console.snapshot(&fake));
+    let mut see = |fake: &FakeCluster| story.observe(&console.snapshot(fake));
+    fake.wait(10);
+    fake.set_node_ready("n1", false);
+    fake.set_ready("n1", false);
+    see(&fake);
+    fake.wait(10);
+    let now = fake.now;
+    fake.change_pod("n1", |pod| {
+        pod.deletion_at = Some(now + std::time::Duration::from_secs(30));
+        pod.deletion_grace_secs = Some(30);
+    });
+    see(&fake);
+    fake.wait(60);
+    fake.set_node_ready("n1", true);
+    see(&fake);
+    fake.wait(4);
+    fake.remove_pod("n1");
+    see(&fake);
+    let told: Vec<String> = story.of_node("n1").map(|moment| moment.change.to_string()).collect();
+    assert_eq!(
+        told,
+        [
+            "node is not Ready",
+            "its pod is deleted, and stays until the node is back",
+            "node is Ready again: its pod is going",
+            "its old pod is gone after 1m, a new one is made",
+        ]
+    );
+}

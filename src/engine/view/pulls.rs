@@ -94,7 +94,18 @@ pub(crate) struct ContainerPullEvents {
     pulling: Option<Written>,
     pulled: Option<(Written, PulledEvent)>,
     /// Boxed: few pulls fail.
-    failed: Option<Box<(Written, PullFailure, Str)>>,
+    failed: Option<Box<FailedPull>>,
+}
+
+/// What events told of pulls that failed.
+#[derive(Clone, Debug)]
+struct FailedPull {
+    /// The last event.
+    written: Written,
+    why: PullFailure,
+    message: Str,
+    /// The earliest failure that an event tells of, by the node's clock. Events that repeat tell of the last time only.
+    since: Timestamp,
 }
 
 /// When an event was written.
@@ -145,8 +156,8 @@ impl ContainerPullEvents {
                 Some(LastPullEvent::Came(*figures))
             }
             (Some((written, PulledEvent::WasThere)), _) if after_it(*written) => Some(LastPullEvent::WasThere),
-            (_, Some((written, why, message))) if begun.is_some() && after_it(*written) => {
-                Some(LastPullEvent::Failed(*why, message))
+            (_, Some(failed)) if begun.is_some() && after_it(failed.written) => {
+                Some(LastPullEvent::Failed(failed.why, &failed.message))
             }
             _ => begun.map(|begun| LastPullEvent::Pulling(begun.at)),
         }
@@ -162,19 +173,22 @@ impl ContainerPullEvents {
                 self.pulled = Some((written, pulled(&event.message)));
             }
             "Failed" | "BackOff" => {
-                let known = self.failed.take();
-                if known.as_deref().is_some_and(|(known, ..)| written.is_before(*known)) {
+                let mut known = self.failed.take();
+                let since = known.as_deref().map_or(written.at, |known| known.since.min(written.at));
+                if let Some(earlier) = known.as_deref_mut().filter(|known| written.is_before(known.written)) {
+                    let is_news = earlier.since != since;
+                    earlier.since = since;
                     self.failed = known;
-                    return false;
+                    return is_news;
                 }
                 let why = failure_of(&event.message);
                 // `Error: ErrImagePull` and `Back-off pulling image` repeat what was said with its reason before.
                 let says_more = why != PullFailure::Other || event.message.starts_with("Failed to pull image");
                 let (why, message) = match known.filter(|_| !says_more) {
-                    Some(known) => (known.1, known.2),
+                    Some(known) => (known.why, known.message),
                     None => (why, event.message.clone()),
                 };
-                self.failed = Some(Box::new((written, why, message)));
+                self.failed = Some(Box::new(FailedPull { written, why, message, since }));
             }
             _ => return false,
         }
@@ -470,6 +484,14 @@ impl View {
             LastPullEvent::Came(_) | LastPullEvent::WasThere | LastPullEvent::Failed(..) => None,
         };
         self.last_events_of_missing(pod).filter_map(since).min()
+    }
+
+    /// Since when, as far as events tell, an image of a pod that is not there yet could not be pulled, by the clock of its node: it may
+    /// have failed before.
+    pub(crate) fn pull_failed_since(&self, pod: &PodFact) -> Option<Timestamp> {
+        let events = self.pulls.pods.get(&pod.uid).map(Vec::as_slice).unwrap_or_default();
+        let failed = events.iter().filter(|events| matches!(events.last(), Some(LastPullEvent::Failed(..))));
+        failed.filter_map(|events| Some(events.failed.as_deref()?.since)).min()
     }
 
     /// Whether events told that an image of a pod that is not there yet could not be pulled.

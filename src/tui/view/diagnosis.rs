@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ┌ What is wrong  (j k scroll, any other key closes) ──────────────────────────┐
-//! │ 116 of 120 nodes are where they should be                                   │
+//! │ 116 of 120 nodes are updated and well                                   │
 //! │                                                                             │
 //! │ ✗ image not found: edge/agent:v9, 2 nodes for 3m                            │
 //! │   ipc-017 ipc-018                                                           │
@@ -39,14 +39,19 @@ pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, readings: &[
     let lines = lines(ctx, shown, &diagnosis, usize::from(width.saturating_sub(4)));
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(area.height.saturating_sub(1));
     let over = Rect { x: area.width.saturating_sub(width) / 2, y: area.bottom() - height, width, height };
-    let inside = put_box(ctx, buffer, over, &format!("{title}  (j k scroll, any other key closes)"));
-    let top = top.min(lines.len().saturating_sub(usize::from(inside.height)));
+    let seen = usize::from(height.saturating_sub(2));
+    let top = top.min(lines.len().saturating_sub(seen));
+    let rows = match lines.len() > seen {
+        true => format!(" {} lines {}-{} of {}", ctx.glyph(Glyph::Dot), top + 1, top + seen, lines.len()),
+        false => String::new(),
+    };
+    let inside = put_box(ctx, buffer, over, &format!("{title}{rows}  (j k scroll, any other key closes)"));
     put_lines(buffer, inside, &lines[top..]);
 }
 
 fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, diagnosis: &Diagnosis, cells: usize) -> Vec<Line<'static>> {
     let Diagnosis { findings, nodes, at_goal } = diagnosis;
-    let text = format!("{at_goal} of {nodes} nodes are where they should be");
+    let text = format!("{at_goal} of {nodes} nodes are updated and well");
     let mut lines = vec![Line::from(ctx.span(text, ThemeRole::Title))];
     if findings.is_empty() {
         lines.push(Line::from(ctx.span("nothing is wrong, and nothing waits", ThemeRole::Ok)));

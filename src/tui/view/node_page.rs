@@ -240,7 +240,7 @@ fn why(
     let seen: Vec<&NodeMoment> = page.story.of_node(&open.node).collect();
     if !seen.is_empty() {
         lines.push(Line::default());
-        lines.push(Line::from(ctx.span("What happened to the node in this rollout (UTC)", ThemeRole::Column)));
+        lines.push(Line::from(ctx.span("What happened to the node, as far as seen (UTC)", ThemeRole::Column)));
         for NodeMoment { at, change, .. } in seen {
             let role = if change.severity() == Severity::Warning { ThemeRole::Warn } else { ThemeRole::Text };
             lines.extend(wrapped(ctx, &format!("{} {change}", clock_time(*at)), cells, role));

@@ -199,7 +199,7 @@ impl<'a> Run<'a> {
             let why = node["why"].as_str().unwrap_or_default();
             node["state"] == "node down"
                 && node["blame"] == "rollout"
-                && why.ends_with("; its pod is deleted, and goes once the node is back")
+                && why.ends_with("; pod deleted, goes once the node is back")
         });
         for name in before {
             assert!(says_so.contains(&name), "{name} of {says_so:?} in {}", said.0);

@@ -36,7 +36,7 @@ fn lagging(console: &mut FakeConsole, fake: &FakeCluster, watched: Watched) -> O
 }
 
 fn step(console: &mut FakeConsole, fake: &mut FakeCluster) -> Result<String, String> {
-    console.ask(fake, Command::Step(Step::Updated(IntOrPercent::Int(20))))
+    console.ask(fake, Command::Step(Step::Updated(IntOrPercent::Percent(100))))
 }
 
 /// One minute: every watch sends a bookmark with the version that it has come to.

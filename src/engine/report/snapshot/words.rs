@@ -151,7 +151,7 @@ impl fmt::Display for Alarm {
             Self::Cascade { down, max_unavailable, replaced_unready } => write!(
                 f,
                 "losing nodes: {down} down with maxUnavailable {max_unavailable}; \
-                 {replaced_unready} old pods were replaced while unready"
+                 {replaced_unready} old pods were deleted while unready"
             ),
             Self::StrategyDrifted { by: who, enforced, .. } => {
                 write!(f, "the update strategy was changed back{}", by(who))?;

@@ -25,6 +25,7 @@ impl Story {
     /// How fast nodes were updated as of `now` in a rollout that began at `began`; `None` before two were.
     pub fn speed(&self, began: Timestamp, now: Timestamp) -> Option<UpdateSpeed> {
         let now = self.progress.last().map_or(now, |last| now.max(last.at));
+        let began = self.retargeted_at.map_or(began, |at| at.max(began));
         let age = now.since(began);
         let fits = |secs: &&u64| Duration::from_secs(**secs) * (PARTS as u32) >= age;
         let part = Duration::from_secs(*LENGTHS.iter().find(fits).unwrap_or(&LENGTHS[LENGTHS.len() - 1]));
@@ -32,7 +33,7 @@ impl Story {
         for pair in self.progress.windows(2) {
             let [before, after] = pair else { continue };
             // What was before it began was another rollout.
-            if after.at < began {
+            if after.at < began || Some(after.at) == self.retargeted_at {
                 continue;
             }
             let ago = now.since(after.at).as_millis() / part.as_millis().max(1);
@@ -94,5 +95,11 @@ mod tests {
             3
         );
         assert_eq!(story(&[(0, 0), (10, 5)]).speed(at(10), at(10)), None);
+        // On the way back nodes that never left the revision are at the target at once: they were not updated.
+        let back = |points: &[(u64, u32)]| Story { retargeted_at: Some(at(20)), ..story(points) };
+        assert_eq!(back(&[(0, 0), (10, 5), (20, 15)]).speed(at(0), at(21)), None);
+        let two = back(&[(0, 0), (10, 5), (20, 15), (30, 16), (50, 17)]).speed(at(0), at(80)).unwrap();
+        assert_eq!(two.parts.iter().sum::<u32>(), 2);
+        assert!((two.per_minute - 2.0).abs() < 1e-9, "{two:?}");
     }
 }

@@ -9,6 +9,7 @@ use ratatui::text::Span;
 
 use super::super::RenderContext;
 use super::recorded;
+use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::Direction;
 use crate::engine::model::settings::{Gates, OnFailure};
 use crate::engine::report::snapshot::{Phase, Snapshot};
@@ -31,8 +32,11 @@ pub(super) fn rail(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Option<Vec<S
         let taken = plan.step.is_some_and(|taken| nth <= taken);
         let current = plan.step == Some(nth);
         let moving = current && updated < plan.allowed;
+        // One that was gone past before its nodes were updated is not done.
+        let is_done = updated >= step.of(snapshot.counts.nodes, Rounding::Up).min(snapshot.counts.nodes);
         let (glyph, role) = match (taken, moving, &snapshot.phase) {
             (false, ..) => (Glyph::Outdated, ThemeRole::Muted),
+            (true, false, _) if !current && !is_done => (Glyph::Outdated, ThemeRole::Text),
             (true, false, _) => (Glyph::Updated, ThemeRole::Ok),
             (true, true, Phase::Running) => (Glyph::Running, ThemeRole::Busy),
             (true, true, Phase::Paused(_)) => (Glyph::Paused, ThemeRole::Warn),

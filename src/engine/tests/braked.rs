@@ -1,0 +1,102 @@
+//! After the brake: what the DaemonSet's own controller did, a roll back of it, and a rollout that nobody drives.
+
+use super::*;
+use crate::engine::model::hold::Hold;
+use crate::engine::model::quantity::IntOrPercent::{Int, Percent};
+use crate::engine::report::guidance::Remedy;
+
+/// Six nodes of which its controller gave two the new template; then the brake, and a roll back.
+fn rolled_back_after_the_brake() -> (FakeCluster, FakeConsole) {
+    let mut fake = FakeCluster::rolling(6, 2);
+    fake.set_template(super::super::fake_cluster::template("agent:v2"));
+    fake.reconcile();
+    for node in ["n1", "n2"] {
+        fake.remove_pod(node);
+        fake.create_pod(node);
+    }
+    fake.wait(30);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.ask(&mut fake, Command::Pause { why: Some("lunch".into()) }).unwrap();
+    fake.wait(30);
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    (fake, console)
+}
+
+fn blamed(console: &mut FakeConsole, fake: &FakeCluster, name: &str) -> Option<Blame> {
+    console.snapshot(fake).nodes.iter().find(|node| &*node.name == name).unwrap().blame
+}
+
+/// On the way back old pods are at the target, and the rollout did not put them there.
+#[test]
+fn a_node_that_kept_its_pod_is_no_suspect_of_the_roll_back() {
+    let (mut fake, mut console) = rolled_back_after_the_brake();
+    fake.wait(5);
+    fake.set_node_ready("n5", false);
+    assert_eq!(blamed(&mut console, &fake, "n5"), Some(Blame::Node), "it never left the revision");
+    console.run_for(&mut fake, 40);
+    assert_eq!(fake.at("hash1"), 6);
+    fake.set_node_ready("n1", false);
+    assert_eq!(blamed(&mut console, &fake, "n1"), Some(Blame::Suspect), "the roll back gave it its pod");
+}
+
+#[test]
+fn a_second_pause_keeps_who_paused_first_and_why() {
+    let mut fake = FakeCluster::rolling(4, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    let paused = |console: &mut FakeConsole, fake: &FakeCluster| match console.snapshot(fake).phase {
+        Phase::Paused(paused) => (paused.at, paused.why.map(|why| why.to_string())),
+        other => panic!("{other:?}"),
+    };
+    console.ask(&mut fake, Command::Pause { why: Some("lunch".into()) }).unwrap();
+    let first = paused(&mut console, &fake);
+    fake.wait(60);
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    assert_eq!(paused(&mut console, &fake), first);
+    console.ask(&mut fake, Command::Pause { why: Some("link down".into()) }).unwrap();
+    assert_eq!(paused(&mut console, &fake), (first.0, Some("link down".to_owned())));
+    let preview = console.engine.preview(&Command::Undo { to: None }, fake.now).unwrap();
+    assert!(preview.effects.iter().any(|line| line == "The pause is lifted."), "{:?}", preview.effects);
+}
+
+/// Another step would let more nodes go, and still nobody would update them.
+#[test]
+fn where_nobody_drives_no_step_is_offered() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    let mut shell = FakeConsole::open_as(&fake, "shell", crate::engine::model::config::Role::OneShot);
+    shell.ask(&mut fake, Command::Step(Step::Updated(Int(3)))).unwrap();
+    let snapshot = shell.snapshot(&fake);
+    assert_eq!(snapshot.nodes.iter().filter(|node| node.hold == Some(Hold::NobodyDrives)).count(), 3);
+    let guidance = snapshot.guidance().unwrap();
+    assert_eq!(guidance.waits, "nobody drives: 3 nodes may be updated, and nothing moves");
+    assert_eq!(guidance.remedies, [Remedy::Drive]);
+}
+
+#[test]
+fn more_nodes_than_there_are_is_a_typing_error() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    let refused = console.ask(&mut fake, Command::Step(Step::Updated(Int(21)))).unwrap_err();
+    assert_eq!(refused, "21 nodes are more than the 20 that there are; for all of them say 100%");
+    console.ask(&mut fake, Command::Step(Step::Updated(Percent(100)))).unwrap();
+}
+
+#[test]
+fn a_selector_that_matches_no_node_says_so() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    let select = Command::Select(Some("canary=maybe".parse().unwrap()));
+    let preview = console.engine.preview(&select, fake.now).unwrap();
+    assert_eq!(preview.effects[0], "No node matches canary=maybe: while it stands no node is updated.");
+    assert_eq!(preview.danger, Danger::Serious, "it is asked about");
+    console.ask(&mut fake, Command::Step(Step::Updated(Percent(100)))).unwrap();
+    console.run_for(&mut fake, 10);
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    let preview = console.engine.preview(&Command::Select(None), fake.now).unwrap();
+    assert_eq!(preview.effects[0], "Moves nothing: on the way back partition and selector are ignored.");
+}
