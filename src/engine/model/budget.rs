@@ -40,6 +40,6 @@ pub enum Replacer {
     /// Whoever drives the rollout that rolldeck recorded.
     #[default]
     Rolldeck,
-    /// The DaemonSet's own controller: rolldeck only looks on.
+    /// The DaemonSet's own controller: rolldeck only looks on, or has stopped it and replaced no pod yet.
     Controller,
 }

@@ -157,7 +157,7 @@ impl fmt::Display for PodWaitAsOf<'_> {
             }
             PodWait::Finalizers(finalizers) => write!(f, "kept by {}", Finalizers(finalizers)),
             PodWait::Kubelet { since } => write!(f, "grace over for {}, its kubelet has not ended it", ago(*since)),
-            PodWait::NodeBack => f.write_str("pod deleted, goes once the node is back"),
+            PodWait::NodeBack => f.write_str("pod deleted, not ended yet"),
             PodWait::Controller { since: Some(since) } => {
                 write!(f, "no pod for {}: its controller has created none", ago(*since))
             }

@@ -49,6 +49,8 @@ pub struct Story {
     retargeted_at: Option<Timestamp>,
 }
 
+const DELETED_WHILE_DOWN: &str = "its pod is deleted, and stays until the node is back";
+
 /// Something that happened to one node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NodeMoment {
@@ -318,8 +320,8 @@ fn changed(was: &NodeMark, is: &NodeMark, node: &NodeView) -> Option<NodeChange>
     let pulls = matches!(was.state, NodeState::Pulling | NodeState::PullFailed);
     let failed_to_pull = was.state == NodeState::Pulling && is.state == NodeState::PullFailed && trouble.is_some();
     if was.pod == is.pod && (retried || failed_to_pull || (pulls && waits && (trouble.is_some() || !has_images))) {
-        // A pull that failed is tried again, often: what was wrong is told once.
-        return new_trouble(was, trouble, node);
+        // A pull that failed is tried again, often: what was wrong is told once. What fails the node within seconds is told then.
+        return new_trouble(was, trouble.filter(|kind| kind.grace().is_none()), node);
     }
     // Of two snapshots that are far apart, the later may show the next pod at work already.
     let replaced = serves && was.pod != is.pod;
@@ -329,6 +331,8 @@ fn changed(was: &NodeMark, is: &NodeMark, node: &NodeView) -> Option<NodeChange>
         // What fails within seconds by itself is told then.
         let lasts = trouble.is_some_and(|kind| kind.grace().is_none());
         let why = why(node).filter(|_| is_trouble(is.state) || lasts && is_news(was, trouble));
+        // It went down, and its pod was deleted, between two looks.
+        let why = if is.stays && !was.stays { Some(DELETED_WHILE_DOWN.into()) } else { why };
         return Some(NodeChange::State { from: Some(was.state), to: is.state, after, down, why });
     }
     if is.restarts > was.restarts && was.pod == is.pod {
@@ -380,7 +384,7 @@ impl fmt::Display for NodeChange {
         let (from, to, after, down, why) = match self {
             Self::State { from, to, after, down, why } => (*from, *to, *after, *down, why.as_deref()),
             Self::Trouble { why } => return f.write_str(why),
-            Self::DeletedWhileDown => return f.write_str("its pod is deleted, and stays until the node is back"),
+            Self::DeletedWhileDown => return f.write_str(DELETED_WHILE_DOWN),
             Self::Restarted { times, exit } => {
                 write!(f, "restarted (restart {times})")?;
                 return exit.map_or(Ok(()), |exit| write!(f, ", exit {exit}"));

@@ -26,6 +26,24 @@ fn blamed(console: &mut FakeConsole, fake: &FakeCluster, name: &str) -> Option<B
     console.snapshot(fake).nodes.iter().find(|node| &*node.name == name).unwrap().blame
 }
 
+#[test]
+fn what_its_controller_has_done_is_not_ours_after_the_brake() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    fake.broken.push("agent:v2".into());
+    fake.set_template(super::super::fake_cluster::template("agent:v2"));
+    fake.reconcile();
+    fake.remove_pod("n1");
+    fake.create_pod("n1");
+    let mut console = FakeConsole::open(&fake, "ops");
+    fake.wait(10);
+    assert_eq!(console.snapshot(&fake).budget.to_string(), "down 1 of 2: 1 by its controller");
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    assert_eq!(console.snapshot(&fake).budget.to_string(), "down 1 of 2: 1 by its controller");
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run(&mut fake);
+    assert_eq!(console.snapshot(&fake).budget.to_string(), "down 1 of 2: 1 ours");
+}
+
 /// On the way back old pods are at the target, and the rollout did not put them there.
 #[test]
 fn a_node_that_kept_its_pod_is_no_suspect_of_the_roll_back() {

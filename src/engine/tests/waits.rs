@@ -70,7 +70,7 @@ fn a_pod_that_is_deleted_on_a_node_that_is_down_is_not_called_down_by_itself() {
     let now = fake.now;
     fake.change_pod("n1", |pod| pod.deletion_at = Some(now));
     fake.wait(70);
-    let why = "NotReady since 1m; pod deleted, goes once the node is back";
+    let why = "NotReady since 1m; pod deleted, not ended yet";
     assert_eq!(console.state(&fake, "n1"), (NodeState::NodeDown, why.into()));
     assert_eq!(console.state(&fake, "n2").1, "NotReady since 1m, by itself");
     let snapshot = console.snapshot(&fake);

@@ -197,9 +197,7 @@ impl<'a> Run<'a> {
         };
         let says_so = said.nodes(|node| {
             let why = node["why"].as_str().unwrap_or_default();
-            node["state"] == "node down"
-                && node["blame"] == "rollout"
-                && why.ends_with("; pod deleted, goes once the node is back")
+            node["state"] == "node down" && node["blame"] == "rollout" && why.ends_with("; pod deleted, not ended yet")
         });
         for name in before {
             assert!(says_so.contains(&name), "{name} of {says_so:?} in {}", said.0);
