@@ -226,7 +226,7 @@ fn bad_input_gets_a_clear_message_and_nothing_else() {
         (&["set-image", DS, "agent=Not:An:Image"], 2, "is not an image reference"),
         (&["set-image", DS, "sidecar=registry.example/agent:v2"], 6, "sidecar"),
         (&["select", DS, "canary=true,,"], 2, "empty condition"),
-        (&["undo", DS, "--to-revision", "77"], 6, "no revision 77"),
+        (&["undo", DS, "--to-revision", "77"], 5, "no revision 77"),
         (&["resume", DS], 6, "no rollout"),
         (&["drive", DS], 6, "nothing to drive"),
         (&["demo", "nowhere"], 1, "there are factory"),

@@ -110,7 +110,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
             Share {
                 priority: 10,
                 cells: |fleet, _| longest_of(fleet, |row| width(&images(row))).clamp(16, 48) - 16,
-                keep: 24,
+                keep: 38,
             },
         ]),
         order: None,
@@ -156,7 +156,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         kind: ColumnKind::Text,
         width: Width::Optional(&[
             Share { priority: 8, cells: |_, _| 15, keep: 18 },
-            Share { priority: 11, cells: |_, _| 5, keep: 24 },
+            Share { priority: 11, cells: |_, _| 5, keep: 38 },
         ]),
         order: None,
         words: Some(|row, _| row.strategy.clone()),
@@ -194,7 +194,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         kind: ColumnKind::Text,
         width: Width::Optional(&[
             Share { priority: 5, cells: |_, _| 10, keep: 16 },
-            Share { priority: 9, cells: |_, _| 14, keep: 24 },
+            Share { priority: 9, cells: |_, _| 14, keep: 38 },
         ]),
         order: Some(|a, b| driver_rank(a).cmp(&driver_rank(b))),
         words: Some(|row, _| row.driven_by.to_string()),

@@ -18,6 +18,7 @@ use super::header::key_of;
 use super::{RenderContext, put_box, put_lines};
 use crate::engine::model::facts::Severity;
 use crate::engine::report::diagnosis::{Diagnosis, Finding, OfferedCommand};
+use crate::engine::report::guidance::Guidance;
 use crate::tui::model::ShownSnapshot;
 use crate::tui::node_page::NodeReading;
 use crate::tui::theme::{Glyph, ThemeRole};
@@ -55,6 +56,10 @@ fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, diagnosis: &Diagnosis, 
     let mut lines = vec![Line::from(ctx.span(text, ThemeRole::Title))];
     if findings.is_empty() {
         lines.push(Line::from(ctx.span("nothing is wrong, and nothing waits", ThemeRole::Ok)));
+    }
+    if let Some(Guidance { waits, .. }) = shown.snapshot.guidance() {
+        let wrapped = wrap(&waits, cells);
+        lines.extend(wrapped.map(|line| Line::from(ctx.span(line, ThemeRole::Text))));
     }
     let mut offered: Vec<String> = Vec::new();
     for remedy in shown.snapshot.remedies() {
