@@ -388,8 +388,10 @@ impl<'a> Assessor<'a> {
     fn troubled_since(&self, pod: &PodEntry, trouble: &PodTrouble, clock: Option<i64>) -> Timestamp {
         let told = Some(&pod.fact).filter(|_| trouble.cause.kind.is_about_the_image());
         let told = told.and_then(|fact| self.view.pull_failed_since(fact));
-        // Not before there was a pod, whatever the clock of its node says.
-        let told = told.map(|at| self.view.our_time(by_server(at, clock).max(pod.fact.created_at)));
+        // Events tell whole seconds, so it was at the latest at the end of that one; and not before there was a pod, whatever the clock of
+        // its node says.
+        let told = told.map(|at| (by_server(at, clock) + Duration::from_secs(1)).max(pod.fact.created_at));
+        let told = told.map(|at| self.view.our_time(at));
         told.map_or(trouble.since, |told| told.min(trouble.since))
     }
 

@@ -157,7 +157,7 @@ fn a_console_that_has_just_begun_knows_since_when_a_pull_fails() {
     for event in events {
         new.engine.observe(event, fake.now);
     }
-    assert_eq!(shown(&mut new), (NodeState::Failed, Some(90)));
+    assert_eq!(shown(&mut new), (NodeState::Failed, Some(89)), "Events tell whole seconds");
 }
 
 /// A pull that fails is not called a pull until the kubelet tries again; it is told once, however often it tries.

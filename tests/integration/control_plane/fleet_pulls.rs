@@ -8,8 +8,9 @@ use rolldeck::engine::model::fleet_state::FleetState;
 use rolldeck::sim::world::scenario::RegistryImage;
 use tokio::sync::watch;
 
-use super::fixture::{BUDGET, MISSING, NODES, RolloutFixture, SOON, quick, scenario};
+use super::fixture::{BUDGET, DS, MISSING, NODES, RolloutFixture, SOON, quick, scenario};
 use crate::support::control_plane::Grant;
+use crate::support::program::text;
 
 /// An image of 1.2 s of one node's pulling.
 const SLOW: &str = "registry.test/agent:slow";
@@ -46,14 +47,28 @@ async fn a_rollout_of_its_controller_shows_what_is_pulled_and_what_fails() {
     // Kubelets tell of their pulls by Events: their pods' statuses say the same before a pull and during one.
     deploy(SLOW).await.unwrap();
     let pulls = |row: &FleetRow| row.pulls.unwrap().pulling;
-    let row = until(&mut fleet, "nodes pull", |row| pulls(row) > 0).await;
+    // Another may start at the same time.
+    let said = |row: &FleetRow| row.standing().contains(" pulling") && row.standing().ends_with(", rolling out");
+    let row = until(&mut fleet, "nodes pull", |row| pulls(row) > 0 && said(row)).await;
     assert!(pulls(&row) as usize <= BUDGET, "{row:?}");
-    assert!(row.standing().contains(" pulling, rolling out"), "{}", row.standing());
     until(&mut fleet, "all have it", |row| row.counters.updated as usize == NODES && row.pulls == idle).await;
 
     deploy(MISSING).await.unwrap();
     let row = until(&mut fleet, "pulls fail", |row| row.pulls.unwrap().failed as usize == BUDGET).await;
     assert_eq!(row.standing(), "2 pulls failed, rolling out");
+
+    // Who looks only for a moment is told since when by the kubelets' Events: the nodes have failed.
+    tokio::task::block_in_place(|| {
+        let until = std::time::Instant::now() + SOON;
+        loop {
+            let status = operator.run(&["status", DS]);
+            if status.status.code() == Some(4) {
+                break;
+            }
+            assert!(std::time::Instant::now() < until, "no node has failed: {}", text(&status));
+            std::thread::sleep(std::time::Duration::from_millis(200));
+        }
+    });
 
     // Who may not see pods is told nothing of pulls, and all else.
     let user = tokio::task::block_in_place(|| {

@@ -65,7 +65,7 @@ fn a_surge_in_progress_is_shown_and_braked_without_losing_a_pod() {
         "{status:?}"
     );
     assert_eq!(status.0["budget"]["charged"], 0, "nobody is down: {}", status.0["budget"]);
-    let surged = status.nodes(|node| ["pulling", "failed"].contains(&node["state"].as_str().unwrap()));
+    let surged = status.nodes(|node| ["pulling", "pull failed", "failed"].contains(&node["state"].as_str().unwrap()));
     assert_eq!(surged.len(), 1, "{status:?}");
     let both =
         status.nodes(|node| node["name"] == surged[0].as_str() && node["serves"] == true && node["blame"].is_null());
