@@ -148,7 +148,7 @@ impl Engine {
     fn resolve_pause(&self, why: Option<&str>, now: Timestamp) -> Resolved {
         let new = Paused { by: self.actor(), at: now, why: why.map(Str::from) };
         // Who paused first, when and why stays known; a new reason replaces the old one.
-        let paused = match self.intent().paused.clone() {
+        let paused = match self.intent().paused {
             Some(earlier) if why.is_none() => earlier,
             Some(earlier) => Paused { at: earlier.at, ..new },
             None => new,
