@@ -1,7 +1,7 @@
 //! `diagnose`: what is wrong, cause by cause, with the evidence and what to do.
 //!
 //! ```text
-//! edge/agent on prod-eu: 116 of 120 nodes are updated and well
+//! edge/agent on prod-eu: 116 of 120 nodes updated and well
 //!
 //! ✗ image not found: edge/agent:v9, 2 nodes for 3m: ipc-017 ipc-018
 //!     manifest for edge/agent:v9 not found: manifest unknown
@@ -20,7 +20,7 @@ use super::json;
 use super::load;
 use super::output::Output;
 use super::status::with_all_watches;
-use super::suggested_commands::CommandPlace;
+use super::suggested_commands::{CommandPlace, suggested_commands};
 use crate::driver::Session;
 use crate::engine::model::Str;
 use crate::engine::model::facts::Severity;
@@ -28,6 +28,7 @@ use crate::engine::model::inspection::{Inspection, Reading};
 use crate::engine::model::occupancy::NodeOccupancy;
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::diagnosis::{Diagnosis, Finding, OfferedCommand};
+use crate::engine::report::guidance::Guidance;
 use crate::engine::report::snapshot::Snapshot;
 
 /// How long is waited for what other pods hold.
@@ -77,10 +78,13 @@ fn lines(place: &CommandPlace, snapshot: &Snapshot, diagnosis: &Diagnosis) -> Ve
     let context = &place.context;
     let Snapshot { namespace, name, .. } = snapshot;
     let Diagnosis { findings, nodes, at_goal } = diagnosis;
-    let mut lines = vec![format!("{namespace}/{name} on {context}: {at_goal} of {nodes} nodes are updated and well")];
-    if findings.is_empty() {
-        lines.push("nothing is wrong, and nothing waits".to_owned());
+    let mut lines = vec![format!("{namespace}/{name} on {context}: {at_goal} of {nodes} nodes updated and well")];
+    match snapshot.guidance() {
+        Some(Guidance { waits, .. }) => lines.push(waits),
+        None if findings.is_empty() => lines.push("nothing is wrong, and nothing waits".to_owned()),
+        None => {}
     }
+    lines.extend(suggested_commands(place, snapshot).iter().map(|way| format!("    → {}", way.line())));
     for finding in findings {
         lines.push(String::new());
         lines.push(head(finding, snapshot));

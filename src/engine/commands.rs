@@ -148,6 +148,7 @@ impl Engine {
     fn resolve_pause(&self, why: Option<&str>, now: Timestamp) -> Resolved {
         let new = Paused { by: self.actor(), at: now, why: why.map(Str::from) };
         // Who paused first, when and why stays known; a new reason replaces the old one.
+        let was_paused = self.intent().paused.is_some();
         let paused = match self.intent().paused {
             Some(earlier) if why.is_none() => earlier,
             Some(earlier) => Paused { at: earlier.at, ..new },
@@ -156,6 +157,8 @@ impl Engine {
         let brake = self.pause_brakes();
         let (needs, says) = if brake {
             (Needs::Adopted, "OnDelete is set: its controller replaces no pod any more; paused")
+        } else if was_paused {
+            (Needs::Saved, "it was paused already: no update starts")
         } else {
             (Needs::Saved, "paused: no update starts")
         };

@@ -125,7 +125,10 @@ fn nobody_rolls_out_and_three_nodes_lose_the_network() {
         // And under a rollout that is recorded, and has nothing to do.
         console.ask(&mut fake, Command::Adopt).unwrap();
         let snapshot = agree("adopted, three are down", &fake, &mut console);
-        assert_eq!((snapshot.phase, snapshot.budget.to_string()), (Phase::Idle, "down 0 of 2 + 3 not ours".into()));
+        assert_eq!(
+            (snapshot.phase, snapshot.budget.to_string()),
+            (Phase::Idle, "down 0 of 2 + 3 down by themselves".into())
+        );
     }
 }
 

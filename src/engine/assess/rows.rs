@@ -526,7 +526,9 @@ impl<'a> Assessor<'a> {
             (true, false) if in_progress => Blame::Rollout,
             (true, false) => Blame::Node,
             // A node that the rollout took down is blamed on it until it is available again, even if the target has changed.
-            (false, false) if at_target || put_there || in_progress => Blame::Rollout,
+            (false, false) if put_there || in_progress => Blame::Rollout,
+            // On the way back pods that never left the revision are at the target: nobody touched them.
+            (false, false) if at_target && self.question.intent.direction() == Direction::Forward => Blame::Rollout,
             (false, false) => Blame::PreExisting,
         }
     }

@@ -11,6 +11,7 @@ use crate::engine::assess::rows::Row;
 use crate::engine::lease::edit::Edit;
 use crate::engine::machine::Engine;
 use crate::engine::model::command::{Refusal, Step};
+use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
@@ -61,6 +62,12 @@ impl Engine {
     /// A selector that lets more nodes go at once than the present one is as much as a step, at one key: it is asked about,
     /// and refused where a step would be.
     pub(super) fn resolve_select(&self, selector: &Option<Selector>) -> Result<Resolved, Refusal> {
+        // A console adopts the DaemonSet as its driver. A one-shot command would leave behind a record of no rollout.
+        if self.config().role == Role::OneShot && !self.is_recorded() {
+            return Err(Refusal::NotNow(
+                "no rollout is recorded, so there is nothing to select for: `adopt` or `set-image` first".into(),
+            ));
+        }
         let selector = selector.clone().filter(|selector| !selector.is_empty());
         let frees = self.freed_by(&selector);
         if let (1.., Some(why)) = (frees, self.halted_by(&self.intent())) {

@@ -5,7 +5,7 @@
 //! held: no node may be updated yet                          step (1 node), choose canaries
 //! held: all 12 nodes that may be updated have been          step (48 nodes, 60 in total)
 //! canary done, 3 of 3 (canary=true)                         lift the selector (frees 9 nodes)
-//! waits for 3 nodes: 2 node down, 1 cordoned (n7, n8, n9)
+//! waits for 3 nodes: 2 down, 1 cordoned (n7, n8, n9)
 //! 13 nodes wait until the trouble is over                   roll back, lower how many pull at once
 //! loading: waits for pods, nodes
 //! preparing for 14s: waits for its controller to observe generation 5 (at 4)
@@ -278,7 +278,7 @@ impl Snapshot {
         }
     }
 
-    /// `waits for 3 nodes: 2 node down, 1 cordoned (n7, n8, n9)`.
+    /// `waits for 3 nodes: 2 down, 1 cordoned (n7, n8, n9)`.
     fn left_in_words(&self) -> String {
         let left: Vec<&NodeView> =
             self.nodes.iter().filter(|node| node.eligible && node.state != NodeState::Updated).collect();
@@ -289,8 +289,10 @@ impl Snapshot {
         for node in &left {
             let words = match &node.hold {
                 Some(Hold::Partition { .. } | Hold::Next) | None => node.state.to_string(),
+                Some(Hold::NodeDown) => "down".to_owned(),
                 Some(hold) => hold.to_string(),
             };
+            let words = if node.state == NodeState::NodeDown { "down".to_owned() } else { words };
             match causes.iter_mut().find(|(known, _)| *known == words) {
                 Some((_, count)) => *count += 1,
                 None => causes.push((words, 1)),

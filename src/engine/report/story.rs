@@ -344,7 +344,9 @@ fn changed(was: &NodeMark, is: &NodeMark, node: &NodeView) -> Option<NodeChange>
 
 /// What is wrong, unless that was told before.
 fn new_trouble(was: &NodeMark, trouble: Option<CauseKind>, node: &NodeView) -> Option<NodeChange> {
-    if is_news(was, trouble) { why(node).map(|why| NodeChange::Trouble { why }) } else { None }
+    let why = why(node).filter(|_| is_news(was, trouble))?;
+    let why = if node.state == NodeState::PullFailed { format!("{}: {why}", node.state).into() } else { why };
+    Some(NodeChange::Trouble { why })
 }
 
 /// Whether it was not told of this pod before.
@@ -410,6 +412,9 @@ impl fmt::Display for NodeChange {
             (NodeState::Creating, ..) => f.write_str("its new pod is made"),
             (NodeState::PullFailed, ..) => f.write_str("pull failed"),
             (NodeState::Pulling, ..) => f.write_str("pulls the image"),
+            (NodeState::Starting, Some(NodeState::Updated | NodeState::Soaking), _) => {
+                f.write_str("is not ready any more")
+            }
             (NodeState::Starting, ..) => f.write_str("starts"),
             (NodeState::Soaking, Some(NodeState::Starting), Some(after)) => write!(f, "ready after {after}, soaks"),
             (NodeState::Soaking, ..) => f.write_str("ready, soaks"),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ┌ What is wrong  (j k scroll, any other key closes) ──────────────────────────┐
-//! │ 116 of 120 nodes are updated and well                                   │
+//! │ 116 of 120 nodes updated and well                                   │
 //! │                                                                             │
 //! │ ✗ image not found: edge/agent:v9, 2 nodes for 3m                            │
 //! │   ipc-017 ipc-018                                                           │
@@ -14,11 +14,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::header::key_of;
+use super::header::{blocker, key_of};
 use super::{RenderContext, put_box, put_lines};
 use crate::engine::model::facts::Severity;
 use crate::engine::report::diagnosis::{Diagnosis, Finding, OfferedCommand};
-use crate::engine::report::guidance::Guidance;
+use crate::engine::report::snapshot::Alarm;
 use crate::tui::model::ShownSnapshot;
 use crate::tui::node_page::NodeReading;
 use crate::tui::theme::{Glyph, ThemeRole};
@@ -52,18 +52,16 @@ pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, readings: &[
 
 fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, diagnosis: &Diagnosis, cells: usize) -> Vec<Line<'static>> {
     let Diagnosis { findings, nodes, at_goal } = diagnosis;
-    let text = format!("{at_goal} of {nodes} nodes are updated and well");
+    let text = format!("{at_goal} of {nodes} nodes updated and well");
     let mut lines = vec![Line::from(ctx.span(text, ThemeRole::Title))];
-    if findings.is_empty() {
+    let waits = blocker(ctx, shown, cells + 2);
+    if findings.is_empty() && waits.is_empty() {
         lines.push(Line::from(ctx.span("nothing is wrong, and nothing waits", ThemeRole::Ok)));
     }
-    if let Some(Guidance { waits, .. }) = shown.snapshot.guidance() {
-        let wrapped = wrap(&waits, cells);
-        lines.extend(wrapped.map(|line| Line::from(ctx.span(line, ThemeRole::Text))));
-    }
+    lines.extend(waits);
     let mut offered: Vec<String> = Vec::new();
-    for remedy in shown.snapshot.remedies() {
-        let line = format!("{}  {remedy}", key_of(remedy));
+    for remedy in shown.snapshot.alarms.iter().flat_map(Alarm::remedies) {
+        let line = format!(" {} {remedy}", key_of(remedy));
         if !offered.contains(&line) {
             offered.push(line);
         }

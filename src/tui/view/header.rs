@@ -25,8 +25,8 @@ mod unsent;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-pub(super) use self::attention::key_of;
-use self::attention::{alarms, blocker, clocks, gitops_owner, group, taken_over, trouble, unseen};
+use self::attention::{alarms, clocks, gitops_owner, group, taken_over, trouble, unseen};
+pub(super) use self::attention::{blocker, key_of};
 use self::identity::identity;
 pub(super) use self::identity::{access, banner, warnings};
 use self::rollout::{budget, change, doing, progress};

@@ -261,7 +261,7 @@ pub(super) fn about(
 
 fn in_words(blame: Blame, replaced_by: Replacer) -> &'static str {
     match blame {
-        Blame::Rollout if replaced_by == Replacer::Controller => "by its controller, which replaces pods by itself",
+        Blame::Rollout if replaced_by == Replacer::Controller => "by its controller",
         Blame::Suspect if replaced_by == Replacer::Controller => "since after its controller had given it a new pod",
         Blame::Rollout => "by the rollout: charged to the budget",
         Blame::Suspect => "since after its update: charged to the budget",

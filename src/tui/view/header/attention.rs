@@ -24,7 +24,11 @@ use crate::tui::trouble::TroubleKind;
 use crate::tui::words::{fit, fit_middle, width, wrap};
 
 /// What the rollout waits for, or who paused it and why; and the keys of the remedies.
-pub(super) fn blocker(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Vec<Line<'static>> {
+pub(in crate::tui::view) fn blocker(
+    ctx: &RenderContext<'_>,
+    shown: &ShownSnapshot,
+    cells: usize,
+) -> Vec<Line<'static>> {
     let snapshot = &*shown.snapshot;
     let driven =
         matches!(snapshot.driver, DriverView::You { .. } | DriverView::Unconfirmed { .. } | DriverView::Other { .. });

@@ -35,7 +35,9 @@ pub(super) fn change(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usiz
         let rail: usize = rail.iter().map(|span| width(&span.content)).sum();
         width(&snapshot.change().to_string()) + width(&tail) + 3 + rail <= room
     });
-    if let (None, true, total @ 1..) = (&rail, recorded(snapshot), snapshot.plan.steps.len()) {
+    // On the way back steps and partition are ignored.
+    let is_forward = snapshot.direction == Direction::Forward;
+    if let (None, true, total @ 1..) = (&rail, recorded(snapshot) && is_forward, snapshot.plan.steps.len()) {
         let step = snapshot.plan.step.map_or(0, |step| step + 1);
         tail.push_str(&format!("   step {step} of {total}"));
     }
@@ -226,7 +228,9 @@ pub(super) fn budget(
     let mut words = vec![vec![ctx.span(budget.to_string(), role)]];
     if recorded(snapshot) {
         words.push(vec![ctx.span(format!("pull slots {} of {}", budget.pulling, budget.max_pulling), ThemeRole::Text)]);
-        words.push(vec![ctx.span(format!("partition {}", snapshot.plan.keep), ThemeRole::Text)]);
+        if snapshot.direction == Direction::Forward {
+            words.push(vec![ctx.span(format!("partition {}", snapshot.plan.keep), ThemeRole::Text)]);
+        }
         if let Some(selector) = &snapshot.plan.selector {
             let nodes = count(snapshot.plan.selected, "node");
             let text = format!("only {} ({nodes})", fit(&selector.to_string(), cells / 2));
