@@ -148,8 +148,9 @@ impl Engine {
     fn resolve_pause(&self, why: Option<&str>, now: Timestamp) -> Resolved {
         let new = Paused { by: self.actor(), at: now, why: why.map(Str::from) };
         // Who paused first, when and why stays known; a new reason replaces the old one.
-        let was_paused = self.intent().paused.is_some();
-        let paused = match self.intent().paused {
+        let earlier = self.intent().paused;
+        let was_paused = earlier.is_some();
+        let paused = match earlier {
             Some(earlier) if why.is_none() => earlier,
             Some(earlier) => Paused { at: earlier.at, ..new },
             None => new,

@@ -73,9 +73,12 @@ impl Engine {
         let mut limits = Limits::of(&self.view, &intent, &self.assessment);
         limits.room_for_names = self.room_for_names(&intent, limits.max_unavailable);
         self.budget = budget(&self.assessment, &limits, intent.budgets.strict);
-        // A brake does not make what its controller has done ours.
-        let native = self.strategy() == StrategyKind::RollingUpdate && self.lock.record().is_none();
-        if native || (self.lock.record().is_some() && self.progress.started_at.is_none()) {
+        let is_controllers = match self.lock.record() {
+            None => self.strategy() == StrategyKind::RollingUpdate,
+            // A brake does not make what its controller has done ours.
+            Some(_) => self.progress.started_at.is_none(),
+        };
+        if is_controllers {
             self.budget.replaced_by = Replacer::Controller;
         }
         self.pace_sites(&intent, &limits, now);

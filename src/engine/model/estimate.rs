@@ -20,12 +20,11 @@ pub struct TimeRange {
 impl TimeRange {
     /// Rounded to what can be told of it, so that it does not change all the time: to ten seconds, minutes, five minutes.
     pub fn rounded(self) -> Self {
-        let grain_of = |span: Duration| match span.as_secs() {
+        let grain: u64 = match self.most.as_secs() {
             0..120 => 10,
             120..5_400 => 60,
             _ => 300,
         };
-        let grain: u64 = grain_of(self.most);
         let round = |span: Duration| {
             // What may be over in a minute is not called nothing beside what may take hours.
             let grain = if span.as_secs() < 60 { 10 } else { grain };

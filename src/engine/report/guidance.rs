@@ -287,12 +287,11 @@ impl Snapshot {
         }
         let mut causes: Vec<(String, usize)> = Vec::new();
         for node in &left {
-            let words = match &node.hold {
-                Some(Hold::Partition { .. } | Hold::Next) | None => node.state.to_string(),
-                Some(Hold::NodeDown) => "down".to_owned(),
-                Some(hold) => hold.to_string(),
+            let words = match (node.state, &node.hold) {
+                (NodeState::NodeDown, _) | (_, Some(Hold::NodeDown)) => "down".to_owned(),
+                (state, Some(Hold::Partition { .. } | Hold::Next) | None) => state.to_string(),
+                (_, Some(hold)) => hold.to_string(),
             };
-            let words = if node.state == NodeState::NodeDown { "down".to_owned() } else { words };
             match causes.iter_mut().find(|(known, _)| *known == words) {
                 Some((_, count)) => *count += 1,
                 None => causes.push((words, 1)),

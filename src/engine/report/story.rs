@@ -83,8 +83,6 @@ pub enum NodeChange {
         /// What.
         why: Str,
     },
-    /// Its pod is deleted while the node is down: it stays until the node is back.
-    DeletedWhileDown,
     /// Its pod's containers restarted.
     Restarted {
         /// How often, since the pod was made.
@@ -312,15 +310,11 @@ fn changed(was: &NodeMark, is: &NodeMark, node: &NodeView) -> Option<NodeChange>
     let serves = serves(was.state) && serves(is.state);
     let trouble = is.cause.filter(|kind| !kind.is_ordinary_at_start());
     if is.stays && !was.stays && was.state == is.state {
-        return Some(NodeChange::DeletedWhileDown);
+        return Some(NodeChange::Trouble { why: DELETED_WHILE_DOWN.into() });
     }
-    let waits = matches!(is.state, NodeState::Creating | NodeState::Starting);
-    let retried = matches!((was.state, is.state), (NodeState::PullFailed, NodeState::Pulling));
-    let has_images = node.image == ImageState::Present;
-    let pulls = matches!(was.state, NodeState::Pulling | NodeState::PullFailed);
-    let failed_to_pull = was.state == NodeState::Pulling && is.state == NodeState::PullFailed && trouble.is_some();
-    if was.pod == is.pod && (retried || failed_to_pull || (pulls && waits && (trouble.is_some() || !has_images))) {
-        // A pull that failed is tried again, often: what was wrong is told once. What fails the node within seconds is told then.
+    if was.pod == is.pod && goes_on_trying(was.state, is.state, trouble.is_some() || node.image != ImageState::Present)
+    {
+        // What was wrong is told once, and what fails the node within seconds is told then.
         return new_trouble(was, trouble.filter(|kind| kind.grace().is_none()), node);
     }
     // Of two snapshots that are far apart, the later may show the next pod at work already.
@@ -340,6 +334,16 @@ fn changed(was: &NodeMark, is: &NodeMark, node: &NodeView) -> Option<NodeChange>
         return Some(NodeChange::Restarted { times: is.restarts, exit });
     }
     new_trouble(was, trouble, node)
+}
+
+/// Whether a kubelet that could not pull an image tries again, or is about to: that is no change worth telling, as it does so often.
+/// `lacks_image`: something is wrong with the pod, or its images are not known to be there.
+fn goes_on_trying(was: NodeState, is: NodeState, lacks_image: bool) -> bool {
+    match (was, is) {
+        (NodeState::PullFailed, NodeState::Pulling) | (NodeState::Pulling, NodeState::PullFailed) => true,
+        (NodeState::Pulling | NodeState::PullFailed, NodeState::Creating | NodeState::Starting) => lacks_image,
+        _ => false,
+    }
 }
 
 /// What is wrong, unless that was told before.
@@ -374,7 +378,7 @@ impl NodeChange {
     pub fn severity(&self) -> Severity {
         let bad = match self {
             Self::State { to, why, .. } => why.is_some() || is_trouble(*to),
-            Self::Trouble { .. } | Self::Restarted { .. } | Self::DeletedWhileDown => true,
+            Self::Trouble { .. } | Self::Restarted { .. } => true,
             Self::Gone => false,
         };
         if bad { Severity::Warning } else { Severity::Normal }
@@ -386,7 +390,6 @@ impl fmt::Display for NodeChange {
         let (from, to, after, down, why) = match self {
             Self::State { from, to, after, down, why } => (*from, *to, *after, *down, why.as_deref()),
             Self::Trouble { why } => return f.write_str(why),
-            Self::DeletedWhileDown => return f.write_str(DELETED_WHILE_DOWN),
             Self::Restarted { times, exit } => {
                 write!(f, "restarted (restart {times})")?;
                 return exit.map_or(Ok(()), |exit| write!(f, ", exit {exit}"));

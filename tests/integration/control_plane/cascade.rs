@@ -153,6 +153,8 @@ impl<'a> Run<'a> {
                 self.witness.until("more nodes are lost than allowed", SOON, |witness| lost(witness) > BUDGET);
                 std::thread::sleep(REACTION);
                 self.operator.ok(&["pause", DS, "--yes"]);
+                let after = self.operator.status(DS);
+                assert_eq!(after.0["budget"]["replacedBy"], "controller", "the brake replaced nothing: {}", after.0);
                 true
             }
             Driver::Rolldeck => {
