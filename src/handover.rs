@@ -27,7 +27,7 @@ use crate::engine::model::{Str, person_of};
 use crate::engine::report::diagnosis::{Diagnosis, Finding};
 use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
-use crate::engine::report::story::{NodeMoment, ProgressPoint, Story};
+use crate::engine::report::story::{ControllerMoment, NodeMoment, ProgressPoint, Story};
 use crate::scrub::scrub;
 
 /// The version of all shapes that programs read.
@@ -75,6 +75,13 @@ impl StoryLine {
         Self { at: event.at, who, node: None, text: event.to_string(), severity: event.severity() }
     }
 
+    /// Something that the DaemonSet's own controller did.
+    fn of_controller(moment: &ControllerMoment) -> Self {
+        let ControllerMoment { at, change } = moment;
+        let who = Some("controller".into());
+        Self { at: *at, who, node: None, text: change.to_string(), severity: change.severity() }
+    }
+
     /// Something that happened to a node.
     fn of_node(moment: &NodeMoment) -> Self {
         let NodeMoment { at, node, change } = moment;
@@ -115,7 +122,9 @@ impl Handover {
         let began = snapshot.started_at;
         let of_it = |moment: &&NodeMoment| began.is_none_or(|began| moment.at >= began);
         let moments = story.moments().filter(of_it).map(StoryLine::of_node);
-        let mut lines: Vec<StoryLine> = audited.into_iter().chain(reported).chain(moments).collect();
+        // What its own controller did before is why somebody took over.
+        let controllers = story.of_controller().iter().map(StoryLine::of_controller);
+        let mut lines: Vec<StoryLine> = audited.into_iter().chain(reported).chain(controllers).chain(moments).collect();
         for line in &mut lines {
             line.text = clean(&line.text);
             line.who = line.who.as_ref().map(|who| clean(who).into());

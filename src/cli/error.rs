@@ -207,7 +207,7 @@ impl From<CommandError> for CliError {
     fn from(error: CommandError) -> Self {
         match error {
             CommandError::Refused(refusal) => refusal.into(),
-            CommandError::NotAdmitted(why) => Self::new(CliErrorKind::Refused, why),
+            CommandError::NotAdmitted(why) | CommandError::Overtaken(why) => Self::new(CliErrorKind::Refused, why),
             CommandError::Failed(why) => Self::failed(why),
             CommandError::Stopped => Self::failed(error.to_string()),
         }
@@ -228,6 +228,7 @@ mod tests {
             (Refusal::DrivenBy { holder: "ops@bastion".into() }.into(), 7),
             (CommandError::Failed("patching: 500".to_owned()).into(), 1),
             (CommandError::NotAdmitted("denied by policy".to_owned()).into(), 6),
+            (CommandError::Overtaken("the partition was set to 15".to_owned()).into(), 6),
             (CliError::new(CliErrorKind::NotFound, "gone"), 5),
             (CliError::new(CliErrorKind::TimedOut, "late"), 3),
             (io::Error::from(io::ErrorKind::BrokenPipe).into(), 141),

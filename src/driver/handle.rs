@@ -52,6 +52,9 @@ pub enum CommandError {
     /// The API server refused what it takes; nothing was changed, and the rollout is paused.
     #[error("{0}")]
     NotAdmitted(String),
+    /// Somebody else has changed what it sets since it was asked for; nothing was changed.
+    #[error("{0}")]
+    Overtaken(String),
     /// It was accepted, but could not be written; the text says what was attempted and what the server said.
     #[error("{0}")]
     Failed(String),
@@ -64,6 +67,7 @@ impl From<Unsettled> for CommandError {
     fn from(unsettled: Unsettled) -> Self {
         match unsettled {
             Unsettled::Refused(why) => Self::NotAdmitted(why),
+            Unsettled::Overtaken(why) => Self::Overtaken(why),
             Unsettled::Failed(why) => Self::Failed(why),
         }
     }

@@ -3,3 +3,4 @@
 pub(super) mod edit;
 pub(super) mod edits;
 pub(super) mod lock;
+mod overtaken;

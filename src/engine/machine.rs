@@ -20,6 +20,8 @@ pub(super) mod surge;
 pub(super) mod suspects;
 pub(super) mod unsent;
 
+use std::borrow::Cow;
+
 use self::pace::Pacing;
 use self::prewarm::Prewarming;
 use self::rollout_events::ReportedDriver;
@@ -184,7 +186,8 @@ impl Engine {
     pub(crate) fn edit(&mut self, command: Option<CommandId>, edit: Edit) {
         self.freshness.touch();
         let edit = edit.with_short_reasons();
-        self.edits.add(command, edit, self.now);
+        let intent = command.and_then(|_| self.recorded_intent()).map(Cow::into_owned);
+        self.edits.add(command, edit, intent, self.now);
     }
 
     pub(crate) fn say(&mut self, notice: Notice) {

@@ -9,6 +9,7 @@ mod image_volumes;
 mod images_on_nodes;
 mod moved_tag;
 mod order;
+mod overtaken;
 mod pace;
 mod plan;
 mod prewarm;

@@ -11,14 +11,14 @@ use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::{Str, person_of};
 use crate::engine::report::snapshot::Snapshot;
-use crate::engine::report::story::{NodeMoment, Story};
+use crate::engine::report::story::{ControllerMoment, NodeMoment, Story};
 
 /// The timeline of one rollout, while it is shown.
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
     pub(crate) list: List<Moment>,
     pub(crate) filter: Filter,
-    /// Whether every step of every node is shown, and not only what is wrong.
+    /// Whether every step of every node is shown, and not only what went wrong and what was well again.
     pub(crate) all_steps: bool,
     /// By when it happened, oldest first.
     entries: Vec<TimelineEntry>,
@@ -36,6 +36,8 @@ pub(crate) type Moment = (Timestamp, String);
 pub(crate) enum TimelineEntry {
     /// To the rollout.
     Rollout(RolloutEvent),
+    /// To the rollout, by the DaemonSet's own controller.
+    Controller(ControllerMoment),
     /// To a node.
     Node(NodeMoment),
 }
@@ -44,6 +46,7 @@ impl TimelineEntry {
     pub(crate) fn at(&self) -> Timestamp {
         match self {
             Self::Rollout(event) => event.at,
+            Self::Controller(moment) => moment.at,
             Self::Node(moment) => moment.at,
         }
     }
@@ -52,6 +55,7 @@ impl TimelineEntry {
     pub(crate) fn subject(&self) -> Str {
         match self {
             Self::Rollout(event) => who(event),
+            Self::Controller(_) => "controller".into(),
             Self::Node(moment) => moment.node.clone(),
         }
     }
@@ -59,6 +63,7 @@ impl TimelineEntry {
     pub(crate) fn severity(&self) -> Severity {
         match self {
             Self::Rollout(event) => event.severity(),
+            Self::Controller(moment) => moment.change.severity(),
             Self::Node(moment) => moment.change.severity(),
         }
     }
@@ -67,7 +72,7 @@ impl TimelineEntry {
     pub(crate) fn reason(&self) -> &str {
         match self {
             Self::Rollout(event) => event.reason(),
-            Self::Node(_) => "",
+            Self::Controller(_) | Self::Node(_) => "",
         }
     }
 }
@@ -104,6 +109,7 @@ impl fmt::Display for TimelineEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rollout(event) => event.fmt(f),
+            Self::Controller(moment) => moment.change.fmt(f),
             Self::Node(moment) => moment.change.fmt(f),
         }
     }
@@ -122,7 +128,9 @@ impl Timeline {
         if self.made_of != made_of || self.entries.is_empty() {
             self.made_of = made_of;
             let events = snapshot.timeline.iter().cloned().map(TimelineEntry::Rollout);
-            self.entries = events.chain(story.moments().cloned().map(TimelineEntry::Node)).collect();
+            let controllers = story.of_controller().iter().cloned().map(TimelineEntry::Controller);
+            let nodes = story.moments().cloned().map(TimelineEntry::Node);
+            self.entries = events.chain(controllers).chain(nodes).collect();
             self.entries.sort_by_key(TimelineEntry::at);
             self.arrange();
         }
@@ -168,9 +176,9 @@ impl Timeline {
 
     fn is_shown(&self, entry: &TimelineEntry) -> bool {
         match entry {
-            TimelineEntry::Rollout(_) => true,
+            TimelineEntry::Rollout(_) | TimelineEntry::Controller(_) => true,
             // Who looks for a node wants all of it.
-            TimelineEntry::Node(_) => self.all_steps || !self.filter.is_all() || entry.severity() == Severity::Warning,
+            TimelineEntry::Node(moment) => self.all_steps || !self.filter.is_all() || moment.change.is_of_note(),
         }
     }
 

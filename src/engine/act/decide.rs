@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use crate::engine::lease::edit::Edit;
 use crate::engine::lease::lock::Want;
 use crate::engine::machine::Engine;
-use crate::engine::model::command::Command;
+use crate::engine::model::command::{Command, Unsettled};
 use crate::engine::model::config::Role;
 use crate::engine::model::effect::{Effect, EffectId};
 use crate::engine::model::facts::StrategyKind;
@@ -21,6 +21,7 @@ impl Engine {
         self.watch_the_lease(now);
         self.brake_for_pauses();
         self.drop_stale_answers();
+        self.refuse_overtaken();
         self.steer(now);
         self.steer_prewarming(now);
         self.fit_progress(now);
@@ -55,6 +56,21 @@ impl Engine {
             self.edits.drop_the_drivers_own();
         } else if self.lock.record().is_none() {
             self.edits.drop_the_drivers_own_of_the_record();
+        }
+    }
+
+    /// Gives up commands for which somebody else has changed the record since they were asked for. A write that is on its way may
+    /// have been what changed it.
+    fn refuse_overtaken(&mut self) {
+        if self.edits.is_empty() || self.lock.in_flight.is_some() {
+            return;
+        }
+        for (command, what) in self.edits.overtaken(self.lock.record().map(|record| &record.intent)) {
+            let why = format!("{what} since this was asked for: look, and ask again if it is still wanted");
+            self.edits.drop_those_of(command);
+            for pending in self.pending.take_where(|pending| pending.id == command) {
+                self.settled(pending, Err(Unsettled::Overtaken(why.clone())));
+            }
         }
     }
 

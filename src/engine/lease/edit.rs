@@ -1,7 +1,8 @@
 //! Edits of a rollout's record. Each is absolute and idempotent, so that it can be applied again to whatever record a
 //! conflict turned up, and twice when an answer was lost.
 //!
-//! An operator's edit applies to whatever the record says by then. An edit that the driver makes by itself is a reaction to
+//! An operator's edit applies to whatever the record says by then, unless somebody else has changed what it sets since it was asked
+//! for (`overtaken`). An edit that the driver makes by itself is a reaction to
 //! the record that it saw: if somebody has asked for something else meanwhile, the edit changes nothing.
 
 use std::borrow::Cow;

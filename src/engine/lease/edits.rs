@@ -2,6 +2,7 @@
 
 use super::edit::Edit;
 use crate::engine::model::command::CommandId;
+use crate::engine::model::record::Intent;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::unsent::LATE;
 
@@ -22,11 +23,15 @@ pub(crate) struct Unsaved {
     pub(crate) edit: Edit,
     /// When it was made.
     pub(crate) made_at: Timestamp,
+    /// The intent that its operator saw, with the edits before this one; `None` for the driver's own edits.
+    pub(super) asked_under: Option<Option<Intent>>,
 }
 
 impl Edits {
-    pub(crate) fn add(&mut self, command: Option<CommandId>, edit: Edit, now: Timestamp) {
-        self.unsaved.push(Unsaved { serial: self.next_serial, command, edit, made_at: now });
+    /// Adds an edit that was made under this intent; `None`: no rollout is recorded.
+    pub(crate) fn add(&mut self, command: Option<CommandId>, edit: Edit, intent: Option<Intent>, now: Timestamp) {
+        let asked_under = command.is_some().then_some(intent);
+        self.unsaved.push(Unsaved { serial: self.next_serial, command, edit, made_at: now, asked_under });
         self.next_serial += 1;
     }
 

@@ -252,6 +252,9 @@ pub enum Unsettled {
     /// The API server refused what it takes, or it cannot be made; nothing was changed, and the rollout is paused.
     #[error("{0}")]
     Refused(String),
+    /// Somebody else has changed what it sets since it was asked for; nothing was changed.
+    #[error("{0}")]
+    Overtaken(String),
     /// It could not be written, or was called off.
     #[error("{0}")]
     Failed(String),

@@ -11,6 +11,7 @@
 //! (`story/before.rs`): pods that are gone tell nothing any more.
 
 mod before;
+mod controller;
 mod speed;
 
 use std::collections::{HashMap, VecDeque};
@@ -19,6 +20,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use self::controller::ControllerMark;
+pub use self::controller::{ControllerChange, ControllerMoment};
 pub use self::speed::UpdateSpeed;
 use super::node_story::clock_time;
 use super::snapshot::{NodeView, Phase, Snapshot, WatchView};
@@ -47,6 +50,8 @@ pub struct Story {
     /// The revision that nodes were counted by last, and when it became another one.
     target: Option<Str>,
     retargeted_at: Option<Timestamp>,
+    controller: ControllerMark,
+    controllers: Vec<ControllerMoment>,
 }
 
 const DELETED_WHILE_DOWN: &str = "its pod is deleted, and stays until the node is back";
@@ -77,6 +82,8 @@ pub enum NodeChange {
         down: Option<Duration>,
         /// Why, where something is wrong.
         why: Option<Str>,
+        /// It is well again, after something was told to be wrong with it.
+        recovers: bool,
     },
     /// Something is wrong that was not before, in the same state.
     Trouble {
@@ -121,6 +128,8 @@ struct NodeMark {
     pod: Option<Str>,
     /// Its pod is deleted, and the node is down.
     stays: bool,
+    /// Something was told to be wrong with it since it was well last.
+    troubled: bool,
 }
 
 impl NodeMark {
@@ -135,6 +144,7 @@ impl NodeMark {
             down_since: node.blame.map(|_| since),
             pod: node.pod.clone(),
             stays: node.pod_wait == Some(PodWait::NodeBack),
+            troubled: is_trouble(node.state),
         }
     }
 }
@@ -157,6 +167,7 @@ impl Story {
         self.seen_since = Some(snapshot.at);
         self.marks = snapshot.nodes.iter().map(|node| (node.name.clone(), NodeMark::of(node, snapshot.at))).collect();
         self.mark_progress(snapshot);
+        self.watch_the_controller(snapshot);
     }
 
     /// Takes in a snapshot that is later than all before it. What the pods of the first one tell of the time before is part of it.
@@ -170,6 +181,7 @@ impl Story {
         }
         self.compare(snapshot);
         self.mark_progress(snapshot);
+        self.watch_the_controller(snapshot);
     }
 
     fn compare(&mut self, snapshot: &Snapshot) {
@@ -193,7 +205,9 @@ impl Story {
             if !matches!(change, Some(NodeChange::State { why: Some(_), .. } | NodeChange::Trouble { .. })) {
                 next.told = mark.told.filter(|_| mark.pod == next.pod);
             }
+            next.troubled |= mark.troubled && !is_well(next.state);
             if let Some(change) = change {
+                next.troubled |= change.severity() == Severity::Warning;
                 let at = match change {
                     NodeChange::State { .. } if next.since > mark.since => next.since,
                     _ => now,
@@ -255,6 +269,11 @@ impl Story {
         self.moments.iter()
     }
 
+    /// What the DaemonSet's own controller did to the whole rollout, oldest first.
+    pub fn of_controller(&self) -> &[ControllerMoment] {
+        &self.controllers
+    }
+
     /// What happened to one node, oldest first.
     pub fn of_node<'a>(&'a self, node: &'a str) -> impl DoubleEndedIterator<Item = &'a NodeMoment> {
         self.moments.iter().filter(move |moment| &*moment.node == node)
@@ -272,7 +291,7 @@ impl Story {
 
     /// How many moments there were so far: it grows with each.
     pub fn told(&self) -> u64 {
-        self.dropped + self.moments.len() as u64
+        self.dropped + self.moments.len() as u64 + self.controllers.len() as u64
     }
 
     /// How many moments are not kept any more.
@@ -292,7 +311,7 @@ fn moment(at: Timestamp, node: &NodeView, change: NodeChange) -> NodeMoment {
 }
 
 fn joined(node: &NodeView) -> NodeChange {
-    NodeChange::State { from: None, to: node.state, after: None, down: None, why: why(node) }
+    NodeChange::State { from: None, to: node.state, after: None, down: None, why: why(node), recovers: false }
 }
 
 fn why(node: &NodeView) -> Option<Str> {
@@ -306,8 +325,7 @@ fn why(node: &NodeView) -> Option<Str> {
 
 /// What changed that is worth telling. The plan may call the same pod outdated or updated: that is no change of the node.
 fn changed(was: &NodeMark, is: &NodeMark, node: &NodeView) -> Option<NodeChange> {
-    let serves = |state| matches!(state, NodeState::Outdated | NodeState::Updated);
-    let serves = serves(was.state) && serves(is.state);
+    let serves = is_well(was.state) && is_well(is.state);
     let trouble = is.cause.filter(|kind| !kind.is_ordinary_at_start());
     if is.stays && !was.stays && was.state == is.state {
         return Some(NodeChange::Trouble { why: DELETED_WHILE_DOWN.into() });
@@ -327,7 +345,8 @@ fn changed(was: &NodeMark, is: &NodeMark, node: &NodeView) -> Option<NodeChange>
         let why = why(node).filter(|_| is_trouble(is.state) || lasts && is_news(was, trouble));
         // It went down, and its pod was deleted, between two looks.
         let why = if is.stays && !was.stays { Some(DELETED_WHILE_DOWN.into()) } else { why };
-        return Some(NodeChange::State { from: Some(was.state), to: is.state, after, down, why });
+        let recovers = was.troubled && is_well(is.state);
+        return Some(NodeChange::State { from: Some(was.state), to: is.state, after, down, why, recovers });
     }
     if is.restarts > was.restarts && was.pod == is.pod {
         let exit = node.restarted.and_then(|restarted| restarted.exit);
@@ -358,6 +377,11 @@ fn is_news(was: &NodeMark, trouble: Option<CauseKind>) -> bool {
     trouble.is_some_and(|kind| Some(kind) != was.cause && Some(kind) != was.told)
 }
 
+/// Whether its pod serves, at whichever revision.
+fn is_well(state: NodeState) -> bool {
+    matches!(state, NodeState::Outdated | NodeState::Updated)
+}
+
 fn is_trouble(state: NodeState) -> bool {
     match state {
         NodeState::Failed | NodeState::NodeDown => true,
@@ -383,12 +407,23 @@ impl NodeChange {
         };
         if bad { Severity::Warning } else { Severity::Normal }
     }
+
+    /// Whether somebody who follows only what goes wrong wants to hear of it: bad news, and the end of it.
+    pub fn is_of_note(&self) -> bool {
+        let recovers = match self {
+            Self::State { recovers, .. } => *recovers,
+            Self::Trouble { .. } | Self::Restarted { .. } | Self::Gone => false,
+        };
+        recovers || self.severity() == Severity::Warning
+    }
 }
 
 impl fmt::Display for NodeChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (from, to, after, down, why) = match self {
-            Self::State { from, to, after, down, why } => (*from, *to, *after, *down, why.as_deref()),
+        let (from, to, after, down, why, recovers) = match self {
+            Self::State { from, to, after, down, why, recovers } => {
+                (*from, *to, *after, *down, why.as_deref(), *recovers)
+            }
             Self::Trouble { why } => return f.write_str(why),
             Self::Restarted { times, exit } => {
                 write!(f, "restarted (restart {times})")?;
@@ -399,6 +434,8 @@ impl fmt::Display for NodeChange {
         let after = after.map(ShortDuration);
         if from == Some(NodeState::NodeDown) && to != NodeState::NodeDown {
             f.write_str("node is Ready again: ")?;
+        } else if recovers {
+            f.write_str("well again: ")?;
         }
         match (to, from, after) {
             (NodeState::Terminating, ..) => f.write_str("its pod is going"),

@@ -1,5 +1,6 @@
 //! What happened node by node, found by comparing snapshots.
 
+use super::super::fake_cluster::template;
 use super::*;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::facts::Severity;
@@ -259,4 +260,73 @@ fn what_is_deleted_on_a_node_that_is_down_is_told_at_once() {
             "its old pod is gone after 1m, a new one is made",
         ]
     );
+}
+
+fn controllers(story: &Story) -> Vec<String> {
+    story.of_controller().iter().map(|moment| moment.change.to_string()).collect()
+}
+
+/// Its controller replaces the pods of these nodes.
+fn replaced_by_its_controller(fake: &mut FakeCluster, nodes: &[&str]) {
+    for node in nodes {
+        fake.remove_pod(node);
+        fake.create_pod(node);
+    }
+}
+
+#[test]
+fn what_its_controller_does_is_told_from_the_beginning_to_the_end() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    let mut story = Story::default();
+    watch(&mut story, &mut console, &mut fake, 2);
+    assert_eq!(controllers(&story), Vec::<String>::new(), "nothing is rolled out");
+    fake.set_template(template("agent:v2"));
+    fake.reconcile();
+    watch(&mut story, &mut console, &mut fake, 2);
+    let begins = "rolls out revision 2, agent v1 → v2";
+    assert_eq!(controllers(&story), [begins]);
+    // Old pods lose readiness, and its controller deletes them outside of its budget.
+    for node in ["n1", "n2", "n3"] {
+        fake.set_ready(node, false);
+    }
+    watch(&mut story, &mut console, &mut fake, 1);
+    fake.broken.push("agent:v2".into());
+    let now = fake.now;
+    for node in ["n1", "n2", "n3"] {
+        fake.change_pod(node, |pod| pod.deletion_at = Some(now));
+    }
+    watch(&mut story, &mut console, &mut fake, 5);
+    let loses = "losing nodes: 3 down with maxUnavailable 2; 3 old pods were deleted while unready";
+    assert_eq!(controllers(&story), [begins, loses], "once");
+    fake.broken.clear();
+    replaced_by_its_controller(&mut fake, &["n1", "n2", "n3", "n4", "n5", "n6"]);
+    watch(&mut story, &mut console, &mut fake, 5);
+    assert_eq!(controllers(&story), [begins, loses, "complete: all 6 nodes are at the revision"]);
+    let severity: Vec<Severity> = story.of_controller().iter().map(|moment| moment.change.severity()).collect();
+    assert_eq!(severity, [Severity::Normal, Severity::Warning, Severity::Normal]);
+}
+
+#[test]
+fn the_end_of_what_went_wrong_is_told_to_who_follows_only_that() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    let mut story = Story::default();
+    watch(&mut story, &mut console, &mut fake, 2);
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 5);
+    watch(&mut story, &mut console, &mut fake, 30);
+    let noted = |story: &Story| -> Vec<String> {
+        let noted = story.moments().filter(|moment| moment.change.is_of_note());
+        noted.map(|moment| format!("{} {}", moment.node, moment.change)).collect()
+    };
+    assert_eq!(noted(&story), Vec::<String>::new(), "an update is no news by itself");
+    fake.set_node_ready("n4", false);
+    watch(&mut story, &mut console, &mut fake, 3);
+    fake.set_node_ready("n4", true);
+    watch(&mut story, &mut console, &mut fake, 3);
+    let noted = noted(&story);
+    assert_eq!(noted.len(), 2, "{noted:?}");
+    assert!(noted[0].starts_with("n4 node is not Ready"), "{noted:?}");
+    assert!(noted[1].starts_with("n4 node is Ready again: outdated"), "{noted:?}");
 }

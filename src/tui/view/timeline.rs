@@ -147,6 +147,7 @@ fn draw_row(
     put(buffer, area.x + 1, area.y, ctx.glyph(glyph), 1, ctx.style(role));
     let by = match entry {
         TimelineEntry::Rollout(event) if event.by.is_none() => ThemeRole::Muted,
+        TimelineEntry::Controller(_) => ThemeRole::Muted,
         TimelineEntry::Rollout(_) | TimelineEntry::Node(_) => ThemeRole::Text,
     };
     let cells = [
@@ -177,7 +178,7 @@ fn draw_cells(buffer: &mut Buffer, area: Rect, columns: &TimelineColumns, texts:
 fn sign(entry: &TimelineEntry) -> (Glyph, ThemeRole) {
     let outcome = match entry {
         TimelineEntry::Rollout(event) => Some(event.outcome),
-        TimelineEntry::Node(_) => None,
+        TimelineEntry::Controller(_) | TimelineEntry::Node(_) => None,
     };
     match (entry.severity(), outcome) {
         (_, Some(EventOutcome::Failed | EventOutcome::Refused)) => (Glyph::Failed, ThemeRole::Warn),
@@ -219,7 +220,7 @@ fn lines(
             ]));
         }
     };
-    let subject = if matches!(entry, TimelineEntry::Rollout(_)) { "Who" } else { "Node" };
+    let subject = if matches!(entry, TimelineEntry::Node(_)) { "Node" } else { "Who" };
     say(subject, &entry.subject());
     say("When", &format!("{}, {} ago", entry.at(), ctx.age(shown, entry.at())));
     let TimelineEntry::Rollout(event) = entry else { return lines };

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::fixture::{DS, MISSING, NODES, RolloutFixture};
 use crate::support::control_plane::eventually;
+use crate::support::line::{Line, server_of};
 use crate::support::program::{Operator, text};
 
 const V2: &str = "agent=registry.test/agent:v2";
@@ -61,6 +62,25 @@ fn lifting_a_selector_updates_no_node_before_the_next_step() {
     assert!(output.contains("7 nodes more may be updated (10 in total)"), "{output}");
     fixture.until("ten nodes serve v2", |witness| witness.serving(":v2").len() == 10);
     drop(driver);
+}
+
+/// Ada is four seconds away. While her step is on its way Bob steps less far: hers is not made after his.
+#[test]
+fn a_step_that_arrives_late_does_not_undo_a_later_one() {
+    let Some(fixture) = RolloutFixture::new("late-step") else { return };
+    let (bob, mut ada) = (fixture.operator(), fixture.operator());
+    bob.ok(&["set-image", DS, V2, "--yes"]);
+    let line = Line::to(&server_of(ada.kubeconfig()), Duration::from_secs(4));
+    ada.use_kubeconfig(line.kubeconfig(ada.kubeconfig()));
+    let mut late = ada.start(&["step", DS, "--partition", "0", "--yes"]);
+    late.until("leases/rolldeck-agent");
+    bob.ok(&["step", DS, "--partition", "15", "--yes"]);
+    assert_eq!(late.end().code(), Some(6), "{}", late.seen());
+    let why = "the partition was set to 15 since this was asked for: look, and ask again if it is still wanted";
+    let audited = ada.audit();
+    assert!(audited.iter().any(|line| line.to_string().contains(why)), "{audited:#?}");
+    let plan = &bob.status(DS).0["plan"];
+    assert_eq!((&plan["allowed"], &plan["keep"]), (&json!(5), &json!(15)), "{plan}");
 }
 
 #[test]

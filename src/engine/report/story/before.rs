@@ -43,7 +43,7 @@ pub(super) fn reconstruct(
         let known = taken(&node.name).filter(|taken| (began..made + SECOND).contains(taken));
         let (down, made) = known.map_or((made, made), |taken| (taken, made.max(taken)));
         let mut say = |at, from, to, why| {
-            let change = NodeChange::State { from, to, after: None, down: None, why };
+            let change = NodeChange::State { from, to, after: None, down: None, why, recovers: false };
             moments.push(NodeMoment { at, node: node.name.clone(), change });
         };
         if known.is_some() {
@@ -61,6 +61,7 @@ pub(super) fn reconstruct(
                     after: None,
                     down: Some(since.since(down)),
                     why: None,
+                    recovers: false,
                 };
                 moments.push(NodeMoment { at: since, node: node.name.clone(), change });
                 steps.push((since, 1, -1));

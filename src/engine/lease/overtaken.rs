@@ -1,0 +1,117 @@
+//! An operator's edit that came too late: since it was asked for, somebody else has changed what it sets.
+//!
+//! ```text
+//!  ada: step to 50% ── NOT SENT ───────────────────── link is back ─▶ the record says 10% now: not made, and said
+//!  bob:                        step back to 10% ─▶ saved
+//! ```
+//!
+//! Without this rule the older request would win over the newer one, because it is written later: it would let nodes go that
+//! bob has just held. Ada sees what the record says now, and asks again if she still wants it.
+
+use std::borrow::Cow;
+
+use super::edit::Edit;
+use super::edits::Edits;
+use crate::engine::model::command::CommandId;
+use crate::engine::model::labels::Selector;
+use crate::engine::model::person_of;
+use crate::engine::model::record::{Change, Intent, Paused};
+use crate::engine::model::settings::{Setting, Tuning};
+
+impl Edits {
+    /// The commands whose edits came too late for the record as it is saved now, and what was changed since they were asked for.
+    /// `None`: no rollout is recorded.
+    pub(crate) fn overtaken(&self, saved: Option<&Intent>) -> Vec<(CommandId, String)> {
+        let mut intent = saved.map(Cow::Borrowed);
+        let mut found: Vec<(CommandId, String)> = Vec::new();
+        for unsaved in self.iter() {
+            // What the driver decides by itself says in `Edit::apply` under which condition it still holds.
+            let asked = unsaved.command.zip(unsaved.asked_under.as_ref());
+            let why = asked.and_then(|(command, asked_under)| {
+                Some((command, changed_since(&unsaved.edit, asked_under.as_ref(), intent.as_deref())?))
+            });
+            match why {
+                Some(why) => found.push(why),
+                None => unsaved.edit.apply(&mut intent),
+            }
+        }
+        found.dedup_by_key(|(command, _)| *command);
+        found
+    }
+}
+
+/// What was changed since the edit was asked for, if that was what it sets. `before`: the intent that the operator saw.
+fn changed_since(edit: &Edit, before: Option<&Intent>, now: Option<&Intent>) -> Option<String> {
+    let nothing = Intent::default();
+    let ended = before.is_some() && now.is_none();
+    let (before, now) = (before.unwrap_or(&nothing), now.unwrap_or(&nothing));
+    match edit {
+        Edit::Partition(_) | Edit::Select(_) | Edit::Resume { .. } | Edit::Tune(_) if ended => {
+            Some("the rollout has ended".into())
+        }
+        Edit::Partition(partition) => {
+            let changed = now.partition != before.partition && now.partition != *partition;
+            changed.then(|| format!("the partition was set to {}", now.partition))
+        }
+        Edit::Select(selector) => {
+            let changed = now.selector != before.selector && now.selector != *selector;
+            changed.then(|| nodes_were_chosen(now.selector.as_ref()))
+        }
+        Edit::Change { id, change } => other_change(before, now, id, change),
+        // Whoever resumes has not seen what the later pause is about.
+        Edit::Resume { .. } | Edit::Release(_) => paused_anew(before.paused.as_ref(), now.paused.as_ref()),
+        Edit::Tune(tuning) => tuned_otherwise(tuning, before, now),
+        // A pause is right at any time, and so is a request for the lease. The rest is the driver's own, or lets no node go.
+        Edit::Pause(_)
+        | Edit::Handover(_)
+        | Edit::Begin
+        | Edit::BeginWith(_)
+        | Edit::Target { .. }
+        | Edit::Refuse { .. }
+        | Edit::GoBack { .. }
+        | Edit::Hold(_)
+        | Edit::Complete { .. }
+        | Edit::CallOffRelease(_)
+        | Edit::End
+        | Edit::Prewarm(_) => None,
+    }
+}
+
+fn nodes_were_chosen(selector: Option<&Selector>) -> String {
+    match selector {
+        Some(selector) => format!("the nodes with {selector} were chosen"),
+        None => "all nodes were chosen".into(),
+    }
+}
+
+fn paused_anew(before: Option<&Paused>, now: Option<&Paused>) -> Option<String> {
+    let paused = now.filter(|_| now != before)?;
+    let why = paused.why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+    Some(format!("{} paused it{why}", person_of(&paused.by)))
+}
+
+/// Another change of the template that was asked for since, and perhaps made.
+fn other_change(before: &Intent, now: &Intent, id: &str, change: &Change) -> Option<String> {
+    let of_request = |intent: &Intent| intent.request().and_then(|request| request.id);
+    let of_outcome = |intent: &Intent| intent.outcome.as_ref().map(|outcome| outcome.id.clone());
+    let known = [of_request(before), of_outcome(before), Some(id.into())];
+    let is_other = |found| !known.contains(&found);
+    if [of_request(now), of_outcome(now)].into_iter().filter(Option::is_some).any(is_other)
+        && now.change.as_ref() != Some(change)
+    {
+        return Some("another change of the template was asked for".into());
+    }
+    None
+}
+
+fn tuned_otherwise(tuning: &Tuning, before: &Intent, now: &Intent) -> Option<String> {
+    let (was, is) = (before.settings(), now.settings());
+    let mut wanted = is.clone();
+    tuning.apply_to(&mut wanted);
+    let changed = |setting: &Setting| {
+        let value = setting.value(&is);
+        (value != setting.value(&was) && value != setting.value(&wanted))
+            .then(|| format!("{} was set to {value}", setting.name().replace('-', " ")))
+    };
+    tuning.named().collect::<Vec<_>>().iter().find_map(changed)
+}

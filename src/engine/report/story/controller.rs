@@ -1,0 +1,130 @@
+//! What the DaemonSet's own controller did to the whole rollout, while rolldeck only looked on.
+
+use std::fmt;
+
+use super::Story;
+use crate::engine::model::Str;
+use crate::engine::model::facts::Severity;
+use crate::engine::model::rollout_event::ImageChanged;
+use crate::engine::model::time::Timestamp;
+use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
+
+/// Something that the DaemonSet's own controller did.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ControllerMoment {
+    /// When, as far as the cluster tells; otherwise when it was seen.
+    pub at: Timestamp,
+    /// What.
+    pub change: ControllerChange,
+}
+
+/// What a DaemonSet's own controller does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ControllerChange {
+    /// It rolls out a revision.
+    RollsOut {
+        /// The number of the revision, where it is known.
+        revision: Option<i64>,
+        /// What differs, image by image.
+        images: Vec<ImageChanged>,
+    },
+    /// It deleted pods that lost readiness, outside of its budget, and more nodes are down than the budget allows.
+    LosesNodes {
+        /// How many nodes are down.
+        down: u32,
+        /// How many it may take down itself.
+        max_unavailable: u32,
+        /// How many pods it deleted that were not ready.
+        replaced_unready: u32,
+    },
+    /// Every node is at the revision that it rolled out.
+    Complete {
+        /// How many nodes.
+        nodes: u32,
+    },
+}
+
+/// What was last seen of the controller.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct ControllerMark {
+    /// The revision that it rolls out.
+    rolls_out: Option<Str>,
+    /// Of this rollout it was told that it loses nodes.
+    loses_nodes: bool,
+}
+
+impl Story {
+    pub(super) fn watch_the_controller(&mut self, snapshot: &Snapshot) {
+        let rolls_out = snapshot.to.as_ref().filter(|_| snapshot.phase == Phase::Native).map(|to| &to.hash);
+        if rolls_out != self.controller.rolls_out.as_ref() {
+            let before = std::mem::take(&mut self.controller);
+            if let Some(hash) = rolls_out {
+                self.controller.rolls_out = Some(hash.clone());
+                self.controllers.push(ControllerMoment { at: began(snapshot), change: rolled_out(snapshot) });
+            } else if before.rolls_out.is_some() && snapshot.phase == Phase::Idle {
+                let change = ControllerChange::Complete { nodes: snapshot.counts.nodes };
+                self.controllers.push(ControllerMoment { at: snapshot.at, change });
+            }
+        }
+        let loses = snapshot.alarms.iter().find_map(|alarm| match alarm {
+            Alarm::Cascade { down, max_unavailable, replaced_unready } => {
+                Some((*down, *max_unavailable, *replaced_unready))
+            }
+            _ => None,
+        });
+        if let Some((down, max_unavailable, replaced_unready)) = loses.filter(|_| !self.controller.loses_nodes) {
+            self.controller.loses_nodes = true;
+            let change = ControllerChange::LosesNodes { down, max_unavailable, replaced_unready };
+            self.controllers.push(ControllerMoment { at: snapshot.at, change });
+        }
+    }
+}
+
+/// When its controller began. An earlier revision keeps the time at which it was recorded first, so its time says nothing of now.
+fn began(snapshot: &Snapshot) -> Timestamp {
+    let recorded = snapshot.to.as_ref().and_then(|to| to.created_at);
+    let is_newest = snapshot.revisions.iter().all(|revision| revision.created_at <= recorded);
+    recorded.filter(|at| is_newest && *at <= snapshot.at).unwrap_or(snapshot.at)
+}
+
+fn rolled_out(snapshot: &Snapshot) -> ControllerChange {
+    let changed = snapshot.image_changes.iter().map(|change| ImageChanged {
+        container: change.container.clone(),
+        from: change.from.clone(),
+        to: change.to.clone(),
+    });
+    ControllerChange::RollsOut {
+        revision: snapshot.to.as_ref().and_then(|to| to.number),
+        images: changed.filter(|change| change.from != change.to).collect(),
+    }
+}
+
+impl ControllerChange {
+    /// Whether it is bad news.
+    pub fn severity(&self) -> Severity {
+        match self {
+            Self::LosesNodes { .. } => Severity::Warning,
+            Self::RollsOut { .. } | Self::Complete { .. } => Severity::Normal,
+        }
+    }
+}
+
+impl fmt::Display for ControllerChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RollsOut { revision, images } => {
+                f.write_str("rolls out ")?;
+                match revision {
+                    Some(number) => write!(f, "revision {number}")?,
+                    None => f.write_str("a new revision")?,
+                }
+                images.iter().try_for_each(|image| write!(f, ", {image}"))
+            }
+            Self::LosesNodes { down, max_unavailable, replaced_unready } => {
+                let (down, max_unavailable, replaced_unready) = (*down, *max_unavailable, *replaced_unready);
+                Alarm::Cascade { down, max_unavailable, replaced_unready }.fmt(f)
+            }
+            Self::Complete { nodes } => write!(f, "complete: all {nodes} nodes are at the revision"),
+        }
+    }
+}

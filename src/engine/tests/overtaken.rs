@@ -1,0 +1,142 @@
+//! A command that was asked for, and for which somebody else changed the record before it was written.
+
+use super::*;
+use crate::engine::model::effect::{EffectError, EffectErrorKind};
+use crate::engine::model::record::Intent;
+
+/// A rollout of twenty nodes of which two may be updated, with its driver and a second console.
+fn two_consoles() -> (FakeCluster, FakeConsole, FakeConsole) {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut ada = FakeConsole::open(&fake, "ada");
+    ada.set_image(&mut fake, "agent:v2");
+    ada.partition(&mut fake, 18);
+    ada.run_for(&mut fake, 20);
+    let bob = FakeConsole::open(&fake, "bob");
+    (fake, ada, bob)
+}
+
+fn keep(nodes: u32) -> Command {
+    Command::Step(Step::Partition(IntOrPercent::Int(nodes)))
+}
+
+fn pause(why: &str) -> Command {
+    Command::Pause { why: Some(why.into()) }
+}
+
+fn budget(nodes: &str) -> Command {
+    Command::Tune(Tuning { max_unavailable: Some(nodes.parse().unwrap()), ..Tuning::default() })
+}
+
+fn select(selector: &str) -> Command {
+    Command::Select(Some(selector.parse().unwrap()))
+}
+
+/// Ada asks for `first`, which is not written yet; Bob's `then` is. What becomes of Ada's.
+fn asked_and_overtaken(
+    (fake, ada, bob): &mut (FakeCluster, FakeConsole, FakeConsole),
+    first: Command,
+    then: Command,
+) -> Result<String, String> {
+    ada.hear(fake);
+    let id = ada.engine.command(first, fake.now).unwrap();
+    bob.hear(fake);
+    bob.engine.command(then, fake.now).unwrap();
+    bob.run(fake);
+    ada.run_for(fake, 2);
+    let at = ada.settled.iter().position(|(settled, _)| *settled == id).expect("it is settled");
+    ada.settled.remove(at).1
+}
+
+fn intent(fake: &FakeCluster) -> Intent {
+    fake.lease.as_ref().unwrap().record.clone().unwrap().unwrap().intent
+}
+
+#[test]
+fn a_step_that_is_written_late_does_not_undo_a_later_one() {
+    let mut consoles = two_consoles();
+    let result = asked_and_overtaken(&mut consoles, keep(0), keep(15));
+    let why = "the partition was set to 15 since this was asked for: look, and ask again if it is still wanted";
+    assert_eq!(result, Err(why.into()));
+    let (fake, ada, _) = &mut consoles;
+    assert_eq!(intent(fake).partition, IntOrPercent::Int(15), "what Bob asked for stands");
+    ada.run_for(fake, 60);
+    assert_eq!(fake.at("hash2"), 5, "no node is let go by what was overtaken");
+    ada.ask(fake, keep(0)).unwrap();
+    ada.run_for(fake, 300);
+    assert_eq!(fake.at("hash2"), 20, "asked again it is done");
+}
+
+#[test]
+fn both_may_ask_for_the_same_and_for_different_things() {
+    let mut consoles = two_consoles();
+    assert!(asked_and_overtaken(&mut consoles, keep(10), keep(10)).is_ok());
+    assert!(asked_and_overtaken(&mut consoles, keep(8), budget("3")).is_ok());
+    assert!(asked_and_overtaken(&mut consoles, budget("4"), select("zone=a")).is_ok());
+    assert!(asked_and_overtaken(&mut consoles, pause("ada"), pause("bob")).is_ok(), "a pause is right at any time");
+    let (fake, ..) = &consoles;
+    let intent = intent(fake);
+    assert_eq!(intent.partition, IntOrPercent::Int(8));
+    assert_eq!(intent.budgets.max_unavailable.to_string(), "4");
+    assert_eq!(intent.selector.map(|selector| selector.to_string()).as_deref(), Some("zone=a"));
+}
+
+#[test]
+fn two_steps_in_a_row_are_both_made_or_both_refused() {
+    let mut consoles = two_consoles();
+    let (fake, ada, bob) = &mut consoles;
+    ada.hear(fake);
+    let ids = [keep(16), keep(14)].map(|command| ada.engine.command(command, fake.now).unwrap());
+    bob.ask(fake, budget("3")).unwrap();
+    ada.run(fake);
+    let result = |ada: &FakeConsole, id| ada.settled.iter().find(|(settled, _)| *settled == id).unwrap().1.is_ok();
+    assert!(ids.iter().all(|id| result(ada, *id)), "the second was asked for under the first");
+    assert_eq!(intent(fake).partition, IntOrPercent::Int(14));
+    let ids = [keep(5), keep(0)].map(|command| ada.engine.command(command, fake.now).unwrap());
+    bob.ask(fake, keep(13)).unwrap();
+    ada.run(fake);
+    assert!(ids.iter().all(|id| !result(ada, *id)));
+    assert_eq!(intent(fake).partition, IntOrPercent::Int(13));
+}
+
+#[test]
+fn what_goes_on_does_not_lift_a_pause_that_came_after_it() {
+    let mut consoles = two_consoles();
+    let (fake, ada, _) = &mut consoles;
+    ada.ask(fake, pause("lunch")).unwrap();
+    let result = asked_and_overtaken(&mut consoles, Command::Resume, pause("the link is down"));
+    assert!(result.unwrap_err().starts_with("bob@bastion paused it: the link is down since this"));
+    let (fake, ..) = &consoles;
+    assert_eq!(intent(fake).paused.unwrap().why.as_deref(), Some("the link is down"));
+}
+
+#[test]
+fn budgets_and_nodes_that_were_set_meanwhile_stay() {
+    let mut consoles = two_consoles();
+    let result = asked_and_overtaken(&mut consoles, budget("10"), budget("1"));
+    assert!(result.unwrap_err().starts_with("max unavailable was set to 1 since"));
+    let result = asked_and_overtaken(&mut consoles, select("zone=a"), select("zone=b"));
+    assert!(result.unwrap_err().starts_with("the nodes with zone=b were chosen since"));
+    let image = |image: &str| Command::SetImage([("agent".to_owned(), image.parse().unwrap())].into());
+    let result = asked_and_overtaken(&mut consoles, image("agent:v3"), image("agent:v4"));
+    assert!(result.unwrap_err().starts_with("another change of the template was asked for since"));
+}
+
+#[test]
+fn a_write_of_ours_whose_answer_was_lost_is_not_held_against_us() {
+    let (mut fake, mut ada, mut bob) = two_consoles();
+    ada.hear(&fake);
+    let id = ada.engine.command(keep(10), fake.now).unwrap();
+    let effects = ada.engine.decide(fake.now);
+    assert!(!effects.is_empty());
+    for (effect_id, effect) in effects {
+        // It is written, and the answer does not come.
+        let _ = fake.apply(effect);
+        let lost = EffectError { kind: EffectErrorKind::Unknown, message: "no answer".into() };
+        ada.engine.outcome(effect_id, Err(lost), fake.now);
+    }
+    bob.ask(&mut fake, keep(9)).unwrap();
+    ada.run_for(&mut fake, 2);
+    let (_, result) = ada.settled.iter().find(|(settled, _)| *settled == id).unwrap();
+    assert!(result.is_ok(), "it was made before Bob's: {result:?}");
+    assert_eq!(intent(&fake).partition, IntOrPercent::Int(9));
+}
