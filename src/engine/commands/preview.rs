@@ -21,6 +21,10 @@ use crate::engine::rules::commands::{LetsGo, Writes};
 use crate::engine::rules::holds::HoldKind;
 use crate::engine::rules::strategy_drift::{FIGHT, ROUNDS};
 
+/// Said wherever pods are deleted.
+const PASSES_DISRUPTION_BUDGETS: &str =
+    "Pods are deleted, not evicted: PodDisruptionBudgets are bypassed, as its own controller does.";
+
 impl Engine {
     /// Says what a command would do.
     pub(crate) fn preview_of(&self, command: &Command, now: Timestamp) -> Result<Preview, Refusal> {
@@ -46,7 +50,9 @@ impl Engine {
         let placement = self.placement_of(&intent);
         effects.extend(placement.in_words());
         effects.extend(self.surge_in_words(command, limits.max_unavailable));
-        effects.extend(disruption_budgets_in_words(command, !nodes.is_empty()));
+        if !nodes.is_empty() {
+            effects.push(PASSES_DISRUPTION_BUDGETS.to_owned());
+        }
         effects.extend(self.tuning_in_words(&tuning, &limits));
         effects.extend(
             self.begins_with(&resolved.edits).map(|defaults| {
@@ -167,6 +173,10 @@ impl Engine {
                 lines.push(format!("{} in line, {pace}.", counted_are(count)));
                 lines
             }
+            Command::Undo { .. } if count == 0 => vec![
+                "Every node is at that revision: no pod is replaced.".into(),
+                "Partition and selector are ignored.".into(),
+            ],
             Command::Undo { .. } => vec![
                 format!("{} not at that revision and replaced, broken ones first, {pace}.", counted_are(count)),
                 "Nodes that never left it keep their pod. Partition and selector are ignored.".into(),
@@ -300,26 +310,4 @@ fn title_of(command: &Command, limits: &Limits) -> String {
         Command::Drive(_) => "Drive".into(),
         Command::StopDriving | Command::GiveUpDriving { .. } => "Stop driving".into(),
     }
-}
-
-/// The remark that PodDisruptionBudgets are bypassed, for a command that lets pods go.
-fn disruption_budgets_in_words(command: &Command, lets_go: bool) -> Option<String> {
-    let deletes = match command {
-        Command::Step(_) => lets_go,
-        Command::Undo { .. } => true,
-        Command::Adopt
-        | Command::SetImage(_)
-        | Command::Select(_)
-        | Command::Pause { .. }
-        | Command::Resume
-        | Command::Release(_)
-        | Command::Prewarm(_)
-        | Command::Tune(_)
-        | Command::Tuned { .. }
-        | Command::Drive(_)
-        | Command::StopDriving
-        | Command::GiveUpDriving { .. } => false,
-    };
-    deletes
-        .then(|| "Pods are deleted, not evicted: PodDisruptionBudgets are bypassed, as its own controller does.".into())
 }

@@ -6,6 +6,7 @@
 //! held: all 12 nodes that may be updated have been          step (48 nodes, 60 in total)
 //! canary done, 3 of 3 (canary=true)                         lift the selector (frees 9 nodes)
 //! waits for 3 nodes: 2 down, 1 cordoned (n7, n8, n9)
+//! every node is updated; it is handed back once somebody drives     drive, release
 //! 13 nodes wait until the trouble is over                   roll back, lower how many pull at once
 //! loading: waits for pods, nodes
 //! preparing for 14s: waits for its controller to observe generation 5 (at 4)
@@ -20,6 +21,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
+use crate::engine::model::settings::Finish;
 use crate::engine::model::step_ahead::{NoStep, StepAhead};
 use crate::engine::model::time::ShortDuration;
 
@@ -195,6 +197,7 @@ impl Snapshot {
             Phase::Running => self.held_by_trouble(),
             Phase::Loading => self.loading_in_words().map(|waits| Guidance { waits, remedies: Vec::new() }),
             Phase::Held => Some(self.held(drive)),
+            Phase::Complete => self.not_handed_back(driven),
             // The alarm of a cascade offers the brake, too: once is enough.
             Phase::Native
                 if self.counts.failed > 0
@@ -211,6 +214,18 @@ impl Snapshot {
         let loading = self.watches.iter().filter(|watch| watch.health == WatchHealth::Loading);
         let kinds: Vec<String> = loading.map(|watch| watch.watched.to_string()).collect();
         (!kinds.is_empty()).then(|| format!("loading: waits for {}", kinds.join(", ")))
+    }
+
+    /// A rollout that is over keeps `OnDelete` until it is handed back. A driver does that by itself, unless it is to keep it.
+    fn not_handed_back(&self, driven: bool) -> Option<Guidance> {
+        let (waits, remedies) = match self.settings.policies.finish {
+            Finish::Release if driven => return None,
+            Finish::Release => {
+                ("every node is updated; it is handed back once somebody drives", vec![Remedy::Drive, Remedy::Release])
+            }
+            Finish::Keep => ("every node is updated; it stays adopted, as finish=keep says", vec![Remedy::Release]),
+        };
+        Some(Guidance { waits: waits.to_owned(), remedies })
     }
 
     /// Nothing that serves is replaced while the new revision is in trouble somewhere.

@@ -25,7 +25,8 @@ const HOLD: &str = "example.com/backup";
 const HOLD_RETRY: Duration = Duration::from_secs(10);
 const KUBELET: WriteOptions<'static> = WriteOptions::named("kubelet");
 const SOMEBODY: WriteOptions<'static> = WriteOptions::named("kubectl");
-const DEPLOY: WriteOptions<'static> = WriteOptions::named("argocd-controller");
+/// Who sets an update strategy back.
+const GITOPS: WriteOptions<'static> = WriteOptions::named("argocd-controller");
 
 impl World {
     /// Carries out what a kubelet asked for. What the store refuses is lost, as it is for a real kubelet, which tries
@@ -191,7 +192,7 @@ impl World {
                 let _ = self.store.delete(Kind::DaemonSet, namespace, name, &options, self.now, SOMEBODY);
             }
             ClusterFault::CreateDaemonSet(plan) => {
-                let _ = self.store.create(plan.object(&plan.images), self.now, DEPLOY);
+                let _ = self.store.create(plan.object(&plan.images), self.now, SOMEBODY);
             }
             ClusterFault::AddFinalizer { daemon_set, node, finalizer } => {
                 self.edit_pods(daemon_set, node, |object| {
@@ -217,13 +218,13 @@ impl World {
                     });
                 }
             }
-            ClusterFault::SetImages { daemon_set, images } => self.edit_set(daemon_set, |spec| {
+            ClusterFault::SetImages { daemon_set, images } => self.edit_set(daemon_set, SOMEBODY, |spec| {
                 let pairs = images.iter().map(|(name, image)| (name.as_str(), image.as_str()));
                 if let Ok(template) = spec.template.with_images(pairs) {
                     spec.template = template;
                 }
             }),
-            ClusterFault::SetStrategy { daemon_set, kind, max_unavailable } => self.edit_set(daemon_set, |spec| {
+            ClusterFault::SetStrategy { daemon_set, kind, max_unavailable } => self.edit_set(daemon_set, GITOPS, |spec| {
                 let kept = &spec.strategy;
                 let strategy = UpdateStrategy {
                     kind: *kind,
@@ -258,10 +259,10 @@ impl World {
         let _ = self.store.modify(at, Part::Main, self.now, SOMEBODY, edit);
     }
 
-    fn edit_set(&mut self, daemon_set: &str, edit: impl FnOnce(&mut DaemonSetSpec)) {
+    fn edit_set(&mut self, daemon_set: &str, by: WriteOptions<'static>, edit: impl FnOnce(&mut DaemonSetSpec)) {
         let Some((namespace, name)) = daemon_set.split_once('/') else { return };
         let at = (Kind::DaemonSet, namespace, name);
-        let _ = self.store.modify(at, Part::Main, self.now, DEPLOY, |object| {
+        let _ = self.store.modify(at, Part::Main, self.now, by, |object| {
             if let Body::DaemonSet(set) = &mut object.body {
                 edit(Arc::make_mut(&mut set.spec));
             }
