@@ -224,15 +224,17 @@ impl World {
                     spec.template = template;
                 }
             }),
-            ClusterFault::SetStrategy { daemon_set, kind, max_unavailable } => self.edit_set(daemon_set, GITOPS, |spec| {
-                let kept = &spec.strategy;
-                let strategy = UpdateStrategy {
-                    kind: *kind,
-                    max_unavailable: max_unavailable.or(kept.max_unavailable),
-                    ..kept.clone()
-                };
-                spec.strategy = UpdateStrategy { raw: strategy_json(&strategy), ..strategy };
-            }),
+            ClusterFault::SetStrategy { daemon_set, kind, max_unavailable } => {
+                self.edit_set(daemon_set, GITOPS, |spec| {
+                    let kept = &spec.strategy;
+                    let strategy = UpdateStrategy {
+                        kind: *kind,
+                        max_unavailable: max_unavailable.or(kept.max_unavailable),
+                        ..kept.clone()
+                    };
+                    spec.strategy = UpdateStrategy { raw: strategy_json(&strategy), ..strategy };
+                })
+            }
             ClusterFault::RefusePods { namespace, why } => self.store.refuse_pods(namespace, Some(why.clone())),
             ClusterFault::AdmitPods { namespace } => self.store.refuse_pods(namespace, None),
             ClusterFault::RefuseTemplates { namespace, image, why } => {

@@ -5,6 +5,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::prewarm::PrewarmView;
 use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::tui::dialog::form::{NO_OTHER_REVISION, Undo};
 use crate::tui::model::{FleetPage, Model, Page};
 use crate::tui::revisions::text::RevisionText;
 
@@ -28,9 +29,28 @@ pub(super) fn adopted(model: &Model) -> Result<(), String> {
 }
 
 pub(super) fn recorded(model: &Model) -> Result<(), String> {
+    let says = match has_other_revision(model) {
+        Ok(()) => "no rollout yet: I sets a new image, U rolls back",
+        Err(_) => "no rollout yet: I sets a new image",
+    };
+    rollout_says(model, |snapshot| (snapshot.started_at.is_none() && !snapshot.adopted).then_some(says))
+}
+
+/// For driving. Who drives already may stop.
+pub(super) fn has_work(model: &Model) -> Result<(), String> {
+    let drives = driving(model).is_ok();
     rollout_says(model, |snapshot| {
-        (snapshot.started_at.is_none() && !snapshot.adopted)
-            .then_some("no rollout yet: I sets a new image, U rolls back")
+        let idle =
+            !drives && snapshot.phase != Phase::Loading && snapshot.started_at.is_none() && snapshot.prewarm.is_none();
+        idle.then_some("there is nothing to drive yet: I sets a new image")
+    })
+}
+
+/// For going back to an earlier revision.
+pub(super) fn has_other_revision(model: &Model) -> Result<(), String> {
+    rollout_says(model, |snapshot| {
+        let loading = snapshot.phase == Phase::Loading;
+        (!loading && Undo::revisions(snapshot).is_empty()).then_some(NO_OTHER_REVISION)
     })
 }
 

@@ -7,8 +7,8 @@ use super::arguments::{
     step_names, theme_names,
 };
 use super::condition::{
-    adopted, always, driving, filtered, has_log, has_prewarm_to_show, listing_revisions, no_timeline, not_adopted,
-    not_paused, opens, prewarm_failed, prewarming, recorded, searches, stopped,
+    adopted, always, driving, filtered, has_log, has_other_revision, has_prewarm_to_show, has_work, listing_revisions,
+    no_timeline, not_adopted, not_paused, opens, prewarm_failed, prewarming, recorded, searches, stopped,
 };
 use super::entry::{Action, ActionId, ActionScope, Argument, Group, Guard};
 use crate::engine::model::event::Right;
@@ -63,7 +63,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         label: "canary",
         help: "restrict the rollout to nodes that match a label selector, or lift that again",
         argument: Some(Argument { hint: "selector", known: nothing }),
-        footer: Some(3),
+        footer: Some(4),
         when: recorded,
         ..change(ActionId::Canary, Guard::Write(&[Right::UpdateLease]))
     },
@@ -84,7 +84,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         label: "image",
         help: "give it a new image; moves no pod by itself",
         argument: Some(Argument { hint: "container=image", known: nothing }),
-        footer: Some(4),
+        footer: Some(5),
         ..change(ActionId::Image, Guard::Write(&[Right::PatchDaemonSet, Right::CreateLease]))
     },
     Action {
@@ -92,7 +92,8 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         keys: &[char('D')],
         label: "drive",
         help: "become the driver, or take over from another console; while you drive: stop driving",
-        footer: Some(5),
+        footer: Some(6),
+        when: has_work,
         ..change(ActionId::Drive, Guard::Write(&[Right::UpdateLease]))
     },
     Action {
@@ -109,7 +110,8 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         label: "undo",
         help: "roll back to an earlier revision, broken nodes first; W in its dialog pre-warms that one",
         argument: Some(Argument { hint: "revision", known: revisions }),
-        footer: Some(6),
+        footer: Some(3),
+        when: has_other_revision,
         ..change(ActionId::Undo, Guard::Write(&[Right::PatchDaemonSet]))
     },
     Action {

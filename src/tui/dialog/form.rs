@@ -371,17 +371,25 @@ pub(crate) struct Undo {
     pub(crate) chosen: usize,
 }
 
+/// Why there is no roll back.
+pub(crate) const NO_OTHER_REVISION: &str = "there is no other revision to go back to";
+
 impl Undo {
+    /// The revisions that can be gone back to, newest first.
+    pub(crate) fn revisions(snapshot: &Snapshot) -> Vec<RevisionView> {
+        let current = snapshot.to.as_ref().map(|revision| &revision.hash);
+        let other = |revision: &&RevisionView| revision.number.is_some() && Some(&revision.hash) != current;
+        snapshot.revisions.iter().filter(other).cloned().collect()
+    }
+
     /// The form as `:undo` fills it in. The choice begins at the revision that most nodes come from.
     ///
     /// # Errors
     /// When there is none to go back to, or the one that is named is not there.
     pub(crate) fn new(snapshot: &Snapshot, to: &str) -> Result<Self, String> {
-        let current = snapshot.to.as_ref().map(|revision| &revision.hash);
-        let other = |revision: &&RevisionView| revision.number.is_some() && Some(&revision.hash) != current;
-        let revisions: Vec<RevisionView> = snapshot.revisions.iter().filter(other).cloned().collect();
+        let revisions = Self::revisions(snapshot);
         if revisions.is_empty() {
-            return Err("there is no other revision to go back to".into());
+            return Err(NO_OTHER_REVISION.into());
         }
         let chosen = if to.is_empty() {
             let usual = roll_back_to(snapshot).map(|revision| &revision.hash);
