@@ -6,68 +6,99 @@ use crate::engine::assess::rows::Row;
 use crate::engine::lease::edit::Edit;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
-use crate::engine::model::quantity::Rounding;
+use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::model::record::size::clipped;
 use crate::engine::model::record::{Direction, EXCEPTIONS_LIMIT, Halt, Intent};
 use crate::engine::model::rollout_event::{RolloutEventKind, Visibility};
 use crate::engine::model::settings::{Gates, OnFailure};
 use crate::engine::model::time::Timestamp;
 
+/// Why the rollout halts.
+struct HaltReason {
+    /// In words.
+    why: String,
+    /// Where, in the order of the nodes; empty where it is about the whole rollout.
+    nodes: Vec<Str>,
+}
+
 impl Engine {
-    /// Halts, or goes back, when too many nodes failed at the new revision.
+    /// Halts, or goes back, where a gate says so.
     pub(super) fn halt_on_failure(&mut self, intent: &Intent, now: Timestamp) {
-        if let Some(halt) = &self.progress.halt
-            && halt.number <= intent.acknowledged_halt
-        {
-            if !halt.nodes.is_empty() {
-                // Nodes that went down until now are accepted as well: they are not compared any more.
-                self.progress.compared_since = Some(self.view.server_time(now));
-                let accepted = &halt.nodes;
-                self.progress.suspects.retain(|name, _| !accepted.contains(name));
-            }
-            self.progress.acknowledged_failures.extend(halt.nodes.iter().cloned());
-            if let Some(halt) = &mut self.progress.halt {
-                halt.nodes.clear();
-            }
-        }
+        self.go_on_past_halt(intent, now);
         if intent.direction() == Direction::Back || intent.target.is_none() || intent.change.is_some() {
             return;
         }
+        let Some(reason) = self.reason_to_halt(intent) else { return };
+        if self.is_halted(intent) {
+            self.halt_names(reason);
+        } else {
+            self.halt(reason, intent, now);
+        }
+    }
+
+    /// Which gate halts the rollout now. All gates are named: one that halts is asked here, after those that stand here already.
+    fn reason_to_halt(&self, intent: &Intent) -> Option<HaltReason> {
         // Gates on single nodes are carried out in `assess/rows.rs`, `assess/rows/absence.rs` and `rules/suspects.rs`.
         let Gates {
             failure_threshold,
-            on_failure,
+            on_failure: _,
             progress_deadline_secs: _,
             max_restarts: _,
             soak_secs: _,
             suspect_grace_secs: _,
             require_image: _,
         } = intent.gates;
+        self.too_many_failed(failure_threshold, intent)
+    }
+
+    /// Nodes failed at the new revision, as many as the threshold says, leaving out those that an operator resumed past.
+    fn too_many_failed(&self, threshold: IntOrPercent, intent: &Intent) -> Option<HaltReason> {
         let acknowledged_failures = &self.progress.acknowledged_failures;
         let failed: Vec<_> = self
             .assessment
             .rows()
             .filter(|row| self.has_failed(row) && !acknowledged_failures.contains(&self.name(row)))
             .collect();
-        let threshold = failure_threshold.of(self.assessment.desired, Rounding::Up).max(1);
-        let halted = self.is_halted(intent);
+        let threshold = threshold.of(self.assessment.desired, Rounding::Up).max(1);
         // As long as any node is failed, the halt that stands keeps naming the nodes that are failed now.
-        let stands = halted && !failed.is_empty();
+        let stands = self.is_halted(intent) && !failed.is_empty();
         if u32::try_from(failed.len()).unwrap_or(u32::MAX) < threshold && !stands {
+            return None;
+        }
+        let nodes = failed.iter().take(EXCEPTIONS_LIMIT).map(|row| self.name(row)).collect();
+        Some(HaltReason { why: failure_words(&failed, |row| self.suspect_words(row)), nodes })
+    }
+
+    /// After an operator resumed past the halt: what failed until then is accepted, once.
+    fn go_on_past_halt(&mut self, intent: &Intent, now: Timestamp) {
+        let Some(halt) = self.progress.halt.as_mut().filter(|halt| halt.number <= intent.acknowledged_halt) else {
+            return;
+        };
+        let accepted = std::mem::take(&mut halt.nodes);
+        if accepted.is_empty() {
             return;
         }
-        let nodes: Vec<Str> = failed.iter().take(EXCEPTIONS_LIMIT).map(|row| self.name(row)).collect();
-        let why = clipped(&failure_words(&failed, |row| self.suspect_words(row))).to_string();
-        if halted {
-            if let Some(halt) = self.progress.halt.as_mut().filter(|halt| halt.nodes != nodes) {
-                halt.why = why.into();
-                halt.nodes = nodes;
-            }
-            return;
+        // Nodes that went down until now are accepted as well: they are not compared any more.
+        self.progress.compared_since = Some(self.view.server_time(now));
+        self.progress.suspects.retain(|name, _| !accepted.contains(name));
+        self.progress.acknowledged_failures.extend(accepted);
+    }
+
+    /// The halt that stands names other nodes now.
+    fn halt_names(&mut self, reason: HaltReason) {
+        let why = clipped(&reason.why).to_string();
+        if let Some(halt) = self.progress.halt.as_mut().filter(|halt| halt.nodes != reason.nodes) {
+            halt.why = why.into();
+            halt.nodes = reason.nodes;
         }
+    }
+
+    /// Halts; goes back then where `on-failure` says so.
+    fn halt(&mut self, reason: HaltReason, intent: &Intent, now: Timestamp) {
         // While it is paused nothing goes back by itself: that waits until an operator resumes.
-        let goes_back = on_failure == OnFailure::RollBack && intent.paused.is_none();
+        let goes_back = intent.gates.on_failure == OnFailure::RollBack && intent.paused.is_none();
         let before = self.revision_before(intent);
+        let why = clipped(&reason.why).to_string();
         let why = match before {
             None if goes_back => {
                 format!("{why}; it leads to where it came from, so that there is nothing to roll back to")
@@ -75,8 +106,8 @@ impl Engine {
             _ => why,
         };
         let number = self.progress.halt.as_ref().map_or(0, |halt| halt.number).max(intent.acknowledged_halt) + 1;
-        self.tell_halted(number, &why, &nodes);
-        self.progress.halt = Some(Halt { number, at: now, why: why.into(), nodes });
+        self.tell_halted(number, &why, &reason.nodes);
+        self.progress.halt = Some(Halt { number, at: now, why: why.into(), nodes: reason.nodes });
         if let Some(from) = before.filter(|_| goes_back) {
             self.happened(RolloutEventKind::RollingBack { to: from.clone() }, Visibility::Cluster);
             let id = self.new_change_id(self.edits.next_serial(), now);
