@@ -15,6 +15,7 @@ mod plan;
 mod prewarm;
 mod prewarm_previews;
 mod prewarm_sidecars;
+mod prewarm_sites;
 mod prewarm_statefulset;
 mod pull_policy;
 mod pulls;
