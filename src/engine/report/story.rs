@@ -411,6 +411,8 @@ impl NodeChange {
     /// Whether somebody who follows only what goes wrong wants to hear of it: bad news, and the end of it.
     pub fn is_of_note(&self) -> bool {
         let recovers = match self {
+            // That the node is back is news, whatever has become of its pod.
+            Self::State { from: Some(NodeState::NodeDown), .. } => true,
             Self::State { recovers, .. } => *recovers,
             Self::Trouble { .. } | Self::Restarted { .. } | Self::Gone => false,
         };

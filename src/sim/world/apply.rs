@@ -233,7 +233,7 @@ impl World {
                         ..kept.clone()
                     };
                     spec.strategy = UpdateStrategy { raw: strategy_json(&strategy), ..strategy };
-                })
+                });
             }
             ClusterFault::RefusePods { namespace, why } => self.store.refuse_pods(namespace, Some(why.clone())),
             ClusterFault::AdmitPods { namespace } => self.store.refuse_pods(namespace, None),
