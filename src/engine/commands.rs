@@ -208,7 +208,7 @@ impl Engine {
             (Some(_), Takeover::Ask) => (vec![self.request_for_the_lease(by)], Danger::Serious),
             (None, _) => (Vec::new(), Danger::Bounded),
         };
-        let says = "this console drives".to_owned();
+        let says = "you drive it now".to_owned();
         Ok(Resolved::new(edits, Needs::Driving(takeover), says, danger))
     }
 }

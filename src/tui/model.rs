@@ -432,7 +432,7 @@ impl Model {
     }
 
     pub(crate) fn say(&mut self, tone: StatusSeverity, text: impl Into<String>) {
-        self.status = Some(Status { tone, text: text.into() });
+        self.status = Some(Status { tone, text: text.into(), at: self.now });
     }
 
     /// A new number for a question to a driver.

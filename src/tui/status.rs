@@ -1,10 +1,27 @@
 //! The status line: the result of the last command.
 
-/// The message on the status line. It stays until the next one.
+use std::time::Duration;
+
+/// The message on the status line. It stays until the next one, or until the screen changes when it is [old](Status::is_old).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Status {
     pub(crate) tone: StatusSeverity,
     pub(crate) text: String,
+    /// When it was said, as the console has been up.
+    pub(crate) at: Duration,
+}
+
+impl Status {
+    /// Whether it was said so long ago that what the screen shows now may contradict it. What is being waited for stays.
+    pub(crate) fn is_old(&self, now: Duration) -> bool {
+        let stays = match self.tone {
+            StatusSeverity::Busy => return false,
+            StatusSeverity::Good | StatusSeverity::Plain => Duration::from_secs(20),
+            // Whoever was refused may have to read it twice.
+            StatusSeverity::Refused => Duration::from_secs(60),
+        };
+        now.saturating_sub(self.at) > stays
+    }
 }
 
 /// How good the news is.

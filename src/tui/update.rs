@@ -48,7 +48,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
             Vec::new()
         }
         Msg::Snapshot(target, snapshot) => {
-            status::drop_outdated_success(model, &target, &snapshot);
+            status::drop_outdated(model, &target, &snapshot);
             let known = model.rollouts.iter().find(|page| page.target == target);
             let before = known.and_then(|page| page.snapshot());
             let is_worth_a_call = known.is_some() && notify::calls(before.map(|known| &**known), &snapshot);

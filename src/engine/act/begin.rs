@@ -1,5 +1,6 @@
 //! The beginning of a rollout, and nodes for which something special is recorded as long as it lasts.
 
+use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::event::{WatchHealth, Watched};
@@ -75,6 +76,10 @@ impl Engine {
         let well: std::collections::BTreeSet<Str> =
             self.assessment.rows().filter(|row| row.available).map(|row| self.name(row)).collect();
         self.progress.down_before.retain(|name, _| !well.contains(name));
-        self.progress.acknowledged_failures.retain(|name| !well.contains(name));
+        // A pod in a crash loop is up for a while between its crashes: that is no end of the failure that was accepted.
+        let stays_up = |row: &&Row| row.available && (!row.at_target || row.is_settled());
+        let over: std::collections::BTreeSet<Str> =
+            self.assessment.rows().filter(stays_up).map(|row| self.name(row)).collect();
+        self.progress.acknowledged_failures.retain(|name| !over.contains(name));
     }
 }

@@ -149,6 +149,13 @@ impl NodeMark {
     }
 }
 
+impl NodeMark {
+    /// Whether its pod serves. One that is only counted otherwise, as after a roll back is asked for, does not.
+    fn serves(&self) -> bool {
+        is_well(self.state) && self.down_since.is_none()
+    }
+}
+
 impl Story {
     /// A story that begins with what the pods in `snapshot` tell of the time before it. `taken` says when the old pod of a node was
     /// deleted, where that is known from elsewhere: the pods do not tell.
@@ -205,7 +212,7 @@ impl Story {
             if !matches!(change, Some(NodeChange::State { why: Some(_), .. } | NodeChange::Trouble { .. })) {
                 next.told = mark.told.filter(|_| mark.pod == next.pod);
             }
-            next.troubled |= mark.troubled && !is_well(next.state);
+            next.troubled |= mark.troubled && !next.serves();
             if let Some(change) = change {
                 next.troubled |= change.severity() == Severity::Warning;
                 let at = match change {
@@ -345,7 +352,7 @@ fn changed(was: &NodeMark, is: &NodeMark, node: &NodeView) -> Option<NodeChange>
         let why = why(node).filter(|_| is_trouble(is.state) || lasts && is_news(was, trouble));
         // It went down, and its pod was deleted, between two looks.
         let why = if is.stays && !was.stays { Some(DELETED_WHILE_DOWN.into()) } else { why };
-        let recovers = was.troubled && is_well(is.state);
+        let recovers = was.troubled && is.serves();
         return Some(NodeChange::State { from: Some(was.state), to: is.state, after, down, why, recovers });
     }
     if is.restarts > was.restarts && was.pod == is.pod {
@@ -377,7 +384,7 @@ fn is_news(was: &NodeMark, trouble: Option<CauseKind>) -> bool {
     trouble.is_some_and(|kind| Some(kind) != was.cause && Some(kind) != was.told)
 }
 
-/// Whether its pod serves, at whichever revision.
+/// Whether its pod is one that serves, at whichever revision.
 fn is_well(state: NodeState) -> bool {
     matches!(state, NodeState::Outdated | NodeState::Updated)
 }

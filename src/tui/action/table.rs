@@ -44,7 +44,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         label: "step",
         help: "let more nodes be updated: the next step, a number, a percentage; or back",
         argument: Some(Argument { hint: "next, back, 60 or 50%", known: step_names }),
-        footer: Some(2),
+        footer: Some(3),
         when: recorded,
         ..change(ActionId::Step, Guard::Write(&[Right::UpdateLease, Right::DeletePods]))
     },
@@ -63,7 +63,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         label: "canary",
         help: "restrict the rollout to nodes that match a label selector, or lift that again",
         argument: Some(Argument { hint: "selector", known: nothing }),
-        footer: Some(4),
+        footer: Some(5),
         when: recorded,
         ..change(ActionId::Canary, Guard::Write(&[Right::UpdateLease]))
     },
@@ -73,7 +73,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         keys: &[char('C')],
         label: "continue",
         help: "go on after a pause or a halt; past a halt it says which failures that accepts",
-        footer: Some(0),
+        footer: Some(2),
         when: stopped,
         ..change(ActionId::Resume, Guard::Write(&[Right::UpdateLease]))
     },
@@ -84,7 +84,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         label: "image",
         help: "give it a new image; moves no pod by itself",
         argument: Some(Argument { hint: "container=image", known: nothing }),
-        footer: Some(5),
+        footer: Some(6),
         ..change(ActionId::Image, Guard::Write(&[Right::PatchDaemonSet, Right::CreateLease]))
     },
     Action {
@@ -92,7 +92,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         keys: &[char('D')],
         label: "drive",
         help: "become the driver, or take over from another console; while you drive: stop driving",
-        footer: Some(6),
+        footer: Some(7),
         when: has_work,
         ..change(ActionId::Drive, Guard::Write(&[Right::UpdateLease]))
     },
@@ -110,7 +110,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         label: "undo",
         help: "roll back to an earlier revision, broken nodes first; W in its dialog pre-warms that one",
         argument: Some(Argument { hint: "revision", known: revisions }),
-        footer: Some(3),
+        footer: Some(4),
         when: has_other_revision,
         ..change(ActionId::Undo, Guard::Write(&[Right::PatchDaemonSet]))
     },
@@ -119,7 +119,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         keys: &[char('R')],
         label: "release",
         help: "hand it back to its controller, with its original update strategy; shows which pods that replaces",
-        footer: Some(8),
+        footer: Some(9),
         when: adopted,
         ..change(ActionId::Release, Guard::Write(&[Right::PatchDaemonSet]))
     },
@@ -128,7 +128,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         keys: &[char('O')],
         label: "adopt",
         help: "take over pod replacement from its controller (OnDelete); moves no pod",
-        footer: Some(7),
+        footer: Some(8),
         when: not_adopted,
         ..change(ActionId::Adopt, Guard::Write(&[Right::PatchDaemonSet]))
     },
@@ -139,7 +139,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         label: "limits",
         help: "budgets and gates: how many may be down, when it has failed, what strategy drift does",
         argument: Some(Argument { hint: "max-unavailable=5 …", known: nothing }),
-        footer: Some(7),
+        footer: Some(8),
         when: recorded,
         ..change(ActionId::Tune, Guard::Write(&[Right::UpdateLease]))
     },
@@ -150,7 +150,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         label: "pre-warm",
         help: "bring images onto nodes before their pods are replaced; while that goes on: how far it is",
         argument: Some(Argument { hint: "container=image", known: nothing }),
-        footer: Some(9),
+        footer: Some(10),
         looks: has_prewarm_to_show,
         ..change(ActionId::Prewarm, Guard::Write(&[Right::UpdateLease, Right::CreatePods]))
     },
@@ -577,7 +577,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         keys: &[char('?'), plain(KeyCode::F(1)), char('h')],
         label: "help",
         help: "this help",
-        footer: Some(10),
+        footer: Some(30),
         ..console(ActionId::Help)
     },
     Action {

@@ -7,12 +7,13 @@ use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::model::Model;
 use crate::tui::status::StatusSeverity;
 
-/// Removes a message about a success if `snapshot` shows that something went wrong since. To be called before the page takes
-/// the snapshot in.
-pub(super) fn drop_outdated_success(model: &mut Model, target: &DaemonSetRef, snapshot: &Snapshot) {
+/// Removes a message that is old, or one about a success if `snapshot` shows that something went wrong since. To be called before
+/// the page takes the snapshot in.
+pub(super) fn drop_outdated(model: &mut Model, target: &DaemonSetRef, snapshot: &Snapshot) {
     let success = model.status.as_ref().is_some_and(|status| status.tone == StatusSeverity::Good);
+    let old = model.status.as_ref().is_some_and(|status| status.is_old(model.now));
     let page = model.rollout().filter(|page| page.target == *target);
-    if success && page.is_some_and(|page| is_worse(page.snapshot().map(|known| &**known), snapshot)) {
+    if page.is_some_and(|page| old || success && is_worse(page.snapshot().map(|known| &**known), snapshot)) {
         model.status = None;
     }
 }

@@ -33,7 +33,7 @@ fn each_step_updates_exactly_what_was_promised() {
     let began = Instant::now();
     let mut driver = operator.drive(DS, &["--image", V2, "--partition", "20"]);
     // Its own partition has been written by now, so that of the first `step` comes later.
-    driver.until("this console drives");
+    driver.until("you drive it now");
     let mut before = fixture.witness.pods();
     for keep in [20, 18, 10, 0] {
         let step_began = Instant::now();

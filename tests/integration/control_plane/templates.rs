@@ -53,7 +53,7 @@ fn a_refused_undo_changes_nothing_and_says_so() {
     // Another process drives, so that one writes the template.
     operator.ok(&["resume", DS]);
     let mut drive = operator.drive(DS, &[]);
-    drive.until("this console drives");
+    drive.until("you drive it now");
     let undo = operator.run(&["undo", DS, "--yes", "--timeout", "60s"]);
     refused(&undo);
     drive.until("was refused");
@@ -66,7 +66,7 @@ fn a_refused_undo_changes_nothing_and_says_so() {
     // After `resume` the partition still holds.
     operator.ok(&["resume", DS]);
     let mut drive = operator.drive(DS, &[]);
-    drive.until("this console drives");
+    drive.until("you drive it now");
     std::thread::sleep(Duration::from_secs(10));
     assert_eq!(fixture.witness.deletes_since(began).len(), NEW, "the partition stays on");
 
@@ -150,7 +150,7 @@ fn nothing_is_replaced_while_the_new_revision_is_not_seen() {
 
     operator.ok(&["set-image", DS, IMAGE, "--yes", "--timeout", "60s"]);
     let mut drive = operator.drive(DS, &[]);
-    drive.until("this console drives");
+    drive.until("you drive it now");
     filter.hold();
     // Another process, whose watches are complete, asks for a new image; the driver does not see the revision.
     let others = Operator::new(user.kubeconfig(), namespace);

@@ -37,7 +37,7 @@ pub enum ControllerChange {
         /// How many pods it deleted that were not ready.
         replaced_unready: u32,
     },
-    /// Every node is at the revision that it rolled out.
+    /// Every node is at the revision that it rolled out, and serves.
     Complete {
         /// How many nodes.
         nodes: u32,
@@ -55,6 +55,12 @@ pub(super) struct ControllerMark {
 
 impl Story {
     pub(super) fn watch_the_controller(&mut self, snapshot: &Snapshot) {
+        let counts = snapshot.counts;
+        let waits_for_the_last = snapshot.phase == Phase::Idle && counts.available < counts.nodes;
+        if waits_for_the_last && self.controller.rolls_out.is_some() {
+            // Every pod is the new one, and not all of them serve.
+            return;
+        }
         let rolls_out = snapshot.to.as_ref().filter(|_| snapshot.phase == Phase::Native).map(|to| &to.hash);
         if rolls_out != self.controller.rolls_out.as_ref() {
             let before = std::mem::take(&mut self.controller);

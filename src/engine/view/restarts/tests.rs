@@ -207,3 +207,41 @@ fn a_pod_that_had_crashed_before_it_was_seen_is_counted_on_while_its_probes_fail
     let node = snapshot.nodes.iter().find(|node| &*node.name == "n1").unwrap();
     assert_eq!(node.restarted.map(|restarted| restarted.times), Some(2));
 }
+
+/// Between two crashes the pod serves for a while, which does not end the acceptance.
+#[test]
+fn a_crash_loop_that_was_accepted_does_not_halt_again() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = canary(&mut fake);
+    for _ in 0..10 {
+        crash(&mut fake, "n1");
+        console.run_for(&mut fake, 20);
+        if console.snapshot(&fake).phase == Phase::Halted {
+            break;
+        }
+        restart(&mut fake, "n1");
+        console.run_for(&mut fake, 5);
+    }
+    assert_eq!(console.snapshot(&fake).phase, Phase::Halted);
+    console.ask(&mut fake, Command::Resume).unwrap();
+    for round in 0..4 {
+        restart(&mut fake, "n1");
+        console.run_for(&mut fake, 5);
+        crash(&mut fake, "n1");
+        console.run_for(&mut fake, 20);
+        assert_ne!(console.snapshot(&fake).phase, Phase::Halted, "round {round}: it is the same pod");
+    }
+    // The next pod is another matter.
+    fake.remove_pod("n1");
+    fake.create_pod("n1");
+    console.run_for(&mut fake, 20);
+    for _ in 0..10 {
+        crash(&mut fake, "n1");
+        console.run_for(&mut fake, 20);
+        restart(&mut fake, "n1");
+        console.run_for(&mut fake, 5);
+    }
+    crash(&mut fake, "n1");
+    console.run_for(&mut fake, 20);
+    assert_eq!(console.snapshot(&fake).phase, Phase::Halted);
+}

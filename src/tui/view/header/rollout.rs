@@ -231,7 +231,8 @@ pub(super) fn budget(
         if snapshot.direction == Direction::Forward {
             words.push(vec![ctx.span(format!("partition {}", snapshot.plan.keep), ThemeRole::Text)]);
         }
-        if let Some(selector) = &snapshot.plan.selector {
+        // On the way back it is ignored.
+        if let Some(selector) = snapshot.plan.selector.as_ref().filter(|_| snapshot.direction == Direction::Forward) {
             let nodes = count(snapshot.plan.selected, "node");
             let text = format!("only {} ({nodes})", fit(&selector.to_string(), cells / 2));
             words.push(vec![ctx.span(text, ThemeRole::Title)]);
@@ -241,7 +242,7 @@ pub(super) fn budget(
     words.extend(estimate.map(|text| vec![ctx.span(text, ThemeRole::Text)]));
     words.extend(prewarm::part(ctx, snapshot).map(|part| vec![part]));
     if snapshot.counts.leaked > 0 {
-        let text = format!("{} updated outside the plan", snapshot.counts.leaked);
+        let text = format!("{} updated, not selected", snapshot.counts.leaked);
         words.push(vec![ctx.span(text, ThemeRole::Warn)]);
     }
     if snapshot.counts.misscheduled > 0 {
