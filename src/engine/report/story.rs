@@ -147,9 +147,7 @@ impl NodeMark {
             troubled: is_trouble(node.state),
         }
     }
-}
 
-impl NodeMark {
     /// Whether its pod serves. One that is only counted otherwise, as after a roll back is asked for, does not.
     fn serves(&self) -> bool {
         is_well(self.state) && self.down_since.is_none()

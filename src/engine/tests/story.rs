@@ -3,6 +3,7 @@
 use super::super::fake_cluster::template;
 use super::*;
 use crate::engine::model::cause::{Cause, CauseKind};
+use crate::engine::model::effect::Effect;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Snapshot;
@@ -329,4 +330,24 @@ fn the_end_of_what_went_wrong_is_told_to_who_follows_only_that() {
     assert_eq!(noted.len(), 2, "{noted:?}");
     assert!(noted[0].starts_with("n4 node is not Ready"), "{noted:?}");
     assert!(noted[1].starts_with("n4 node is Ready again: outdated"), "{noted:?}");
+}
+
+#[test]
+fn a_brake_where_nothing_is_rolled_out_is_not_told_as_a_rollout() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    let mut story = Story::default();
+    watch(&mut story, &mut console, &mut fake, 2);
+    console.engine.command(Command::Pause { why: None }, fake.now).unwrap();
+    // The record is written, and `OnDelete` is not set yet.
+    for (id, effect) in console.engine.decide(fake.now) {
+        if matches!(effect, Effect::WriteLease { .. }) {
+            let outcome = fake.apply(effect);
+            console.engine.outcome(id, outcome, fake.now);
+        }
+    }
+    let snapshot = console.snapshot(&fake);
+    assert_eq!(snapshot.phase, Phase::Native);
+    story.observe(&snapshot);
+    assert_eq!(controllers(&story), Vec::<String>::new());
 }

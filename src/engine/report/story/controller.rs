@@ -55,22 +55,24 @@ pub(super) struct ControllerMark {
 
 impl Story {
     pub(super) fn watch_the_controller(&mut self, snapshot: &Snapshot) {
-        let counts = snapshot.counts;
-        let waits_for_the_last = snapshot.phase == Phase::Idle && counts.available < counts.nodes;
-        if waits_for_the_last && self.controller.rolls_out.is_some() {
-            // Every pod is the new one, and not all of them serve.
-            return;
-        }
-        let rolls_out = snapshot.to.as_ref().filter(|_| snapshot.phase == Phase::Native).map(|to| &to.hash);
-        if rolls_out != self.controller.rolls_out.as_ref() {
-            let before = std::mem::take(&mut self.controller);
-            if let Some(hash) = rolls_out {
-                self.controller.rolls_out = Some(hash.clone());
+        let target = snapshot.to.as_ref().map(|to| &to.hash);
+        let goes_on = self.controller.rolls_out.is_some() && self.controller.rolls_out.as_ref() == target;
+        let all_serve = snapshot.counts.available >= snapshot.counts.nodes;
+        match snapshot.phase {
+            Phase::Native if goes_on => {}
+            // Its controller also has something to do where a node joins, or a pod is evicted: then no node has another revision.
+            Phase::Native if snapshot.from.is_some() => {
+                self.controller = ControllerMark { rolls_out: target.cloned(), loses_nodes: false };
                 self.controllers.push(ControllerMoment { at: began(snapshot), change: rolled_out(snapshot) });
-            } else if before.rolls_out.is_some() && snapshot.phase == Phase::Idle {
+            }
+            Phase::Idle if goes_on && all_serve => {
+                self.controller = ControllerMark::default();
                 let change = ControllerChange::Complete { nodes: snapshot.counts.nodes };
                 self.controllers.push(ControllerMoment { at: snapshot.at, change });
             }
+            // Every pod is the new one, and not all of them serve yet.
+            Phase::Idle if goes_on => {}
+            _ => self.controller = ControllerMark { rolls_out: None, ..self.controller },
         }
         let loses = snapshot.alarms.iter().find_map(|alarm| match alarm {
             Alarm::Cascade { down, max_unavailable, replaced_unready } => {
