@@ -149,7 +149,14 @@ impl FakeCluster {
     pub(crate) fn add_nodes(&mut self, names: impl IntoIterator<Item = Str>) {
         for (nth, name) in (1..).zip(names) {
             let labels = [("zone", if nth <= 3 { "canary" } else { "rest" })].into_iter().collect();
-            let node = NodeFact { name: name.clone(), labels, ready: ConditionStatus::True, ..NodeFact::default() };
+            let (name, created_at) = (name.clone(), Some(self.now));
+            let node = NodeFact {
+                name: name.clone(),
+                created_at,
+                labels,
+                ready: ConditionStatus::True,
+                ..NodeFact::default()
+            };
             self.nodes.insert(name.clone(), node);
             self.create_pod(&name);
         }
@@ -245,6 +252,7 @@ impl FakeCluster {
                 hash,
                 owner: Some(self.daemonset.uid.clone()),
                 template,
+                created_at: self.now,
                 ..RevisionFact::default()
             });
             self.revisions.len() - 1

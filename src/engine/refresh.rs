@@ -8,7 +8,7 @@ use super::machine::Engine;
 use super::model::Str;
 use super::model::budget::Replacer;
 use super::model::facts::StrategyKind;
-use super::model::record::Progress;
+use super::model::record::{Intent, Progress};
 use super::model::time::Timestamp;
 
 impl Engine {
@@ -46,7 +46,11 @@ impl Engine {
         self.view.follow_missing(&mut touched, now);
         self.note_vanished();
         touched.all |= self.freshness.depends_on(target.as_ref(), &intent, &self.progress);
-        let mut under_way = self.is_under_way();
+        let recorded = self.lock.record().is_some();
+        let looks_on = self.progress.started_at.is_none();
+        let controller_replaces = !recorded && self.strategy() == StrategyKind::RollingUpdate;
+        let is_under_way = |engine: &Self| engine.is_under_way() || engine.assessment.controller_rolls_out();
+        let mut under_way = is_under_way(self);
         loop {
             let deletions = &self.deletions;
             let deleting = |uid: &str| deletions.contains(uid);
@@ -63,8 +67,10 @@ impl Engine {
                 now,
             };
             self.assessment.refresh(&self.view, &touched, &question);
+            let max_unavailable = Limits::of(&self.view, &Intent::default(), &self.assessment).max_unavailable;
+            self.assessment.follow_controller(target, (looks_on, controller_replaces), max_unavailable);
             // `under_way` follows from the rows, and blame follows from `under_way`: assess again if it has changed.
-            if self.is_under_way() == under_way {
+            if is_under_way(self) == under_way {
                 break;
             }
             (under_way, touched.all) = (!under_way, true);
@@ -73,12 +79,8 @@ impl Engine {
         let mut limits = Limits::of(&self.view, &intent, &self.assessment);
         limits.room_for_names = self.room_for_names(&intent, limits.max_unavailable);
         self.budget = budget(&self.assessment, &limits, intent.budgets.strict);
-        let is_controllers = match self.lock.record() {
-            None => self.strategy() == StrategyKind::RollingUpdate,
-            // A brake does not make what its controller has done ours.
-            Some(_) => self.progress.started_at.is_none(),
-        };
-        if is_controllers {
+        // A brake does not make what its controller has done ours.
+        if controller_replaces || (recorded && looks_on) {
             self.budget.replaced_by = Replacer::Controller;
         }
         self.pace_sites(&intent, &limits, now);

@@ -120,7 +120,7 @@ impl Engine {
         let nothing_to_do = current_is_known && !self.is_under_way();
         if !recorded {
             return match self.strategy() {
-                _ if settled || nothing_to_do => Phase::Idle,
+                _ if settled || (nothing_to_do && !self.assessment.controller_rolls_out()) => Phase::Idle,
                 StrategyKind::RollingUpdate => Phase::Native,
                 StrategyKind::OnDelete => Phase::Held,
             };

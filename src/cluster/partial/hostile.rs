@@ -71,6 +71,7 @@ fn of_node(fact: NodeFact) -> Vec<Shown> {
     let NodeFact {
         name: _,
         version: _,
+        created_at: _,
         labels: _,
         taints: _,
         unschedulable: _,

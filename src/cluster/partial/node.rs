@@ -238,6 +238,7 @@ impl NodeWire<'_> {
         NodeFact {
             name: interner.intern(text(&self.metadata.name)),
             version: None,
+            created_at: instant(&self.metadata.creation_timestamp),
             labels,
             taints: self.taints(interner),
             unschedulable: self.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true)),

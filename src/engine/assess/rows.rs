@@ -5,6 +5,7 @@
 
 mod absence;
 mod availability;
+mod controllers_rollout;
 mod image;
 pub(super) mod restarts;
 
@@ -12,6 +13,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::controllers_rollout::ControllersRollout;
 use self::image::SharedImages;
 use self::restarts::watched_state;
 use crate::engine::model::Str;
@@ -86,6 +88,8 @@ pub(crate) struct Row {
     pub(crate) unreplaced: bool,
     /// The rollout put its pod there, whatever the target is by now.
     pub(crate) updated: bool,
+    /// Its pod came with the target and has never been Ready: see [`Assessor::waits_for_target`].
+    pub(super) waits_for_target: bool,
     /// Its node is not Ready.
     pub(crate) is_down: bool,
     /// When its node went down last and came back, as far as known, by our clock.
@@ -119,6 +123,7 @@ pub(crate) struct Assessment {
     pub(crate) fleet: u32,
     /// When the passing of time alone changes a row.
     pub(crate) changes_at: Option<Timestamp>,
+    controllers_rollout: ControllersRollout,
 }
 
 impl Row {
@@ -317,6 +322,7 @@ impl<'a> Assessor<'a> {
             is_warm: self.view.is_warm(&entry.name, &self.target_images),
             failure: !acknowledged_failures && state == NodeState::Failed,
             unreplaced: !acknowledged_failures && unreplaced,
+            waits_for_target: in_fleet && at_target && self.waits_for_target(fact, pods.live),
             updated: put_there || blame == Some(Blame::Suspect),
             is_down: down,
             fell_at: entry.fell_at(self.question.now, self.server_now),

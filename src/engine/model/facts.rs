@@ -52,6 +52,8 @@ pub struct NodeFact {
     pub name: Str,
     /// Its resource version, where that is a number: a list from a cache that is behind must not bring back an old state.
     pub version: Option<u64>,
+    /// `metadata.creationTimestamp`, where it is told.
+    pub created_at: Option<Timestamp>,
     /// Its labels.
     pub labels: Labels,
     /// Its taints.

@@ -60,6 +60,7 @@ impl Object {
         Some(NodeFact {
             name: self.meta.name.clone(),
             version: Some(self.meta.resource_version),
+            created_at: Some(written(self.meta.created_at)),
             labels: self.meta.labels.clone(),
             taints: node.taints.to_vec(),
             unschedulable: node.unschedulable,

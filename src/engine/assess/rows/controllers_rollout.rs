@@ -1,0 +1,130 @@
+//! Whether the DaemonSet's own controller still rolls out a revision, while rolldeck only looks on.
+//!
+//! It has replaced the last old pod long before the last new one serves: that all pods are at the revision does not say that its rollout
+//! is over. As with `kubectl rollout status`, it goes on while a new pod has never been Ready. Who saw it going on also takes nodes for
+//! lost by it that served in between, as long as more are down than its budget allows; to who looks for the first time these are down as
+//! on any other day.
+
+use std::time::Duration;
+
+use super::{Assessment, Assessor, Row};
+use crate::engine::model::Str;
+use crate::engine::model::facts::NodeFact;
+use crate::engine::rules::clocks::by_server;
+use crate::engine::view::PodEntry;
+
+/// A kubelet dates `Ready=False` when it begins with a pod. A change so long after the pod was made means that it was Ready in between.
+const BEGINS_WITHIN: Duration = Duration::from_secs(60);
+
+/// The revision that the DaemonSet's own controller was seen to roll out, until every node serves.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ControllersRollout(Option<Str>);
+
+impl Assessment {
+    /// Takes note of whether the DaemonSet's own controller rolls out `target`. `looks_on`: no rollout of rolldeck's has begun.
+    /// `replaces`: nothing is recorded, and the update strategy is `RollingUpdate`. `max_unavailable`: how many nodes it may take down.
+    pub(crate) fn follow_controller(
+        &mut self,
+        target: Option<&Str>,
+        (looks_on, replaces): (bool, bool),
+        max_unavailable: u32,
+    ) {
+        let seen = self.controllers_rollout.0.take().filter(|seen| looks_on && Some(seen) == target);
+        let fleet = || self.rows().filter(|row| row.in_fleet);
+        let rolls = looks_on && replaces && fleet().any(|row| row.old || row.waits_for_target);
+        let lost = || fleet().filter(|row| row.at_target && !row.available).count();
+        let goes_on = seen.is_some() && lost() > max_unavailable as usize;
+        self.controllers_rollout.0 = target.filter(|_| rolls || goes_on).cloned();
+    }
+
+    /// Whether the DaemonSet's own controller rolls out the target, or has done so and not every node serves yet.
+    pub(crate) fn controller_rolls_out(&self) -> bool {
+        self.controllers_rollout.0.is_some()
+    }
+}
+
+impl Assessor<'_> {
+    /// Whether a pod at the target came with it and has never been Ready, whoever looks: its node is older than the revision, so
+    /// that it was not made for a node that joined.
+    pub(super) fn waits_for_target(&self, node: Option<&NodeFact>, pod: Option<&PodEntry>) -> bool {
+        let Some(pod) = pod.map(|pod| &pod.fact).filter(|pod| !pod.ready) else { return false };
+        let revision = self.question.target.and_then(|hash| self.view.revision(hash));
+        let joined = node.and_then(|node| node.created_at);
+        let was_there = joined.zip(revision).is_some_and(|(joined, revision)| joined <= revision.created_at);
+        let clock = node.and_then(|node| node.clock_skew_millis);
+        let changed = pod.ready_since.map(|at| by_server(at, clock));
+        was_there && changed.is_none_or(|at| at <= pod.created_at + BEGINS_WITHIN)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
+    use crate::engine::model::command::Command;
+    use crate::engine::report::snapshot::Phase;
+
+    /// The cascade at its end: every old pod is gone, and no new one serves.
+    fn lost_all() -> FakeCluster {
+        let mut fake = FakeCluster::rolling(6, 2);
+        fake.wait(1_000);
+        fake.set_template(template("agent:v2"));
+        fake.reconcile();
+        fake.slow = true;
+        for node in (1..=6).map(|nth| format!("n{nth}")) {
+            fake.remove_pod(&node);
+            fake.create_pod(&node);
+        }
+        fake
+    }
+
+    #[test]
+    fn its_controller_has_replaced_every_pod_and_none_serves_yet() {
+        let mut fake = lost_all();
+        let mut console = FakeConsole::open(&fake, "ops");
+        let snapshot = console.snapshot(&fake);
+        assert_eq!((&snapshot.phase, snapshot.progress()), (&Phase::Native, "0 of 6 updated".into()));
+        assert_eq!(snapshot.budget.to_string(), "down 6 of 2: 6 by its controller");
+
+        // Nodes go down with their pods, and the brake does not change whose doing it was.
+        (1..=3).for_each(|nth| fake.set_node_ready(&format!("n{nth}"), false));
+        assert_eq!(console.snapshot(&fake).budget.to_string(), "down 6 of 2: 3 by its controller, 3 suspect");
+        console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+        assert_eq!(console.snapshot(&fake).budget.to_string(), "down 6 of 2: 3 by its controller, 3 suspect");
+    }
+
+    #[test]
+    fn it_is_over_once_all_have_served_and_what_is_lost_later_is_lost_by_itself() {
+        let mut fake = lost_all();
+        let mut console = FakeConsole::open(&fake, "ops");
+        assert_eq!(console.snapshot(&fake).phase, Phase::Native);
+        fake.wait(100);
+        (2..=6).for_each(|nth| fake.set_ready(&format!("n{nth}"), true));
+        assert_eq!(console.snapshot(&fake).phase, Phase::Native, "n1 has never been ready");
+        fake.wait(100);
+        (1..=4).for_each(|nth| fake.set_ready(&format!("n{nth}"), nth == 1));
+        assert_eq!(console.snapshot(&fake).phase, Phase::Native, "three are lost again");
+        assert_eq!(
+            FakeConsole::open(&fake, "late").snapshot(&fake).phase,
+            Phase::Idle,
+            "which only who saw it can tell"
+        );
+        fake.set_ready("n2", true);
+        assert_eq!(console.snapshot(&fake).phase, Phase::Idle, "no more than its budget allows");
+        fake.set_ready("n4", false);
+        let snapshot = console.snapshot(&fake);
+        assert_eq!(
+            (&snapshot.phase, snapshot.budget.to_string()),
+            (&Phase::Idle, "down 0 of 2 + 2 down by themselves".into())
+        );
+    }
+
+    #[test]
+    fn a_node_that_joins_is_no_rollout() {
+        let mut fake = FakeCluster::rolling(3, 2);
+        let mut console = FakeConsole::open(&fake, "ops");
+        fake.wait(1_000);
+        fake.slow = true;
+        fake.add_nodes(["n4".into()]);
+        assert_eq!(console.snapshot(&fake).phase, Phase::Idle);
+    }
+}
