@@ -207,7 +207,8 @@ impl Telling<'_> {
             self.driver();
         }
         let (was, is) = (&last.plan, &snapshot.plan);
-        if (was.partition, &was.selector, was.step) != (is.partition, &is.selector, is.step) {
+        let turned = last.direction != snapshot.direction;
+        if turned || (was.partition, &was.selector, was.step) != (is.partition, &is.selector, is.step) {
             self.plan();
         }
         let (was, is) = (&last.budget, &snapshot.budget);
@@ -251,7 +252,7 @@ impl Telling<'_> {
 
     fn plan(&mut self) {
         if self.snapshot.started_at.is_some() {
-            self.say(Topic::Plan, self.snapshot.plan.to_string());
+            self.say(Topic::Plan, self.snapshot.plan_in_words());
         }
     }
 

@@ -217,7 +217,7 @@ fn summary(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
         say("waits", snapshot.waiting(wait).to_string());
     }
     if snapshot.started_at.is_some() {
-        say("plan", snapshot.plan.to_string());
+        say("plan", snapshot.plan_in_words());
         say("gates", snapshot.gating().to_string());
     }
     if let Some(guidance) = snapshot.guidance().filter(|_| !matches!(snapshot.phase, Phase::Paused(_))) {

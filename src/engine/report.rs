@@ -85,6 +85,7 @@ impl Engine {
             site_label: self.view.site_label().clone(),
             comparisons: self.suspects.judgement().comparisons.clone(),
             blocked: self.blocked(&intent, now),
+            paused: intent.paused.clone(),
             halt: self.progress.halt.clone().filter(|_| self.is_halted(&intent)),
             alarms: self.alarms(recorded, &intent, now),
             unsent: self.unsent(now),

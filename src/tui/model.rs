@@ -343,7 +343,7 @@ impl RolloutPage {
             prewarm.see(&shown.snapshot);
         }
         if let Some(revisions) = &mut self.revisions {
-            revisions.see(&shown.snapshot);
+            revisions.see(&shown.snapshot, &self.story);
         }
         self.live = Some(shown);
         if self.frozen.is_none() {

@@ -14,6 +14,7 @@ use crate::engine::model::Str;
 use crate::engine::model::image::version_of;
 use crate::engine::model::labels::Labels;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
+use crate::engine::report::story::Story;
 
 /// The revisions of one rollout, while they are shown.
 #[derive(Debug, Default)]
@@ -29,6 +30,7 @@ pub(crate) struct RevisionScreen {
     rows: Vec<usize>,
     target: Option<Str>,
     undo: Option<Str>,
+    halted: Vec<Str>,
     summary: Summary,
 }
 
@@ -42,17 +44,18 @@ struct Summary {
 }
 
 impl RevisionScreen {
-    pub(crate) fn of(snapshot: &Snapshot) -> Self {
+    pub(crate) fn of(snapshot: &Snapshot, story: &Story) -> Self {
         let mut screen = Self::default();
-        screen.see(snapshot);
+        screen.see(snapshot, story);
         screen
     }
 
     /// Takes in what a new snapshot tells.
-    pub(crate) fn see(&mut self, snapshot: &Snapshot) {
+    pub(crate) fn see(&mut self, snapshot: &Snapshot, story: &Story) {
         self.revisions = snapshot.revisions.clone();
         self.target = snapshot.to.as_ref().map(|revision| revision.hash.clone());
-        self.undo = roll_back_to(snapshot).map(|revision| revision.hash.clone());
+        self.undo = roll_back_to(snapshot, story).map(|revision| revision.hash.clone());
+        self.halted = story.halted().iter().map(|halted| halted.revision.clone()).collect();
         if self.marked.as_ref().is_some_and(|marked| self.find(marked).is_none()) {
             self.marked = None;
         }
@@ -242,7 +245,9 @@ impl RevisionScreen {
     /// What is to be known of a revision: whether it is the target, where a roll back would go, the one that is marked.
     pub(crate) fn marks(&self, revision: &RevisionView) -> String {
         let is = |hash: &Option<Str>| hash.as_ref() == Some(&revision.hash);
-        let marks = [(is(&self.target), "target"), (is(&self.undo), "undo"), (is(&self.marked), "MARKED")];
+        let halted = self.halted.contains(&revision.hash);
+        let marks =
+            [(is(&self.target), "target"), (halted, "halted"), (is(&self.undo), "undo"), (is(&self.marked), "MARKED")];
         marks.iter().filter(|(holds, _)| *holds).map(|(_, mark)| *mark).collect::<Vec<_>>().join(" ")
     }
 
@@ -324,10 +329,13 @@ impl FilterRow for RevisionRow<'_> {
     }
 }
 
-/// Where a roll back goes where none is named: to the revision that most nodes come from, else to the newest other one.
-pub(crate) fn roll_back_to(snapshot: &Snapshot) -> Option<&RevisionView> {
+/// Where a roll back goes where none is named: to the revision that most nodes come from, else to the newest other one, and to one at
+/// which a rollout was seen to halt only where there is no other.
+pub(crate) fn roll_back_to<'a>(snapshot: &'a Snapshot, story: &Story) -> Option<&'a RevisionView> {
     let current = snapshot.to.as_ref().map(|revision| &revision.hash);
     let mut others = snapshot.revisions.iter().filter(|one| one.number.is_some() && Some(&one.hash) != current);
     let from = snapshot.from.as_ref().map(|revision| &revision.hash);
-    others.clone().find(|one| Some(&one.hash) == from).or_else(|| others.next())
+    let halted = |one: &RevisionView| story.halted().iter().any(|halted| halted.revision == one.hash);
+    let comes_from = others.clone().find(|one| Some(&one.hash) == from);
+    comes_from.or_else(|| others.clone().find(|one| !halted(one))).or_else(|| others.next())
 }

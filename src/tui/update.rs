@@ -13,6 +13,7 @@ use crossterm::event::KeyCode;
 use self::dialog::dialog_key;
 use self::dispatch::dispatch;
 use self::line::{filter_key, palette_key, refilter};
+use super::action::in_keys;
 use super::commands::{connected, follow_pod, read_log};
 use super::daemonset_ref::DaemonSetRef;
 use super::dialog::{DialogEvent, Form};
@@ -51,9 +52,13 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
             status::drop_outdated(model, &target, &snapshot);
             let known = model.rollouts.iter().find(|page| page.target == target);
             let before = known.and_then(|page| page.snapshot());
+            let over = before.and_then(|before| status::is_over(before, &snapshot));
             let is_worth_a_call = known.is_some() && notify::calls(before.map(|known| &**known), &snapshot);
             if let Some(page) = model.rollouts.iter_mut().find(|page| page.target == target) {
                 page.see(ShownSnapshot { snapshot, at: now });
+            }
+            if let Some(over) = over {
+                status::announce(model, &target, over);
             }
             let mut effects = ask_again(model, &target);
             effects.extend(follow_pod(model));
@@ -250,6 +255,6 @@ fn on_paste(model: &mut Model, text: &str) -> Vec<ConsoleEffect> {
 fn in_words(error: &CommandError) -> String {
     match error {
         CommandError::Refused(refusal @ Refusal::DrivenBy { .. }) => format!("{refusal} (D)"),
-        other => other.to_string(),
+        other => in_keys(&other.to_string()),
     }
 }

@@ -476,6 +476,7 @@ pub(super) fn rollout() -> Snapshot {
         site_label: SiteLabel::default(),
         comparisons: Vec::new(),
         blocked: None,
+        paused: None,
         halt: None,
         alarms: Vec::new(),
         timeline: Arc::default(),

@@ -9,6 +9,7 @@ use crate::engine::model::Str;
 use crate::engine::model::config::Role;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::hold::Hold;
+use crate::engine::model::node::NodeState;
 use crate::engine::model::record::Intent;
 use crate::engine::model::settings::Finish;
 use crate::engine::model::time::Timestamp;
@@ -89,10 +90,13 @@ impl Engine {
         let waiting = self.plan.line.iter().filter_map(held).filter(|hold| matches!(hold, Hold::Budget { .. })).count();
         let comes_back = |row: &Row| self.comes_back_by_itself(row);
         let on_its_way = |row: &Row| row.in_fleet && !row.available && (row.state.is_moving() || comes_back(row));
+        // Those past which somebody resumed as well: they are down all the same.
+        let failed = |row: &Row| row.state == NodeState::Failed || self.suspects.judgement().has_failed(row.node);
         (self.plan.next.is_empty() && !self.assessment.rows().any(on_its_way)).then(|| Alarm::BudgetUsedUp {
             used: *used,
             limit: *limit,
             waiting: u32::try_from(waiting).unwrap_or(u32::MAX),
+            failed: self.count_rows(|row| row.blame.is_some() && failed(row)),
         })
     }
 

@@ -140,7 +140,11 @@ impl Alarm {
             Self::OnDeleteEnforced { .. } => vec![Remedy::PauseOnDrift],
             Self::TemplateChanged { .. } => vec![Remedy::ResumeWithTemplate, Remedy::Undo],
             Self::TargetUncertain { .. } => vec![Remedy::StepForRevision, Remedy::Release],
-            Self::BudgetUsedUp { used, .. } => vec![Remedy::RaiseBudget { to: used.saturating_add(1) }],
+            Self::BudgetUsedUp { used, failed, .. } => {
+                let raise = Remedy::RaiseBudget { to: used.saturating_add(1) };
+                // A larger budget gives the revision that failed to more nodes.
+                if *failed > 0 { vec![Remedy::Undo, raise] } else { vec![raise] }
+            }
             Self::ReleaseWaits { .. } => vec![Remedy::ReleaseEarly],
             Self::Halted { .. } => vec![Remedy::Undo, Remedy::ResumePastFailures],
             Self::RecordUnreadable { .. } => vec![Remedy::DropUnreadableRecord],
@@ -254,7 +258,10 @@ impl Snapshot {
             return Guidance { waits, remedies: vec![Remedy::Drive] };
         }
         let mut remedies: Vec<Remedy> = Vec::new();
+        // Nodes that may be updated wait for the budget, about which there is an alarm: a step would let none of them go.
+        let used_up = self.alarms.iter().any(|alarm| matches!(alarm, Alarm::BudgetUsedUp { .. }));
         let mut waits = match &self.plan.next {
+            Some(Ok(_)) if used_up => "held: the budget is used up".to_owned(),
             Some(Ok(ahead)) => {
                 remedies.push(Remedy::Step(*ahead));
                 if self.plan.allowed == 0 {
@@ -271,7 +278,7 @@ impl Snapshot {
         };
         if self.counts.failed > 0 {
             waits.push_str(&format!(", {} failed", self.counts.failed));
-            remedies.push(Remedy::Undo);
+            remedies.extend((!used_up).then_some(Remedy::Undo));
         }
         if drive.is_some() {
             waits = format!("nobody drives; {waits}");

@@ -109,6 +109,8 @@ pub struct Snapshot {
     pub site_label: SiteLabel,
     /// What it waits for while it is prepared or released.
     pub blocked: Option<Blocked>,
+    /// The pause that an operator asked for, also where [`Snapshot::phase`] says that it is halted.
+    pub paused: Option<Paused>,
     /// The halt that stands.
     pub halt: Option<Halt>,
     /// By site where an updated node went down lately: how updated nodes and others compare.
@@ -305,6 +307,8 @@ pub enum Alarm {
         limit: u32,
         /// How many nodes wait for it.
         waiting: u32,
+        /// How many of those that are down have failed at the new revision.
+        failed: u32,
     },
     /// The API server refuses to delete the pods of some nodes: they stay at the old revision.
     DeletionRefused {

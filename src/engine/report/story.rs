@@ -12,6 +12,7 @@
 
 mod before;
 mod controller;
+mod halts;
 mod speed;
 
 use std::collections::{HashMap, VecDeque};
@@ -22,6 +23,7 @@ use serde::Serialize;
 
 use self::controller::ControllerMark;
 pub use self::controller::{ControllerChange, ControllerMoment};
+pub use self::halts::HaltedRevision;
 pub use self::speed::UpdateSpeed;
 use super::node_story::clock_time;
 use super::snapshot::{NodeView, Phase, Snapshot, WatchView};
@@ -52,6 +54,7 @@ pub struct Story {
     retargeted_at: Option<Timestamp>,
     controller: ControllerMark,
     controllers: Vec<ControllerMoment>,
+    halted: Vec<HaltedRevision>,
 }
 
 const DELETED_WHILE_DOWN: &str = "its pod is deleted, and stays until the node is back";
@@ -173,6 +176,7 @@ impl Story {
         self.marks = snapshot.nodes.iter().map(|node| (node.name.clone(), NodeMark::of(node, snapshot.at))).collect();
         self.mark_progress(snapshot);
         self.watch_the_controller(snapshot);
+        self.watch_for_halts(snapshot);
     }
 
     /// Takes in a snapshot that is later than all before it. What the pods of the first one tell of the time before is part of it.
@@ -187,6 +191,7 @@ impl Story {
         self.compare(snapshot);
         self.mark_progress(snapshot);
         self.watch_the_controller(snapshot);
+        self.watch_for_halts(snapshot);
     }
 
     fn compare(&mut self, snapshot: &Snapshot) {

@@ -58,12 +58,22 @@ impl Snapshot {
         FreshnessWords(self)
     }
 
-    /// How far it is: `31 of 120 updated`; where nothing is rolled out `117 of 120 available`.
+    /// How far it is: `31 of 120 updated`; where nothing is rolled out `117 of 120 available`; while it is loaded `967 nodes so far`.
     pub fn progress(&self) -> String {
         let Snapshot { counts, .. } = self;
         match self.phase {
+            Phase::Loading if counts.nodes == 1 => "1 node so far".to_owned(),
+            Phase::Loading => format!("{} nodes so far", counts.nodes),
             Phase::Idle => format!("{} of {} available", counts.available, counts.nodes),
             _ => format!("{} of {} updated", counts.updated, counts.nodes),
+        }
+    }
+
+    /// The plan in one line. On the way back it does not count.
+    pub fn plan_in_words(&self) -> String {
+        match self.direction {
+            Direction::Forward => self.plan.to_string(),
+            Direction::Back => "a roll back goes to every node: partition, steps and selector do not count".to_owned(),
         }
     }
 

@@ -186,10 +186,11 @@ impl Action {
         }
         let snapshot = page.snapshot().ok_or("still loading: nothing is known yet")?;
         present(snapshot)?;
+        // Nobody is to arm for what is refused then.
+        (self.when)(model)?;
         if matches!(self.guard, Guard::Write(_)) && model.armed_for().is_none() {
             return Err(format!("read-only: A arms for 10 minutes, then {} {}", self.key(), self.label));
         }
-        (self.when)(model)?;
         let Guard::Write(rights) = self.guard else { return Ok(()) };
         let denied = |right: &&Right| {
             snapshot.rights.iter().any(|(known, permission)| known == *right && *permission == Permission::Denied)

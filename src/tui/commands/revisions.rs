@@ -17,7 +17,7 @@ pub(super) fn history(model: &mut Model) -> Effects {
 }
 
 fn show(page: &mut RolloutPage) {
-    page.revisions = page.snapshot().map(|snapshot| RevisionScreen::of(snapshot));
+    page.revisions = page.snapshot().map(|snapshot| RevisionScreen::of(snapshot, &page.story));
     (page.timeline, page.prewarm, page.node_page) = (None, None, None);
 }
 

@@ -120,12 +120,14 @@ pub(super) fn image(model: &mut Model, change: &str) -> Effects {
 }
 
 pub(super) fn undo(model: &mut Model, to: &str) -> Effects {
-    let Some(snapshot) = model.rollout().and_then(|page| page.snapshot()).cloned() else { return Vec::new() };
+    let Some((page, snapshot)) = model.rollout().and_then(|page| Some((page, page.snapshot()?))) else {
+        return Vec::new();
+    };
     // In the list of revisions it is the selected one, if that can be gone back to.
-    let listed = model.rollout().and_then(|page| page.revisions.as_ref());
-    let listed = listed.and_then(|screen| screen.chosen_to_go_back_to()).map(|number| number.to_string());
+    let listed =
+        page.revisions.as_ref().and_then(|screen| screen.chosen_to_go_back_to()).map(|number| number.to_string());
     let to = if to.is_empty() { listed.as_deref().unwrap_or_default() } else { to };
-    match Undo::new(&snapshot, to) {
+    match Undo::new(snapshot, &page.story, to) {
         Ok(form) => dialog(model, Form::Undo(form)),
         Err(why) => refuse(model, why),
     }

@@ -16,6 +16,7 @@ use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{OnDrift, Setting, Tuning};
 use crate::engine::report::snapshot::RevisionView;
 use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::story::{HaltedRevision, Story};
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::key::Key;
 use crate::tui::prompt::paste;
@@ -369,6 +370,8 @@ pub(crate) struct Undo {
     /// The revisions that can be gone back to, newest first.
     pub(crate) revisions: Vec<RevisionView>,
     pub(crate) chosen: usize,
+    /// At which of them a rollout was seen to halt.
+    pub(crate) halted: Vec<HaltedRevision>,
 }
 
 /// Why there is no roll back.
@@ -382,17 +385,17 @@ impl Undo {
         snapshot.revisions.iter().filter(other).cloned().collect()
     }
 
-    /// The form as `:undo` fills it in. The choice begins at the revision that most nodes come from.
+    /// The form as `:undo` fills it in. The choice begins where [`roll_back_to`] goes.
     ///
     /// # Errors
     /// When there is none to go back to, or the one that is named is not there.
-    pub(crate) fn new(snapshot: &Snapshot, to: &str) -> Result<Self, String> {
+    pub(crate) fn new(snapshot: &Snapshot, story: &Story, to: &str) -> Result<Self, String> {
         let revisions = Self::revisions(snapshot);
         if revisions.is_empty() {
             return Err(NO_OTHER_REVISION.into());
         }
         let chosen = if to.is_empty() {
-            let usual = roll_back_to(snapshot).map(|revision| &revision.hash);
+            let usual = roll_back_to(snapshot, story).map(|revision| &revision.hash);
             revisions.iter().position(|revision| Some(&revision.hash) == usual).unwrap_or(0)
         } else {
             let number = to.parse::<i64>().ok();
@@ -402,7 +405,12 @@ impl Undo {
                 format!("there is no revision `{to}` to go back to; there are {}", known.join(", "))
             })?
         };
-        Ok(Self { revisions, chosen })
+        Ok(Self { revisions, chosen, halted: story.halted().to_vec() })
+    }
+
+    /// The halt that was seen at a revision.
+    pub(crate) fn halt_at(&self, revision: &RevisionView) -> Option<&HaltedRevision> {
+        self.halted.iter().find(|halted| halted.revision == revision.hash)
     }
 
     fn command(&self) -> Result<Command, String> {

@@ -221,6 +221,7 @@ pub(super) fn loading() -> Snapshot {
         site_label: SiteLabel::default(),
         comparisons: Vec::new(),
         blocked: None,
+        paused: None,
         halt: None,
         alarms: Vec::new(),
         timeline: Arc::default(),

@@ -235,7 +235,7 @@ fn what_is_set_back() {
     assert_snapshot!("enforced", TestConsole::on(enforced, 80, 24).screen());
     let mut stuck = fixtures::running();
     stuck.direction = Direction::Back;
-    stuck.alarms.push(Alarm::BudgetUsedUp { used: 5, limit: 2, waiting: 17 });
+    stuck.alarms.push(Alarm::BudgetUsedUp { used: 5, limit: 2, waiting: 17, failed: 0 });
     at_all_sizes("budget_used_up", |width, height| TestConsole::on(stuck.clone(), width, height));
 }
 

@@ -12,7 +12,7 @@ pub(super) fn dispatch(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     match bound(model, key) {
         Some(action) => run(model, action, ""),
         None => {
-            if key.text().is_some_and(|c| c.is_ascii_uppercase()) {
+            if key.text().is_some_and(|c| !c.is_whitespace()) {
                 model.say(StatusSeverity::Refused, format!("{key} does nothing here; ? lists what does"));
             }
             Vec::new()

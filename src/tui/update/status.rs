@@ -2,7 +2,8 @@
 
 use std::mem::discriminant;
 
-use crate::engine::report::snapshot::Snapshot;
+use crate::engine::model::time::ShortDuration;
+use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::model::Model;
 use crate::tui::status::StatusSeverity;
@@ -26,6 +27,32 @@ fn is_worse(before: Option<&Snapshot>, after: &Snapshot) -> bool {
     after.alarms.iter().any(|alarm| !known.contains(&discriminant(alarm)))
         || after.counts.failed > failed
         || (after.not_sent().is_some() && before.is_none_or(|before| before.not_sent().is_none()))
+}
+
+/// What the last line says where the rollout has ended between two snapshots, whoever drives.
+pub(super) fn is_over(before: &Snapshot, after: &Snapshot) -> Option<String> {
+    let began = before.started_at?;
+    let counts = after.counts;
+    let how_far = match counts.updated == counts.nodes {
+        true => format!("all {} nodes are updated", counts.nodes),
+        false => format!("{} of {} nodes are updated", counts.updated, counts.nodes),
+    };
+    let lasted = format!("{} after it began", ShortDuration(after.at.since(began)));
+    let handed_back = after.started_at.is_none() && after.phase == Phase::Idle && !after.adopted;
+    let complete = after.phase == Phase::Complete && before.phase != Phase::Complete;
+    match (handed_back, complete) {
+        (true, _) => Some(format!("the rollout is over, {lasted}: {how_far}; its controller has it again")),
+        (_, true) => Some(format!("the rollout is complete, {lasted}: {how_far}")),
+        _ => None,
+    }
+}
+
+/// Says so where that rollout is open. While a command is being waited for, its status line stays.
+pub(super) fn announce(model: &mut Model, target: &DaemonSetRef, what: String) {
+    let waits = model.status.as_ref().is_some_and(|status| status.tone == StatusSeverity::Busy);
+    if !waits && model.rollout().is_some_and(|page| page.target == *target) {
+        model.say(StatusSeverity::Good, format!("{}: {what}", target.name));
+    }
 }
 
 /// Shows each complaint about the audit log or Events once. While a command is being waited for, its status line stays.

@@ -404,16 +404,26 @@ fn fill_undo(body: &mut Body<'_>, form: &Undo, answer: &PreviewState, shown: &Sh
     for (index, revision) in form.revisions.iter().enumerate().skip(first).take(8) {
         let age = revision.created_at.map(|at| ctx.age(shown, at)).unwrap_or_else(|| "?".to_owned());
         let cause = revision.change_cause.as_ref().map(|cause| format!("   {cause}")).unwrap_or_default();
-        let text =
-            format!("{:>3}  {age:>4}  {:>4}  {}{cause}", numbers(revision), revision.pods, VersionWords(revision));
+        let halted = if form.halt_at(revision).is_some() { "   halted" } else { "" };
+        let text = format!(
+            "{:>3}  {age:>4}  {:>4}  {}{halted}{cause}",
+            numbers(revision),
+            revision.pods,
+            VersionWords(revision)
+        );
         body.choice(index == form.chosen, &text);
     }
     if form.revisions.len() > first + 8 {
         body.say(&format!("  … {} older", form.revisions.len() - first - 8), ThemeRole::Muted);
     }
+    let chosen = form.revisions.get(form.chosen);
+    if let Some(halted) = chosen.and_then(|chosen| form.halt_at(chosen)) {
+        let ago = ctx.age(shown, halted.at);
+        body.say(&format!("{} halted at it {ago} ago: {}", ctx.glyph(Glyph::Alarm), halted.why), ThemeRole::Warn);
+    }
     // The preview says which images change.
     let previewed = matches!(answer, PreviewState::Preview(_));
-    if let Some(chosen) = form.revisions.get(form.chosen).filter(|_| !previewed) {
+    if let Some(chosen) = chosen.filter(|_| !previewed) {
         for (container, image) in &chosen.images {
             body.say(&format!("  {container}: {image}"), ThemeRole::Muted);
         }

@@ -32,6 +32,7 @@ pub(super) use self::identity::{access, banner, warnings};
 use self::rollout::{budget, change, doing, progress};
 use super::{RenderContext, Shape};
 use crate::engine::model::presence::Presence;
+use crate::engine::model::record::Direction;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Phase;
 use crate::engine::report::snapshot::Snapshot;
@@ -127,6 +128,9 @@ fn folded(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot, ce
         _ if snapshot.not_sent().is_some() => spans.extend(unsent::sign(ctx, shown, "")),
         // Its usual text would leave no room for the numbers.
         Phase::Native => spans.push(ctx.span(format!("{} native", ctx.glyph(Glyph::Moving)), ThemeRole::Warn)),
+        Phase::Running if snapshot.direction == Direction::Forward => {
+            spans.push(ctx.span(format!("{} running", ctx.glyph(Glyph::Running)), ThemeRole::Busy));
+        }
         _ => spans.extend(doing(ctx, shown)),
     }
     let numbers = format!(" {}/{} down {}/{}", counts.updated, counts.nodes, budget.charged, budget.max_unavailable);

@@ -324,7 +324,7 @@ fn a_rollback_that_waits_for_budget_says_that_raising_it_is_the_way_out() {
     console.ask(&mut fake, Command::Undo { to: None }).unwrap();
     console.run_for(&mut fake, 20);
     let snapshot = console.snapshot(&fake);
-    let stuck = Alarm::BudgetUsedUp { used: 3, limit: 2, waiting: 3 };
+    let stuck = Alarm::BudgetUsedUp { used: 3, limit: 2, waiting: 3, failed: 0 };
     assert_eq!(snapshot.alarms, std::slice::from_ref(&stuck));
     assert_eq!(
         stuck.to_string(),

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::{Assessment, Assessor, Row};
+use super::{Assessment, Assessor};
 use crate::engine::model::Str;
 use crate::engine::model::facts::NodeFact;
 use crate::engine::rules::clocks::by_server;

@@ -168,13 +168,14 @@ impl fmt::Display for Alarm {
                     times(*count)
                 )
             }
-            Self::BudgetUsedUp { used, limit, waiting } => write!(
-                f,
-                "{waiting} {}: {used} are down, {limit} may be, and none of them is on its way up; a budget of {} lets \
-                 the next one go",
-                if *waiting == 1 { "node waits" } else { "nodes wait" },
-                used + 1
-            ),
+            Self::BudgetUsedUp { used, limit, waiting, failed } => {
+                let nodes = if *waiting == 1 { "node waits" } else { "nodes wait" };
+                write!(f, "{waiting} {nodes}: {used} are down, {limit} may be, and none of them is on its way up")?;
+                if *failed > 0 {
+                    write!(f, ", {failed} of them failed at the new revision")?;
+                }
+                write!(f, "; a budget of {} lets the next one go", used + 1)
+            }
             Self::SiteOutage(outage) => {
                 write!(f, "site outage: {outage}, old pods and new; no pod is replaced there until they are back")
             }

@@ -8,6 +8,7 @@ use super::{prewarm, recorded, unsent};
 use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::image::version_of;
+use crate::engine::model::person_of;
 use crate::engine::model::record::Direction;
 use crate::engine::report::snapshot::Alarm;
 use crate::engine::report::snapshot::Phase;
@@ -126,8 +127,16 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot) -> Vec<Span<
         Phase::Idle | Phase::Complete => snapshot.doing().to_string(),
         phase => phase.to_string(),
     };
-    let since = since.map(|since| format!(" {}", ctx.age(shown, since))).unwrap_or_default();
-    vec![ctx.span(format!("{} {words}{since}", ctx.glyph(glyph)), role)]
+    let since = since.map(|since| ctx.age(shown, since));
+    let since = match (&snapshot.phase, since) {
+        // Not how long it has been running: it may have been held or paused in between.
+        (Phase::Running, Some(since)) => format!(", began {since} ago"),
+        (_, Some(since)) => format!(" {since}"),
+        (_, None) => String::new(),
+    };
+    let paused = snapshot.paused.as_ref().filter(|_| snapshot.phase == Phase::Halted);
+    let paused = paused.map(|paused| format!(", paused by {}", person_of(&paused.by))).unwrap_or_default();
+    vec![ctx.span(format!("{} {words}{since}{paused}", ctx.glyph(glyph)), role)]
 }
 
 /// How many nodes are done, as a bar and in numbers.
@@ -143,7 +152,8 @@ pub(super) fn progress(
     let mut spans = vec![Span::raw(" ")];
     let BesideBar { text: beside, .. } = beside_bar(ctx, page, shown, cells);
     let bar = cells.saturating_sub(width(&words) + width(&beside) + 6).min(60);
-    if bar >= 8 {
+    // Of what is still being loaded nobody knows how much of it is done.
+    if bar >= 8 && snapshot.phase != Phase::Loading {
         let part = |nodes: u32| match counts.nodes {
             0 => 0,
             // Rounded down, and at least one cell: the bar is full only when all are updated, empty only when none is.
@@ -200,10 +210,10 @@ fn beside_bar(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot
 fn progress_in_words(snapshot: &Snapshot) -> String {
     let counts = snapshot.counts;
     let mut words = snapshot.progress();
-    if recorded(snapshot) && snapshot.plan.allowed < counts.nodes {
+    if recorded(snapshot) && snapshot.plan.allowed < counts.nodes && snapshot.phase != Phase::Loading {
         words.push_str(&format!(", {} allowed", snapshot.plan.allowed));
     }
-    if counts.available < counts.nodes && snapshot.phase != Phase::Idle {
+    if counts.available < counts.nodes && !matches!(snapshot.phase, Phase::Idle | Phase::Loading) {
         words.push_str(&format!(", {} available", counts.available));
     }
     words
