@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::engine::model::Str;
 
-/// Who we are, as Leases name their holder: `ada@console-3/1f00c3a9`.
+/// Who we are, as Leases name their holder: `ada@console-3/1f00c3a9`. Where several people share an account, the person stands before
+/// it: `ada(ops)@console-3/1f00c3a9`, who impersonates `ada` (`--as`), or became `ops` by `sudo`.
 ///
 /// The last part tells processes apart, and the rollouts that one process has open: two engines must never take each
 /// other's lease for their own.
@@ -16,17 +17,27 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    /// Of this process.
-    pub(super) fn new() -> Self {
+    /// Of this process, which acts as `impersonates` on the cluster, if as anybody else.
+    pub(super) fn new(impersonates: Option<&str>) -> Self {
         use std::hash::{BuildHasher, RandomState};
-        let user = ["USER", "LOGNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
-        let user = user.map(|user| printable(&user)).find(|user| !user.is_empty());
+        let named = |names: &[&str]| {
+            let values = names.iter().filter_map(|name| std::env::var(name).ok());
+            values.map(|user| printable(&user)).find(|user| !user.is_empty())
+        };
+        let user = named(&["USER", "LOGNAME"]);
+        // Of `ada@example.org` the name alone: what follows an `@` is a host.
+        let impersonates = impersonates.and_then(|user| user.split('@').next()).map(printable);
+        let person = impersonates.filter(|user| !user.is_empty()).or_else(|| named(&["SUDO_USER"]));
         let host = printable(&rustix::system::uname().nodename().to_string_lossy());
         // The hasher has random keys in every process; the identity only has to be unique.
         let process = RandomState::new().hash_one(std::process::id()) & 0xffff_ffff;
         // Jobs and containers may have no user name; then the uid stands for it.
         let user = user.unwrap_or_else(|| format!("uid{}", rustix::process::getuid().as_raw()));
-        let process = format!("{user}@{host}/{process:08x}");
+        let who = match person {
+            Some(person) if person != user => format!("{person}({user})"),
+            _ => user,
+        };
+        let process = format!("{who}@{host}/{process:08x}");
         Self { process: process.into(), opened: Arc::default() }
     }
 
@@ -57,16 +68,28 @@ fn printable(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::model::person_of;
 
     #[test]
     fn every_rollout_has_an_identity_of_its_own_and_all_are_us() {
-        let identity = Identity::new();
+        let identity = Identity::new(None);
         let (first, second) = (identity.next(), identity.next());
         assert_ne!(first, second);
         assert!(identity.is_us(&first) && identity.is_us(&second));
-        assert!(!identity.is_us(&Identity::new().next()));
+        assert!(!identity.is_us(&Identity::new(None).next()));
         assert!(!identity.is_us(&format!("{first}0")));
         let (person, process) = first.rsplit_once('/').unwrap();
         assert!(person.contains('@') && process.len() == 8, "{first}");
+    }
+
+    #[test]
+    fn who_is_impersonated_is_the_person() {
+        let person = |impersonates: &str| person_of(&Identity::new(Some(impersonates)).next()).to_owned();
+        assert!(person("jane@example.org").starts_with("jane("), "{}", person("jane@example.org"));
+        assert_eq!(person("jane").matches('@').count(), 1, "{}", person("jane"));
+        assert!(person("system:serviceaccount:edge:deployer").starts_with("system:serviceaccount:edge:deployer("));
+        for nobody in ["", "@", "/"] {
+            assert!(!person(nobody).starts_with('('), "{}", person(nobody));
+        }
     }
 }

@@ -59,9 +59,10 @@ impl ClusterSession {
         let runtime = tokio::runtime::Handle::current();
         let origin = Arc::new(origin_on(&cluster));
         let credentials = cluster.credentials().clone();
+        let identity = Identity::new(credentials.impersonates.as_deref());
         let secrets = Secrets::new(move || credentials.secrets());
         let log = audit.path().map(|path| Log::to(path.to_owned()));
-        let (identity, access) = (Identity::new(), Some(access.clone()));
+        let access = Some(access.clone());
         let timing = Timing::default();
         Ok(Self { cluster, runtime, identity, timing, origin, secrets, log, given_flags, defaults, access })
     }

@@ -202,6 +202,10 @@ impl Snapshot {
             Phase::Loading => self.loading_in_words().map(|waits| Guidance { waits, remedies: Vec::new() }),
             Phase::Held => Some(self.held(drive)),
             Phase::Complete => self.not_handed_back(driven),
+            Phase::Idle if self.adopted => Some(Guidance {
+                waits: "adopted: its controller replaces no pod when the template changes, before it is handed back".into(),
+                remedies: vec![Remedy::Release],
+            }),
             // The alarm of a cascade offers the brake, too: once is enough.
             Phase::Native
                 if self.counts.failed > 0
