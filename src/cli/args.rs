@@ -510,6 +510,12 @@ pub(crate) struct DemoArgs {
     /// With --serve: write the kubeconfig to this file instead
     #[arg(long, value_name = "FILE", requires = "serve")]
     pub(crate) write_kubeconfig: Option<PathBuf>,
+    /// Start nothing: print the scenario as a file, to change and to practise on
+    #[arg(long, conflicts_with_all = ["nodes", "serve"])]
+    pub(crate) print: bool,
+    /// Start nothing: print a scenario file with every key there is, explained
+    #[arg(long, conflicts_with_all = ["nodes", "serve", "print"])]
+    pub(crate) reference: bool,
     #[command(flatten)]
     pub(crate) look: Look,
 }

@@ -9,7 +9,7 @@ use super::foreground::Interrupts;
 use super::output::Output;
 use super::{CallerTask, ConsoleRequest, Style, carry_out, wants_console};
 use crate::config::ConfigFile;
-use crate::driver::practice::{Practice, PracticeCluster, PracticeOptions};
+use crate::driver::practice::{Practice, PracticeCluster, PracticeOptions, scenario_reference, scenario_text};
 use crate::driver::{Session, private_file};
 use crate::engine::model::shell::{shell_flag, shell_word};
 use crate::process::printable::Printable;
@@ -24,6 +24,14 @@ pub(crate) async fn run(
     config: &ConfigFile,
     output: &mut Output,
 ) -> Result<CallerTask, CliError> {
+    if args.reference || args.print {
+        let text = match args.reference {
+            true => scenario_reference().to_owned(),
+            false => scenario_text(&args.scenario)?,
+        };
+        output.write(Printable::lines(&text))?;
+        return Ok(CallerTask::Exit(super::Exit::Done));
+    }
     let cluster = args.nodes.map_or(PracticeCluster::Scenario(args.scenario), PracticeCluster::Fleet);
     let practice =
         Practice::start(&PracticeOptions { cluster, speed: args.speed, seed: args.seed.unwrap_or(SEED) }).await?;

@@ -6,7 +6,7 @@
 //! ✗ image not found: edge/agent:v9, 2 nodes for 3m: ipc-017 ipc-018
 //!     manifest for edge/agent:v9 not found: manifest unknown
 //!     → correct the name or the tag, or push the image
-//! · budget: 2 of 2 down, 22 nodes: ipc-020 ipc-021 ipc-022 … (19 more)
+//! · budget: 2 of 2 taken, 22 nodes: ipc-020 ipc-021 ipc-022 … (19 more)
 //! ```
 
 use std::sync::Arc;

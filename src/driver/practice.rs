@@ -102,13 +102,24 @@ pub fn scenarios() -> Vec<(&'static str, String)> {
 /// # Errors
 /// When there is none, or it cannot be read.
 pub fn read_scenario(named: &str) -> Result<Scenario, AccessError> {
+    Scenario::parse(named, &scenario_text(named)?).map_err(|error| unreadable(&error))
+}
+
+/// The text of the scenario called so, or of the file called so.
+///
+/// # Errors
+/// When there is none, or it cannot be read.
+pub fn scenario_text(named: &str) -> Result<String, AccessError> {
     let file = Path::new(named);
     if file.extension().is_none() && !file.exists() {
-        return scenario::built_in(named).map_err(|error| unreadable(&error));
+        return scenario::built_in_text(named).map(str::to_owned).map_err(|error| unreadable(&error));
     }
-    let text =
-        std::fs::read_to_string(file).map_err(|error| failed(&format!("reading the scenario {named}"), &error))?;
-    Scenario::parse(named, &text).map_err(|error| unreadable(&error))
+    std::fs::read_to_string(file).map_err(|error| failed(&format!("reading the scenario {named}"), &error))
+}
+
+/// A scenario file with every key that there is, explained.
+pub fn scenario_reference() -> &'static str {
+    scenario::REFERENCE
 }
 
 /// A fleet of `nodes`, a hundred per site, on fast links.

@@ -4,7 +4,7 @@
 //! ✗ image not found: edge/agent:v9     2 nodes for 3m: ipc-017 ipc-018
 //!     manifest for edge/agent:v9 not found: manifest unknown
 //!     → correct the name or the tag, or push the image; give the DaemonSet an image that is there, or roll back
-//! · budget: 2 of 2 down                22 nodes
+//! · budget: 2 of 2 taken               22 nodes
 //! ```
 //!
 //! The cause of a node is the one that the engine judges by (docs/kubernetes.md, *Why a pod is not healthy*). A hundred nodes with the

@@ -37,7 +37,7 @@ mod file;
 pub(crate) mod seconds;
 mod units;
 
-pub use builtin::{BUILT_IN, built_in};
+pub use builtin::{BUILT_IN, REFERENCE, built_in, built_in_text};
 pub use fault::{ClusterFault, Fault, FleetFault};
 
 use std::collections::BTreeMap;

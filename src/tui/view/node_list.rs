@@ -6,8 +6,8 @@
 //!  ✗ ipc-017    failed      image not found                   15 ✗   7x2kq   0  3m
 //! >◐ ipc-018    pulling                                       15 ↓   m2xzp   0 20s
 //! ─ waiting 79 · updated 38 ──────────────────────────────────────────────────────
-//!  ▾ next in line: 22 nodes · budget: 2 of 2 down
-//!  · ipc-020    outdated    budget: 2 of 2 down               14 ■   k8d2v   0  2d
+//!  ▾ next in line: 22 nodes · budget: 2 of 2 taken
+//!  · ipc-020    outdated    budget: 2 of 2 taken              14 ■   k8d2v   0  2d
 //!  ▸ partition keeps 60: 57 nodes · ipc-053 ipc-054 …
 //! ```
 

@@ -11,13 +11,24 @@ pub const BUILT_IN: [(&str, &str); 5] = [
     ("registry", include_str!("../../../../scenarios/registry.toml")),
 ];
 
+/// A scenario with every key that there is, explained.
+pub const REFERENCE: &str = include_str!("../../../../scenarios/reference.toml");
+
 /// The built-in scenario of that name.
 ///
 /// # Errors
 /// Names those that there are.
 pub fn built_in(name: &str) -> Result<Scenario, ScenarioError> {
+    Scenario::parse(name, built_in_text(name)?)
+}
+
+/// The built-in scenario of that name, as it is written.
+///
+/// # Errors
+/// Names those that there are.
+pub fn built_in_text(name: &str) -> Result<&'static str, ScenarioError> {
     match BUILT_IN.iter().find(|(known, _)| *known == name) {
-        Some((known, text)) => Scenario::parse(known, text),
+        Some((_, text)) => Ok(text),
         None => {
             let known: Vec<&str> = BUILT_IN.iter().map(|(known, _)| *known).collect();
             Err(ScenarioError {

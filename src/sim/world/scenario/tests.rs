@@ -32,6 +32,52 @@ fn the_native_cascade_is_the_cascade_and_a_deploy() {
     assert_eq!(native, cascade);
 }
 
+/// What the reader names of a section when it meets a key or a value that it does not know.
+fn known_to_the_reader(text: &str) -> Vec<String> {
+    let refused = Scenario::parse("test", text).unwrap_err().to_string();
+    let names = refused.split("expected").nth(1).unwrap_or_else(|| panic!("{refused}"));
+    names.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_reference_parses_and_has_every_key_and_every_value() {
+    let reference = Scenario::parse("reference", REFERENCE).unwrap();
+    assert!(reference.rollout.is_some());
+    let sites = "[[sites]]\nname = \"a\"\nlink = \"1Mbit/s\"\nnodes = [{ prefix = \"a-\", count = 1, other = 1 }]\n";
+    let section = |header: &str| format!("name = \"x\"\n{header}\nother = 1\n");
+    let fault = "name = \"x\"\nsites = []\n[[faults]]\nat = \"1s\"\n";
+    let image = "name = \"x\"\nsites = []\n[[images]]\nname = \"a\"\nsize = \"1B\"\n";
+    let daemonset = "name = \"x\"\nsites = []\n[[daemonsets]]\nnamespace = \"a\"\nname = \"b\"\nimages = {}\n";
+    let asked = [
+        ("other = 1\n".to_owned(), "="),
+        (section("[controllers]"), "="),
+        (section("[[sites]]"), "="),
+        (format!("name = \"x\"\n{sites}"), "="),
+        (section("[[images]]"), "="),
+        (section("[[registries]]"), "="),
+        (section("[[daemonsets]]"), "="),
+        (section("[[faults]]"), "="),
+        (section("[rollout]"), "="),
+        (format!("{fault}do = \"other\"\n"), ""),
+        (format!("{fault}do = \"registry\"\nerror = \"other\"\n"), ""),
+        (format!("{image}error = \"other\"\n"), ""),
+        (format!("{daemonset}tolerates = \"other\"\n"), ""),
+        (format!("{daemonset}strategy = \"other\"\n"), ""),
+        ("name = \"x\"\n[controllers]\ndaemonset = \"other\"\n".to_owned(), ""),
+    ];
+    for (text, sign) in asked {
+        let known = known_to_the_reader(&text);
+        assert!(known.len() > 1, "{text}: {known:?}");
+        for name in known {
+            let written = match sign {
+                "=" => [format!("{name} = "), format!("[[{name}]]"), format!("[{name}]")],
+                _ => ["\"".to_owned() + &name + "\"", format!("`{name}`"), format!("\"{name}\"")],
+            };
+            assert!(written.iter().any(|form| REFERENCE.contains(form.as_str())), "`{name}` is not in the reference");
+        }
+    }
+}
+
 #[test]
 fn a_fault_that_lasts_is_two_turns() {
     let text = format!(
