@@ -65,10 +65,10 @@ fn after_a_pause_nothing_is_deleted_whoever_paused() {
         fixture.run_for(9);
         assert!(matches!(fixture.consoles[1].snapshot(fixture.world.now()).driver, DriverView::Other { .. }));
         fixture.ask(who, Command::Pause { why: Some("the line is busy".into()) });
-        let deleted = fixture.deletions.len();
+        let deleted = fixture.accepted.deletions.len();
         assert!(deleted > 0, "in the middle");
         fixture.run_for(120);
-        assert_eq!(fixture.deletions.len(), deleted);
+        assert_eq!(fixture.accepted.deletions.len(), deleted);
         assert!(matches!(fixture.phase(0), Phase::Paused(_)) && matches!(fixture.phase(1), Phase::Paused(_)));
         fixture.ask(who, Command::Resume);
         fixture.over(V2);
@@ -84,9 +84,9 @@ fn a_killed_driver_is_succeeded_within_the_budget() {
     let killed = fixture.consoles.remove(0).kill();
     fixture.in_flight.push(killed);
     fixture.run_for(1);
-    let deleted = fixture.deletions.len();
+    let deleted = fixture.accepted.deletions.len();
     fixture.run_for(60);
-    assert_eq!(fixture.deletions.len(), deleted, "nobody drives, nobody deletes");
+    assert_eq!(fixture.accepted.deletions.len(), deleted, "nobody drives, nobody deletes");
     assert!(fixture.at(V1) > 10, "in the middle");
     fixture.open("eve");
     fixture.run_for(2);

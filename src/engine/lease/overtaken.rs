@@ -15,7 +15,7 @@ use super::edits::Edits;
 use crate::engine::model::command::CommandId;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::person_of;
-use crate::engine::model::record::{Change, Intent, Paused};
+use crate::engine::model::record::{Intent, Paused};
 use crate::engine::model::settings::{Setting, Tuning};
 
 impl Edits {
@@ -40,14 +40,21 @@ impl Edits {
     }
 }
 
+const OTHER_CHANGE: &str = "another change of the template was asked for";
+
 /// What was changed since the edit was asked for, if that was what it sets. `before`: the intent that the operator saw.
 fn changed_since(edit: &Edit, before: Option<&Intent>, now: Option<&Intent>) -> Option<String> {
     let nothing = Intent::default();
-    let ended = before.is_some() && now.is_none();
+    let (ended, begun) = (before.is_some() && now.is_none(), before.is_none() && now.is_some());
     let (before, now) = (before.unwrap_or(&nothing), now.unwrap_or(&nothing));
     match edit {
         Edit::Partition(_) | Edit::Select(_) | Edit::Resume { .. } | Edit::Tune(_) if ended => {
             Some("the rollout has ended".into())
+        }
+        // It would let nodes go to a template that its operator has not seen.
+        Edit::Partition(_) | Edit::Select(_) | Edit::Resume { .. } if begun => Some("a rollout was begun".into()),
+        Edit::Partition(_) | Edit::Select(_) | Edit::Resume { .. } if is_other_change(before, now, None) => {
+            Some(OTHER_CHANGE.into())
         }
         Edit::Partition(partition) => {
             let changed = now.partition != before.partition && now.partition != *partition;
@@ -57,7 +64,9 @@ fn changed_since(edit: &Edit, before: Option<&Intent>, now: Option<&Intent>) -> 
             let changed = now.selector != before.selector && now.selector != *selector;
             changed.then(|| nodes_were_chosen(now.selector.as_ref()))
         }
-        Edit::Change { id, change } => other_change(before, now, id, change),
+        Edit::Change { id, change } => {
+            (is_other_change(before, now, Some(id)) && now.change.as_ref() != Some(change)).then(|| OTHER_CHANGE.into())
+        }
         // Whoever resumes has not seen what the later pause is about.
         Edit::Resume { .. } | Edit::Release(_) => paused_anew(before.paused.as_ref(), now.paused.as_ref()),
         Edit::Tune(tuning) => tuned_otherwise(tuning, before, now),
@@ -90,18 +99,12 @@ fn paused_anew(before: Option<&Paused>, now: Option<&Paused>) -> Option<String> 
     Some(format!("{} paused it{why}", person_of(&paused.by)))
 }
 
-/// Another change of the template that was asked for since, and perhaps made.
-fn other_change(before: &Intent, now: &Intent, id: &str, change: &Change) -> Option<String> {
+/// Whether another change of the template than that with the id `own` was asked for since, and perhaps made.
+fn is_other_change(before: &Intent, now: &Intent, own: Option<&str>) -> bool {
     let of_request = |intent: &Intent| intent.request().and_then(|request| request.id);
     let of_outcome = |intent: &Intent| intent.outcome.as_ref().map(|outcome| outcome.id.clone());
-    let known = [of_request(before), of_outcome(before), Some(id.into())];
-    let is_other = |found| !known.contains(&found);
-    if [of_request(now), of_outcome(now)].into_iter().filter(Option::is_some).any(is_other)
-        && now.change.as_ref() != Some(change)
-    {
-        return Some("another change of the template was asked for".into());
-    }
-    None
+    let known = [of_request(before), of_outcome(before), own.map(Into::into)];
+    [of_request(now), of_outcome(now)].into_iter().filter(Option::is_some).any(|found| !known.contains(&found))
 }
 
 fn tuned_otherwise(tuning: &Tuning, before: &Intent, now: &Intent) -> Option<String> {

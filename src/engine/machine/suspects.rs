@@ -15,7 +15,7 @@ use crate::engine::model::node::{Blame, NodeIx};
 use crate::engine::model::record::{Direction, Fell, Intent, SITES_LIMIT, SUSPECTS_LIMIT, WentDown};
 use crate::engine::model::suspect::{SiteOutage, SuspectView};
 use crate::engine::model::time::Timestamp;
-use crate::engine::rules::suspects::{Judgement, JudgementInput, NodeHealth, TOGETHER, WINDOW, judge};
+use crate::engine::rules::suspects::{FLAPPED, FLAPS, Judgement, JudgementInput, NodeHealth, TOGETHER, WINDOW, judge};
 
 /// Others of a site that went down within so long of each other are counted together in the record.
 const GROUPED: Duration = Duration::from_secs(120);
@@ -111,6 +111,11 @@ impl Engine {
                 .or_else(|| Some(our(noted?.fell_at))),
             back_at,
             falls: noted.map_or(0, |noted| noted.falls),
+            flaps: row.updated
+                && pod.is_some_and(|pod| {
+                    let updated_at = our(pod.fact.created_at);
+                    entry.falls_between(updated_at - FLAPPED, updated_at) >= FLAPS
+                }),
             acknowledged_failures: self.progress.acknowledged_failures.contains(&entry.name),
         }
     }
@@ -130,6 +135,7 @@ impl Engine {
             fell_at: entry.fell_at(self.now, self.view.server_time(self.now)),
             back_at: None,
             falls: 0,
+            flaps: false,
             acknowledged_failures: false,
         })
     }

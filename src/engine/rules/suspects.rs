@@ -4,7 +4,7 @@
 //! an updated node goes down ──▶ charged to the budget at once
 //!   updated nodes of its site go down clearly more often than others      ──▶ failed, all that went down
 //!   others of its site went down with it, and still are                   ──▶ the site's outage: waits for them
-//!   it went down before, by itself, and came back within the window       ──▶ failed
+//!   it went down before, by itself, and came back within the window       ──▶ failed, unless it did so before its update, too
 //!   it has been down for the grace, by itself or alone at last            ──▶ failed
 //!   otherwise                                                             ──▶ waits until the grace is over
 //! ```
@@ -28,6 +28,10 @@ pub(crate) const TOGETHER: Duration = Duration::from_secs(120);
 /// How long it may take until the rest of a site is seen to be down. Until then a node that went down alone cannot be told
 /// from the first of many.
 pub(crate) const SETTLE: Duration = Duration::from_secs(30);
+/// A node that went down so often before its update flaps, whatever runs on it.
+pub(crate) const FLAPS: usize = 2;
+/// Within so long before its update. Behind a bad link nodes go down several times an hour.
+pub(crate) const FLAPPED: Duration = Duration::from_secs(3600);
 /// If at least one in this many nodes of a site is down, nothing that serves is replaced there.
 const LARGE: usize = 10;
 
@@ -51,6 +55,9 @@ pub(crate) struct NodeHealth {
     pub(crate) back_at: Option<Timestamp>,
     /// How often it went down by itself and came back within the window before.
     pub(crate) falls: u32,
+    /// It went down again and again before its update as well ([`FLAPS`] times within [`FLAPPED`]): that it goes down says nothing
+    /// of the update. That it stays down does.
+    pub(crate) flaps: bool,
     /// Somebody has accepted that it failed.
     pub(crate) acknowledged_failures: bool,
 }
@@ -156,10 +163,10 @@ fn judge_site(site: &str, nodes: &[&NodeHealth], question: &JudgementInput<'_>, 
         let until = back_at.map_or(fell_at, |back_at| back_at.max(fell_at)) + grace;
         [fell_at + SETTLE, until].into_iter().for_each(|at| judgement.wake(at, now));
         let in_outage = node.down && companions().any(|other| other.down);
-        let again = node.falls >= 2 && fell_at + SETTLE <= now;
+        let again = node.falls >= 2 && fell_at + SETTLE <= now && !node.flaps;
         let verdict = if node.acknowledged_failures {
             continue;
-        } else if clear && lately && node.fell_updated() {
+        } else if clear && lately && node.fell_updated() && !node.flaps {
             SuspectView::Compared
         } else if in_outage {
             SuspectView::Outage
@@ -197,6 +204,9 @@ fn compare(site: &str, nodes: &[&NodeHealth], question: &JudgementInput<'_>, unt
     let mut before_we_looked = 0;
     for node in nodes {
         let lately = node.fell_at.filter(|fell_at| *fell_at >= since);
+        if node.flaps {
+            continue;
+        }
         if lately.is_some() && node.fell_updated() {
             compared.updated += 1;
             compared.updated_down += u32::from(lately <= Some(until));

@@ -121,6 +121,30 @@ fn budgets_and_nodes_that_were_set_meanwhile_stay() {
     assert!(result.unwrap_err().starts_with("another change of the template was asked for since"));
 }
 
+/// Ada asks for a step where nothing is rolled out yet; meanwhile Bob begins a rollout that she has not seen.
+#[test]
+fn a_step_does_not_let_nodes_go_to_a_template_that_came_after_it() {
+    let image = |image: &str| Command::SetImage([("agent".to_owned(), image.parse().unwrap())].into());
+    let mut fake = FakeCluster::rolling(20, 2);
+    fake.set_template(template("agent:v2"));
+    fake.set_strategy(serde_json::json!({"type": "OnDelete"}));
+    fake.reconcile();
+    let consoles = (FakeConsole::open(&fake, "ada"), FakeConsole::open(&fake, "bob"));
+    let mut consoles = (fake, consoles.0, consoles.1);
+    let result = asked_and_overtaken(&mut consoles, keep(0), image("agent:v3"));
+    assert!(result.unwrap_err().starts_with("a rollout was begun since"));
+
+    // And where one is recorded, with the partition as both of them found it.
+    let mut consoles = two_consoles();
+    let (fake, ada, _) = &mut consoles;
+    ada.partition(fake, 20);
+    let result = asked_and_overtaken(&mut consoles, keep(0), image("agent:v3"));
+    assert!(result.unwrap_err().starts_with("another change of the template was asked for since"));
+    let (fake, ada, _) = &mut consoles;
+    ada.run_for(fake, 60);
+    assert_eq!(fake.at("hash3"), 0);
+}
+
 #[test]
 fn a_write_of_ours_whose_answer_was_lost_is_not_held_against_us() {
     let (mut fake, mut ada, mut bob) = two_consoles();

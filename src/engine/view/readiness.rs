@@ -8,7 +8,7 @@ use crate::engine::rules::clocks::by_server;
 
 /// When a node went down and came back. Down: condition `Ready` is not `True` (its kubelet says so, or has not been heard), or
 /// the node object is gone.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Readiness {
     /// Whether it is down; `None` before it was seen.
     down: Option<bool>,
@@ -16,7 +16,12 @@ pub(super) struct Readiness {
     fell: Option<(ObservedAt, Option<Timestamp>)>,
     /// When it was seen to come back after that, by our clock.
     back_at: Option<Timestamp>,
+    /// When it was seen to go down, by our clock: the last [`FALLS`] times, oldest first.
+    seen_falls: Vec<Timestamp>,
 }
+
+/// So many falls of a node are remembered, which is enough to tell a node that flaps.
+const FALLS: usize = 6;
 
 impl Readiness {
     pub(super) fn node_is(&mut self, fact: &NodeFact, observed: ObservedAt, now: Timestamp) {
@@ -30,6 +35,12 @@ impl Readiness {
                 // What the kubelet says is dated by its clock, what the controller says by the server's.
                 let clock = fact.clock_skew_millis.filter(|_| fact.ready == ConditionStatus::False);
                 let said = fact.ready_since.map(|at| by_server(at, clock));
+                if matches!(observed, ObservedAt::Happen(_)) {
+                    if self.seen_falls.len() == FALLS {
+                        self.seen_falls.remove(0);
+                    }
+                    self.seen_falls.push(now);
+                }
                 (self.fell, self.back_at) = (Some((observed, said)), None);
             }
         }
@@ -46,6 +57,11 @@ impl NodeEntry {
     /// When it went down last, as far as known, by our clock.
     pub(crate) fn fell_at(&self, now: Timestamp, server_now: Timestamp) -> Option<Timestamp> {
         self.readiness.fell.map(|(observed, said)| now - observed.elapsed(said, now, server_now))
+    }
+
+    /// How often it was seen to go down between these two times, by our clock; at most [`FALLS`].
+    pub(crate) fn falls_between(&self, from: Timestamp, to: Timestamp) -> usize {
+        self.readiness.seen_falls.iter().filter(|at| (from..to).contains(at)).count()
     }
 
     /// When it was seen to come back after that.

@@ -36,6 +36,15 @@ pub struct Deletion {
     pub node: Str,
 }
 
+/// What the API server accepted from consoles since somebody looked.
+#[derive(Debug, Default)]
+pub struct AcceptedWrites {
+    /// Deletions of pods.
+    pub deletions: Vec<Deletion>,
+    /// Writes of the Lease: the resource version that each led to, and whose it was.
+    pub leases: Vec<(Str, Str)>,
+}
+
 /// Whose a write is, and what it is about.
 #[derive(Debug)]
 pub(super) struct ApiClient {
@@ -95,7 +104,7 @@ impl ApiClient {
         &mut self,
         effect: &Effect,
         world: &mut World,
-        deletions: &mut Vec<Deletion>,
+        accepted: &mut AcceptedWrites,
     ) -> (Outcome, Option<Event>) {
         match effect {
             Effect::DeletePod { name, uid, node, .. } => {
@@ -103,7 +112,7 @@ impl ApiClient {
                 let done = world.delete((Kind::Pod, &self.namespace, name), &options, WriteOptions::named(MANAGER));
                 if done.is_ok() {
                     let (at, by) = (world.now(), self.identity.clone());
-                    deletions.push(Deletion { at, by, uid: uid.clone(), node: node.clone() });
+                    accepted.deletions.push(Deletion { at, by, uid: uid.clone(), node: node.clone() });
                 }
                 (done.map(|_| Done::PodDeleted).map_err(|error| failure(&error)), None)
             }
@@ -122,7 +131,13 @@ impl ApiClient {
                 (done.map(|_| Done::WarmSetDeleted).map_err(|error| failure(&error)), None)
             }
             Effect::PatchDaemonSet { resource_version, patch } => self.patch(resource_version, patch, world),
-            Effect::WriteLease { resource_version, lease } => self.write_lease(resource_version.as_ref(), lease, world),
+            Effect::WriteLease { resource_version, lease } => {
+                let written = self.write_lease(resource_version.as_ref(), lease, world);
+                if let (Ok(Done::Lease(fact)), _) = &written {
+                    accepted.leases.push((fact.resource_version.clone(), self.identity.clone()));
+                }
+                written
+            }
         }
     }
 

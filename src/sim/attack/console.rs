@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use super::api_client::{ApiClient, Deletion};
+use super::api_client::{AcceptedWrites, ApiClient};
 use super::case::CrashPoint;
 use super::faults::{FaultKind, Faults};
 use super::network::{Delivery, Network, ServerResult};
@@ -290,8 +290,8 @@ impl SimulatedConsole {
         self.messages.keys().map(|(at, _)| *at).take(1).chain(self.wake).chain(self.watches.next_at()).min()
     }
 
-    /// Receives, decides and sends at the world's present time. Deletions that the API server accepts are appended.
-    pub fn step(&mut self, world: &mut World, deletions: &mut Vec<Deletion>) {
+    /// Receives, decides and sends at the world's present time. Writes that the API server accepts are appended.
+    pub fn step(&mut self, world: &mut World, accepted: &mut AcceptedWrites) {
         let now = world.now();
         if self.with_watches(world, |watches, context| watches.follow(context)) {
             self.outdated_at = Some(now);
@@ -300,7 +300,7 @@ impl SimulatedConsole {
             return;
         }
         if self.suspended_until.is_some_and(|until| now < until) {
-            self.serve_due(world, deletions);
+            self.serve_due(world, accepted);
             return;
         }
         let mut awake = std::mem::take(&mut self.has_command) || self.wake.is_some_and(|at| at <= now);
@@ -311,7 +311,7 @@ impl SimulatedConsole {
             self.send_unsent(now);
         }
         // As in the driver: it decides when something arrives, after a command, and at `wake_at`.
-        awake |= self.receive(world, deletions);
+        awake |= self.receive(world, accepted);
         if !awake || self.reopens_after.is_some() {
             return;
         }
@@ -328,14 +328,14 @@ impl SimulatedConsole {
     }
 
     /// Receives all messages that are due; returns whether there were any.
-    fn receive(&mut self, world: &mut World, deletions: &mut Vec<Deletion>) -> bool {
+    fn receive(&mut self, world: &mut World, accepted: &mut AcceptedWrites) -> bool {
         let now = world.now();
         let mut received = false;
         while let Some(entry) = self.messages.first_entry().filter(|entry| entry.key().0 <= now) {
             received = true;
             match entry.remove() {
                 Message::Fact(event) => self.engine.observe(event, self.here(now)),
-                Message::Request(id, effect) => self.serve(id, &effect, world, deletions),
+                Message::Request(id, effect) => self.serve(id, &effect, world, accepted),
                 Message::Answer(id, outcome, seen) => {
                     let here = self.here(now);
                     if let Some(seen) = seen {
@@ -349,7 +349,7 @@ impl SimulatedConsole {
     }
 
     /// Carries out requests that arrive while the process itself is suspended.
-    fn serve_due(&mut self, world: &mut World, deletions: &mut Vec<Deletion>) {
+    fn serve_due(&mut self, world: &mut World, accepted: &mut AcceptedWrites) {
         let now = world.now();
         let due: Vec<_> = self
             .messages
@@ -359,7 +359,7 @@ impl SimulatedConsole {
             .collect();
         for key in due {
             if let Some(Message::Request(id, effect)) = self.messages.remove(&key) {
-                self.serve(id, &effect, world, deletions);
+                self.serve(id, &effect, world, accepted);
             }
         }
     }
@@ -438,14 +438,14 @@ impl SimulatedConsole {
     }
 
     /// Carries out a request that has arrived, and sends the answer.
-    fn serve(&mut self, id: EffectId, effect: &Effect, world: &mut World, deletions: &mut Vec<Deletion>) {
+    fn serve(&mut self, id: EffectId, effect: &Effect, world: &mut World, accepted: &mut AcceptedWrites) {
         let now = world.now();
         let server = self.network.server();
         if server == ServerResult::FailsBefore {
             let at = now + self.network.delay();
             return self.refuse(id, EffectErrorKind::Unknown, at);
         }
-        let (outcome, seen) = self.api_client.apply(effect, world, deletions);
+        let (outcome, seen) = self.api_client.apply(effect, world, accepted);
         if matches!(&outcome, Err(error) if error.kind == EffectErrorKind::Conflict) {
             self.faults.count(FaultKind::Conflict);
         }
@@ -473,10 +473,10 @@ impl RequestsInFlight {
     }
 
     /// Carries out the requests that have arrived.
-    pub fn step(&mut self, world: &mut World, deletions: &mut Vec<Deletion>) {
+    pub fn step(&mut self, world: &mut World, accepted: &mut AcceptedWrites) {
         while self.requests.first().is_some_and(|(at, _)| *at <= world.now()) {
             let (_, effect) = self.requests.remove(0);
-            let _nobody_hears = self.api_client.apply(&effect, world, deletions);
+            let _nobody_hears = self.api_client.apply(&effect, world, accepted);
         }
     }
 }

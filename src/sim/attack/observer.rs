@@ -33,6 +33,7 @@ mod commands;
 mod deleted;
 mod intent;
 mod judge;
+mod overtaken;
 mod pause_delay;
 mod prewarm;
 mod reasons;
@@ -51,7 +52,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::time::Duration;
 
-use super::api_client::Deletion;
+use super::api_client::{AcceptedWrites, Deletion};
 use super::faults::Faults;
 use super::network::NetworkProfile;
 use crate::engine::model::Str;
@@ -107,6 +108,8 @@ pub struct Observer {
     nodes: BTreeMap<Str, ObservedNode>,
     /// By node: when it was not Ready, lately, oldest first.
     downs: BTreeMap<Str, Vec<suspects::Outage>>,
+    /// By node: when it was seen to go down, oldest first.
+    falls: BTreeMap<Str, Vec<Timestamp>>,
     /// Each node's Ready condition.
     conditions: BTreeMap<Str, ConditionStatus>,
     /// What is to be pre-warmed, and was lately.
@@ -139,6 +142,8 @@ pub struct Observer {
     pulling: BTreeSet<Str>,
     /// Commands that end a pause and are not settled: whose, and when they were given.
     resumptions: Vec<((Str, CommandId), Timestamp)>,
+    /// What operators asked for that an earlier request of somebody else must not take back.
+    overtaken: overtaken::Overtaken,
     /// When a command was last given or settled.
     last_command_at: Timestamp,
     /// How often an image was requested and is not recorded yet; below 0 where it was written too often.
@@ -203,6 +208,7 @@ impl Observer {
             gone_pods: VecDeque::new(),
             nodes: BTreeMap::new(),
             downs: BTreeMap::new(),
+            falls: BTreeMap::new(),
             conditions: BTreeMap::new(),
             gone_at: None,
             records: Recent::new(slack, now, None),
@@ -222,6 +228,7 @@ impl Observer {
             replaced: BTreeMap::new(),
             pulling: BTreeSet::new(),
             resumptions: Vec::new(),
+            overtaken: overtaken::Overtaken::default(),
             last_command_at: now,
             images_requested: BTreeMap::new(),
             image_written_at: Timestamp::default(),
@@ -326,9 +333,9 @@ impl Observer {
         self.violations.push(Violation { promise, after: now.since(self.began_at), what });
     }
 
-    /// Looks at everything that changed since the last look; `deletions` are those that the API server accepted from
+    /// Looks at everything that changed since the last look; `accepted` is what the API server accepted from
     /// consoles meanwhile.
-    pub fn observe_changes(&mut self, world: &World, deletions: &mut Vec<Deletion>) {
+    pub fn observe_changes(&mut self, world: &World, accepted: &mut AcceptedWrites) {
         let revision = world.store().revision();
         if self.cursors == [revision; KINDS.len()] {
             return;
@@ -338,7 +345,7 @@ impl Observer {
             match world.store().changes_since(kind, self.cursors[at]) {
                 Ok(changes) => {
                     for change in changes {
-                        news |= self.apply_change(kind, change, world, deletions);
+                        news |= self.apply_change(kind, change, world, accepted);
                     }
                 }
                 // It looks after every instant, so the log always reaches back; if it did not, violations would be missed.
@@ -346,14 +353,15 @@ impl Observer {
             }
             self.cursors[at] = revision;
         }
-        deletions.clear();
+        accepted.deletions.clear();
+        accepted.leases.clear();
         if news {
             self.count(world.now());
         }
     }
 
     /// Returns whether the change concerns the rollout.
-    fn apply_change(&mut self, kind: Kind, change: &StoreChange, world: &World, deletions: &[Deletion]) -> bool {
+    fn apply_change(&mut self, kind: Kind, change: &StoreChange, world: &World, accepted: &AcceptedWrites) -> bool {
         let object = &change.object;
         let gone = change.kind == ChangeKind::Deleted;
         let here = object.meta.namespace == self.namespace;
@@ -378,12 +386,16 @@ impl Observer {
             }
             Kind::Lease if here && *object.meta.name == *self.lease => {
                 self.prewarm_is(object, gone, change.at);
+                let before = self.records.now().and_then(Option::clone);
                 self.lease_is(object, gone, change.at);
+                let version = object.meta.resource_version.to_string();
+                let by = accepted.leases.iter().find(|(written, _)| **written == *version).map(|(_, by)| by);
+                self.check_overtaken(before.as_ref(), by, change.at);
             }
             Kind::StatefulSet if here => self.warm_set_changes(change, world),
             Kind::Pod if here && self.warm_pod_changes(change, world) => {}
             Kind::Pod if here => {
-                if let Some(deletion) = deletions.iter().find(|deletion| deletion.uid == object.meta.uid)
+                if let Some(deletion) = accepted.deletions.iter().find(|deletion| deletion.uid == object.meta.uid)
                     && change.before.as_ref().is_some_and(|before| before.meta.deletion.is_none())
                 {
                     self.judge(deletion, change.at, world);

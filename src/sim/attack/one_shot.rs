@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::api_client::Deletion;
+use super::api_client::AcceptedWrites;
 use super::console::SimulatedConsole;
 use crate::engine::model::command::{Command, CommandId, Refusal};
 use crate::engine::model::time::Timestamp;
@@ -61,8 +61,8 @@ impl OneShotRun {
     }
 
     /// Lets it go on; returns its command when it has given it.
-    pub(super) fn step(&mut self, world: &mut World, deletions: &mut Vec<Deletion>) -> Option<(CommandId, Command)> {
-        self.console.step(world, deletions);
+    pub(super) fn step(&mut self, world: &mut World, accepted: &mut AcceptedWrites) -> Option<(CommandId, Command)> {
+        self.console.step(world, accepted);
         let now = world.now();
         match &self.stage {
             OneShotState::Loads(command, at) if *at <= now => {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::api_client::Deletion;
+use super::api_client::AcceptedWrites;
 use super::case::{Act, Case, DAEMON_SET, LeaseEdit, Trigger};
 use super::console::{RequestsInFlight, SimulatedConsole};
 use super::faults::{FaultKind, Faults, of_world};
@@ -116,7 +116,7 @@ struct Run<'a> {
     reopened: Vec<(Timestamp, usize)>,
     /// Pauses that are not settled: whose, and when they were given.
     pauses: Vec<(Str, CommandId, Timestamp)>,
-    deletions: Vec<Deletion>,
+    accepted: AcceptedWrites,
     began_at: Timestamp,
     checked_at: Timestamp,
     /// Until when a console that was killed did not see everything.
@@ -158,7 +158,7 @@ impl<'a> Run<'a> {
             triggers: Vec::new(),
             reopened: Vec::new(),
             pauses: Vec::new(),
-            deletions: Vec::new(),
+            accepted: AcceptedWrites::default(),
             began_at: now,
             checked_at: now,
             blind_until: Timestamp::default(),
@@ -401,7 +401,7 @@ impl<'a> Run<'a> {
         for console in self.consoles.iter().flatten() {
             self.observer.note_pause_delay(console.identity(), console.sends_after_a_pause(now));
         }
-        self.observer.observe_changes(&self.world, &mut self.deletions);
+        self.observer.observe_changes(&self.world, &mut self.accepted);
     }
 
     /// Steps all processes at the world's present time, and lets the observer check what changed.
@@ -409,7 +409,7 @@ impl<'a> Run<'a> {
         let now = self.world.now();
         for who in 0..self.consoles.len() {
             let Some(console) = &mut self.consoles[who] else { continue };
-            console.step(&mut self.world, &mut self.deletions);
+            console.step(&mut self.world, &mut self.accepted);
             if let Some(again) = console.reopens_after() {
                 self.reopened.push((now + again, who));
                 if let Some(console) = self.consoles[who].take() {
@@ -418,7 +418,7 @@ impl<'a> Run<'a> {
             }
         }
         for one_shot in &mut self.one_shots {
-            let given = one_shot.step(&mut self.world, &mut self.deletions);
+            let given = one_shot.step(&mut self.world, &mut self.accepted);
             if let Some((id, command)) = given {
                 let who = one_shot.console_mut().identity().clone();
                 self.observer.command_given((&who, id), &command, now);
@@ -428,7 +428,7 @@ impl<'a> Run<'a> {
             }
         }
         for requests in &mut self.in_flight {
-            requests.step(&mut self.world, &mut self.deletions);
+            requests.step(&mut self.world, &mut self.accepted);
         }
         self.in_flight.retain(|requests| requests.next_at().is_some());
         self.note_changes();

@@ -9,7 +9,7 @@ use rolldeck::engine::model::config::Role;
 use rolldeck::engine::model::quantity::IntOrPercent;
 use rolldeck::engine::model::time::Timestamp;
 use rolldeck::engine::report::snapshot::{Phase, Snapshot};
-use rolldeck::sim::attack::api_client::Deletion;
+use rolldeck::sim::attack::api_client::AcceptedWrites;
 use rolldeck::sim::attack::console::{RequestsInFlight, SimulatedConsole};
 use rolldeck::sim::attack::network::{Network, NetworkProfile};
 use rolldeck::sim::world::World;
@@ -32,7 +32,7 @@ pub(crate) struct SimulatedFixture {
     pub(crate) consoles: Vec<SimulatedConsole>,
     pub(crate) in_flight: Vec<RequestsInFlight>,
     /// What rolldeck deleted.
-    pub(crate) deletions: Vec<Deletion>,
+    pub(crate) accepted: AcceptedWrites,
     pub(crate) ledger: Ledger,
     /// The most nodes that were lost at one instant, and the most that were out of sight, since the beginning.
     pub(crate) worst: Unserved,
@@ -57,7 +57,7 @@ impl SimulatedFixture {
             world,
             consoles: Vec::new(),
             in_flight: Vec::new(),
-            deletions: Vec::new(),
+            accepted: AcceptedWrites::default(),
             worst: Unserved::default(),
             worst_down: 0,
             daemon_set,
@@ -82,10 +82,10 @@ impl SimulatedFixture {
         let end = self.world.now() + Duration::from_secs(secs);
         loop {
             for console in &mut self.consoles {
-                console.step(&mut self.world, &mut self.deletions);
+                console.step(&mut self.world, &mut self.accepted);
             }
             for requests in &mut self.in_flight {
-                requests.step(&mut self.world, &mut self.deletions);
+                requests.step(&mut self.world, &mut self.accepted);
             }
             self.record_changes();
             if done(self) {

@@ -22,6 +22,7 @@ fn site(updated: usize, others: usize) -> Vec<NodeHealth> {
         fell_at: None,
         back_at: None,
         falls: 0,
+        flaps: false,
         acknowledged_failures: false,
     };
     (0..updated + others).map(node).collect()

@@ -10,6 +10,7 @@ impl Observer {
     pub fn command_given(&mut self, (who, id): (&Str, CommandId), command: &Command, now: Timestamp) {
         self.last_command_at = now;
         self.note_undo(command, now);
+        self.note_asked((who, id), command, now);
         let goes_on = matches!(
             command.inner(),
             Command::Resume | Command::SetImage(_) | Command::Undo { .. } | Command::Release(_)
@@ -25,6 +26,7 @@ impl Observer {
     /// Notes that a command is settled.
     pub fn settled(&mut self, (who, id): (&Str, CommandId), now: Timestamp) {
         self.last_command_at = now;
+        self.overtaken.settled(who, id);
         self.resumptions.retain(|((by, given), _)| by != who || *given != id);
     }
 

@@ -20,6 +20,8 @@ const WINDOW: Duration = Duration::from_secs(600);
 const TOGETHER: Duration = Duration::from_secs(120);
 /// For so long a node that went down alone cannot be told from the first of many.
 const SETTLE: Duration = Duration::from_secs(30);
+/// A node that went down twice within so long before its update flaps anyway; with an allowance for clocks.
+const FLAPPED: Duration = Duration::from_secs(3700);
 /// The chance below which updated nodes that went down are no accident.
 const NO_ACCIDENT: f64 = 0.01;
 /// A container that runs for so long after a restart is not in a crash loop.
@@ -69,6 +71,9 @@ impl Observer {
             (Some(down), false) if changed => down.said_at = at,
             (Some(down), true) => down.back_at = Some(at),
             _ => {}
+        }
+        if downs.last().is_some_and(|down| down.fell_at == at) {
+            self.falls.entry(node.clone()).or_default().push(at);
         }
         downs.retain(|down| down.back_at.is_none_or(|back_at| back_at + WINDOW + WINDOW > at));
     }
@@ -214,7 +219,10 @@ impl Observer {
                 .into_iter()
                 .flatten()
                 .all(|down| *given < down.fell_at && pod.fact.created_at < down.fell_at);
-            since.then_some((name, pod))
+            // Who drove all the time knows that it went down before its update as well, and how often.
+            let before = |at: &&Timestamp| **at < pod.fact.created_at && pod.fact.created_at.since(**at) < FLAPPED;
+            let flaps = self.falls.get(name).is_some_and(|falls| falls.iter().filter(before).count() >= 2);
+            (since && !flaps).then_some((name, pod))
         })
     }
 

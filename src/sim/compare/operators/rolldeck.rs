@@ -14,7 +14,7 @@ use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::Tuning;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{Phase, Snapshot};
-use crate::sim::attack::api_client::Deletion;
+use crate::sim::attack::api_client::AcceptedWrites;
 use crate::sim::attack::console::SimulatedConsole;
 use crate::sim::attack::network::{Network, NetworkProfile};
 use crate::sim::world::World;
@@ -30,7 +30,7 @@ pub(in crate::sim::compare) struct Rolldeck {
     tuning: Tuning,
     stage: OperatorStage,
     looks_at: Timestamp,
-    deletions: Vec<Deletion>,
+    accepted: AcceptedWrites,
     halts: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ impl Rolldeck {
             },
             stage: prewarms.map_or(OperatorStage::SetsImage, OperatorStage::Prewarms),
             looks_at: world.now(),
-            deletions: Vec::new(),
+            accepted: AcceptedWrites::default(),
             halts: Vec::new(),
         }
     }
@@ -98,7 +98,7 @@ impl Rolldeck {
 
 impl RolloutOperator for Rolldeck {
     fn act(&mut self, world: &mut World, _progress: &Meter) {
-        self.console.step(world, &mut self.deletions);
+        self.console.step(world, &mut self.accepted);
         let now = world.now();
         if now < self.looks_at {
             return;

@@ -1,0 +1,142 @@
+//! P7: a request of an operator that is written late does not take back what somebody else asked for since.
+//!
+//! Every write of the record that sets another partition or selector is compared with the request that it carries out: what the record
+//! had when that was asked for, and whether anybody else has set it since. Writes carry the version that they replace, so
+//! whoever wrote had seen the change.
+
+use super::Observer;
+use crate::engine::model::Str;
+use crate::engine::model::command::{Command, CommandId};
+use crate::engine::model::record::{Intent, Record};
+use crate::engine::model::time::Timestamp;
+
+/// What a request sets, of what is compared here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Sets {
+    Partition,
+    Selector,
+}
+
+impl Sets {
+    fn of(command: &Command) -> Option<Self> {
+        match command.inner() {
+            Command::Step(_) => Some(Self::Partition),
+            Command::Select(_) => Some(Self::Selector),
+            _ => None,
+        }
+    }
+
+    /// What an intent has of it, in words.
+    fn value(self, intent: &Intent) -> String {
+        match self {
+            Self::Partition => format!("partition {}", intent.partition),
+            Self::Selector => match &intent.selector {
+                Some(selector) => format!("selector {selector}"),
+                None => "no selector".to_owned(),
+            },
+        }
+    }
+}
+
+/// A request that is not settled.
+#[derive(Debug)]
+struct Asked {
+    who: Str,
+    id: CommandId,
+    sets: Sets,
+    /// What the record had then or shortly before: its operator may have seen any of it.
+    seen: Vec<String>,
+    /// The changes of the template that the record told of then or shortly before.
+    seen_changes: Vec<Str>,
+    /// There was no record then, nor shortly before.
+    without_record: bool,
+    /// What others have set since, and that was none of that.
+    set_since: Option<(Str, String)>,
+    /// Who has begun a rollout since, or asked for another change of the template.
+    changed_since: Option<Str>,
+}
+
+/// The requests that are not settled.
+#[derive(Debug, Default)]
+pub(super) struct Overtaken {
+    asked: Vec<Asked>,
+}
+
+impl Overtaken {
+    pub(super) fn settled(&mut self, who: &Str, id: CommandId) {
+        self.asked.retain(|asked| asked.who != *who || asked.id != id);
+    }
+}
+
+/// The change of the template that an intent asks for, and the one that was made last.
+fn changes(intent: &Intent) -> impl Iterator<Item = Str> {
+    let request = intent.request().and_then(|request| request.id);
+    request.into_iter().chain(intent.outcome.as_ref().map(|outcome| outcome.id.clone()))
+}
+
+impl Observer {
+    /// Notes what the record says when a command is given.
+    pub(super) fn note_asked(&mut self, (who, id): (&Str, CommandId), command: &Command, now: Timestamp) {
+        let Some(sets) = Sets::of(command) else { return };
+        let nothing = Intent::default();
+        let records: Vec<_> = self.records.at(now).collect();
+        let intents = || records.iter().map(|record| record.as_ref().map_or(&nothing, |record| &record.intent));
+        let asked = Asked {
+            who: who.clone(),
+            id,
+            sets,
+            seen: intents().map(|intent| sets.value(intent)).collect(),
+            seen_changes: intents().flat_map(changes).collect(),
+            without_record: records.iter().all(|record| record.is_none()),
+            set_since: None,
+            changed_since: None,
+        };
+        self.overtaken.asked.push(asked);
+    }
+
+    /// The record was written, by a console or by somebody else; `was`: what it said before.
+    pub(super) fn check_overtaken(&mut self, was: Option<&Record>, by: Option<&Str>, at: Timestamp) {
+        let Some(is) = self.records.now().and_then(Option::as_ref).map(|is| &is.intent) else {
+            // What was asked of a rollout that is over is told so.
+            self.overtaken.asked.retain(|asked| asked.without_record);
+            return;
+        };
+        let begun = was.is_none();
+        let nothing = Intent::default();
+        let was = was.map_or(&nothing, |was| &was.intent);
+        let mut broken = Vec::new();
+        for sets in [Sets::Partition, Sets::Selector] {
+            let (before, now) = (sets.value(was), sets.value(is));
+            let mine = |asked: &&Asked| asked.sets == sets && Some(&asked.who) == by;
+            let asked = &self.overtaken.asked;
+            // Of several requests of one process the observer does not know which was written.
+            if before != now
+                && let (Some(late), 1) = (asked.iter().find(mine), asked.iter().filter(mine).count())
+            {
+                let Asked { who, set_since, changed_since, .. } = late;
+                if let Some((other, value)) = set_since.as_ref().filter(|(_, value)| *value == before) {
+                    broken.push(format!("{who} asked for {now} before {other} set {value}, and wrote it after that"));
+                } else if let Some(other) = changed_since {
+                    let what = "asked for another change of the template";
+                    broken.push(format!("{who} asked for {now} before {other} {what}, and wrote it after that"));
+                }
+            }
+            let is_of_others = |asked: &&mut Asked| asked.sets == sets && Some(&asked.who) != by;
+            let other = || by.cloned().unwrap_or_else(|| "somebody".into());
+            for asked in self.overtaken.asked.iter_mut().filter(is_of_others) {
+                if before != now {
+                    asked.set_since = Some((other(), now.clone())).filter(|_| !asked.seen.contains(&now));
+                }
+                let is_new =
+                    |change: &Str| !asked.seen_changes.contains(change) && changes(was).all(|was| was != *change);
+                let other_change = || changes(is).any(|change| is_new(&change));
+                if (begun && asked.without_record) || (!begun && other_change()) {
+                    asked.changed_since.get_or_insert_with(other);
+                }
+            }
+        }
+        for what in broken {
+            self.report_violation("P7", at, what);
+        }
+    }
+}
