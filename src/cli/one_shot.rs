@@ -77,7 +77,12 @@ async fn carry_out(
         return report(&commands, &before, &preview, None, output);
     }
     accept_failures(&command, &before, how.yes)?;
-    confirm(&preview, &before, Consent::from_flag(how.yes)).await?;
+    let consent = Consent::from_flag(how.yes);
+    if asks(&preview, consent) {
+        // The question is written by another way: what it is about comes first.
+        output.streams().drained().await;
+    }
+    confirm(&preview, &before, consent).await?;
     let settled = match tokio::time::timeout(how.timeout, rollout.command(command)).await {
         Ok(settled) => settled?,
         Err(_late) => {
@@ -175,7 +180,8 @@ fn advice(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
     }
     let under_way = matches!(snapshot.phase, Phase::Preparing | Phase::Held | Phase::Running | Phase::Releasing);
     match &snapshot.driver {
-        DriverView::Nobody | DriverView::Lost { .. } if under_way => {
+        // Whoever carried it out itself is about to end.
+        DriverView::Nobody | DriverView::Lost { .. } | DriverView::You { .. } if under_way => {
             lines.push(format!("Nobody drives: {} replaces pods, so does the console.", target.named("drive")));
         }
         DriverView::Unconfirmed { .. } if under_way => lines.push(format!(

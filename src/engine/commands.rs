@@ -130,7 +130,11 @@ impl Engine {
         let pairs = images.iter().map(|(name, image)| (name.as_str(), image.as_str()));
         let wanted = daemonset.template.with_images(pairs).map_err(Refusal::Invalid)?;
         if wanted == daemonset.template {
-            return Err(Refusal::NotNow("the template has these images already; use `step` to roll it out".into()));
+            let left = self.count_rows(|row| row.in_fleet && !row.at_target);
+            return Err(Refusal::NotNow(match left {
+                0 => "the template has these images already, and every node is at it".into(),
+                _ => "the template has these images already; use `step` to roll it out".into(),
+            }));
         }
         let words: Vec<String> = images.iter().map(|(name, image)| format!("{name}={image}")).collect();
         let says = format!("template has {}; no pod is replaced before the first step", words.join(" "));
@@ -178,6 +182,15 @@ impl Engine {
         let daemonset = self.view.daemonset.as_ref().ok_or_else(|| Refusal::NotLoaded("no DaemonSet".into()))?;
         let mut revisions: Vec<_> = self.view.own_revisions().collect();
         revisions.sort_by_key(|revision| std::cmp::Reverse(revision.number));
+        let intent = self.intent();
+        // The revision before is the one that it comes from: a second `undo` would lead back to what was given up.
+        if let (None, Some(back_to), None) = (to, &intent.back_to, &intent.change) {
+            let number = revisions.iter().find(|revision| revision.hash == *back_to).map(|revision| revision.number);
+            let number = number.map_or_else(|| back_to.to_string(), |number| number.to_string());
+            return Err(Refusal::NotNow(format!(
+                "it goes back to revision {number} already; to go to another one, name that"
+            )));
+        }
         let chosen = match to {
             Some(number) => revisions.iter().find(|revision| revision.number == number).ok_or_else(|| {
                 let known: Vec<String> = revisions.iter().map(|revision| revision.number.to_string()).collect();
@@ -188,7 +201,6 @@ impl Engine {
                 .find(|revision| Some(&revision.hash) != self.view.current.as_ref())
                 .ok_or_else(|| Refusal::NotNow("there is no earlier revision to roll back to".into()))?,
         };
-        let intent = self.intent();
         let is_target = intent.target.as_ref().is_none_or(|target| *target == chosen.hash);
         if chosen.template == daemonset.template && is_target && intent.change.is_none() {
             return Err(Refusal::NotNow(format!("the template already is that of revision {}", chosen.number)));

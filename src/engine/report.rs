@@ -217,10 +217,15 @@ impl Engine {
 
     fn plan_view(&self, intent: &Intent, limits: &Limits) -> PlanView {
         let fleet = self.assessment.fleet;
-        let step = intent.steps.iter().rposition(|step| {
-            let step = step.of(fleet, Rounding::Up).min(fleet);
-            step > 0 && step <= limits.allowed
+        let totals = || intent.steps.iter().map(|step| step.of(fleet, Rounding::Up).min(fleet));
+        let within = totals().rposition(|total| total > 0 && total <= limits.allowed);
+        // A step that a selector cuts short allows as many nodes as there are: it is the first that would allow more.
+        let cut_short = intent.selector.as_ref().and_then(|_| {
+            let selectable = self.count_rows(|row| row.in_fleet && (row.committed || row.selected));
+            let passes = within.and_then(|at| totals().nth(at)).is_some_and(|total| total < limits.allowed);
+            totals().position(|total| total > limits.allowed).filter(|_| passes && selectable <= limits.allowed)
         });
+        let step = cut_short.or(within);
         let selected = self.assessment.rows().filter(|row| row.in_fleet && row.selected).count();
         PlanView {
             steps: intent.steps.to_vec(),

@@ -52,13 +52,14 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
             status::drop_outdated(model, &target, &snapshot);
             let known = model.rollouts.iter().find(|page| page.target == target);
             let before = known.and_then(|page| page.snapshot());
-            let over = before.and_then(|before| status::is_over(before, &snapshot));
+            let news = before
+                .and_then(|before| status::is_over(before, &snapshot).or_else(|| status::reported(before, &snapshot)));
             let is_worth_a_call = known.is_some() && notify::calls(before.map(|known| &**known), &snapshot);
             if let Some(page) = model.rollouts.iter_mut().find(|page| page.target == target) {
                 page.see(ShownSnapshot { snapshot, at: now });
             }
-            if let Some(over) = over {
-                status::announce(model, &target, over);
+            if let Some(news) = news {
+                status::announce(model, &target, news);
             }
             let mut effects = ask_again(model, &target);
             effects.extend(follow_pod(model));
@@ -198,6 +199,11 @@ fn on_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
                 KeyCode::Home | KeyCode::Char('g') => scroll(top, isize::MIN),
                 KeyCode::Char('P' | 'B') => {
                     // A pause needs no esc first.
+                    model.overlay = Overlay::None;
+                    dispatch(model, key)
+                }
+                // It names the keys that help: they work from there.
+                KeyCode::Char(c) if c.is_ascii_uppercase() && matches!(model.overlay, Overlay::Diagnosis { .. }) => {
                     model.overlay = Overlay::None;
                     dispatch(model, key)
                 }

@@ -1,5 +1,6 @@
 //! The beginning of a rollout, and nodes for which something special is recorded as long as it lasts.
 
+use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::event::{WatchHealth, Watched};
@@ -75,10 +76,10 @@ impl Engine {
         let well: std::collections::BTreeSet<Str> =
             self.assessment.rows().filter(|row| row.available).map(|row| self.name(row)).collect();
         self.progress.down_before.retain(|name, _| !well.contains(name));
-        // That the same pod is well in between is no end of the failure that was accepted: a crash loop is up between its crashes, and a
-        // node that flaps comes back. The operator was told that it halts no more until the pod is replaced.
+        // A pod in a crash loop is up for a while between its crashes: that is no end of the failure that was accepted.
+        let stays_up = |row: &&Row| row.available && (!row.at_target || row.is_settled());
         let over: std::collections::BTreeSet<Str> =
-            self.assessment.rows().filter(|row| row.available && !row.at_target).map(|row| self.name(row)).collect();
+            self.assessment.rows().filter(stays_up).map(|row| self.name(row)).collect();
         self.progress.acknowledged_failures.retain(|name| !over.contains(name));
     }
 }

@@ -605,7 +605,13 @@ impl<'a> Assessor<'a> {
             }),
             NodeState::Failed | NodeState::PullFailed => live.map(|pod| {
                 let since = |trouble: &PodTrouble| self.view.server_time(self.troubled_since(pod, trouble, clock));
-                pod.trouble.as_deref().map_or(pod.fact.created_at, since)
+                let since = pod.trouble.as_deref().map_or(pod.fact.created_at, since);
+                // In a crash loop it is up in between, and its trouble begins anew each time.
+                let began = pod.restarts.began.filter(|_| state == NodeState::Failed).map(|(observed, said)| {
+                    let said = said.map(|at| by_server(at, clock));
+                    self.server_now - observed.elapsed(said, self.question.now, self.server_now)
+                });
+                began.map_or(since, |began| began.min(since))
             }),
             NodeState::Pulling => {
                 let since = |pod: &PodEntry| Some(by_server(self.view.pulling_since(&pod.fact)?, clock));

@@ -59,7 +59,7 @@ impl Engine {
             lines.push(format!("and {} more", count - NAMED));
         }
         if count > 0 {
-            lines.push("These halt it no more until their pods are replaced; the next failure does.".to_owned());
+            lines.push("These halt it no more until they are well again; what fails after that does.".to_owned());
         }
         lines
     }
@@ -69,7 +69,7 @@ impl Engine {
         let failures = self.failures();
         let mut causes: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (node, cause) in &failures {
-            causes.entry(cause).or_default().push(node);
+            causes.entry(cause.strip_prefix("is ").unwrap_or(cause)).or_default().push(node);
         }
         let words: Vec<String> = causes
             .into_iter()

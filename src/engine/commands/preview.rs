@@ -13,7 +13,7 @@ use crate::engine::model::command::{Command, Early, Preview, PrewarmCommand, Ref
 use crate::engine::model::config::Role;
 use crate::engine::model::gitops_owner::{GitOpsOwner, StrategyOwnership};
 use crate::engine::model::node::NodeIx;
-use crate::engine::model::record::{Change, Intent, lease_name};
+use crate::engine::model::record::{Change, Direction, Intent, lease_name};
 use crate::engine::model::settings::{Limit, OnDrift, Tuning};
 use crate::engine::model::template::diff::{self, FieldChange};
 use crate::engine::model::time::{ShortDuration, Timestamp};
@@ -38,7 +38,13 @@ impl Engine {
         if let (Command::Undo { .. }, Some(Change::Revision(hash))) = (command, &intent.change) {
             (intent.target, intent.back_to) = (Some(hash.clone()), Some(hash.clone()));
         }
-        let nodes = self.would_go(command.lets_go(), &intent);
+        let lets_go = match command {
+            // Whoever drives goes on with what is recorded.
+            Command::Drive(_) if intent.direction() == Direction::Back => LetsGo::Back,
+            Command::Drive(_) => LetsGo::Forward,
+            command => command.lets_go(),
+        };
+        let nodes = self.would_go(lets_go, &intent);
         let limits = Limits::of(&self.view, &intent, &self.assessment);
         let mut effects = self.effects_in_words(command, &nodes, &limits, now);
         if let (Command::Undo { .. }, Some(hash)) = (command, &intent.target) {
@@ -183,15 +189,19 @@ impl Engine {
             ],
             Command::Release(_) => self.release_in_words(),
             Command::Tune(_) | Command::Tuned { .. } => vec![format!("From now on {pace}.")],
-            Command::Drive(_) => match (self.lock.living_other(now), self.lock.holder()) {
-                (Some(holder), _) => {
-                    vec![format!("Asks {holder} to hand over; if it is gone, its lease runs out first.")]
-                }
-                (None, Some(holder)) if *holder != self.config().identity => {
-                    vec![format!("{holder} is gone: its lease has run out.")]
-                }
-                (None, _) => Vec::new(),
-            },
+            Command::Drive(_) => {
+                let mut lines = match (self.lock.living_other(now), self.lock.holder()) {
+                    (Some(holder), _) => {
+                        vec![format!("Asks {holder} to hand over; if it is gone, its lease runs out first.")]
+                    }
+                    (None, Some(holder)) if *holder != self.config().identity => {
+                        vec![format!("{holder} is gone: its lease has run out.")]
+                    }
+                    (None, _) => Vec::new(),
+                };
+                lines.extend((count > 0).then(|| format!("{} in line, {pace}.", counted_are(count))));
+                lines
+            }
             Command::StopDriving | Command::GiveUpDriving { .. } => {
                 vec!["Nothing more is replaced until somebody drives again.".into()]
             }

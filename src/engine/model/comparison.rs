@@ -25,11 +25,11 @@ pub struct Comparison {
     pub window_secs: u32,
 }
 
-/// `2 of 6 updated, 1 of 114 others went down in 10m`, with the site where there are several.
+/// `2 of 6 updated nodes, 1 of 114 others went down in 10m`, with the site where there are several.
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { site, updated_down, updated, others_down, others, window_secs } = self;
-        write!(f, "{updated_down} of {updated} updated, {others_down} of {others} others went down in ")?;
+        write!(f, "{updated_down} of {updated} updated nodes, {others_down} of {others} others went down in ")?;
         write!(f, "{}", Secs(*window_secs))?;
         if site.is_empty() { Ok(()) } else { write!(f, " ({site})") }
     }

@@ -364,7 +364,7 @@ pub struct Progress {
     /// The halt that stands, or the last one that stood.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub halt: Option<Halt>,
-    /// Nodes whose failure an operator resumed past: they do not halt again until their pod is another one.
+    /// Nodes whose failure an operator resumed past: they do not halt again until they are well again (see `keep_exceptions`).
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub acknowledged_failures: BTreeSet<Str>,
     /// Nodes that went down after their update: those that are, and those that were lately. At most [`SUSPECTS_LIMIT`].

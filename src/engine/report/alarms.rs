@@ -10,7 +10,7 @@ use crate::engine::model::config::Role;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
-use crate::engine::model::record::Intent;
+use crate::engine::model::record::{Halt, Intent};
 use crate::engine::model::settings::Finish;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::distance::rounded;
@@ -44,7 +44,7 @@ impl Engine {
         if self.is_halted(intent)
             && let Some(halt) = &self.progress.halt
         {
-            alarms.push(Alarm::Halted { why: halt.why.clone() });
+            alarms.push(Alarm::Halted { why: why_and_where(halt).into() });
         }
         let foreign = recorded
             && intent.change.is_none()
@@ -172,5 +172,16 @@ impl Engine {
             missing: creation.missing(),
             unobserved: creation.unobserved_since().is_some(),
         })
+    }
+}
+
+/// Why it halted, and on which nodes: once they are well again, nothing else on the screen names them.
+fn why_and_where(halt: &Halt) -> String {
+    const NAMED: usize = 3;
+    let named: Vec<&str> = halt.nodes.iter().take(NAMED).map(|node| &**node).collect();
+    match (named.is_empty(), halt.nodes.len() > NAMED) {
+        (true, _) => halt.why.to_string(),
+        (false, true) => format!("{} ({}, …)", halt.why, named.join(", ")),
+        (false, false) => format!("{} ({})", halt.why, named.join(", ")),
     }
 }

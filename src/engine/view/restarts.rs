@@ -30,6 +30,8 @@ pub(crate) struct Restarts {
     pub(crate) since_ready: u32,
     /// When it restarted last.
     pub(crate) last: Option<(ObservedAt, Option<Timestamp>)>,
+    /// When the first of these restarts was, as far as that was seen.
+    pub(crate) began: Option<(ObservedAt, Option<Timestamp>)>,
 }
 
 impl Restarts {
@@ -43,15 +45,18 @@ impl Restarts {
                 was_ready: kubelet_says_ready(fact) || total > 0 || has_ended(fact),
                 since_ready: total,
                 last,
+                began: last,
             };
         };
         let known = before.restarts;
         let more = total.saturating_sub(self::total(&before.fact));
         let counts = more > 0 && known.was_ready;
+        let last = if counts { Some((observed, started_at(fact))) } else { known.last };
         Self {
             was_ready: known.was_ready || kubelet_says_ready(fact),
             since_ready: known.since_ready + if counts { more } else { 0 },
-            last: if counts { Some((observed, started_at(fact))) } else { known.last },
+            last,
+            began: known.began.or(last),
         }
     }
 }

@@ -97,9 +97,11 @@ pub(super) fn canary(model: &mut Model, selector: &str) -> Effects {
     let plan = model.rollout().and_then(|page| page.snapshot()).map(|snapshot| &snapshot.plan);
     // When all selected nodes are updated, the form begins empty: the next step is to lift the selector.
     let done = plan.is_some_and(|plan| matches!(plan.next, Some(Err(NoStep::SelectionDone(_)))));
-    let current = plan.and_then(|plan| plan.selector.as_ref()).filter(|_| !done);
+    let in_force = plan.and_then(|plan| plan.selector.as_ref());
+    let lifts = in_force.is_some();
+    let current = in_force.filter(|_| !done);
     let current = current.map(|selector| selector.to_string()).unwrap_or_default();
-    dialog(model, Form::Canary(Canary::new(if selector.is_empty() { &current } else { selector })))
+    dialog(model, Form::Canary(Canary::new(if selector.is_empty() { &current } else { selector }).lifting(lifts)))
 }
 
 /// The images that a form can be completed with: those of the DaemonSet's revisions, and of the other rollouts that are open.

@@ -79,7 +79,7 @@ impl Form {
             Self::Pause { .. } => "Pause now",
             Self::Step(_) => "Start step",
             Self::Image(_) => "Set image",
-            Self::Canary(form) if form.input.value().trim().is_empty() => "Lift selector",
+            Self::Canary(form) if form.lifts && form.input.value().trim().is_empty() => "Lift selector",
             Self::Canary(_) => "Select",
             Self::Undo(_) => "Roll back",
             Self::Adopt(_) => "Adopt",

@@ -15,11 +15,19 @@ use crate::tui::key::Key;
 #[derive(Debug)]
 pub(crate) struct Canary {
     pub(crate) input: Input,
+    /// There is a selector that can be lifted.
+    pub(super) lifts: bool,
 }
 
 impl Canary {
     pub(crate) fn new(selector: &str) -> Self {
-        Self { input: Input::new(selector.to_owned()) }
+        Self { input: Input::new(selector.to_owned()), lifts: false }
+    }
+
+    /// With a selector in force, which an empty one lifts.
+    #[must_use]
+    pub(crate) fn lifting(self, lifts: bool) -> Self {
+        Self { lifts, ..self }
     }
 
     /// The selector as typed.

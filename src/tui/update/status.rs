@@ -2,10 +2,14 @@
 
 use std::mem::discriminant;
 
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::person_of;
+use crate::engine::model::record::Direction;
+use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind};
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::daemonset_ref::DaemonSetRef;
-use crate::tui::model::Model;
+use crate::tui::model::{Model, RolloutPage};
 use crate::tui::status::StatusSeverity;
 
 /// Removes a message that is old, or one about a success if `snapshot` shows that something went wrong since. To be called before
@@ -14,7 +18,13 @@ pub(super) fn drop_outdated(model: &mut Model, target: &DaemonSetRef, snapshot: 
     let success = model.status.as_ref().is_some_and(|status| status.tone == StatusSeverity::Good);
     let old = model.status.as_ref().is_some_and(|status| status.is_old(model.now));
     let page = model.rollout().filter(|page| page.target == *target);
-    if page.is_some_and(|page| old || success && is_worse(page.snapshot().map(|known| &**known), snapshot)) {
+    let outdated = |page: &RolloutPage| {
+        let known = page.snapshot().map(|known| &**known);
+        let drives = |snapshot: &Snapshot| matches!(snapshot.driver, DriverView::You { .. });
+        let driver_changed = known.is_some_and(|known| drives(known) && !drives(snapshot));
+        old || success && (driver_changed || is_worse(known, snapshot))
+    };
+    if page.is_some_and(outdated) {
         model.status = None;
     }
 }
@@ -33,18 +43,42 @@ fn is_worse(before: Option<&Snapshot>, after: &Snapshot) -> bool {
 pub(super) fn is_over(before: &Snapshot, after: &Snapshot) -> Option<String> {
     let began = before.started_at?;
     let counts = after.counts;
-    let how_far = match counts.updated == counts.nodes {
-        true => format!("all {} nodes are updated", counts.nodes),
-        false => format!("{} of {} nodes are updated", counts.updated, counts.nodes),
+    let (back, to) = (before.direction == Direction::Back, before.to.as_ref());
+    let revision = to.map(|to| to.called()).unwrap_or_else(|| "the revision".to_owned());
+    let how_far = match (counts.updated == counts.nodes, back) {
+        (true, true) => format!("all {} nodes are back at {revision}", counts.nodes),
+        (true, false) => format!("all {} nodes are updated", counts.nodes),
+        (false, true) => format!("{} of {} nodes are back at {revision}", counts.updated, counts.nodes),
+        (false, false) => format!("{} of {} nodes are updated", counts.updated, counts.nodes),
     };
+    let what = if back { "rolled back" } else { "the rollout is complete" };
     let lasted = format!("{} after it began", ShortDuration(after.at.since(began)));
     let handed_back = after.started_at.is_none() && after.phase == Phase::Idle && !after.adopted;
     let complete = after.phase == Phase::Complete && before.phase != Phase::Complete;
     match (handed_back, complete) {
-        (true, _) => Some(format!("the rollout is over, {lasted}: {how_far}; its controller has it again")),
-        (_, true) => Some(format!("the rollout is complete, {lasted}: {how_far}")),
+        (true, _) if before.phase == Phase::Complete || counts.updated == counts.nodes => {
+            Some(format!("{what}, {lasted}: {how_far}; its controller has it again"))
+        }
+        (true, _) => Some(format!("handed back to its controller, {lasted}: {how_far}")),
+        (_, true) => Some(format!("{what}, {lasted}: {how_far}")),
         _ => None,
     }
+}
+
+/// What the last line says of a command that another process carried out between two snapshots, as an Event of it claims.
+pub(super) fn reported(before: &Snapshot, after: &Snapshot) -> Option<String> {
+    let known = before.timeline.last().map(|event| event.at);
+    let is_news = |event: &&RolloutEvent| before.phase != Phase::Loading && Some(event.at) > known;
+    let of_command = |reason: &str| {
+        let commands = ["Stepped", "Selected", "Paused", "Resumed", "Undone", "ImageSet", "Released", "Tuned"];
+        reason.strip_prefix("Rollout").is_some_and(|what| commands.contains(&what))
+    };
+    after.timeline.iter().rev().take_while(is_news).find_map(|event| match &event.kind {
+        RolloutEventKind::Reported { reason, identity, .. } if of_command(reason) => {
+            Some(format!("{} {event}", person_of(identity)))
+        }
+        _ => None,
+    })
 }
 
 /// Says so where that rollout is open. While a command is being waited for, its status line stays.

@@ -439,15 +439,26 @@ fn fill_preview(body: &mut Body<'_>, preview: &Preview, dialog: &Dialog) {
     for effect in &preview.effects {
         body.say(effect, ThemeRole::Text);
     }
-    // What is written is in sight wherever there is room for anything; the nodes may be many.
+    // The first nodes are in sight before what is written; all of them may be many.
+    let names = !preview.nodes.is_empty() && !matches!(dialog.form, Form::Canary(_));
+    if names {
+        let shown = preview.nodes.iter().take(FIRST_NODES).map(|node| &**node).collect::<Vec<_>>().join(" ");
+        let more = if preview.nodes.len() > FIRST_NODES { " …" } else { "" };
+        let nodes = crate::tui::words::count(count_of(dialog), "node");
+        let order = if preview.nodes.len() > 1 { " in this order" } else { "" };
+        body.say(&format!("{nodes}{order}: {shown}{more}"), ThemeRole::Text);
+    }
     for call in &preview.calls {
         body.say(&format!("API: {call}"), ThemeRole::Muted);
     }
-    if !preview.nodes.is_empty() && !matches!(dialog.form, Form::Canary(_)) {
-        body.say(&format!("{} in this order:", crate::tui::words::count(count_of(dialog), "node")), ThemeRole::Text);
+    if names && preview.nodes.len() > FIRST_NODES {
+        body.say("All of them:", ThemeRole::Text);
         name_nodes(body, dialog.nodes().iter().map(|node| &**node));
     }
 }
+
+/// So many nodes are named in one line.
+const FIRST_NODES: usize = 6;
 
 /// What changes in the template: the first fields, a line each; all of them in full once somebody scrolls.
 fn fill_changes(body: &mut Body<'_>, changes: &[FieldChange], top: usize) {
