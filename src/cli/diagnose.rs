@@ -77,8 +77,8 @@ async fn occupancy(session: &dyn Session, namespace: &str, node: &str, pod: &str
 fn lines(place: &CommandPlace, snapshot: &Snapshot, diagnosis: &Diagnosis) -> Vec<String> {
     let context = &place.context;
     let Snapshot { namespace, name, .. } = snapshot;
-    let Diagnosis { findings, nodes, at_goal } = diagnosis;
-    let mut lines = vec![format!("{namespace}/{name} on {context}: {at_goal} of {nodes} nodes updated and well")];
+    let findings = &diagnosis.findings;
+    let mut lines = vec![format!("{namespace}/{name} on {context}: {}", diagnosis.how_many(snapshot))];
     match snapshot.guidance() {
         Some(Guidance { waits, .. }) => lines.push(waits),
         None if findings.is_empty() => lines.push("nothing is wrong, and nothing waits".to_owned()),

@@ -387,22 +387,27 @@ fn node_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
     std::iter::once(NODE_HEAD.map(str::to_owned).to_vec()).chain(cells).collect()
 }
 
+const WIDE_HEAD: [&str; 4] = ["SITE", "ARCH", "KUBELET", "SINCE"];
+
 /// The same with what `-o wide` adds.
 fn wide_node_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
-    let head = ["SITE", "ARCH", "KUBELET", "SINCE"].map(str::to_owned).to_vec();
-    let cells = snapshot.nodes.iter().map(|node| {
-        let NodeDetails { architecture, kubelet_version } = &node.details;
-        let known = |text: &str| if text.is_empty() { "?".to_owned() } else { text.to_owned() };
-        vec![
-            site_name(&node.site).to_owned(),
-            known(architecture.as_deref().unwrap_or_default()),
-            known(kubelet_version.as_deref().unwrap_or_default()),
-            age(node.since, snapshot.at),
-        ]
-    });
+    let head = std::iter::once(WIDE_HEAD.map(str::to_owned).to_vec());
+    let cells = snapshot.nodes.iter().map(|node| wide_node_cells(node, snapshot.at).to_vec());
     let mut table = node_table(snapshot);
-    add_columns(&mut table, std::iter::once(head).chain(cells));
+    add_columns(&mut table, head.chain(cells));
     table
+}
+
+/// A node's cells that `-o wide` adds, in the order of [`WIDE_HEAD`].
+fn wide_node_cells(node: &NodeView, at: Timestamp) -> [String; WIDE_HEAD.len()] {
+    let NodeDetails { architecture, kubelet_version } = &node.details;
+    let known = |text: Option<&str>| text.filter(|text| !text.is_empty()).unwrap_or("?").to_owned();
+    [
+        site_name(&node.site).to_owned(),
+        known(architecture.as_deref()),
+        known(kubelet_version.as_deref()),
+        age(node.since, at),
+    ]
 }
 
 /// Adds columns to a table before its last one, which may be long.

@@ -16,6 +16,7 @@ use crate::engine::model::record::{Direction, Fell, Intent, SITES_LIMIT, SUSPECT
 use crate::engine::model::suspect::{SiteOutage, SuspectView};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::suspects::{FLAPPED, FLAPS, Judgement, JudgementInput, NodeHealth, TOGETHER, WINDOW, judge};
+use crate::engine::view::ObservedAt;
 
 /// Others of a site that went down within so long of each other are counted together in the record.
 const GROUPED: Duration = Duration::from_secs(120);
@@ -94,13 +95,19 @@ impl Engine {
         let noted = self.progress.suspects.get(&entry.name);
         let our = |at: Timestamp| self.view.our_time(at);
         let pod = row.pod.and_then(|pod| self.view.pod(pod));
+        // What we saw happen is compared by our clock: what the cluster's says of it is only as good as the difference that was measured
+        // last, and a clock that is set makes a node that fell before its update one that fell after it.
+        let updated_at = pod.map(|pod| match pod.first_observed {
+            ObservedAt::Happen(at) => at,
+            ObservedAt::Already(..) => our(pod.fact.created_at),
+        });
         let suspect = row.blame == Some(Blame::Suspect);
         let back_at = row.back_at.or_else(|| our(noted?.back_at?).into()).filter(|_| !row.is_down);
         NodeHealth {
             node: row.node,
             site: entry.site.clone(),
             updated: row.updated,
-            updated_at: pod.map(|pod| our(pod.fact.created_at)),
+            updated_at,
             suspect,
             down: row.is_down,
             vanished: false,
@@ -111,11 +118,7 @@ impl Engine {
                 .or_else(|| Some(our(noted?.fell_at))),
             back_at,
             falls: noted.map_or(0, |noted| noted.falls),
-            flaps: row.updated
-                && pod.is_some_and(|pod| {
-                    let updated_at = our(pod.fact.created_at);
-                    entry.falls_between(updated_at - FLAPPED, updated_at) >= FLAPS
-                }),
+            flaps: row.updated && updated_at.is_some_and(|at| entry.falls_between(at - FLAPPED, at) >= FLAPS),
             acknowledged_failures: self.progress.acknowledged_failures.contains(&entry.name),
         }
     }

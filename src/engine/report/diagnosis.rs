@@ -121,6 +121,16 @@ impl fmt::Display for FindingEvidence {
 }
 
 impl Diagnosis {
+    /// `116 of 120 nodes updated and well, 118 serve`: those of which the pod is available, where they are others.
+    pub fn how_many(&self, snapshot: &Snapshot) -> String {
+        let Self { nodes, at_goal, .. } = self;
+        let serve = match snapshot.counts.available {
+            available if available == *at_goal => String::new(),
+            available => format!(", {available} serve"),
+        };
+        format!("{at_goal} of {nodes} nodes updated and well{serve}")
+    }
+
     /// What is wrong in `snapshot`.
     pub fn of(snapshot: &Snapshot) -> Self {
         let mut findings: Vec<Finding> = snapshot.alarms.iter().map(of_alarm).collect();

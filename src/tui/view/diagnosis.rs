@@ -51,9 +51,8 @@ pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, readings: &[
 }
 
 fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, diagnosis: &Diagnosis, cells: usize) -> Vec<Line<'static>> {
-    let Diagnosis { findings, nodes, at_goal } = diagnosis;
-    let text = format!("{at_goal} of {nodes} nodes updated and well");
-    let mut lines = vec![Line::from(ctx.span(text, ThemeRole::Title))];
+    let findings = &diagnosis.findings;
+    let mut lines = vec![Line::from(ctx.span(diagnosis.how_many(&shown.snapshot), ThemeRole::Title))];
     let waits = blocker(ctx, shown, cells + 2);
     if findings.is_empty() && waits.is_empty() {
         lines.push(Line::from(ctx.span("nothing is wrong, and nothing waits", ThemeRole::Ok)));

@@ -276,7 +276,9 @@ fn bars(
     let left_out = if counted.len() > lines { counted.len() - (lines - 1) } else { 0 };
     if left_out > 0 {
         counted.sort_by_key(|(at, counts)| {
-            (counts.trouble == 0, std::cmp::Reverse(counts.nodes - counts.updated.min(counts.nodes)), *at)
+            // Where something happens is what somebody looks for.
+            let left = counts.nodes - counts.updated.min(counts.nodes);
+            (counts.trouble == 0, counts.moving == 0, std::cmp::Reverse(left), *at)
         });
         counted.truncate(lines - 1);
         counted.sort_by_key(|(at, _)| *at);

@@ -40,7 +40,7 @@ impl Sets {
 
 /// A request that is not settled.
 #[derive(Debug)]
-struct Asked {
+struct LateRequest {
     who: Str,
     id: CommandId,
     sets: Sets,
@@ -59,7 +59,7 @@ struct Asked {
 /// The requests that are not settled.
 #[derive(Debug, Default)]
 pub(super) struct Overtaken {
-    asked: Vec<Asked>,
+    asked: Vec<LateRequest>,
 }
 
 impl Overtaken {
@@ -81,7 +81,7 @@ impl Observer {
         let nothing = Intent::default();
         let records: Vec<_> = self.records.at(now).collect();
         let intents = || records.iter().map(|record| record.as_ref().map_or(&nothing, |record| &record.intent));
-        let asked = Asked {
+        let asked = LateRequest {
             who: who.clone(),
             id,
             sets,
@@ -107,13 +107,13 @@ impl Observer {
         let mut broken = Vec::new();
         for sets in [Sets::Partition, Sets::Selector] {
             let (before, now) = (sets.value(was), sets.value(is));
-            let mine = |asked: &&Asked| asked.sets == sets && Some(&asked.who) == by;
+            let mine = |asked: &&LateRequest| asked.sets == sets && Some(&asked.who) == by;
             let asked = &self.overtaken.asked;
             // Of several requests of one process the observer does not know which was written.
             if before != now
                 && let (Some(late), 1) = (asked.iter().find(mine), asked.iter().filter(mine).count())
             {
-                let Asked { who, set_since, changed_since, .. } = late;
+                let LateRequest { who, set_since, changed_since, .. } = late;
                 if let Some((other, value)) = set_since.as_ref().filter(|(_, value)| *value == before) {
                     broken.push(format!("{who} asked for {now} before {other} set {value}, and wrote it after that"));
                 } else if let Some(other) = changed_since {
@@ -121,7 +121,7 @@ impl Observer {
                     broken.push(format!("{who} asked for {now} before {other} {what}, and wrote it after that"));
                 }
             }
-            let is_of_others = |asked: &&mut Asked| asked.sets == sets && Some(&asked.who) != by;
+            let is_of_others = |asked: &&mut LateRequest| asked.sets == sets && Some(&asked.who) != by;
             let other = || by.cloned().unwrap_or_else(|| "somebody".into());
             for asked in self.overtaken.asked.iter_mut().filter(is_of_others) {
                 if before != now {

@@ -12,6 +12,7 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::wait::Short;
+use crate::engine::report::snapshot::WatchView;
 use crate::tui::model::RolloutPage;
 use crate::tui::model::ShownSnapshot;
 use crate::tui::theme::{Glyph, ThemeRole};
@@ -153,8 +154,13 @@ fn fresh(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot, cel
     if watches().any(|watch| watch.health == WatchHealth::Loading) {
         return ctx.span("loading", ThemeRole::Warn);
     }
-    if shown.snapshot.watches.iter().any(|watch| watch.health != WatchHealth::Live) {
-        return ctx.span("live, in part", ThemeRole::Warn);
+    let mut others = shown.snapshot.watches.iter().filter(|watch| watch.health != WatchHealth::Live);
+    if let Some(WatchView { watched, .. }) = others.next() {
+        let words = match others.count() {
+            0 if cells >= 80 => format!("live but for {watched}"),
+            _ => "live, in part".to_owned(),
+        };
+        return ctx.span(words, ThemeRole::Warn);
     }
     ctx.span("live", ThemeRole::Live)
 }
