@@ -497,8 +497,9 @@ impl NodeList {
 
     /// Finds the selected row again, with `height` lines for both parts.
     pub(crate) fn follow(&mut self, height: usize, nodes: &[Arc<NodeView>]) {
-        // At most half of the lines are pinned; the rule below them takes one of the others.
-        let most = height / 2;
+        // At most half of the lines are pinned, or what the rest leaves; the rule below them takes one of the others.
+        let rest = self.rows.len() - self.pinned;
+        let most = (height / 2).max(height.saturating_sub(rest + 1));
         let need = self.pinned.min(most);
         let is_over = need == 0 && self.groups.len() < 2;
         let far_too_many = self.pinned_lines > KEPT && need * 3 <= self.pinned_lines;

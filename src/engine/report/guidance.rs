@@ -180,8 +180,9 @@ impl Snapshot {
         let drive = (!driven && self.started_at.is_some()).then_some(Remedy::Drive);
         match &self.phase {
             Phase::Paused(_) => {
+                // Going on with what fails is seldom what somebody paused for.
                 let undo = (self.counts.failed > 0).then_some(Remedy::Undo);
-                let remedies = [Remedy::Resume].into_iter().chain(undo).collect();
+                let remedies = undo.into_iter().chain([Remedy::Resume]).collect();
                 Some(Guidance { waits: self.doing().to_string(), remedies })
             }
             Phase::Preparing | Phase::Releasing => {

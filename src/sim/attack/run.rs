@@ -215,8 +215,9 @@ impl<'a> Run<'a> {
             let who = console.identity().clone();
             said.extend(console.take_rollout_events().into_iter().map(|what| format!("{who} says: {what}")));
             for (id, result) in console.take_settled() {
-                if result.is_ok() {
-                    self.observer.settled((&who, id), now);
+                match result {
+                    Ok(_) => self.observer.settled((&who, id), now),
+                    Err(_) => self.observer.given_up((&who, id)),
                 }
                 let pause = self.pauses.iter().position(|(by, pause, _)| *by == who && *pause == id);
                 if let Some((.., asked_at)) = pause.map(|pause| self.pauses.swap_remove(pause))

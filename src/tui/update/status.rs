@@ -8,6 +8,7 @@ use crate::engine::model::record::Direction;
 use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind};
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::engine::report::words::VersionWords;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::model::{Model, RolloutPage};
 use crate::tui::status::StatusSeverity;
@@ -44,7 +45,7 @@ pub(super) fn is_over(before: &Snapshot, after: &Snapshot) -> Option<String> {
     let began = before.started_at?;
     let counts = after.counts;
     let (back, to) = (before.direction == Direction::Back, before.to.as_ref());
-    let revision = to.map(|to| to.called()).unwrap_or_else(|| "the revision".to_owned());
+    let revision = to.map_or_else(|| "the revision".to_owned(), |to| VersionWords(to).to_string());
     let how_far = match (counts.updated == counts.nodes, back) {
         (true, true) => format!("all {} nodes are back at {revision}", counts.nodes),
         (true, false) => format!("all {} nodes are updated", counts.nodes),

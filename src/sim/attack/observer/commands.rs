@@ -30,6 +30,11 @@ impl Observer {
         self.resumptions.retain(|((by, given), _)| by != who || *given != id);
     }
 
+    /// Notes that a console gave a command up, and said so.
+    pub fn given_up(&mut self, (who, id): (&Str, CommandId)) {
+        self.overtaken.settled(who, id);
+    }
+
     /// Notes that somebody made the record unreadable, or deleted it.
     pub fn record_is_lost(&mut self, now: Timestamp) {
         self.record_lost_at = Some(now);

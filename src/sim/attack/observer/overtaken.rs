@@ -60,11 +60,15 @@ struct LateRequest {
 #[derive(Debug, Default)]
 pub(super) struct Overtaken {
     asked: Vec<LateRequest>,
+    /// Who has asked for another template, by a request that is not settled: what they ask for after that is about the rollout which that
+    /// begins, whatever was set for the one before.
+    changing: Vec<(Str, CommandId)>,
 }
 
 impl Overtaken {
     pub(super) fn settled(&mut self, who: &Str, id: CommandId) {
         self.asked.retain(|asked| asked.who != *who || asked.id != id);
+        self.changing.retain(|(by, given)| by != who || *given != id);
     }
 }
 
@@ -77,6 +81,9 @@ fn changes(intent: &Intent) -> impl Iterator<Item = Str> {
 impl Observer {
     /// Notes what the record says when a command is given.
     pub(super) fn note_asked(&mut self, (who, id): (&Str, CommandId), command: &Command, now: Timestamp) {
+        if matches!(command.inner(), Command::SetImage(_) | Command::Undo { .. }) {
+            self.overtaken.changing.push((who.clone(), id));
+        }
         let Some(sets) = Sets::of(command) else { return };
         let nothing = Intent::default();
         let records: Vec<_> = self.records.at(now).collect();
@@ -107,7 +114,8 @@ impl Observer {
         let mut broken = Vec::new();
         for sets in [Sets::Partition, Sets::Selector] {
             let (before, now) = (sets.value(was), sets.value(is));
-            let mine = |asked: &&LateRequest| asked.sets == sets && Some(&asked.who) == by;
+            let changes_itself = self.overtaken.changing.iter().any(|(who, _)| Some(who) == by);
+            let mine = |asked: &&LateRequest| asked.sets == sets && Some(&asked.who) == by && !changes_itself;
             let asked = &self.overtaken.asked;
             // Of several requests of one process the observer does not know which was written.
             if before != now
