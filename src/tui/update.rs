@@ -59,7 +59,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
                 page.see(ShownSnapshot { snapshot, at: now });
             }
             if let Some(news) = news {
-                status::announce(model, &target, news);
+                status::announce(model, &target, &news);
             }
             let mut effects = ask_again(model, &target);
             effects.extend(follow_pod(model));

@@ -180,9 +180,12 @@ impl Snapshot {
         let drive = (!driven && self.started_at.is_some()).then_some(Remedy::Drive);
         match &self.phase {
             Phase::Paused(_) => {
-                // Going on with what fails is seldom what somebody paused for.
                 let undo = (self.counts.failed > 0).then_some(Remedy::Undo);
-                let remedies = undo.into_iter().chain([Remedy::Resume]).collect();
+                let remedies = match self.started_at {
+                    Some(_) => [Remedy::Resume].into_iter().chain(undo).collect(),
+                    // The brake of a rollout that is not ours: going on replaces no pod, and leaves what fails as it is.
+                    None => undo.into_iter().chain([Remedy::Resume]).collect(),
+                };
                 Some(Guidance { waits: self.doing().to_string(), remedies })
             }
             Phase::Preparing | Phase::Releasing => {

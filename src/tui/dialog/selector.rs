@@ -69,7 +69,9 @@ impl Canary {
             }
             None => (clause, nodes.flat_map(|node| node.labels.iter().map(|(key, _)| &**key)).collect()),
         };
-        for text in texts.into_iter().filter(|text| text.starts_with(start)) {
+        // A value that is typed to its end needs no completion; a key still needs its `=`.
+        let is_complete = |text: &str| clause.contains('=') && text == start;
+        for text in texts.into_iter().filter(|text| text.starts_with(start) && !is_complete(text)) {
             *found.entry(text).or_default() += 1;
         }
         found.into_iter().map(|(text, nodes)| (text.to_owned(), nodes)).collect()

@@ -83,7 +83,7 @@ pub(super) fn reported(before: &Snapshot, after: &Snapshot) -> Option<String> {
 }
 
 /// Says so where that rollout is open. While a command is being waited for, its status line stays.
-pub(super) fn announce(model: &mut Model, target: &DaemonSetRef, what: String) {
+pub(super) fn announce(model: &mut Model, target: &DaemonSetRef, what: &str) {
     let waits = model.status.as_ref().is_some_and(|status| status.tone == StatusSeverity::Busy);
     if !waits && model.rollout().is_some_and(|page| page.target == *target) {
         model.say(StatusSeverity::Good, format!("{}: {what}", target.name));

@@ -1,7 +1,7 @@
 //! What is wrong, cause by cause, over the list.
 //!
 //! ```text
-//! ┌ What is wrong  (j k scroll, any other key closes) ──────────────────────────┐
+//! ┌ What is wrong  (j k scroll, its keys work, others close) ──────────────────────────┐
 //! │ 116 of 120 nodes updated and well                                   │
 //! │                                                                             │
 //! │ ✗ image not found: edge/agent:v9, 2 nodes for 3m                            │
