@@ -106,6 +106,10 @@ impl Observer {
         let Some(is) = self.records.now().and_then(Option::as_ref).map(|is| &is.intent) else {
             // What was asked of a rollout that is over is told so.
             self.overtaken.asked.retain(|asked| asked.without_record);
+            // And what others had set in a record that is gone is gone with it.
+            for asked in &mut self.overtaken.asked {
+                (asked.set_since, asked.changed_since) = (None, None);
+            }
             return;
         };
         let begun = was.is_none();
