@@ -62,7 +62,7 @@ impl Restarts {
 }
 
 /// Whether the pod is ready, or was when its kubelet last told its containers' states.
-fn kubelet_says_ready(fact: &PodFact) -> bool {
+pub(crate) fn kubelet_says_ready(fact: &PodFact) -> bool {
     let mut main = fact.containers.iter().filter(|container| container.role == ContainerRole::Main).peekable();
     fact.ready || main.peek().is_some() && main.all(|container| container.ready)
 }

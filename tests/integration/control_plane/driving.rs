@@ -275,6 +275,7 @@ async fn forbidden_watches_are_shown_and_the_rest_works() {
         let forbidden = |watched| matches!(is.watch(watched), Some(WatchHealth::Forbidden { .. }));
         is.daemonset == Presence::Present
             && is.watch(Watched::Pods) == Some(&WatchHealth::Live)
+            && is.watch(Watched::Revisions) == Some(&WatchHealth::Live)
             && forbidden(Watched::Nodes)
             && forbidden(Watched::Events)
             && is.rights.contains(&(Right::DeletePods, Permission::Denied))

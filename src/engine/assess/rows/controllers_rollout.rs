@@ -12,8 +12,10 @@ use crate::engine::model::Str;
 use crate::engine::model::facts::NodeFact;
 use crate::engine::rules::clocks::by_server;
 use crate::engine::view::PodEntry;
+use crate::engine::view::restarts::kubelet_says_ready;
 
-/// A kubelet dates `Ready=False` when it begins with a pod. A change so long after the pod was made means that it was Ready in between.
+/// A kubelet dates `Ready=False` when it begins with a pod. A change so long after the pod was made means that it was Ready in between. Of
+/// one that was Ready only within that time, and whose node is lost, its containers' statuses still say so.
 const BEGINS_WITHIN: Duration = Duration::from_secs(60);
 
 /// The revision that the DaemonSet's own controller was seen to roll out, until every node serves.
@@ -47,13 +49,15 @@ impl Assessor<'_> {
     /// Whether a pod at the target came with it and has never been Ready, whoever looks: its node is older than the revision, so
     /// that it was not made for a node that joined.
     pub(super) fn waits_for_target(&self, node: Option<&NodeFact>, pod: Option<&PodEntry>) -> bool {
-        let Some(pod) = pod.map(|pod| &pod.fact).filter(|pod| !pod.ready) else { return false };
+        let Some(pod) = pod.map(|pod| &pod.fact).filter(|pod| !kubelet_says_ready(pod)) else { return false };
         let revision = self.question.target.and_then(|hash| self.view.revision(hash));
         let joined = node.and_then(|node| node.created_at);
         let was_there = joined.zip(revision).is_some_and(|(joined, revision)| joined <= revision.created_at);
         let clock = node.and_then(|node| node.clock_skew_millis);
         let changed = pod.ready_since.map(|at| by_server(at, clock));
-        was_there && changed.is_none_or(|at| at <= pod.created_at + BEGINS_WITHIN)
+        // The first revision replaces nothing: a DaemonSet that is deployed is rolled out to nobody who was served before.
+        let replaces = self.view.own_revisions().nth(1).is_some();
+        was_there && replaces && changed.is_none_or(|at| at <= pod.created_at + BEGINS_WITHIN)
     }
 }
 
@@ -116,6 +120,18 @@ mod tests {
             (&snapshot.phase, snapshot.budget.to_string()),
             (&Phase::Idle, "down 0 of 2 + 2 down by themselves".into())
         );
+    }
+
+    #[test]
+    fn what_is_lost_within_a_minute_of_its_first_start_and_what_is_deployed_for_the_first_time_is_no_rollout() {
+        let mut fake = FakeCluster::rolling(3, 2);
+        fake.wait(30);
+        fake.set_node_ready("n1", false);
+        assert_eq!(FakeConsole::open(&fake, "ops").snapshot(&fake).phase, Phase::Idle);
+        fake.slow = true;
+        fake.remove_pod("n2");
+        fake.create_pod("n2");
+        assert_eq!(FakeConsole::open(&fake, "ops").snapshot(&fake).phase, Phase::Idle);
     }
 
     #[test]
