@@ -215,9 +215,8 @@ impl Foreground<'_> {
         let preview = rollout.preview(command.clone()).await?;
         if one_shot::asks(&preview, self.args.consent) {
             self.show(&preview)?;
-            self.output.streams().drained().await;
         }
-        one_shot::confirm(&preview, &rollout.snapshot(), self.args.consent).await?;
+        one_shot::confirm(&preview, &rollout.snapshot(), self.args.consent, &self.streams).await?;
         let settled = self.telling(rollout, rollout.command(command)).await??;
         self.say(Topic::Command, settled)
     }
@@ -226,10 +225,7 @@ impl Foreground<'_> {
     pub(crate) async fn settle_shown(&mut self, rollout: &Rollout, command: Command) -> Result<(), CliError> {
         let preview = rollout.preview(command.clone()).await?;
         self.show(&preview)?;
-        if one_shot::asks(&preview, self.args.consent) {
-            self.output.streams().drained().await;
-        }
-        one_shot::confirm(&preview, &rollout.snapshot(), self.args.consent).await?;
+        one_shot::confirm(&preview, &rollout.snapshot(), self.args.consent, &self.streams).await?;
         let settled = self.telling(rollout, rollout.command(command)).await??;
         self.say(Topic::Command, settled)
     }

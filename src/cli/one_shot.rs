@@ -12,7 +12,7 @@ use super::audit::Warnings;
 use super::error::{CliError, CliErrorKind, Exit};
 use super::json::{self, PreviewLines, TypeMeta};
 use super::load::{self, LoadPlace};
-use super::output::Output;
+use super::output::{Output, Streams};
 use super::suggested_commands::{CommandPlace, CommandTarget, command_of, prewarm_named};
 use crate::driver::{Rollout, Session};
 use crate::engine::model::command::{Command, Preview};
@@ -77,12 +77,7 @@ async fn carry_out(
         return report(&commands, &before, &preview, None, output);
     }
     accept_failures(&command, &before, how.yes)?;
-    let consent = Consent::from_flag(how.yes);
-    if asks(&preview, consent) {
-        // The question is written by another way: what it is about comes first.
-        output.streams().drained().await;
-    }
-    confirm(&preview, &before, consent).await?;
+    confirm(&preview, &before, Consent::from_flag(how.yes), &output.streams()).await?;
     let settled = match tokio::time::timeout(how.timeout, rollout.command(command)).await {
         Ok(settled) => settled?,
         Err(_late) => {
@@ -240,8 +235,14 @@ pub(crate) fn asks(preview: &Preview, consent: Consent) -> bool {
 /// Asks in proportion to what can break: not at all within the budget, `y` for a new template or a roll back, the
 /// DaemonSet's name for what can take down more than the budget.
 ///
-/// Where nobody can be asked, the last kind needs `--yes`; the others are taken as meant.
-pub(crate) async fn confirm(preview: &Preview, snapshot: &Snapshot, consent: Consent) -> Result<(), CliError> {
+/// Where nobody can be asked, the last kind needs `--yes`; the others are taken as meant. The question is asked once all that was sent to
+/// `streams` is written: what it is about comes first.
+pub(crate) async fn confirm(
+    preview: &Preview,
+    snapshot: &Snapshot,
+    consent: Consent,
+    streams: &Streams,
+) -> Result<(), CliError> {
     if consent == Consent::Given || preview.danger < Danger::Serious {
         return Ok(());
     }
@@ -262,6 +263,7 @@ pub(crate) async fn confirm(preview: &Preview, snapshot: &Snapshot, consent: Con
         ),
         _ => ("Go on? [y/N] ".to_owned(), "y"),
     };
+    streams.drained().await;
     let answer = tokio::task::spawn_blocking(move || ask(&question))
         .await
         .map_err(|error| CliError::failed(format!("asking for confirmation: {error}")))??;

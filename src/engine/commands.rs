@@ -188,7 +188,7 @@ impl Engine {
             let number = revisions.iter().find(|revision| revision.hash == *back_to).map(|revision| revision.number);
             let number = number.map_or_else(|| back_to.to_string(), |number| number.to_string());
             return Err(Refusal::NotNow(format!(
-                "it goes back to revision {number} already; to go to another one, name that"
+                "it goes back to revision {number} already; to go to another one, name its revision"
             )));
         }
         let chosen = match to {

@@ -149,10 +149,9 @@ impl FakeCluster {
     pub(crate) fn add_nodes(&mut self, names: impl IntoIterator<Item = Str>) {
         for (nth, name) in (1..).zip(names) {
             let labels = [("zone", if nth <= 3 { "canary" } else { "rest" })].into_iter().collect();
-            let (name, created_at) = (name.clone(), Some(self.now));
             let node = NodeFact {
                 name: name.clone(),
-                created_at,
+                created_at: Some(self.now),
                 labels,
                 ready: ConditionStatus::True,
                 ..NodeFact::default()

@@ -107,8 +107,6 @@ fn nobody_rolls_out_and_three_nodes_lose_the_network() {
             json["spec"]["tolerations"] = serde_json::json!([{"operator": "Exists"}]);
             fake = FakeCluster::rolling_with(20, 2, crate::engine::model::template::Template::from_json(json));
         }
-        // Long enough for everybody to know that the pods have served.
-        fake.wait(1_000);
         let mut console = FakeConsole::open(&fake, "ops");
         agree("all is well", &fake, &mut console);
         for node in ["n3", "n4", "n5"] {
@@ -199,7 +197,6 @@ fn nobody_drives_and_a_halt() {
 #[test]
 fn its_own_controller_rolls() {
     let mut fake = FakeCluster::rolling(10, 2);
-    fake.wait(1_000);
     let mut console = FakeConsole::open(&fake, "ops");
     fake.set_template(template("agent:v2"));
     agree("its controller has not seen the template", &fake, &mut console);

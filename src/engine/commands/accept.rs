@@ -69,7 +69,7 @@ impl Engine {
         let failures = self.failures();
         let mut causes: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (node, cause) in &failures {
-            causes.entry(cause.strip_prefix("is ").unwrap_or(cause)).or_default().push(node);
+            causes.entry(cause).or_default().push(node);
         }
         let words: Vec<String> = causes
             .into_iter()
@@ -97,9 +97,9 @@ impl Engine {
                 let cause = match row.map(|row| (row.blame, &row.cause)) {
                     Some((Some(Blame::Suspect), _)) => "node went down after its update".to_owned(),
                     Some((_, Some(cause))) => cause.to_string(),
-                    Some((None, None)) => "is well by now".to_owned(),
-                    Some((Some(_), None)) => "is not available".to_owned(),
-                    None => "is gone".to_owned(),
+                    Some((None, None)) => "well by now".to_owned(),
+                    Some((Some(_), None)) => "not available".to_owned(),
+                    None => "gone".to_owned(),
                 };
                 (name.clone(), cause)
             })

@@ -52,7 +52,9 @@ fn changed_since(edit: &Edit, before: Option<&Intent>, now: Option<&Intent>) -> 
             Some("the rollout has ended".into())
         }
         // It would let nodes go to a template that its operator has not seen.
-        Edit::Partition(_) | Edit::Select(_) | Edit::Resume { .. } if begun => Some("a rollout was begun".into()),
+        Edit::Partition(_) | Edit::Select(_) | Edit::Resume { .. } if begun => {
+            Some(paused_anew(None, now.paused.as_ref()).unwrap_or_else(|| "a rollout was begun".into()))
+        }
         Edit::Partition(_) | Edit::Select(_) | Edit::Resume { .. } if is_other_change(before, now, None) => {
             Some(OTHER_CHANGE.into())
         }

@@ -393,7 +393,24 @@ impl RolloutEvent {
     }
 }
 
+/// The reasons of commands that change where a rollout goes or stands; see [`RolloutEvent::reason`].
+const REASONS_OF_COMMANDS: [&str; 8] = [
+    "RolloutImageSet",
+    "RolloutStepped",
+    "RolloutSelected",
+    "RolloutPaused",
+    "RolloutResumed",
+    "RolloutUndone",
+    "RolloutReleased",
+    "RolloutTuned",
+];
+
 impl RolloutEvent {
+    /// Whether another process reports by an Event that it carried out a command which changes where the rollout goes or stands.
+    pub fn reports_a_command(&self) -> bool {
+        self.reported_by().is_some() && REASONS_OF_COMMANDS.contains(&self.reason())
+    }
+
     /// The process that an Event claims to be from, where it is known from an Event only.
     pub fn reported_by(&self) -> Option<&Str> {
         match &self.kind {

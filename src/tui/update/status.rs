@@ -5,7 +5,7 @@ use std::mem::discriminant;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::person_of;
 use crate::engine::model::record::Direction;
-use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind};
+use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::engine::report::words::VersionWords;
@@ -70,16 +70,8 @@ pub(super) fn is_over(before: &Snapshot, after: &Snapshot) -> Option<String> {
 pub(super) fn reported(before: &Snapshot, after: &Snapshot) -> Option<String> {
     let known = before.timeline.last().map(|event| event.at);
     let is_news = |event: &&RolloutEvent| before.phase != Phase::Loading && Some(event.at) > known;
-    let of_command = |reason: &str| {
-        let commands = ["Stepped", "Selected", "Paused", "Resumed", "Undone", "ImageSet", "Released", "Tuned"];
-        reason.strip_prefix("Rollout").is_some_and(|what| commands.contains(&what))
-    };
-    after.timeline.iter().rev().take_while(is_news).find_map(|event| match &event.kind {
-        RolloutEventKind::Reported { reason, identity, .. } if of_command(reason) => {
-            Some(format!("{} {event}", person_of(identity)))
-        }
-        _ => None,
-    })
+    let told = after.timeline.iter().rev().take_while(is_news).find(|event| event.reports_a_command())?;
+    Some(format!("{} {told}", person_of(told.reported_by()?)))
 }
 
 /// Says so where that rollout is open. While a command is being waited for, its status line stays.

@@ -174,6 +174,24 @@ fn a_node_that_flapped_before_its_update_too_does_not_halt() {
     }
 }
 
+/// The API server's clock is set an hour ahead: what it dates lies an hour further back for us from then on, and what we saw does not.
+#[test]
+fn a_clock_that_is_set_does_not_move_an_update_before_a_fall() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = rollout(&mut fake, 6, 6);
+    console.engine.observe(Event::Skew(0), fake.now);
+    ready(&mut fake, &["n7", "n8"], false);
+    console.run_for(&mut fake, 60);
+    ready(&mut fake, &["n7", "n8"], true);
+    console.run_for(&mut fake, 20);
+    console.partition(&mut fake, 12);
+    console.run_for(&mut fake, 60);
+    assert_eq!(fake.at("hash2"), 8);
+    console.engine.observe(Event::Skew(3_600_000), fake.now);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!((snapshot.comparisons.len(), snapshot.halt), (0, None), "they went down as old ones");
+}
+
 /// Where nodes flap they do so all day: that one goes down again a while later says nothing.
 #[test]
 fn again_is_within_ten_minutes() {
