@@ -68,6 +68,8 @@ async fn a_pod_relabelled_after_its_replacement_is_the_one_that_is_kept() {
     let node = one.nodes.iter().find(|node| node.state == NodeState::Outdated).unwrap().clone();
     let (name, pod) = (node.name.clone(), node.pod.clone().unwrap());
 
+    // Creation times are whole seconds. Of two pods with the same one the controller keeps the first by name.
+    tokio::time::sleep(Duration::from_millis(1100)).await;
     let place = sandbox.clone();
     let away = tokio::task::spawn_blocking({
         let (name, pod) = (name.clone(), pod.clone());
