@@ -97,6 +97,8 @@ pub enum CallerTask {
     Exit(Exit),
     /// Open the console.
     Console(Box<ConsoleRequest>),
+    /// Say whether a console could be opened that looks like this, and leave.
+    CheckStyle(Box<Style>),
 }
 
 /// A console to open.
@@ -321,7 +323,10 @@ where
         Some(CliCommand::Man) => man::run(&mut output).map(CallerTask::Exit),
         Some(CliCommand::Log(args)) => audit::run(&args, &global, &mut output).map(CallerTask::Exit),
         Some(CliCommand::Config(args)) => {
-            settings::run(&args, (&look, &global), &config, &mut output).map(CallerTask::Exit)
+            let exit = settings::run(&args, (&look, &global), &config, &mut output)?;
+            // The console knows which themes and keys it takes.
+            let style = (!args.reference).then(|| Style::of(look, &global, &config));
+            Ok(style.map_or(CallerTask::Exit(exit), |style| CallerTask::CheckStyle(Box::new(style))))
         }
         Some(CliCommand::Demo(args)) => demo::run(args, &global, &config, &mut output).await,
         Some(CliCommand::Simulate(args)) => simulate::run(args, &mut output).await.map(CallerTask::Exit),

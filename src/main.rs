@@ -18,6 +18,9 @@ fn main() -> ExitCode {
         match cli::run(invocation).await? {
             cli::CallerTask::Exit(exit) => Ok(exit),
             cli::CallerTask::Console(console) => open(*console).await,
+            cli::CallerTask::CheckStyle(style) => {
+                tui::check(&look(*style)).map_err(console_error).map(|()| cli::Exit::Done)
+            }
         }
     });
     // A task that still waits for an answer on the terminal must not delay the end.
@@ -28,17 +31,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// Opens the console; a practice cluster is served until it is closed.
-async fn open(console: cli::ConsoleRequest) -> Result<cli::Exit, cli::CliError> {
-    let cli::ConsoleRequest { session, namespace, daemonset, style, practice } = console;
-    let start = match daemonset {
-        Some((namespace, name)) => tui::Start::Rollout { namespace, name },
-        None => tui::Start::Fleet { namespace },
-    };
+/// How the console looks, as the command line and the configuration file have it.
+fn look(style: cli::Style) -> tui::ConsoleOptions {
     let glyphs = style.ascii.map(|ascii| if ascii { tui::Glyphs::Ascii } else { tui::Glyphs::Unicode });
-    // Nothing is kept of a practice cluster.
-    let site_file = practice.is_none().then(tui::usual_site_file).flatten();
-    let options = tui::ConsoleOptions {
+    tui::ConsoleOptions {
         theme: style.theme,
         theme_place: style.theme_place,
         columns: style.columns,
@@ -46,10 +42,28 @@ async fn open(console: cli::ConsoleRequest) -> Result<cli::Exit, cli::CliError> 
         bookmarks: style.bookmarks,
         glyphs,
         protected: style.protected,
-        site_file,
         notify: tui::NotifyBy { bell: style.bell, title: style.title },
         ..tui::ConsoleOptions::default()
+    }
+}
+
+fn console_error(error: tui::Error) -> cli::CliError {
+    match error {
+        tui::Error::Gone | tui::Error::Signal(_) | tui::Error::Terminal(_) => cli::CliError::failed(error.to_string()),
+        tui::Error::Options(why) => cli::CliError::usage(why),
+    }
+}
+
+/// Opens the console; a practice cluster is served until it is closed.
+async fn open(console: cli::ConsoleRequest) -> Result<cli::Exit, cli::CliError> {
+    let cli::ConsoleRequest { session, namespace, daemonset, style, practice } = console;
+    let start = match daemonset {
+        Some((namespace, name)) => tui::Start::Rollout { namespace, name },
+        None => tui::Start::Fleet { namespace },
     };
+    // Nothing is kept of a practice cluster.
+    let site_file = practice.is_none().then(tui::usual_site_file).flatten();
+    let options = tui::ConsoleOptions { site_file, ..look(style) };
     let (mut session, mut start, mut options) = (session, start, options);
     let end = loop {
         match tui::run(session, start, options.clone()).await {
@@ -66,7 +80,6 @@ async fn open(console: cli::ConsoleRequest) -> Result<cli::Exit, cli::CliError> 
         Err(tui::Error::Gone) => Ok(cli::Exit::Interrupted),
         Err(tui::Error::Signal("SIGTERM")) => Ok(cli::Exit::Terminated),
         Err(tui::Error::Signal(_)) => Ok(cli::Exit::Interrupted),
-        Err(tui::Error::Options(why)) => Err(cli::CliError::usage(why)),
-        Err(tui::Error::Terminal(why)) => Err(cli::CliError::failed(why)),
+        Err(error) => Err(console_error(error)),
     }
 }

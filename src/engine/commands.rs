@@ -6,6 +6,7 @@ mod check;
 pub(super) mod placement;
 mod preview;
 mod prewarm;
+mod ready_lately;
 mod release;
 pub(super) mod resolved;
 mod restarts;

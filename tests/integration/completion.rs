@@ -96,3 +96,24 @@ fn a_rollout_begins_with_the_defaults_of_the_file_and_keeps_them() {
     let output = empty.env("ROLLDECK_CONFIG", "").output().unwrap();
     assert!(text(&output).contains("config.toml:2"), "an empty variable counts as not set: {}", text(&output));
 }
+
+#[test]
+fn config_says_which_keys_and_themes_the_console_would_refuse() {
+    let practice = Practice::start();
+    let directory = practice.home().join(".config/rolldeck");
+    std::fs::create_dir_all(&directory).unwrap();
+    let mut config = |text: &str| {
+        std::fs::write(directory.join("config.toml"), text).unwrap();
+        let output = practice.run(&["config"]);
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned(), output.stdout)
+    };
+    let (code, said, _) = config("[keys]\nmap = \"M\"\n");
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said, shown) = config("[keys]\nmap = \"P\"\n");
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("config.toml:2: `P` cannot be given to `map`: it is the key of `pause`"), "{said}");
+    assert!(String::from_utf8_lossy(&shown).contains("keys.map"), "what the file says is shown all the same");
+    let (code, said, _) = config("theme = \"lihgt\"\n");
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("config.toml:1") && said.contains("lihgt"), "{said}");
+}

@@ -161,7 +161,11 @@ impl Engine {
             ],
             Command::Step(step) => {
                 let mut lines = self.restarts_in_words();
+                let caution = lines.len() + 1;
                 lines.extend(self.step_in_words(*step, count, limits));
+                if count > 0 {
+                    lines.splice(caution..caution, self.ready_lately_in_words(now));
+                }
                 lines
             }
             Command::Select(selector) => self.select_in_words(selector.as_ref(), count, limits),
@@ -176,7 +180,10 @@ impl Engine {
             Command::Pause { .. } => vec!["No update starts until resumed. Pods being replaced now finish.".into()],
             Command::Resume => {
                 let mut lines = self.accepted_in_words();
-                lines.push(format!("{} in line, {pace}.", counted_are(count)));
+                lines.push(match count {
+                    0 => "No node is in line: what moves next is up to a step.".to_owned(),
+                    _ => format!("{} in line, {pace}.", counted_are(count)),
+                });
                 lines
             }
             Command::Undo { .. } if count == 0 => vec![
@@ -184,7 +191,10 @@ impl Engine {
                 "Partition and selector are ignored.".into(),
             ],
             Command::Undo { .. } => vec![
-                format!("{} not at that revision and replaced, broken ones first, {pace}.", counted_are(count)),
+                match count {
+                    1 => format!("1 node is not at that revision: its pod is replaced, {pace}."),
+                    _ => format!("{count} nodes are not at that revision: their pods are replaced, broken ones first, {pace}."),
+                },
                 "Nodes that never left it keep their pod. Partition and selector are ignored.".into(),
             ],
             Command::Release(_) => self.release_in_words(),

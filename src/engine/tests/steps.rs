@@ -185,3 +185,21 @@ fn the_step_on_screen_is_the_step_that_is_taken() {
         }
     }
 }
+
+/// Without a soak time a node counts as updated when its pod is ready: the next step says for how short a time it has been.
+#[test]
+fn a_step_says_that_the_last_updated_nodes_have_been_ready_for_a_moment_only() {
+    let (mut fake, mut console) = with_canaries();
+    console.ask(&mut fake, Command::Step(Step::Next)).unwrap();
+    let next = |console: &mut FakeConsole, fake: &FakeCluster| {
+        console.engine.preview(&Command::Step(Step::Next), fake.now).unwrap().effects
+    };
+    while fake.at("hash2") < 1 || console.snapshot(&fake).counts.updated < 1 {
+        console.run_for(&mut fake, 1);
+    }
+    let said = next(&mut console, &fake);
+    assert!(said[1].contains(" has been ready for ") && said[1].contains("only: what crashes"), "{said:?}");
+    console.run_for(&mut fake, 40);
+    let said = next(&mut console, &fake);
+    assert!(said.iter().all(|line| !line.contains("has been ready for")), "{said:?}");
+}

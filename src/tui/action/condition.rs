@@ -36,6 +36,14 @@ pub(super) fn recorded(model: &Model) -> Result<(), String> {
     rollout_says(model, |snapshot| (snapshot.started_at.is_none() && !snapshot.adopted).then_some(says))
 }
 
+/// For budgets and gates, which are a rollout's.
+pub(super) fn has_limits(model: &Model) -> Result<(), String> {
+    rollout_says(model, |snapshot| {
+        let none = snapshot.started_at.is_none() && !snapshot.adopted;
+        none.then_some("no rollout yet: I sets a new image, which moves no pod; then L, before the first step")
+    })
+}
+
 /// For driving. Who drives already may stop.
 pub(super) fn has_work(model: &Model) -> Result<(), String> {
     let drives = driving(model).is_ok();

@@ -7,7 +7,7 @@ use super::arguments::{
     step_names, theme_names,
 };
 use super::condition::{
-    adopted, always, driving, filtered, has_log, has_other_revision, has_prewarm_to_show, has_work, listing_revisions,
+    adopted, always, driving, filtered, has_log, has_other_revision, has_prewarm_to_show, has_limits, has_work, listing_revisions,
     no_timeline, not_adopted, not_paused, opens, prewarm_failed, prewarming, recorded, searches, stopped,
 };
 use super::entry::{Action, ActionId, ActionScope, Argument, Group, Guard};
@@ -140,7 +140,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         help: "budgets and gates: how many may be down, when it has failed, what strategy drift does",
         argument: Some(Argument { hint: "max-unavailable=5 …", known: nothing }),
         footer: Some(8),
-        when: recorded,
+        when: has_limits,
         ..change(ActionId::Tune, Guard::Write(&[Right::UpdateLease]))
     },
     Action {

@@ -67,12 +67,18 @@ impl Environment {
     }
 }
 
-/// The model to begin with.
-pub(super) fn model(
-    session: &dyn Session,
-    options: &ConsoleOptions,
-    environment: &Environment,
-) -> Result<Model, Error> {
+/// Whether a console would open with these options.
+///
+/// # Errors
+/// [`Error::Options`] says which theme or which key cannot be used, and where that stands.
+pub fn check(options: &ConsoleOptions) -> Result<(), Error> {
+    themes(options, &Environment::of_process())?;
+    own_keys(&options.keys).map_err(Error::Options)?;
+    Ok(())
+}
+
+/// The themes that there are, with the wanted one chosen, and what is wrong with those that cannot be used.
+fn themes(options: &ConsoleOptions, environment: &Environment) -> Result<(Themes, Vec<String>), Error> {
     let depth = match options.colour {
         Colour::Auto => environment.depth(),
         Colour::Depth(depth) => depth,
@@ -90,6 +96,16 @@ pub(super) fn model(
         None if depth == Depth::Never => themes.choose(theme::MONO).map_err(Error::Options)?,
         None => {}
     }
+    Ok((themes, complaints))
+}
+
+/// The model to begin with.
+pub(super) fn model(
+    session: &dyn Session,
+    options: &ConsoleOptions,
+    environment: &Environment,
+) -> Result<Model, Error> {
+    let (themes, complaints) = themes(options, environment)?;
     let mut model = Model {
         context: session.context().into(),
         cluster_flags: session.cluster_flags(),

@@ -225,7 +225,9 @@ fn begins_with(text: &str, start: &str) -> bool {
 
 /// Whether a preview's title says more than the form's own words.
 fn says_more(title: &str, form: &Form) -> bool {
-    !title.eq_ignore_ascii_case(form.verb()) && !title.eq_ignore_ascii_case(form.title())
+    // The key and its form say `continue`, the command line `resume`.
+    let is_resume = matches!(form, Form::Plain { command: Command::Resume, .. }) && title == "Resume";
+    !is_resume && !title.eq_ignore_ascii_case(form.verb()) && !title.eq_ignore_ascii_case(form.title())
 }
 
 fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
@@ -439,7 +441,7 @@ fn fill_preview(body: &mut Body<'_>, preview: &Preview, dialog: &Dialog) {
     for effect in &preview.effects {
         body.say(effect, ThemeRole::Text);
     }
-    // The first nodes are in sight before what is written; all of them may be many.
+    // The first nodes are in sight before what is written; the others may be many.
     let names = !preview.nodes.is_empty() && !matches!(dialog.form, Form::Canary(_));
     if names {
         let shown = preview.nodes.iter().take(FIRST_NODES).map(|node| &**node).collect::<Vec<_>>().join(" ");
@@ -452,8 +454,8 @@ fn fill_preview(body: &mut Body<'_>, preview: &Preview, dialog: &Dialog) {
         body.say(&format!("API: {call}"), ThemeRole::Muted);
     }
     if names && preview.nodes.len() > FIRST_NODES {
-        body.say("All of them:", ThemeRole::Text);
-        name_nodes(body, dialog.nodes().iter().map(|node| &**node));
+        body.say(&format!("The other {}:", preview.nodes.len() - FIRST_NODES), ThemeRole::Text);
+        name_nodes(body, dialog.nodes().iter().skip(FIRST_NODES).map(|node| &**node));
     }
 }
 

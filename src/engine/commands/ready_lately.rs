@@ -1,0 +1,40 @@
+//! Updated nodes that have been ready for a moment only: what they say for the next step is little.
+//!
+//! A container that crashes some seconds after its start is Ready until then, and a readiness probe is optional. Without
+//! `minReadySeconds` and without a soak time a node counts as updated in that moment already.
+
+use std::time::Duration;
+
+use crate::engine::machine::Engine;
+use crate::engine::model::Str;
+use crate::engine::model::node::NodeState;
+use crate::engine::model::time::{ShortDuration, Timestamp};
+
+/// A pod that has been ready for less than this is named before a step. Most containers that cannot run end sooner.
+const LATELY: Duration = Duration::from_secs(30);
+
+impl Engine {
+    /// What speaks against the next step: `n1 has been ready for 4s only (and 3 more for less than 30s): …`. Nothing where a
+    /// soak time or `minReadySeconds` keeps a node from counting as updated so early.
+    pub(super) fn ready_lately_in_words(&self, now: Timestamp) -> Vec<String> {
+        let server_now = self.view.server_time(now);
+        let updated = self.assessment.rows().filter(|row| row.updated && row.state == NodeState::Updated);
+        let mut lately: Vec<(Duration, Str)> = updated
+            .filter_map(|row| {
+                let pod = self.view.pod(row.pod?)?;
+                let ready_for = pod.ready_observed?.elapsed(pod.fact.ready_since, now, server_now);
+                (ready_for < LATELY).then(|| (ready_for, self.name(row)))
+            })
+            .collect();
+        lately.sort();
+        let Some((ready_for, name)) = lately.first() else { return Vec::new() };
+        let more = match lately.len() - 1 {
+            0 => String::new(),
+            more => format!(" (and {more} more for less than {})", ShortDuration(LATELY)),
+        };
+        vec![format!(
+            "{name} has been ready for {} only{more}: what crashes after its start may not have done so yet.",
+            ShortDuration(*ready_for)
+        )]
+    }
+}
