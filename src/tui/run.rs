@@ -25,8 +25,8 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{sleep, sleep_until, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use self::environment::{Environment, model};
 pub use self::environment::check;
+use self::environment::{Environment, model};
 use self::signals::{Caught, Crashes, Signals};
 pub use self::site_file::usual_site_file;
 use self::throttle::FrameThrottle;

@@ -193,7 +193,9 @@ impl Engine {
             Command::Undo { .. } => vec![
                 match count {
                     1 => format!("1 node is not at that revision: its pod is replaced, {pace}."),
-                    _ => format!("{count} nodes are not at that revision: their pods are replaced, broken ones first, {pace}."),
+                    _ => format!(
+                        "{count} nodes are not at that revision: their pods are replaced, broken ones first, {pace}."
+                    ),
                 },
                 "Nodes that never left it keep their pod. Partition and selector are ignored.".into(),
             ],

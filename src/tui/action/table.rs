@@ -7,8 +7,9 @@ use super::arguments::{
     step_names, theme_names,
 };
 use super::condition::{
-    adopted, always, driving, filtered, has_log, has_other_revision, has_prewarm_to_show, has_limits, has_work, listing_revisions,
-    no_timeline, not_adopted, not_paused, opens, prewarm_failed, prewarming, recorded, searches, stopped,
+    adopted, always, driving, filtered, has_limits, has_log, has_other_revision, has_prewarm_to_show, has_work,
+    listing_revisions, no_timeline, not_adopted, not_paused, opens, prewarm_failed, prewarming, recorded, searches,
+    stopped,
 };
 use super::entry::{Action, ActionId, ActionScope, Argument, Group, Guard};
 use crate::engine::model::event::Right;

@@ -212,7 +212,8 @@ fn previewed(keys: &str, to: usize, width: u16, height: u16) -> TestConsole {
     let preview = Preview {
         title: "Roll back".into(),
         effects: vec![
-            "35 nodes are not at that revision: their pods are replaced, broken ones first, at most 2 down at a time.".into(),
+            "35 nodes are not at that revision: their pods are replaced, broken ones first, at most 2 down at a time."
+                .into(),
         ],
         changes: changes(&template(0), &template(to)).into(),
         nodes: [].into(),

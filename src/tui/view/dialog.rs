@@ -532,7 +532,7 @@ fn draw_buttons(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, more: bool
     let used = line.width();
     buffer.set_line(area.x, area.y, &line, area.width);
     let enter = match (dialog.focus, dialog.danger()) {
-        (Focus::Form, Some(Danger::Serious)) => "tab: confirm …",
+        (Focus::Form, Some(Danger::Serious)) => "tab, enter: do it",
         (Focus::Form, Some(Danger::ExceedsBudget)) => "enter: confirm …",
         (Focus::Form, None) if !dialog.form.never_waits() => "",
         (Focus::Form | Focus::Go, _) if ready => "enter: do it",

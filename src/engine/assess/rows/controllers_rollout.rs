@@ -46,13 +46,15 @@ impl Assessment {
 }
 
 impl Assessor<'_> {
-    /// Whether a pod at the target came with it and has never been Ready, whoever looks: its node is older than the revision, so
-    /// that it was not made for a node that joined.
+    /// Whether a pod at the target came with it and has never been Ready, whoever looks: its node is older than the rollout, so
+    /// that it was not made for a node that joined. No rollout is older than the youngest revision: one that leads to an older
+    /// revision goes back.
     pub(super) fn waits_for_target(&self, node: Option<&NodeFact>, pod: Option<&PodEntry>) -> bool {
         let Some(pod) = pod.map(|pod| &pod.fact).filter(|pod| !kubelet_says_ready(pod)) else { return false };
-        let revision = self.question.target.and_then(|hash| self.view.revision(hash));
+        let is_known = self.question.target.is_some_and(|hash| self.view.revision(hash).is_some());
+        let begun_after = self.view.own_revisions().map(|revision| revision.created_at).max().filter(|_| is_known);
         let joined = node.and_then(|node| node.created_at);
-        let was_there = joined.zip(revision).is_some_and(|(joined, revision)| joined <= revision.created_at);
+        let was_there = joined.zip(begun_after).is_some_and(|(joined, begun_after)| joined <= begun_after);
         let clock = node.and_then(|node| node.clock_skew_millis);
         let changed = pod.ready_since.map(|at| by_server(at, clock));
         // The first revision replaces nothing: a DaemonSet that is deployed is rolled out to nobody who was served before.
@@ -132,6 +134,28 @@ mod tests {
         fake.remove_pod("n2");
         fake.create_pod("n2");
         assert_eq!(FakeConsole::open(&fake, "ops").snapshot(&fake).phase, Phase::Idle);
+    }
+
+    /// A revision that is gone back to is older than nodes that joined since, and its rollout is not.
+    #[test]
+    fn its_controller_goes_back_to_a_revision_that_is_older_than_a_node() {
+        let mut fake = FakeCluster::rolling(3, 2);
+        fake.wait(1_000);
+        fake.add_nodes(["n4".into()]);
+        fake.wait(1_000);
+        fake.set_template(template("agent:v2"));
+        fake.reconcile();
+        fake.wait(1_000);
+        fake.set_template(template("agent:v1"));
+        fake.reconcile();
+        fake.slow = true;
+        fake.remove_pod("n4");
+        fake.create_pod("n4");
+        let snapshot = FakeConsole::open(&fake, "ops").snapshot(&fake);
+        assert_eq!(
+            (&snapshot.phase, snapshot.budget.to_string()),
+            (&Phase::Native, "down 1 of 2: 1 by its controller".into())
+        );
     }
 
     #[test]
