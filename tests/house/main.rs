@@ -37,6 +37,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot read the source has failed")]
 
 mod circles;
+mod complete;
 mod documents;
 mod licences;
 mod names;
