@@ -132,7 +132,26 @@ fn of_cause(cause: CauseKind) -> Option<PullFailure> {
         CauseKind::ImageNetwork => Some(PullFailure::Network),
         CauseKind::ImageDisk => Some(PullFailure::Disk),
         CauseKind::ImagePull => Some(PullFailure::Other),
-        _ => None,
+        CauseKind::VolumeMount
+        | CauseKind::PodSandbox
+        | CauseKind::Config
+        | CauseKind::ContainerStart
+        | CauseKind::CrashLoop
+        | CauseKind::InitFailure
+        | CauseKind::OutOfMemory
+        | CauseKind::NotReady
+        | CauseKind::Unschedulable
+        | CauseKind::Rejected
+        | CauseKind::AdmissionRefused
+        | CauseKind::QuotaExceeded
+        | CauseKind::CreationForbidden
+        | CauseKind::PodInvalid
+        | CauseKind::NotCreated
+        | CauseKind::ControllerIdle
+        | CauseKind::StuckTerminating
+        | CauseKind::HeldByFinalizers
+        | CauseKind::Deadline
+        | CauseKind::NodeDown => None,
     }
 }
 
