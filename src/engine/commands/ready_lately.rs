@@ -32,9 +32,10 @@ impl Engine {
             0 => String::new(),
             more => format!(" (and {more} more for less than {})", ShortDuration(LATELY)),
         };
-        vec![format!(
-            "{name} has been ready for {} only{more}: what crashes after its start may not have done so yet.",
-            ShortDuration(*ready_for)
-        )]
+        let ready = match ready_for.as_secs() {
+            0 => "has only just become ready".to_owned(),
+            _ => format!("has been ready for {} only", ShortDuration(*ready_for)),
+        };
+        vec![format!("{name} {ready}{more}: what crashes after its start may not have done so yet.")]
     }
 }

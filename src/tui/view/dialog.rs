@@ -543,10 +543,11 @@ fn draw_buttons(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, more: bool
     let prewarm = format!("{PREWARM}: pre-warm");
     let prewarm = if let Form::Undo(_) = &dialog.form { prewarm.as_str() } else { "" };
     let room = usize::from(area.width).saturating_sub(used + 2);
+    let tab = if enter.starts_with("tab") { "" } else { "tab" };
     // Where there is no room for all, the keys that every dialog has go first.
     let least = if more.is_empty() { "" } else { "pgdn" };
     let hints =
-        [vec![more, prewarm, enter, "tab", "esc"], vec![more, prewarm, enter], vec![prewarm], vec![more], vec![least]];
+        [vec![more, prewarm, enter, tab, "esc"], vec![more, prewarm, enter], vec![prewarm], vec![more], vec![least]];
     let hint = hints.into_iter().map(|words| {
         let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
         words.join(&format!(" {} ", ctx.glyph(Glyph::Dot)))

@@ -32,18 +32,23 @@ pub(super) fn rail(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Option<Vec<S
         let taken = plan.step.is_some_and(|taken| nth <= taken);
         let current = plan.step == Some(nth);
         let moving = current && updated < plan.allowed;
-        // One that was gone past before its nodes were updated is not done.
-        let is_done = updated >= step.of(snapshot.counts.nodes, Rounding::Up).min(snapshot.counts.nodes);
+        // One that was gone past before its nodes were updated is not done, nor is one of which a selector leaves some.
+        let total = step.of(snapshot.counts.nodes, Rounding::Up).min(snapshot.counts.nodes);
+        let is_done = updated >= total;
         let (glyph, role) = match (taken, moving, &snapshot.phase) {
             (false, ..) => (Glyph::Outdated, ThemeRole::Muted),
-            (true, false, _) if !current && !is_done => (Glyph::Outdated, ThemeRole::Text),
+            (true, false, _) if !is_done => (Glyph::Outdated, ThemeRole::Text),
             (true, false, _) => (Glyph::Updated, ThemeRole::Ok),
             (true, true, Phase::Running) => (Glyph::Running, ThemeRole::Busy),
             (true, true, Phase::Paused(_)) => (Glyph::Paused, ThemeRole::Warn),
             (true, true, Phase::Halted) => (Glyph::Failed, ThemeRole::Bad),
             (true, true, _) => (Glyph::Outdated, ThemeRole::Text),
         };
-        let numbers = if moving { format!(" ({updated}/{})", plan.allowed) } else { String::new() };
+        let numbers = match moving {
+            true => format!(" ({updated}/{})", plan.allowed),
+            false if current && !is_done => format!(" ({updated}/{total})"),
+            false => String::new(),
+        };
         if nth > 0 {
             spans.push(ctx.span(format!(" {0}{0} ", ctx.glyph(Glyph::Rule)), ThemeRole::Frame));
         }
