@@ -435,7 +435,7 @@ mod tests {
             ("stepped to 2, done", daemonset(2, 20), Some(&stepped), "held"),
             ("one on its way", daemonset(2, 19), Some(&moving), "rolling out"),
             ("one that fails by itself", daemonset(2, 19), Some(&stepped), "held"),
-            ("rolling back", daemonset(3, 20), Some(&back), "rolling out"),
+            ("rolling back", daemonset(3, 20), Some(&back), "rolling back"),
             ("halted", daemonset(3, 17), Some(&halted), "halted: 3 failed"),
             ("halted and resumed", daemonset(20, 20), Some(&resumed), "adopted"),
             ("paused", daemonset(3, 20), Some(&paused), "paused by ada"),

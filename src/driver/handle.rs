@@ -304,7 +304,7 @@ impl FleetRow {
             | FleetState::Degraded(_)
             | FleetState::Misscheduled(_)
             | FleetState::Paused(_) => [Some(state), pulls, prewarm],
-            FleetState::Rolling => [pulls, Some(state), prewarm],
+            FleetState::Rolling | FleetState::RollingBack => [pulls, Some(state), prewarm],
         };
         let unavailable = self.counters.desired.saturating_sub(self.counters.available);
         let unavailable = Some(unavailable).filter(|count| *count > 0 && self.state == FleetState::Held);

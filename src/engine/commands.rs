@@ -21,7 +21,7 @@ use super::model::command::{Command, Refusal, Takeover};
 use super::model::config::Role;
 use super::model::danger::Danger;
 use super::model::event::{Permission, Right};
-use super::model::facts::StrategyKind;
+use super::model::facts::{RevisionFact, StrategyKind};
 use super::model::record::{By, Change, Paused};
 use super::model::settings::Tuning;
 use super::model::time::Timestamp;
@@ -84,6 +84,10 @@ impl Engine {
 
     fn resolve_adopt(&self) -> Resolved {
         let back = self.takes_back(&Command::Adopt);
+        if !back && self.is_adopted() && self.is_recorded() {
+            let says = "adopted already: its controller replaces no pod".to_owned();
+            return Resolved { drive: false, ..Resolved::new(Vec::new(), Needs::Adopted, says, Danger::None) };
+        }
         let says = if back { "OnDelete is set again" } else { "adopted" };
         let says = format!("{says}: its controller replaces no pod any more");
         let resolved = Resolved::new(vec![Edit::Begin], Needs::Adopted, says, Danger::Bounded);
@@ -202,12 +206,28 @@ impl Engine {
                 .find(|revision| Some(&revision.hash) != self.view.current.as_ref())
                 .ok_or_else(|| Refusal::NotNow("there is no earlier revision to roll back to".into()))?,
         };
+        if to.is_none() && self.came_back_from(chosen) {
+            return Err(Refusal::NotNow(format!(
+                "revision {} is younger than the one that runs: it was rolled back from; to go to it again, or to another \
+                 one, name its revision",
+                chosen.number
+            )));
+        }
         let is_target = intent.target.as_ref().is_none_or(|target| *target == chosen.hash);
         if chosen.template == daemonset.template && is_target && intent.change.is_none() {
             return Err(Refusal::NotNow(format!("the template already is that of revision {}", chosen.number)));
         }
         let says = format!("template is that of revision {}; nodes still on it count as updated", chosen.number);
         Ok(self.resolve_change(Change::Revision(chosen.hash.clone()), says, now))
+    }
+
+    /// Whether all nodes run a revision that is older than this one, though this one was current before it: whoever rolled back
+    /// from it does not want it again because somebody asks for the revision before. Only where no rollout is recorded: under one it is
+    /// known where it came from.
+    fn came_back_from(&self, before: &RevisionFact) -> bool {
+        let current = self.view.current.as_ref().and_then(|hash| self.view.revision(hash));
+        let is_younger = current.is_some_and(|current| before.created_at > current.created_at);
+        is_younger && !self.is_recorded() && self.assessment.rows().all(|row| !row.old)
     }
 
     fn resolve_drive(&self, takeover: Takeover, by: By, now: Timestamp) -> Result<Resolved, Refusal> {

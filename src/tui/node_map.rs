@@ -212,12 +212,15 @@ impl SiteCounts {
     pub(crate) fn of(indices: &[u32], nodes: &[Arc<NodeView>]) -> Self {
         let mut counts = Self::default();
         for node in indices.iter().filter_map(|index| nodes.get(*index as usize)) {
-            let is_trouble = node.state == NodeState::Failed || TroubleKind::of(node).is_some();
+            let trouble = TroubleKind::of(node);
+            // What has not failed yet has the sign of what moves, as in its row.
+            let still_moves = matches!(trouble, Some(TroubleKind::Restarted | TroubleKind::Struggling(_)));
+            let is_trouble = trouble.is_some() && !still_moves;
             counts.nodes += u32::from(node.state != NodeState::Ineligible);
             counts.updated += u32::from(node.state == NodeState::Updated);
             counts.trouble += u32::from(is_trouble);
             counts.down += u32::from(node.state == NodeState::NodeDown && !is_trouble);
-            counts.moving += u32::from(badness(node) == 4);
+            counts.moving += u32::from(still_moves || badness(node) == 4);
         }
         counts
     }

@@ -102,7 +102,7 @@ fn config_says_which_keys_and_themes_the_console_would_refuse() {
     let practice = Practice::start();
     let directory = practice.home().join(".config/rolldeck");
     std::fs::create_dir_all(&directory).unwrap();
-    let mut config = |text: &str| {
+    let config = |text: &str| {
         std::fs::write(directory.join("config.toml"), text).unwrap();
         let output = practice.run(&["config"]);
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned(), output.stdout)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use super::tuning::TuningFlags;
-use super::values::{ContainerImage, DaemonSetName, by_container, duration, words};
+use super::values::{ContainerImage, DaemonSetName, by_container, duration, revision, words};
 use crate::engine::model::command::{Command, Early, Step};
 use crate::engine::model::labels::Selector;
 use crate::engine::model::quantity::IntOrPercent;
@@ -227,7 +227,7 @@ pub(crate) struct UndoArgs {
     #[arg(value_name = "ds/NAME")]
     pub(crate) name: DaemonSetName,
     /// The revision to go back to, by its number in `history` [default: the one before]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = revision)]
     pub(crate) to_revision: Option<i64>,
     #[command(flatten)]
     pub(crate) how: How,

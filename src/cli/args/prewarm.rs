@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::values::{ContainerImage, DaemonSetName, duration, pace, pull_limit};
+use super::values::{ContainerImage, DaemonSetName, duration, pace, pull_limit, revision};
 use crate::engine::model::command::PrewarmCommand;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes};
@@ -24,7 +24,7 @@ pub(crate) struct PrewarmArgs {
     #[arg(long = "image", value_name = "CONTAINER=IMAGE", group = "which", conflicts_with = "revision")]
     pub(crate) images: Vec<ContainerImage>,
     /// The images of a revision, by its number in `history`: those that `undo --to-revision N` would need
-    #[arg(long, value_name = "N", group = "which")]
+    #[arg(long, value_name = "N", value_parser = revision, group = "which")]
     pub(crate) revision: Option<i64>,
     /// Only on nodes with these labels, as `kubectl get nodes -l` has it
     #[arg(short = 'l', long, group = "where")]

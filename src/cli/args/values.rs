@@ -40,6 +40,10 @@ pub(crate) fn pace(text: &str) -> Result<Pace, String> {
     Setting::Pace.read(text).map(|tuning| tuning.pace.unwrap_or_default())
 }
 
+pub(crate) fn revision(text: &str) -> Result<i64, String> {
+    text.parse().map_err(|_| format!("`{text}` is not the number of a revision, as `history` lists them"))
+}
+
 pub(crate) fn speed(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(speed) if (0.01..=10_000.0).contains(&speed) => Ok(speed),

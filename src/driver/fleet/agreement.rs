@@ -7,7 +7,7 @@ use crate::engine::model::command::{Command, Takeover};
 use crate::engine::model::facts::DaemonSetCounters;
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::node::Blame;
-use crate::engine::model::record::ORIGINAL_STRATEGY;
+use crate::engine::model::record::{Direction, ORIGINAL_STRATEGY};
 use crate::engine::model::template::TaintEffect;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::engine::rules::eligibility::eligibility;
@@ -68,7 +68,10 @@ fn agree(what: &str, fake: &FakeCluster, console: &mut FakeConsole) -> Snapshot 
         (Phase::Idle | Phase::Complete, FleetState::Misscheduled(pods)) => {
             *pods == counts.nodes - counts.available + counts.misscheduled
         }
-        (Phase::Native | Phase::Running | Phase::Preparing, FleetState::Rolling) => true,
+        (Phase::Native | Phase::Running | Phase::Preparing, FleetState::Rolling) => {
+            snapshot.direction == Direction::Forward
+        }
+        (Phase::Running | Phase::Preparing, FleetState::RollingBack) => snapshot.direction == Direction::Back,
         (Phase::Held, FleetState::Held) => true,
         // What is left is on nodes that are down, which its controller does not count.
         (Phase::Held, FleetState::Misscheduled(pods)) => *pods == counts.nodes - counts.updated + counts.misscheduled,

@@ -89,7 +89,10 @@ pub(crate) fn budget(assessment: &Assessment, limits: &Limits, strict: bool) -> 
     };
     for row in assessment.rows() {
         match row.blame {
-            Some(Blame::Rollout) => budget.rollout += 1,
+            Some(Blame::Rollout) => {
+                budget.rollout += 1;
+                budget.restarted += u32::from(row.restarted.is_some());
+            }
             Some(Blame::Suspect) => budget.suspect += 1,
             Some(Blame::Node) => budget.node += 1,
             Some(Blame::PreExisting) => budget.pre_existing += 1,

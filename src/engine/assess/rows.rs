@@ -29,7 +29,7 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::by_server;
 use crate::engine::rules::pulls::images_present;
 use crate::engine::rules::warm_pod::images_key;
-use crate::engine::view::{NodeEntry, PodEntry, PodIx, PodTrouble, Touched, View};
+use crate::engine::view::{NodeEntry, ObservedAt, PodEntry, PodIx, PodTrouble, Touched, View};
 
 /// What an assessment is made of, beside the view.
 pub(crate) struct AssessmentInput<'a> {
@@ -586,6 +586,14 @@ impl<'a> Assessor<'a> {
         says.filter(|says| !says_less(says)).or(known)
     }
 
+    /// Of a pod that was in trouble when we first looked: since when it has not been Ready. Its trouble is as old as that at least. What is
+    /// known of images is in [`Self::troubled_since`].
+    fn unready_when_first_seen(&self, pod: &PodEntry, trouble: &PodTrouble, clock: Option<i64>) -> Option<Timestamp> {
+        let ObservedAt::Already(at, _) = pod.first_observed else { return None };
+        let counts = !pod.fact.ready && trouble.since == at && !trouble.cause.kind.is_about_the_image();
+        pod.fact.ready_since.filter(|_| counts).map(|at| by_server(at, clock).max(pod.fact.created_at))
+    }
+
     fn since(&self, state: NodeState, entry: &NodeEntry, pods: &OnNode<'_>) -> Option<Timestamp> {
         let (live, fact) = (pods.live, entry.fact.as_ref());
         if let (NodeState::Creating | NodeState::Failed, None, Some(missing_since)) = (state, live, entry.missing_since)
@@ -604,7 +612,10 @@ impl<'a> Assessor<'a> {
                 Some(pod.fact.deletion_at? - grace)
             }),
             NodeState::Failed | NodeState::PullFailed => live.map(|pod| {
-                let since = |trouble: &PodTrouble| self.view.server_time(self.troubled_since(pod, trouble, clock));
+                let since = |trouble: &PodTrouble| {
+                    let known = self.view.server_time(self.troubled_since(pod, trouble, clock));
+                    self.unready_when_first_seen(pod, trouble, clock).map_or(known, |unready| unready.min(known))
+                };
                 let since = pod.trouble.as_deref().map_or(pod.fact.created_at, since);
                 // In a crash loop it is up in between, and its trouble begins anew each time.
                 let began = pod.restarts.began.filter(|_| state == NodeState::Failed).map(|(observed, said)| {

@@ -150,6 +150,9 @@ impl Engine {
             Command::Adopt if self.takes_back(command) => {
                 vec!["Sets OnDelete again at once: its controller stops replacing pods. Nothing else changes.".into()]
             }
+            Command::Adopt if self.is_adopted() && self.is_recorded() => {
+                vec!["Adopted already: nothing changes.".into()]
+            }
             Command::Adopt => vec![
                 "Sets OnDelete and saves the original update strategy. No pod is replaced.".into(),
                 "Undone by release.".into(),

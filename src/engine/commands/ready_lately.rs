@@ -36,6 +36,8 @@ impl Engine {
             0 => "has only just become ready".to_owned(),
             _ => format!("has been ready for {} only", ShortDuration(*ready_for)),
         };
-        vec![format!("{name} {ready}{more}: what crashes after its start may not have done so yet.")]
+        vec![format!(
+            "{name} {ready}{more}: what crashes after its start may not have done so yet. A soak time waits for that."
+        )]
     }
 }

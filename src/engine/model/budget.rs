@@ -15,6 +15,8 @@ pub struct BudgetView {
     pub max_unavailable_setting: Option<IntOrPercent>,
     /// Unavailable because of the rollout: being replaced, or not available at the new revision.
     pub rollout: u32,
+    /// Of `rollout`: had been ready at the new revision, and restarted. They were not down when the next ones were taken down.
+    pub restarted: u32,
     /// Unavailable because their node went down after it got the new pod.
     pub suspect: u32,
     /// Unavailable because their node is down, still at the old revision.

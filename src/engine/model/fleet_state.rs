@@ -16,6 +16,8 @@ pub enum FleetState {
     Misscheduled(u32),
     /// Its rollout is paused; the words say by whom.
     Paused(String),
+    /// Its rollout goes back to an earlier revision.
+    RollingBack,
     /// Pods are being replaced, by us or by its controller.
     Rolling,
     /// A rollout is recorded, nothing may move under its partition and selector.
@@ -35,10 +37,11 @@ impl FleetState {
             Self::Degraded(_) => 2,
             Self::Misscheduled(_) => 3,
             Self::Paused(_) => 4,
-            Self::Rolling => 5,
-            Self::Held => 6,
-            Self::Adopted => 7,
-            Self::UpToDate => 8,
+            Self::RollingBack => 5,
+            Self::Rolling => 6,
+            Self::Held => 7,
+            Self::Adopted => 8,
+            Self::UpToDate => 9,
         }
     }
 }
@@ -51,6 +54,7 @@ impl fmt::Display for FleetState {
             Self::Degraded(unavailable) => write!(f, "{unavailable} unavailable"),
             Self::Misscheduled(pods) => write!(f, "{pods} misscheduled"),
             Self::Paused(by) => write!(f, "paused {by}"),
+            Self::RollingBack => f.write_str("rolling back"),
             Self::Rolling => f.write_str("rolling out"),
             Self::Held => f.write_str("held"),
             Self::Adopted => f.write_str("adopted"),

@@ -407,6 +407,10 @@ impl fmt::Display for BudgetView {
         let charged = ours.iter().chain(others.iter().filter(|_| self.strict));
         for (count, word) in charged.filter(|(count, _)| *count > 0) {
             write!(f, "{lead}{count} {word}")?;
+            // How it came that more are down than may be.
+            if *word == "ours" && self.charged > self.max_unavailable && self.restarted > 0 {
+                write!(f, " ({} crashed once ready)", self.restarted)?;
+            }
             lead = ", ";
         }
         if !self.strict && self.not_ours() > 0 {

@@ -66,7 +66,10 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
     let in_flight = !record.progress.in_progress.is_empty() && (driven || unavailable > 0);
     let moves = in_flight || intent.change.is_some();
     match outdated {
-        _ if may_move || moves => FleetState::Rolling,
+        _ if may_move || moves => match intent.direction() {
+            Direction::Forward => FleetState::Rolling,
+            Direction::Back => FleetState::RollingBack,
+        },
         0 => at_rest(FleetState::Adopted),
         _ => FleetState::Held,
     }
@@ -80,7 +83,7 @@ pub fn recorded_since(state: &FleetState, record: Option<&Record>) -> Option<Tim
         FleetState::Halted(_) => record.progress.halt.as_ref().map(|halt| halt.at),
         FleetState::Paused(_) => record.intent.paused.as_ref().map(|paused| paused.at),
         // Since the rollout began, as the rollout itself shows it.
-        FleetState::Rolling => record.progress.started_at,
+        FleetState::Rolling | FleetState::RollingBack => record.progress.started_at,
         FleetState::StrategyDrifted
         | FleetState::Degraded(_)
         | FleetState::Misscheduled(_)

@@ -26,6 +26,26 @@ fn blamed(console: &mut FakeConsole, fake: &FakeCluster, name: &str) -> Option<B
     console.snapshot(fake).nodes.iter().find(|node| &*node.name == name).unwrap().blame
 }
 
+/// Whoever rolled back, released, and asks for the revision before: that is the one that was rolled back from.
+#[test]
+fn an_undo_without_a_revision_does_not_lead_back_to_what_was_rolled_back_from() {
+    let mut fake = FakeCluster::rolling(3, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    fake.wait(60);
+    console.set_image(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::Step(Step::Updated(Int(3)))).unwrap();
+    console.run_for(&mut fake, 200);
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 200);
+    let back = console.snapshot(&fake);
+    assert_eq!((fake.at("hash1"), back.adopted), (3, false), "{:?}", back.phase);
+    for who in ["ops", "late"] {
+        let refused = FakeConsole::open(&fake, who).ask(&mut fake, Command::Undo { to: None }).unwrap_err();
+        assert!(refused.contains("revision 2 is younger than the one that runs"), "{refused}");
+    }
+    console.ask(&mut fake, Command::Undo { to: Some(2) }).unwrap();
+}
+
 #[test]
 fn what_its_controller_has_done_is_not_ours_after_the_brake() {
     let mut fake = FakeCluster::rolling(6, 2);

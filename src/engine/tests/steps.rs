@@ -198,7 +198,10 @@ fn a_step_says_that_the_last_updated_nodes_have_been_ready_for_a_moment_only() {
         console.run_for(&mut fake, 1);
     }
     let said = next(&mut console, &fake);
-    assert!(said[1].ends_with(": what crashes after its start may not have done so yet."), "{said:?}");
+    assert!(
+        said[1].ends_with(": what crashes after its start may not have done so yet. A soak time waits for that."),
+        "{said:?}"
+    );
     console.run_for(&mut fake, 40);
     let said = next(&mut console, &fake);
     assert!(said.iter().all(|line| !line.contains("what crashes after its start")), "{said:?}");

@@ -402,7 +402,8 @@ impl Undo {
             let found = revisions.iter().position(|revision| revision.number == number && number.is_some());
             found.ok_or_else(|| {
                 let known: Vec<String> = revisions.iter().filter_map(|one| Some(one.number?.to_string())).collect();
-                format!("there is no revision `{to}` to go back to; there are {}", known.join(", "))
+                let are = if known.len() == 1 { "is" } else { "are" };
+                format!("there is no revision `{to}` to go back to; there {are} {}", known.join(", "))
             })?
         };
         Ok(Self { revisions, chosen, halted: story.halted().to_vec() })

@@ -13,8 +13,9 @@ use super::{RenderContext, ScreenParts, Shape, put, put_rule};
 use crate::engine::model::step_ahead::NoStep;
 use crate::engine::report::snapshot::Phase;
 use crate::tui::action::{ACTIONS, Action, ActionId, ActionScope, key_of};
+use crate::tui::dialog::form::Form;
 use crate::tui::filter::last_part;
-use crate::tui::model::{Model, Overlay};
+use crate::tui::model::{Model, Overlay, Page};
 use crate::tui::prompt::Prompt;
 use crate::tui::status::StatusSeverity;
 use crate::tui::theme::{Glyph, ThemeRole};
@@ -55,12 +56,21 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
             }
             Some(draw_prompt(buffer, parts.footer, "/", prompt))
         }
+        Overlay::Dialog(dialog) => {
+            draw_status(ctx, buffer, parts.status);
+            // Letters are typed into its fields.
+            if matches!(ctx.model.page, Page::Rollout(_)) && !matches!(dialog.form, Form::Pause { .. }) {
+                let pause = key_of(ctx.model, ActionId::Pause.action());
+                let text = format!(" esc closes the dialog, then {pause} pauses");
+                say(ctx, buffer, parts.footer, &text, ThemeRole::Muted);
+            }
+            None
+        }
         Overlay::None
         | Overlay::Help { .. }
         | Overlay::Details { .. }
         | Overlay::Watches { .. }
-        | Overlay::Diagnosis { .. }
-        | Overlay::Dialog(_) => {
+        | Overlay::Diagnosis { .. } => {
             draw_status(ctx, buffer, parts.status);
             draw_actions(ctx, buffer, parts.footer);
             None
