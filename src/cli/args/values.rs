@@ -41,7 +41,7 @@ pub(crate) fn pace(text: &str) -> Result<Pace, String> {
 }
 
 pub(crate) fn revision(text: &str) -> Result<i64, String> {
-    text.parse().map_err(|_| format!("`{text}` is not the number of a revision, as `history` lists them"))
+    text.parse().map_err(|_not_a_number| format!("`{text}` is not the number of a revision, as `history` lists them"))
 }
 
 pub(crate) fn speed(text: &str) -> Result<f64, String> {

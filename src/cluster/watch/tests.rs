@@ -81,9 +81,9 @@ async fn run(script: Vec<Says>, last: &str) -> (Vec<String>, ScriptedServer) {
             events.push(shown.recv().await.expect("the watch goes on"));
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), telling).await.unwrap_or_else(|_| panic!("no {last} after a while"));
+    tokio::time::timeout(Duration::from_secs(120), telling).await.unwrap_or_else(|_| panic!("no {last} after a while"));
     drop(shown);
-    tokio::time::timeout(Duration::from_secs(5), task).await.expect("ends when nobody listens").unwrap();
+    tokio::time::timeout(Duration::from_secs(30), task).await.expect("ends when nobody listens").unwrap();
     (events, server)
 }
 

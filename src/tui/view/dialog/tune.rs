@@ -22,12 +22,22 @@ const VALUE: usize = 9;
 
 pub(super) fn fill(body: &mut Body<'_>, form: &TuneForm, snapshot: &Snapshot, focused: bool) {
     // The chosen one is always in view.
-    let shown = body.room.min(form.rows.len());
+    // Where not all fit, the last line says how many more there are.
+    let is_cut = body.room < form.rows.len();
+    let shown = body.room.saturating_sub(usize::from(is_cut)).min(form.rows.len());
     let first = form.chosen.saturating_sub(shown / 2).min(form.rows.len() - shown);
     let names = form.rows.iter().map(|row| width(row.setting.name())).max().unwrap_or(0) + 1;
     for (at, row) in form.rows.iter().enumerate().skip(first).take(shown) {
         let name = format!("{:names$}", row.setting.name());
         line(body, row, &name, snapshot, at == form.chosen, focused);
+    }
+    if is_cut && shown > 0 {
+        let below = form.rows.len() - first - shown;
+        let text = match below {
+            0 => format!("  … {first} above"),
+            _ => format!("  … {below} more: down"),
+        };
+        body.say(&text, ThemeRole::Muted);
     }
 }
 
