@@ -81,6 +81,25 @@ pub fn registry_of(image: &str) -> String {
     normalized(image).split('/').next().unwrap_or_default().to_owned()
 }
 
+/// Whether two image references name the same repository.
+pub fn is_same_repository(was: &str, new: &str) -> bool {
+    repository_of(&normalized(was)) == repository_of(&normalized(new))
+}
+
+/// What should not change by mistake from one image reference to another: the repository, and that it is named by its digest.
+pub fn change_warnings(was: &str, new: &str, arrow: &str) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if !is_same_repository(was, new) {
+        let (from, to) = (registry_of(was), registry_of(new));
+        let registry = if from == to { String::new() } else { format!(" registry changes: {from} {arrow} {to}") };
+        warnings.push(format!("repository changes!{registry}"));
+    }
+    if is_by_digest(was) && !is_by_digest(new) {
+        warnings.push("no longer by digest: what the tag names can change".to_owned());
+    }
+    warnings
+}
+
 impl FromStr for ImageRef {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {

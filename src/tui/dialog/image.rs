@@ -11,7 +11,7 @@ use super::field::{Handled, complete, field};
 use super::form::DriftChoice;
 use crate::engine::model::Str;
 use crate::engine::model::command::Command;
-use crate::engine::model::image::{ImageRef, is_by_digest, normalized, registry_of, repository_of, version_of};
+use crate::engine::model::image::{ImageRef, change_warnings, is_by_digest, is_same_repository, version_of};
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::key::Key;
 
@@ -68,22 +68,11 @@ pub(crate) struct ImageDifference {
 
 impl ImageDifference {
     pub(crate) fn of(was: &str, new: &str, arrow: &str) -> Self {
-        let repository = |image: &str| repository_of(&normalized(image)).to_owned();
-        let same_repository = repository(was) == repository(new);
-        let words = match same_repository {
+        let words = match is_same_repository(was, new) {
             true => format!("{} {arrow} {}", version(was), version(new)),
             false => format!("{was} {arrow} {new}"),
         };
-        let mut warnings = Vec::new();
-        if !same_repository {
-            let (from, to) = (registry_of(was), registry_of(new));
-            let registry = if from == to { String::new() } else { format!(" registry changes: {from} {arrow} {to}") };
-            warnings.push(format!("repository changes!{registry}"));
-        }
-        if is_by_digest(was) && !is_by_digest(new) {
-            warnings.push("no longer by digest: what the tag names can change".to_owned());
-        }
-        Self { words, warnings }
+        Self { words, warnings: change_warnings(was, new, arrow) }
     }
 }
 
