@@ -16,7 +16,7 @@ impl Status {
     pub(crate) fn is_old(&self, now: Duration) -> bool {
         let stays = match self.tone {
             StatusSeverity::Busy => return false,
-            StatusSeverity::Good | StatusSeverity::Plain => Duration::from_secs(20),
+            StatusSeverity::Good | StatusSeverity::Plain => Duration::from_secs(10),
             // Whoever was refused may have to read it twice.
             StatusSeverity::Refused => Duration::from_secs(60),
         };

@@ -126,6 +126,10 @@ fn leave_rollout(model: &mut Model) -> Effects {
 
 /// Back one level: filter, then selection, then page.
 pub(super) fn back(model: &mut Model) -> Effects {
+    // Whoever was refused puts that away first, and does not leave the page by it.
+    if model.status.take_if(|status| status.tone == StatusSeverity::Refused).is_some() {
+        return Vec::new();
+    }
     match &model.page {
         Page::Fleet => {
             if let Some(page) = &mut model.fleet {

@@ -380,7 +380,10 @@ fn the_timeline_takes_the_place_of_the_nodes_and_gives_it_back() {
     assert_eq!(console.model.rollout().unwrap().timeline.as_ref().unwrap().len(), 1);
     assert!(console.model.rollout().unwrap().filter.is_all(), "the nodes' filter is another one");
     console.type_keys("<esc>");
-    assert_eq!(console.model.rollout().unwrap().timeline.as_ref().unwrap().len(), 12, "first the filter");
+    assert_eq!(console.model.status, None, "first the refusal is put away");
+    assert_eq!(console.model.rollout().unwrap().timeline.as_ref().unwrap().len(), 1);
+    console.type_keys("<esc>");
+    assert_eq!(console.model.rollout().unwrap().timeline.as_ref().unwrap().len(), 12, "then the filter");
     console.type_keys("<esc>");
     assert!(!open(&console), "then the timeline");
     assert_eq!(&*console.model.rollout().unwrap().selected().unwrap().name, "ipc-031", "the selection stayed");

@@ -12,7 +12,7 @@ use super::recorded;
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::Direction;
 use crate::engine::model::settings::{Gates, OnFailure};
-use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::engine::report::snapshot::{Phase, PlanView, Snapshot};
 use crate::engine::report::story::UpdateSpeed;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, Glyphs, ThemeRole};
@@ -26,14 +26,11 @@ pub(super) fn rail(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Option<Vec<S
     if !recorded(snapshot) || plan.steps.len() < 2 || snapshot.direction == Direction::Back {
         return None;
     }
-    let updated = snapshot.counts.updated;
+    let (updated, nodes) = (snapshot.counts.updated, snapshot.counts.nodes);
     let mut spans = Vec::new();
-    for (nth, step) in plan.steps.iter().enumerate() {
-        let taken = plan.step.is_some_and(|taken| nth <= taken);
-        let current = plan.step == Some(nth);
+    for (nth, RailStop { name, total, taken, current }) in stops(plan, nodes).into_iter().enumerate() {
         let moving = current && updated < plan.allowed;
         // One that was gone past before its nodes were updated is not done, nor is one of which a selector leaves some.
-        let total = step.of(snapshot.counts.nodes, Rounding::Up).min(snapshot.counts.nodes);
         let is_done = updated >= total;
         let (glyph, role) = match (taken, moving, &snapshot.phase) {
             (false, ..) => (Glyph::Outdated, ThemeRole::Muted),
@@ -52,9 +49,40 @@ pub(super) fn rail(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Option<Vec<S
         if nth > 0 {
             spans.push(ctx.span(format!(" {0}{0} ", ctx.glyph(Glyph::Rule)), ThemeRole::Frame));
         }
-        spans.push(ctx.span(format!("{} {step}{numbers}", ctx.glyph(glyph)), role));
+        spans.push(ctx.span(format!("{} {name}{numbers}", ctx.glyph(glyph)), role));
     }
     Some(spans)
+}
+
+/// A step on the rail.
+struct RailStop {
+    /// As it is written in the plan.
+    name: String,
+    /// How many nodes are updated in total after it.
+    total: u32,
+    /// As many may be updated.
+    taken: bool,
+    /// It is the last that was taken.
+    current: bool,
+}
+
+/// The steps of the plan; and, where an operator let as many nodes go as no step of it says, that number between them.
+fn stops(plan: &PlanView, nodes: u32) -> Vec<RailStop> {
+    let by_number = || RailStop { name: plan.allowed.to_string(), total: plan.allowed, taken: true, current: true };
+    let mut stops = Vec::new();
+    if plan.step.is_none() && plan.allowed > 0 {
+        stops.push(by_number());
+    }
+    for (nth, step) in plan.steps.iter().enumerate() {
+        let (total, taken) = (step.of(nodes, Rounding::Up).min(nodes), plan.step.is_some_and(|last| nth <= last));
+        let is_last = plan.step == Some(nth);
+        let is_passed = is_last && total < plan.allowed;
+        stops.push(RailStop { name: step.to_string(), total, taken, current: is_last && !is_passed });
+        if is_passed {
+            stops.push(by_number());
+        }
+    }
+    stops
 }
 
 /// What a node has to pass, and what ends the rollout, as far as that is not what it is by default: `soak 2m · images first · back at 2 failed`.
@@ -112,4 +140,27 @@ fn sparkline(speed: &UpdateSpeed) -> String {
     let level = |count: u32| LEVELS[(count as usize * (LEVELS.len() - 1)).div_ceil(most)];
     let line: String = speed.parts.iter().map(|count| level(*count)).collect();
     line.trim_start().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::model::quantity::IntOrPercent::{Int, Percent};
+
+    #[test]
+    fn a_number_that_the_plan_does_not_have_stands_between_its_steps() {
+        let names = |step: Option<usize>, allowed: u32| -> Vec<String> {
+            let steps = vec![Int(2), Percent(10), Percent(100)];
+            let plan = PlanView { steps, step, allowed, ..PlanView::default() };
+            let name = |stop: RailStop| format!("{}{}", stop.name, if stop.current { " now" } else { "" });
+            stops(&plan, 120).into_iter().map(name).collect()
+        };
+        assert_eq!(names(None, 0), ["2", "10%", "100%"]);
+        assert_eq!(names(None, 1), ["1 now", "2", "10%", "100%"]);
+        assert_eq!(names(Some(0), 2), ["2 now", "10%", "100%"]);
+        assert_eq!(names(Some(0), 3), ["2", "3 now", "10%", "100%"]);
+        // A selector cuts the second step short.
+        assert_eq!(names(Some(1), 3), ["2", "10% now", "100%"]);
+        assert_eq!(names(Some(2), 120), ["2", "10%", "100% now"]);
+    }
 }
