@@ -28,6 +28,7 @@ use super::model::facts::*;
 use super::model::prewarm::{PREWARM, PREWARM_IMAGES, PREWARM_SET};
 use super::model::record::{CHANGE, ORIGINAL_STRATEGY, RECORD_LIMIT};
 use super::model::settings::Tuning;
+use super::model::settings::value::Secs;
 use super::model::template::{ContainerRole, TaintEffect, Template};
 use super::model::time::Timestamp;
 
@@ -77,7 +78,7 @@ pub(crate) struct FakeCluster {
     pub(crate) warm_made: usize,
     /// New pods find their image on their node; else they are still to pull it.
     pub(crate) holds_images: bool,
-    /// What the configuration files of new consoles say of new rollouts.
+    /// What the configuration files of new consoles say of new rollouts: that nothing soaks.
     pub(crate) defaults: Tuning,
     /// The controller does not follow changes of the DaemonSet.
     pub(crate) lazy: bool,
@@ -131,7 +132,7 @@ impl FakeCluster {
             refuses_warm: None,
             warm_made: 0,
             holds_images: true,
-            defaults: Tuning::default(),
+            defaults: Tuning { soak_secs: Some(Secs(0)), ..Tuning::default() },
             lazy: false,
             deleted: Vec::new(),
             largest_record: 0,

@@ -1,7 +1,7 @@
 //! Updated nodes that have been ready for a moment only: what they say for the next step is little.
 //!
-//! A container that crashes some seconds after its start is Ready until then, and a readiness probe is optional. Without
-//! `minReadySeconds` and without a soak time a node counts as updated in that moment already.
+//! A container that crashes some seconds after its start is Ready until then, and a readiness probe is optional. With a
+//! short soak time a node counts as updated soon after.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const LATELY: Duration = Duration::from_secs(30);
 
 impl Engine {
     /// What speaks against the next step: `n1 has been ready for 4s only (and 3 more for less than 30s): …`. Nothing where a
-    /// soak time or `minReadySeconds` keeps a node from counting as updated so early.
+    /// longer soak time or `minReadySeconds` keeps a node from counting as updated so early.
     pub(super) fn ready_lately_in_words(&self, now: Timestamp) -> Vec<String> {
         let server_now = self.view.server_time(now);
         let updated = self.assessment.rows().filter(|row| row.updated && row.state == NodeState::Updated);
@@ -37,7 +37,7 @@ impl Engine {
             _ => format!("has been ready for {} only", ShortDuration(*ready_for)),
         };
         vec![format!(
-            "{name} {ready}{more}: what crashes after its start may not have done so yet. A soak time waits for that."
+            "{name} {ready}{more}: what crashes after its start may not have done so yet. A longer soak time waits for that."
         )]
     }
 }

@@ -28,7 +28,8 @@ impl Edits {
             // What the driver decides by itself says in `Edit::apply` under which condition it still holds.
             let asked = unsaved.command.zip(unsaved.asked_under.as_ref());
             let why = asked.and_then(|(command, asked_under)| {
-                Some((command, changed_since(&unsaved.edit, asked_under.as_ref(), intent.as_deref())?))
+                let begun = saved.is_some() && self.found_no_record(command);
+                Some((command, changed_since(&unsaved.edit, asked_under.as_ref(), intent.as_deref(), begun)?))
             });
             match why {
                 Some(why) => found.push(why),
@@ -38,14 +39,22 @@ impl Edits {
         found.dedup_by_key(|(command, _)| *command);
         found
     }
+
+    /// Whether no rollout was recorded when this command was asked for. Its first edit says so: a later one finds the record that the
+    /// first one begins.
+    fn found_no_record(&self, command: CommandId) -> bool {
+        let first = self.iter().find(|unsaved| unsaved.command == Some(command));
+        first.is_some_and(|first| matches!(first.asked_under, Some(None)))
+    }
 }
 
 const OTHER_CHANGE: &str = "another change of the template was asked for";
 
-/// What was changed since the edit was asked for, if that was what it sets. `before`: the intent that the operator saw.
-fn changed_since(edit: &Edit, before: Option<&Intent>, now: Option<&Intent>) -> Option<String> {
+/// What was changed since the edit was asked for, if that was what it sets. `before`: the intent that the operator saw; `begun`: no rollout
+/// was recorded then, and somebody else has begun one since.
+fn changed_since(edit: &Edit, before: Option<&Intent>, now: Option<&Intent>, begun: bool) -> Option<String> {
     let nothing = Intent::default();
-    let (ended, begun) = (before.is_some() && now.is_none(), before.is_none() && now.is_some());
+    let ended = before.is_some() && now.is_none();
     let (before, now) = (before.unwrap_or(&nothing), now.unwrap_or(&nothing));
     match edit {
         Edit::Partition(_) | Edit::Select(_) | Edit::Resume { .. } | Edit::Tune(_) if ended => {

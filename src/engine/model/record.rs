@@ -224,6 +224,15 @@ impl Default for Intent {
 }
 
 impl Intent {
+    /// For how many seconds a new pod has to be ready before it counts as available, beside `minReadySeconds`. Going back waits
+    /// for no gate, so not for this either.
+    pub fn soak_secs(&self) -> u32 {
+        match self.direction() {
+            Direction::Forward => self.gates.soak_secs.0,
+            Direction::Back => 0,
+        }
+    }
+
     /// What is set.
     pub fn settings(&self) -> Settings {
         let Self { budgets, gates, steps, prewarm, on_drift, order, finish, .. } = self;

@@ -149,8 +149,9 @@ settings! {
 
         /// A new pod is ready for this long before it counts as available
         ///
-        /// It applies where it is longer than `minReadySeconds`.
-        Soak => soak_secs: Secs = Secs(0), About {
+        /// It applies where it is longer than `minReadySeconds`, and not where the rollout goes back. What crashes within this time is
+        /// found out before the next node is taken down.
+        Soak => soak_secs: Secs = Secs(10), About {
             flag: "soak",
             meaning: Meaning::Always("ready before it counts as available"),
             refuse_zero: None,

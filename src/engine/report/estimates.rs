@@ -89,7 +89,7 @@ impl Engine {
         }
         let made_at = self.view.pod(row.pod?)?.fact.created_at;
         let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
-        let soak = Duration::from_secs(min_ready.max(intent.gates.soak_secs.0).into());
+        let soak = Duration::from_secs(min_ready.max(intent.soak_secs()).into());
         let available_at = row.since? + soak;
         let of_this_rollout = self.view.our_time(made_at) > started_at && available_at > made_at;
         of_this_rollout.then_some(DoneNode { made_at, available_at })

@@ -199,7 +199,8 @@ fn a_step_says_that_the_last_updated_nodes_have_been_ready_for_a_moment_only() {
     }
     let said = next(&mut console, &fake);
     assert!(
-        said[1].ends_with(": what crashes after its start may not have done so yet. A soak time waits for that."),
+        said[1]
+            .ends_with(": what crashes after its start may not have done so yet. A longer soak time waits for that."),
         "{said:?}"
     );
     console.run_for(&mut fake, 40);

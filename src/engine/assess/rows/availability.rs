@@ -33,10 +33,12 @@ impl<'a> Assessor<'a> {
         elapsed >= needed
     }
 
-    /// For how many seconds a pod has to be ready before it counts as available.
+    /// For how many seconds a pod has to be ready before it counts as available. The soak time is that of a recorded rollout: what the
+    /// DaemonSet's own controller does is judged by `minReadySeconds` alone.
     pub(super) fn soak_secs(&self, at_target: bool) -> u32 {
         let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
-        if at_target { min_ready.max(self.question.intent.gates.soak_secs.0) } else { min_ready }
+        let soaks = at_target && self.question.progress.started_at.is_some();
+        if soaks { min_ready.max(self.question.intent.soak_secs()) } else { min_ready }
     }
 
     /// For how long it has been ready. If the node's clock has not been measured and the pod is at the target, the time that

@@ -29,7 +29,7 @@ impl Assessor<'_> {
         }
         let (observed, said) = pod.restarts.last?;
         let said = said.map(|at| by_server(at, clock));
-        let needed = WATCHED.max(Duration::from(self.question.intent.gates.soak_secs));
+        let needed = WATCHED.max(Duration::from_secs(self.question.intent.soak_secs().into()));
         let elapsed = observed.elapsed(said, self.question.now, self.server_now);
         self.wake_after(needed, elapsed);
         let exit = pod.fact.containers.iter().filter(|container| container.restarts > 0);

@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(settings.budgets.max_unavailable, Limit::At(IntOrPercent::Int(5)), "the second left it alone");
         assert_eq!(
             first.clone().and(second.clone()).changes(&Settings::default()),
-            ["max unavailable default → 5", "soak 0s → 90s", "on drift report → enforce"]
+            ["max unavailable default → 5", "soak 10s → 90s", "on drift report → enforce"]
         );
         let back = Tuning { max_unavailable: Some(Limit::Default), ..Tuning::default() };
         assert_eq!(back.changes(&settings), ["max unavailable 5 → default"]);

@@ -1,10 +1,15 @@
 //! Pods that crash after they were ready.
 
+use std::time::Duration;
+
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Step};
-use crate::engine::model::facts::ContainerState;
+use crate::engine::model::facts::{ContainerState, PodFact};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
+use crate::engine::model::settings::Tuning;
+use crate::engine::model::settings::value::Secs;
 use crate::engine::report::snapshot::Phase;
 
 /// Twenty nodes, budget 2, one of them updated.
@@ -37,6 +42,50 @@ fn restart(fake: &mut FakeCluster, node: &str) {
         container.state = ContainerState::Running { since: Some(now) };
         (pod.ready, pod.ready_since) = (true, Some(now));
     });
+}
+
+/// How many nodes are down at once, at most, where every new pod crashes five seconds after it was ready.
+fn worst_where_new_pods_crash(defaults: Tuning) -> usize {
+    let mut fake = FakeCluster::rolling(10, 2);
+    fake.defaults = defaults;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 0);
+    for _ in 0..120 {
+        console.run_for(&mut fake, 1);
+        let now = fake.now;
+        let crashes = |pod: &&PodFact| {
+            let for_five_seconds = pod.ready_since.is_some_and(|at| now.since(at) >= Duration::from_secs(5));
+            pod.ready && pod.revision.as_deref() == Some("hash2") && for_five_seconds
+        };
+        let nodes: Vec<Str> = fake.pods.values().filter(crashes).filter_map(|pod| pod.node.clone()).collect();
+        nodes.iter().for_each(|node| crash(&mut fake, node));
+    }
+    assert!(fake.at("hash2") > 0);
+    fake.worst_down
+}
+
+/// Without a readiness probe a container is ready from its start until it crashes. The default soak time is for that.
+#[test]
+fn what_crashes_seconds_after_it_was_ready_takes_down_no_more_than_the_budget() {
+    assert_eq!(worst_where_new_pods_crash(Tuning::default()), 2);
+    let without = Tuning { soak_secs: Some(Secs(0)), ..Tuning::default() };
+    assert!(worst_where_new_pods_crash(without) > 2, "without a soak time the next nodes are taken down meanwhile");
+}
+
+/// Who goes back has nothing to find out, and is in a hurry.
+#[test]
+fn going_back_does_not_soak() {
+    let mut fake = FakeCluster::rolling(4, 1);
+    fake.defaults = Tuning { soak_secs: Some(Secs(100)), ..Tuning::default() };
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 350);
+    assert_eq!(fake.at("hash2"), 4);
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 20);
+    assert_eq!(fake.at("hash1"), 4);
 }
 
 #[test]

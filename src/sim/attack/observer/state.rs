@@ -180,7 +180,7 @@ impl Observer {
                 let fact = &pod.fact;
                 fact.node.as_ref() == Some(node) && fact.deletion_at.is_none() && fact.revision.as_ref() == target
             });
-        let soak = self.records.values().flatten().map(|record| record.intent.gates.soak_secs.0).min().unwrap_or(0);
+        let soak = self.records.values().flatten().map(|record| record.intent.soak_secs()).min().unwrap_or(0);
         Duration::from_secs(if at_target { min_ready.max(soak) } else { min_ready }.into())
     }
 

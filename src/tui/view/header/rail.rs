@@ -11,6 +11,7 @@ use super::super::RenderContext;
 use super::recorded;
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::Direction;
+use crate::engine::model::settings::value::Secs;
 use crate::engine::model::settings::{Gates, OnFailure};
 use crate::engine::report::snapshot::{Phase, PlanView, Snapshot};
 use crate::engine::report::story::UpdateSpeed;
@@ -102,8 +103,10 @@ pub(super) fn gates(snapshot: &Snapshot) -> String {
         return String::new();
     }
     let mut words = Vec::new();
-    if soak_secs.0 > 0 {
-        words.push(format!("soak {soak_secs}"));
+    match soak_secs {
+        Secs(0) => words.push("no soak".to_owned()),
+        _ if soak_secs == Gates::default().soak_secs => {}
+        _ => words.push(format!("soak {soak_secs}")),
     }
     if require_image {
         words.push("images first".to_owned());
