@@ -28,6 +28,7 @@ mod release;
 mod report;
 mod same_answers;
 mod smoke;
+mod soak;
 mod steps;
 mod stuck;
 mod surge;

@@ -98,7 +98,8 @@ impl Engine {
                     Some((Some(Blame::Suspect), _)) => "node went down after its update".to_owned(),
                     Some((_, Some(cause))) => cause.to_string(),
                     Some((None, None)) => "well by now".to_owned(),
-                    Some((Some(_), None)) => "not available".to_owned(),
+                    // What its kubelet says between two attempts may be nothing.
+                    Some((Some(_), None)) => format!("not available; it halted with {}", halt.why),
                     None => "gone".to_owned(),
                 };
                 (name.clone(), cause)

@@ -18,6 +18,7 @@ use rolldeck::engine::report::snapshot::{Phase, Snapshot};
 use serde_json::Value;
 
 use crate::support::control_plane::{Grant, Sandbox, User, daemon_set, sandbox};
+use crate::support::program::access;
 
 pub(super) const SOON: Duration = Duration::from_secs(60);
 
@@ -87,8 +88,7 @@ fn is_up(pod: &Value) -> bool {
 }
 
 pub(super) async fn session(user: &User) -> ClusterSession {
-    let access = Access { kubeconfig: Some(user.kubeconfig()), ..Access::default() };
-    ClusterSession::open(&access).await.unwrap()
+    ClusterSession::open(&access(user.kubeconfig())).await.unwrap()
 }
 
 pub(super) async fn until(rollout: &Rollout, what: &str, mut is: impl FnMut(&Snapshot) -> bool) -> Arc<Snapshot> {
@@ -267,8 +267,7 @@ async fn forbidden_watches_are_shown_and_the_rest_works() {
         "pods,daemonsets.apps,controllerrevisions.apps,leases.coordination.k8s.io",
     )];
     let user = tokio::task::block_in_place(|| sandbox.user("restricted", &grants));
-    let access =
-        Access { kubeconfig: Some(user.kubeconfig()), namespace: Some(namespace.clone()), ..Access::default() };
+    let access = Access { namespace: Some(namespace.clone()), ..access(user.kubeconfig()) };
     let session = ClusterSession::open(&access).await.unwrap();
     let rollout = session.open(&namespace, "agent", Role::Driver);
     until(&rollout, "sees the pods and not the nodes, and knows that it may not write", |is| {

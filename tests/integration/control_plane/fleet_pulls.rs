@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rolldeck::driver::{Access, ClusterSession, Fleet, FleetPulls, FleetRow, Session};
+use rolldeck::driver::{ClusterSession, Fleet, FleetPulls, FleetRow, Session};
 use rolldeck::engine::model::facts::StrategyKind;
 use rolldeck::engine::model::fleet_state::FleetState;
 use rolldeck::sim::world::scenario::RegistryImage;
@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::fixture::{BUDGET, DS, MISSING, NODES, RolloutFixture, SOON, quick, scenario};
 use crate::support::control_plane::Grant;
-use crate::support::program::text;
+use crate::support::program::{access, text};
 
 /// An image of 1.2 s of one node's pulling.
 const SLOW: &str = "registry.test/agent:slow";
@@ -34,9 +34,7 @@ async fn a_rollout_of_its_controller_shows_what_is_pulled_and_what_fails() {
         let fixture = fixture.clone();
         tokio::task::spawn_blocking(move || fixture.deploy(image))
     };
-    let session = async |kubeconfig: &std::path::Path| {
-        ClusterSession::open(&Access { kubeconfig: Some(kubeconfig.to_owned()), ..Access::default() }).await.unwrap()
-    };
+    let session = async |kubeconfig: &std::path::Path| ClusterSession::open(&access(kubeconfig)).await.unwrap();
     let namespace = fixture.sandbox.namespace().to_owned();
     let operator = tokio::task::block_in_place(|| fixture.operator());
     let session_of_operator = session(operator.kubeconfig()).await;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
-use rolldeck::driver::{Access, ClusterSession, Rollout, Session};
+use rolldeck::driver::{ClusterSession, Rollout, Session};
 use rolldeck::engine::model::command::Command;
 use rolldeck::engine::model::config::Role;
 use rolldeck::engine::model::event::{Permission, WatchHealth};
@@ -22,6 +22,7 @@ use rolldeck::engine::report::snapshot::Snapshot;
 use serde_json::{Value, json};
 
 use crate::support::control_plane::{Sandbox, daemon_set, sandbox};
+use crate::support::program::access;
 
 const SOON: Duration = Duration::from_secs(60);
 /// A changed strategy is noticed by its watch, not by the next list, which is made after more than a minute. How long it takes on an
@@ -79,8 +80,7 @@ impl GitOpsFixture {
     }
 
     async fn open(&self) -> Rollout {
-        let access = Access { kubeconfig: Some(self.sandbox.admin().kubeconfig()), ..Access::default() };
-        let session = ClusterSession::open(&access).await.unwrap();
+        let session = ClusterSession::open(&access(self.sandbox.admin().kubeconfig())).await.unwrap();
         let rollout = session.open(self.sandbox.namespace(), "agent", Role::Driver);
         until(&rollout, "everything is loaded", |is| {
             is.daemonset == Presence::Present

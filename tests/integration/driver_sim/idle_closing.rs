@@ -9,13 +9,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use rolldeck::driver::{Access, ClusterSession, Session};
+use rolldeck::driver::{ClusterSession, Session};
 use rolldeck::engine::model::config::Role;
 use rolldeck::engine::model::event::WatchHealth;
 use rolldeck::engine::report::snapshot::Phase;
 
 use super::rollout::{Cluster, NODES, image, loaded, until, updated};
 use crate::support::line::server_of;
+use crate::support::program::access;
 
 /// So long nothing may happen on a connection. Leases are renewed every few seconds: between two writes it is closed.
 const IDLE: Duration = Duration::from_millis(700);
@@ -97,8 +98,7 @@ async fn rolls_out_behind(closing: Closing) {
     let balancer = LoadBalancer::to(&server, closing);
     let kubeconfig = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(kubeconfig.path(), text.replace(&server, &balancer.address.to_string())).unwrap();
-    let access = Access { kubeconfig: Some(kubeconfig.path().to_owned()), ..Access::default() };
-    let session = ClusterSession::open(&access).await.unwrap();
+    let session = ClusterSession::open(&access(kubeconfig.path())).await.unwrap();
     let rollout = session.open("edge", "agent", Role::Driver);
     until(&rollout, "everything is loaded", |is| loaded(is)).await;
 

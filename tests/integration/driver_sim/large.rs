@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rolldeck::driver::{Access, ClusterSession, Rollout, Session};
+use rolldeck::driver::{ClusterSession, Rollout, Session};
 use rolldeck::engine::model::command::{Command, Step};
 use rolldeck::engine::model::config::Role;
 use rolldeck::engine::model::event::WatchHealth;
@@ -19,6 +19,7 @@ use rolldeck::sim::world::World;
 use rolldeck::sim::world::scenario::Scenario;
 
 use crate::support::line::{Line, server_of};
+use crate::support::program::access;
 
 const NODES: usize = 3_000;
 const BUDGET: u32 = 150;
@@ -73,8 +74,7 @@ async fn measure(round_trip: Duration) {
     let kubeconfig = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(kubeconfig.path(), server.kubeconfig()).unwrap();
     let line = Line::to(&server_of(kubeconfig.path()), round_trip);
-    let access = Access { kubeconfig: Some(line.kubeconfig(kubeconfig.path())), ..Access::default() };
-    let session = ClusterSession::open(&access).await.unwrap();
+    let session = ClusterSession::open(&access(line.kubeconfig(kubeconfig.path()))).await.unwrap();
     let rollout = session.open("edge", "agent", Role::Driver);
     until(&rollout, "everything is loaded", |is| {
         is.counts.available as usize == NODES && is.watches.iter().all(|watch| watch.health == WatchHealth::Live)

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use rolldeck::driver::{Access, ClusterSession, CommandError, Rollout, Session};
+use crate::support::program::access;
+use rolldeck::driver::{ClusterSession, CommandError, Rollout, Session};
 use rolldeck::engine::model::command::{Command, Step, Takeover};
 use rolldeck::engine::model::config::Role;
 use rolldeck::engine::model::driver::DriverView;
@@ -83,8 +84,7 @@ impl Cluster {
     }
 
     pub(super) async fn session(&self) -> ClusterSession {
-        let access = Access { kubeconfig: Some(self.kubeconfig.path().to_owned()), ..Access::default() };
-        ClusterSession::open(&access).await.unwrap()
+        ClusterSession::open(&access(self.kubeconfig.path())).await.unwrap()
     }
 
     pub(super) fn most_down(&self) -> usize {
@@ -245,8 +245,7 @@ async fn a_driver_that_dies_is_succeeded() {
     // Kept until the end: a rollout that is dropped gives the lease back.
     let (first, _held) = doomed
         .spawn(async move {
-            let access = Access { kubeconfig: Some(kubeconfig), ..Access::default() };
-            let session = ClusterSession::open(&access).await.unwrap();
+            let session = ClusterSession::open(&access(kubeconfig)).await.unwrap();
             let rollout = open(&session).await;
             rollout.command(image("registry.example/agent:v2")).await.unwrap();
             rollout.command(updated(2)).await.unwrap();

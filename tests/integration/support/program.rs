@@ -4,9 +4,19 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 
+use rolldeck::driver::Access;
+use rolldeck::engine::model::settings::Tuning;
+use rolldeck::engine::model::settings::value::Secs;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
+
+/// A cluster that is reached by this kubeconfig. Rollouts on it do not soak: pods of these tests serve for good or never, and are made
+/// within tenths of a second.
+pub(crate) fn access(kubeconfig: impl Into<PathBuf>) -> Access {
+    let defaults = Tuning { soak_secs: Some(Secs(0)), ..Tuning::default() };
+    Access { kubeconfig: Some(kubeconfig.into()), defaults, ..Access::default() }
+}
 
 /// A user of the program: a home of their own, and a kubeconfig.
 #[derive(Debug)]
@@ -17,7 +27,17 @@ pub(crate) struct Operator {
 }
 
 impl Operator {
+    /// Their rollouts do not soak, as with [`access`].
     pub(crate) fn new(kubeconfig: impl Into<PathBuf>, namespace: &str) -> Self {
+        let operator = Self::without_config(kubeconfig, namespace);
+        let config = operator.home().join(".config/rolldeck");
+        std::fs::create_dir_all(&config).unwrap();
+        std::fs::write(config.join("config.toml"), "[defaults]\nsoak = \"0s\"\n").unwrap();
+        operator
+    }
+
+    /// One whose rollouts begin with the built-in defaults.
+    pub(crate) fn without_config(kubeconfig: impl Into<PathBuf>, namespace: &str) -> Self {
         Self { home: TempDir::new().unwrap(), kubeconfig: kubeconfig.into(), namespace: namespace.to_owned() }
     }
 

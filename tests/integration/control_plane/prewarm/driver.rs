@@ -3,7 +3,7 @@
 use std::process::{Child, Stdio};
 use std::sync::Arc;
 
-use rolldeck::driver::{Access, ClusterSession, Rollout, Session};
+use rolldeck::driver::{ClusterSession, Rollout, Session};
 use rolldeck::engine::model::command::{Command, Takeover};
 use rolldeck::engine::model::config::Role;
 use rolldeck::engine::model::driver::DriverView;
@@ -12,7 +12,7 @@ use rolldeck::engine::report::snapshot::Snapshot;
 use tokio::runtime::Runtime;
 
 use super::super::fixture::{RolloutFixture, SOON};
-use crate::support::program::Operator;
+use crate::support::program::{Operator, access};
 
 /// A driver in this process.
 pub(super) struct DriverHere {
@@ -27,7 +27,7 @@ impl DriverHere {
 
     fn open(kubeconfig: &std::path::Path, namespace: &str) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let access = Access { kubeconfig: Some(kubeconfig.to_owned()), ..Access::default() };
+        let access = access(kubeconfig);
         let rollout = runtime.block_on(async {
             let session = ClusterSession::open(&access).await.unwrap();
             session.open(namespace, "agent", Role::Driver)
