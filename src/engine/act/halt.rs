@@ -38,7 +38,7 @@ impl Engine {
 
     /// Which gate halts the rollout now. All gates are named: one that halts is asked here, after those that stand here already.
     fn reason_to_halt(&self, intent: &Intent) -> Option<HaltReason> {
-        // Gates on single nodes are carried out in `assess/rows.rs`, `assess/rows/absence.rs` and `rules/suspects.rs`.
+        // Gates on single nodes are carried out in `assess/rows/failure.rs`, `assess/rows/absence.rs` and `rules/suspects.rs`.
         let Gates {
             failure_threshold,
             on_failure: _,

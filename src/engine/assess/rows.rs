@@ -5,9 +5,15 @@
 
 mod absence;
 mod availability;
+mod blame;
+mod cause;
 mod controllers_rollout;
+mod failure;
 mod image;
+mod pods_on_node;
 pub(super) mod restarts;
+mod since;
+mod state;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,21 +21,20 @@ use std::time::Duration;
 
 use self::controllers_rollout::ControllersRollout;
 use self::image::SharedImages;
+use self::pods_on_node::OnNode;
 use self::restarts::watched_state;
 use crate::engine::model::Str;
-use crate::engine::model::cause::{Cause, CauseKind};
+use crate::engine::model::cause::Cause;
 use crate::engine::model::event::{WatchHealth, Watched};
-use crate::engine::model::facts::{ConditionStatus, ContainerFact, ContainerState, NodeFact, PodPhase};
+use crate::engine::model::facts::ConditionStatus;
 use crate::engine::model::node::{Blame, ImageState, NodeIx, NodeState, RestartsView};
 use crate::engine::model::pull::ImagePull;
 use crate::engine::model::record::size::bytes_of_name;
-use crate::engine::model::record::{Direction, Intent, Progress};
+use crate::engine::model::record::{Intent, Progress};
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
-use crate::engine::rules::clocks::by_server;
-use crate::engine::rules::pulls::images_present;
 use crate::engine::rules::warm_pod::images_key;
-use crate::engine::view::{NodeEntry, ObservedAt, PodEntry, PodIx, PodTrouble, Touched, View};
+use crate::engine::view::{NodeEntry, PodEntry, PodIx, Touched, View};
 
 /// What an assessment is made of, beside the view.
 pub(crate) struct AssessmentInput<'a> {
@@ -216,20 +221,6 @@ pub(crate) struct Assessor<'a> {
     changes_at: Option<Timestamp>,
 }
 
-/// The pods of one node, sorted out.
-struct OnNode<'a> {
-    live: Option<&'a PodEntry>,
-    going: Option<&'a PodEntry>,
-    /// A new one beside it, while a controller that surges waits for that to be available (docs/kubernetes.md,
-    /// *RollingUpdate*).
-    coming: Option<&'a PodEntry>,
-    /// There is more than one live pod: its controller deletes all but one.
-    surplus: bool,
-    /// The one that counts: the live one, else the one that goes.
-    counts: Option<PodIx>,
-    being_deleted: bool,
-}
-
 impl<'a> Assessor<'a> {
     fn row(&mut self, ix: NodeIx, entry: &NodeEntry) -> Option<Row> {
         (self.changes_at, self.available_at) = (None, None);
@@ -337,44 +328,6 @@ impl<'a> Assessor<'a> {
         })
     }
 
-    /// Of several live pods the newest counts; but as long as it is not available, the oldest that is: that one serves.
-    fn sort_out(&mut self, ix: NodeIx, clock: Option<i64>) -> OnNode<'a> {
-        let view = self.view;
-        let mut live: Option<(PodIx, &PodEntry)> = None;
-        let mut going = live;
-        let mut alive = 0;
-        for (at, pod) in view.pods_on(ix) {
-            let slot = if pod.fact.deletion_at.is_none() { &mut live } else { &mut going };
-            // Pods that have ended do not count as surplus: the controller creates new ones beside them.
-            let ended = matches!(pod.fact.phase, PodPhase::Failed | PodPhase::Succeeded);
-            alive += u32::from(pod.fact.deletion_at.is_none() && !ended);
-            let newer =
-                |known: &PodEntry| (known.fact.created_at, &known.fact.uid) < (pod.fact.created_at, &pod.fact.uid);
-            if slot.is_none_or(|(_, known)| newer(known)) {
-                *slot = Some((at, pod));
-            }
-        }
-        let mut coming = None;
-        if let Some((_, newest)) = live.filter(|_| alive > 1) {
-            let at_target = self.is_at_target(newest);
-            if !self.is_available(newest, at_target, clock)
-                && let Some(serving) = self.oldest_available(ix, clock)
-            {
-                coming = Some(newest).filter(|_| at_target);
-                live = Some(serving);
-            }
-        }
-        let being_deleted = live.is_some_and(|(_, pod)| (self.question.deleting)(&pod.fact.uid));
-        OnNode {
-            counts: live.or(going).map(|(at, _)| at),
-            live: live.map(|(_, pod)| pod),
-            going: going.map(|(_, pod)| pod),
-            coming,
-            surplus: alive > 1,
-            being_deleted,
-        }
-    }
-
     pub(super) fn our_time(&self, at: Timestamp) -> Timestamp {
         self.view.our_time(at)
     }
@@ -389,276 +342,6 @@ impl<'a> Assessor<'a> {
             self.changes_at = Some(self.changes_at.map_or(at, |known| known.min(at)));
         }
     }
-
-    /// Since when a pod is in trouble, by our own clock: who has just begun to look takes it from what its kubelet told.
-    fn troubled_since(&self, pod: &PodEntry, trouble: &PodTrouble, clock: Option<i64>) -> Timestamp {
-        let told = Some(&pod.fact).filter(|_| trouble.cause.kind.is_about_the_image());
-        let told = told.and_then(|fact| self.view.pull_failed_since(fact));
-        // Events tell whole seconds, so it was at the latest at the end of that one; and not before there was a pod, whatever the clock of
-        // its node says.
-        let told = told.map(|at| (by_server(at, clock) + Duration::from_secs(1)).max(pod.fact.created_at));
-        let told = told.map(|at| self.view.our_time(at));
-        told.map_or(trouble.since, |told| told.min(trouble.since))
-    }
-
-    /// Why the pod at the target counts as failed, if it does.
-    fn failure_of(&mut self, pod: &PodEntry, available: bool, clock: Option<i64>, entry: &NodeEntry) -> Option<Cause> {
-        let gates = &self.question.intent.gates;
-        if let Some(trouble) = &pod.trouble
-            && let Some(grace) = trouble.cause.kind.grace()
-        {
-            let elapsed = self.question.now.since(self.troubled_since(pod, trouble, clock));
-            self.wake_after(grace, elapsed);
-            if elapsed >= grace || self.question.progress.has_failed(&entry.name) {
-                return Some(trouble.cause.clone());
-            }
-        }
-        let deadline = Duration::from(gates.progress_deadline_secs);
-        let ready_for = pod.ready_observed.map(|observed| self.ready_for(pod, observed, true, clock));
-        if restarts(pod) > gates.max_restarts && ready_for.is_none_or(|ready_for| ready_for < deadline) {
-            let ended = last_end(pod).map(|ended| format!("; {ended}")).unwrap_or_default();
-            let words = format!("{} restarts, more than {}{ended}", restarts(pod), gates.max_restarts);
-            let known =
-                pod.trouble.as_ref().map(|trouble| &trouble.cause).filter(|known| known.kind.says_why_it_restarts());
-            let kind = known.map_or(CauseKind::CrashLoop, |known| known.kind);
-            let container = known.map_or_else(|| ended_last(pod), |known| known.container.clone());
-            return Some(Cause { kind, container, message: Some(words.into()) });
-        }
-        if available {
-            return None;
-        }
-        let elapsed = self.expected_for(pod, entry.back_at(), clock);
-        self.wake_after(deadline, elapsed);
-        (elapsed >= deadline).then(|| {
-            let message = pod.trouble.as_ref().map(|trouble| match &trouble.cause.message {
-                Some(message) => Str::from(format!("{}: {message}", trouble.cause.kind)),
-                None => Str::from(trouble.cause.kind.to_string()),
-            });
-            let container = pod.trouble.as_ref().and_then(|trouble| trouble.cause.container.clone());
-            Cause { kind: CauseKind::Deadline, container, message }
-        })
-    }
-
-    /// For how long a pod that is not available has had the chance to become available: since it was created, since it was last
-    /// available, or since its node came back, whichever is latest. A pod that was available once gets the whole deadline again;
-    /// otherwise every short unreadiness of an older pod would be a failure.
-    fn expected_for(&self, pod: &PodEntry, back_at: Option<Timestamp>, clock: Option<i64>) -> Duration {
-        let (now, server_now) = (self.question.now, self.server_now);
-        let made = pod.first_observed.elapsed(Some(pod.fact.created_at), now, server_now);
-        let needed = Duration::from_secs(self.soak_secs(true).into());
-        let served = pod.served.as_ref().filter(|served| served.lasted >= needed).map(|served| {
-            let said = served.said.map(|at| by_server(at, clock));
-            served.ended.elapsed(said, now, server_now)
-        });
-        let back = back_at.map(|at| now.since(at));
-        [served, back].into_iter().flatten().fold(made, Duration::min)
-    }
-
-    fn state(
-        &self,
-        in_fleet: bool,
-        down: bool,
-        at_target: bool,
-        available: bool,
-        failed: bool,
-        pods: &OnNode<'_>,
-    ) -> NodeState {
-        match pods.live {
-            _ if !in_fleet => NodeState::Ineligible,
-            _ if down => NodeState::NodeDown,
-            Some(_) if pods.being_deleted => NodeState::Terminating,
-            None if pods.going.is_some() => NodeState::Terminating,
-            None => NodeState::Creating,
-            Some(_) if !at_target => NodeState::Outdated,
-            Some(_) if failed => NodeState::Failed,
-            Some(_) if available => NodeState::Updated,
-            Some(pod) if pod.fact.ready => NodeState::Soaking,
-            Some(pod) => self.starting_state(pod),
-        }
-    }
-
-    fn starting_state(&self, pod: &PodEntry) -> NodeState {
-        let image_trouble = pod.trouble.as_ref().is_some_and(|trouble| trouble.cause.kind.is_about_the_image());
-        let pulling = self.view.pulling_since(&pod.fact).is_some() && !images_present(&pod.fact);
-        // A kubelet that does not say any more that the pull failed is at it again, also where no Event tells.
-        let says_so = |container: &ContainerFact| {
-            crate::engine::rules::diagnose::diagnose_container(container)
-                .is_some_and(|cause| cause.kind.is_about_the_image())
-        };
-        if image_trouble && !pulling && pod.fact.containers.iter().any(says_so) {
-            return NodeState::PullFailed;
-        }
-        if pulling || image_trouble {
-            return NodeState::Pulling;
-        }
-        let begun = pod.fact.containers.iter().any(|container| {
-            container.image_present
-                || !matches!(container.state, ContainerState::Waiting { .. })
-                || container.restarts > 0
-        });
-        if begun { NodeState::Starting } else { NodeState::Creating }
-    }
-
-    /// Whether the rollout put a pod there, whatever the target is by now.
-    fn put_there(&self, at_target: bool, pod: Option<&PodEntry>) -> bool {
-        let progress = self.question.progress;
-        let revision = pod.and_then(|pod| pod.fact.revision.as_ref());
-        let began = progress.started_at.filter(|_| at_target);
-        let made_since = |began| pod.is_some_and(|pod| self.view.our_time(pod.fact.created_at) > began);
-        match (&progress.origin, revision, began) {
-            // On the way back pods that never left the revision are there as well: only their age tells them from those that are put back.
-            (_, Some(_), Some(began)) if self.question.intent.direction() == Direction::Back => made_since(began),
-            // Where a rollout goes forward to the revision that it came from it is the same.
-            (Some(origin), Some(revision), began) => revision != origin || began.is_some_and(made_since),
-            _ => at_target,
-        }
-    }
-
-    /// Whose fault it is that a node of the fleet is unavailable.
-    fn blame(
-        &self,
-        (name, node): (&Str, Option<&NodeFact>),
-        (down, at_target, replaced, put_there): (bool, bool, bool, bool),
-        pod: Option<&PodEntry>,
-    ) -> Blame {
-        let progress = self.question.progress;
-        if progress.down_before.contains_key(name) || self.was_down_before(name, node, at_target, pod) {
-            return Blame::PreExisting;
-        }
-        let in_progress = progress.in_progress.contains(name);
-        match (down, replaced) {
-            (_, true) => Blame::Rollout,
-            (true, false) if put_there || (in_progress && at_target) => Blame::Suspect,
-            (true, false) if in_progress => Blame::Rollout,
-            (true, false) => Blame::Node,
-            // A node that the rollout took down is blamed on it until it is available again, even if the target has changed.
-            (false, false) if put_there || in_progress => Blame::Rollout,
-            // On the way back pods that never left the revision are at the target: nobody touched them.
-            (false, false) if at_target && self.question.intent.direction() == Direction::Forward => Blame::Rollout,
-            (false, false) => Blame::PreExisting,
-        }
-    }
-
-    /// Whether the cluster shows that a node was down before the rollout began. It is asked only if the record had no room for
-    /// the names of all nodes that were down before, and never of a node that the record names as in progress.
-    ///
-    /// A node that has not been Ready since before then was never acted on; an old pod that was made before then was not
-    /// made by the rollout.
-    fn was_down_before(&self, name: &Str, node: Option<&NodeFact>, at_target: bool, pod: Option<&PodEntry>) -> bool {
-        let progress = self.question.progress;
-        let Some(began_at) = progress.left_out_since.filter(|_| !progress.in_progress.contains(name)) else {
-            return false;
-        };
-        let going = pod.is_some_and(|pod| (self.question.deleting)(&pod.fact.uid));
-        let not_ready_since = node.and_then(|fact| match fact.ready {
-            ConditionStatus::True => None,
-            ConditionStatus::False => fact.ready_since.map(|at| by_server(at, fact.clock_skew_millis)),
-            ConditionStatus::Unknown => fact.ready_since,
-        });
-        let is_ready = node.is_some_and(|fact| fact.ready == ConditionStatus::True);
-        let old = pod.is_some_and(|pod| !at_target && pod.fact.created_at < began_at);
-        !going && (not_ready_since.is_some_and(|since| since < began_at) || (is_ready && old))
-    }
-
-    fn cause(&mut self, fact: Option<&NodeFact>, down: bool, pods: &OnNode<'_>) -> Option<Cause> {
-        if down {
-            let words = fact.and_then(|fact| fact.ready_reason.clone());
-            return Some(Cause { kind: CauseKind::NodeDown, container: None, message: words });
-        }
-        let any_pod = pods.live.or(pods.going);
-        if let Some(ends_at) = any_pod.and_then(|pod| pod.fact.deletion_at).filter(|at| *at >= self.server_now) {
-            let left = ends_at.since(self.server_now) + Duration::from_millis(1);
-            self.wake_after(left, Duration::ZERO);
-        }
-        if let Some(stuck_at) = any_pod.and_then(|pod| crate::engine::rules::diagnose::stuck_at(&pod.fact))
-            && stuck_at >= self.server_now
-        {
-            let left = stuck_at.since(self.server_now) + Duration::from_millis(1);
-            self.wake_after(left, Duration::ZERO);
-        }
-        let known = pods.live.and_then(|pod| pod.trouble.as_ref()).map(|trouble| trouble.cause.clone());
-        let says = any_pod.and_then(|pod| crate::engine::rules::diagnose::diagnose(&pod.fact, self.server_now));
-        // What was said before of the pull says more.
-        let says_less = |says: &Cause| {
-            let told = known.as_ref().is_some_and(|known| known.kind.leaves_the_image_open());
-            told && says.kind == CauseKind::ImagePull
-        };
-        says.filter(|says| !says_less(says)).or(known)
-    }
-
-    /// Of a pod that was in trouble when we first looked: since when it has not been Ready. Its trouble is as old as that at least. What is
-    /// known of images is in [`Self::troubled_since`].
-    fn unready_when_first_seen(&self, pod: &PodEntry, trouble: &PodTrouble, clock: Option<i64>) -> Option<Timestamp> {
-        let ObservedAt::Already(at, _) = pod.first_observed else { return None };
-        let counts = !pod.fact.ready && trouble.since == at && !trouble.cause.kind.is_about_the_image();
-        pod.fact.ready_since.filter(|_| counts).map(|at| by_server(at, clock).max(pod.fact.created_at))
-    }
-
-    fn since(&self, state: NodeState, entry: &NodeEntry, pods: &OnNode<'_>) -> Option<Timestamp> {
-        let (live, fact) = (pods.live, entry.fact.as_ref());
-        if let (NodeState::Creating | NodeState::Failed, None, Some(missing_since)) = (state, live, entry.missing_since)
-        {
-            return Some(self.view.server_time(missing_since));
-        }
-        let clock = fact.and_then(|fact| fact.clock_skew_millis);
-        match state {
-            // Unknown is written by the node lifecycle controller, whose clock is taken to be the API server's.
-            NodeState::NodeDown => fact.and_then(|fact| match fact.ready {
-                ConditionStatus::False => Some(by_server(fact.ready_since?, clock)),
-                ConditionStatus::True | ConditionStatus::Unknown => fact.ready_since,
-            }),
-            NodeState::Terminating => pods.going.and_then(|pod| {
-                let grace = Duration::from_secs(pod.fact.deletion_grace_secs.unwrap_or(0).into());
-                Some(pod.fact.deletion_at? - grace)
-            }),
-            NodeState::Failed | NodeState::PullFailed => live.map(|pod| {
-                let since = |trouble: &PodTrouble| {
-                    let known = self.view.server_time(self.troubled_since(pod, trouble, clock));
-                    self.unready_when_first_seen(pod, trouble, clock).map_or(known, |unready| unready.min(known))
-                };
-                let since = pod.trouble.as_deref().map_or(pod.fact.created_at, since);
-                // In a crash loop it is up in between, and its trouble begins anew each time.
-                let began = pod.restarts.began.filter(|_| state == NodeState::Failed).map(|(observed, said)| {
-                    let said = said.map(|at| by_server(at, clock));
-                    self.server_now - observed.elapsed(said, self.question.now, self.server_now)
-                });
-                began.map_or(since, |began| began.min(since))
-            }),
-            NodeState::Pulling => {
-                let since = |pod: &PodEntry| Some(by_server(self.view.pulling_since(&pod.fact)?, clock));
-                live.map(|pod| since(pod).unwrap_or(pod.fact.created_at))
-            }
-            NodeState::Creating => live.map(|pod| pod.fact.created_at),
-            NodeState::Starting => live.map(|pod| {
-                let run = |container: &ContainerFact| match container.state {
-                    ContainerState::Running { since } => since.map(|at| by_server(at, clock)),
-                    ContainerState::Waiting { .. } | ContainerState::Terminated { .. } => None,
-                };
-                pod.fact.containers.iter().filter_map(run).max().unwrap_or(pod.fact.created_at)
-            }),
-            NodeState::Soaking | NodeState::Updated | NodeState::Outdated | NodeState::Ineligible => {
-                live.map(|pod| pod.fact.ready_since.map_or(pod.fact.created_at, |at| by_server(at, clock)))
-            }
-        }
-    }
-}
-
-/// How a container of the pod ended last: `agent ended with exit 137 (OOMKilled)`. Of one that ended with an error, if any did.
-fn last_end(pod: &PodEntry) -> Option<String> {
-    let (exit, container) = ended_container(pod)?;
-    let reason = container.last_end.as_deref().filter(|reason| !matches!(*reason, "" | "Error" | "Completed"));
-    let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
-    Some(format!("{} ended with exit {exit}{reason}", container.name))
-}
-
-/// The container that ended last, as [`last_end`] means it.
-fn ended_last(pod: &PodEntry) -> Option<Str> {
-    ended_container(pod).map(|(_, container)| container.name.clone())
-}
-
-fn ended_container(pod: &PodEntry) -> Option<(i32, &ContainerFact)> {
-    let ended = pod.fact.containers.iter().filter_map(|container| Some((container.last_exit?, container)));
-    ended.max_by_key(|(exit, _)| *exit != 0)
 }
 
 fn restarts(pod: &PodEntry) -> u32 {

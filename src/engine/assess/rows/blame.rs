@@ -1,0 +1,72 @@
+//! Whose fault it is that a node is unavailable: the rollout's, its own, or that of what was before.
+
+use super::Assessor;
+use crate::engine::model::Str;
+use crate::engine::model::facts::{ConditionStatus, NodeFact};
+use crate::engine::model::node::Blame;
+use crate::engine::model::record::Direction;
+use crate::engine::rules::clocks::by_server;
+use crate::engine::view::PodEntry;
+
+impl Assessor<'_> {
+    /// Whether the rollout put a pod there, whatever the target is by now.
+    pub(super) fn put_there(&self, at_target: bool, pod: Option<&PodEntry>) -> bool {
+        let progress = self.question.progress;
+        let revision = pod.and_then(|pod| pod.fact.revision.as_ref());
+        let began = progress.started_at.filter(|_| at_target);
+        let made_since = |began| pod.is_some_and(|pod| self.view.our_time(pod.fact.created_at) > began);
+        match (&progress.origin, revision, began) {
+            // On the way back pods that never left the revision are there as well: only their age tells them from those that are put back.
+            (_, Some(_), Some(began)) if self.question.intent.direction() == Direction::Back => made_since(began),
+            // Where a rollout goes forward to the revision that it came from it is the same.
+            (Some(origin), Some(revision), began) => revision != origin || began.is_some_and(made_since),
+            _ => at_target,
+        }
+    }
+
+    /// Whose fault it is that a node of the fleet is unavailable.
+    pub(super) fn blame(
+        &self,
+        (name, node): (&Str, Option<&NodeFact>),
+        (down, at_target, replaced, put_there): (bool, bool, bool, bool),
+        pod: Option<&PodEntry>,
+    ) -> Blame {
+        let progress = self.question.progress;
+        if progress.down_before.contains_key(name) || self.was_down_before(name, node, at_target, pod) {
+            return Blame::PreExisting;
+        }
+        let in_progress = progress.in_progress.contains(name);
+        match (down, replaced) {
+            (_, true) => Blame::Rollout,
+            (true, false) if put_there || (in_progress && at_target) => Blame::Suspect,
+            (true, false) if in_progress => Blame::Rollout,
+            (true, false) => Blame::Node,
+            // A node that the rollout took down is blamed on it until it is available again, even if the target has changed.
+            (false, false) if put_there || in_progress => Blame::Rollout,
+            // On the way back pods that never left the revision are at the target: nobody touched them.
+            (false, false) if at_target && self.question.intent.direction() == Direction::Forward => Blame::Rollout,
+            (false, false) => Blame::PreExisting,
+        }
+    }
+
+    /// Whether the cluster shows that a node was down before the rollout began. It is asked only if the record had no room for
+    /// the names of all nodes that were down before, and never of a node that the record names as in progress.
+    ///
+    /// A node that has not been Ready since before then was never acted on; an old pod that was made before then was not
+    /// made by the rollout.
+    fn was_down_before(&self, name: &Str, node: Option<&NodeFact>, at_target: bool, pod: Option<&PodEntry>) -> bool {
+        let progress = self.question.progress;
+        let Some(began_at) = progress.left_out_since.filter(|_| !progress.in_progress.contains(name)) else {
+            return false;
+        };
+        let going = pod.is_some_and(|pod| (self.question.deleting)(&pod.fact.uid));
+        let not_ready_since = node.and_then(|fact| match fact.ready {
+            ConditionStatus::True => None,
+            ConditionStatus::False => fact.ready_since.map(|at| by_server(at, fact.clock_skew_millis)),
+            ConditionStatus::Unknown => fact.ready_since,
+        });
+        let is_ready = node.is_some_and(|fact| fact.ready == ConditionStatus::True);
+        let old = pod.is_some_and(|pod| !at_target && pod.fact.created_at < began_at);
+        !going && (not_ready_since.is_some_and(|since| since < began_at) || (is_ready && old))
+    }
+}

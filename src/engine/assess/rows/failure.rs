@@ -1,0 +1,90 @@
+//! When a pod at the target counts as failed: in trouble past its grace, restarted too often, or not available in time.
+
+use std::time::Duration;
+
+use super::{Assessor, restarts};
+use crate::engine::model::Str;
+use crate::engine::model::cause::{Cause, CauseKind};
+use crate::engine::model::facts::ContainerFact;
+use crate::engine::model::time::Timestamp;
+use crate::engine::rules::clocks::by_server;
+use crate::engine::view::{NodeEntry, PodEntry};
+
+impl Assessor<'_> {
+    /// Why the pod at the target counts as failed, if it does.
+    pub(super) fn failure_of(
+        &mut self,
+        pod: &PodEntry,
+        available: bool,
+        clock: Option<i64>,
+        entry: &NodeEntry,
+    ) -> Option<Cause> {
+        let gates = &self.question.intent.gates;
+        if let Some(trouble) = &pod.trouble
+            && let Some(grace) = trouble.cause.kind.grace()
+        {
+            let elapsed = self.question.now.since(self.troubled_since(pod, trouble, clock));
+            self.wake_after(grace, elapsed);
+            if elapsed >= grace || self.question.progress.has_failed(&entry.name) {
+                return Some(trouble.cause.clone());
+            }
+        }
+        let deadline = Duration::from(gates.progress_deadline_secs);
+        let ready_for = pod.ready_observed.map(|observed| self.ready_for(pod, observed, true, clock));
+        if restarts(pod) > gates.max_restarts && ready_for.is_none_or(|ready_for| ready_for < deadline) {
+            let ended = last_end(pod).map(|ended| format!("; {ended}")).unwrap_or_default();
+            let words = format!("{} restarts, more than {}{ended}", restarts(pod), gates.max_restarts);
+            let known =
+                pod.trouble.as_ref().map(|trouble| &trouble.cause).filter(|known| known.kind.says_why_it_restarts());
+            let kind = known.map_or(CauseKind::CrashLoop, |known| known.kind);
+            let container = known.map_or_else(|| ended_last(pod), |known| known.container.clone());
+            return Some(Cause { kind, container, message: Some(words.into()) });
+        }
+        if available {
+            return None;
+        }
+        let elapsed = self.expected_for(pod, entry.back_at(), clock);
+        self.wake_after(deadline, elapsed);
+        (elapsed >= deadline).then(|| {
+            let message = pod.trouble.as_ref().map(|trouble| match &trouble.cause.message {
+                Some(message) => Str::from(format!("{}: {message}", trouble.cause.kind)),
+                None => Str::from(trouble.cause.kind.to_string()),
+            });
+            let container = pod.trouble.as_ref().and_then(|trouble| trouble.cause.container.clone());
+            Cause { kind: CauseKind::Deadline, container, message }
+        })
+    }
+
+    /// For how long a pod that is not available has had the chance to become available: since it was created, since it was last
+    /// available, or since its node came back, whichever is latest. A pod that was available once gets the whole deadline again;
+    /// otherwise every short unreadiness of an older pod would be a failure.
+    fn expected_for(&self, pod: &PodEntry, back_at: Option<Timestamp>, clock: Option<i64>) -> Duration {
+        let (now, server_now) = (self.question.now, self.server_now);
+        let made = pod.first_observed.elapsed(Some(pod.fact.created_at), now, server_now);
+        let needed = Duration::from_secs(self.soak_secs(true).into());
+        let served = pod.served.as_ref().filter(|served| served.lasted >= needed).map(|served| {
+            let said = served.said.map(|at| by_server(at, clock));
+            served.ended.elapsed(said, now, server_now)
+        });
+        let back = back_at.map(|at| now.since(at));
+        [served, back].into_iter().flatten().fold(made, Duration::min)
+    }
+}
+
+/// How a container of the pod ended last: `agent ended with exit 137 (OOMKilled)`. Of one that ended with an error, if any did.
+fn last_end(pod: &PodEntry) -> Option<String> {
+    let (exit, container) = ended_container(pod)?;
+    let reason = container.last_end.as_deref().filter(|reason| !matches!(*reason, "" | "Error" | "Completed"));
+    let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+    Some(format!("{} ended with exit {exit}{reason}", container.name))
+}
+
+/// The container that ended last, as [`last_end`] means it.
+fn ended_last(pod: &PodEntry) -> Option<Str> {
+    ended_container(pod).map(|(_, container)| container.name.clone())
+}
+
+fn ended_container(pod: &PodEntry) -> Option<(i32, &ContainerFact)> {
+    let ended = pod.fact.containers.iter().filter_map(|container| Some((container.last_exit?, container)));
+    ended.max_by_key(|(exit, _)| *exit != 0)
+}

@@ -1,0 +1,80 @@
+//! Since when a node is in its state: the age that stands beside it.
+
+use std::time::Duration;
+
+use super::Assessor;
+use super::pods_on_node::OnNode;
+use crate::engine::model::facts::{ConditionStatus, ContainerFact, ContainerState};
+use crate::engine::model::node::NodeState;
+use crate::engine::model::time::Timestamp;
+use crate::engine::rules::clocks::by_server;
+use crate::engine::view::{NodeEntry, ObservedAt, PodEntry, PodTrouble};
+
+impl Assessor<'_> {
+    /// Since when a pod is in trouble, by our own clock: who has just begun to look takes it from what its kubelet told.
+    pub(super) fn troubled_since(&self, pod: &PodEntry, trouble: &PodTrouble, clock: Option<i64>) -> Timestamp {
+        let told = Some(&pod.fact).filter(|_| trouble.cause.kind.is_about_the_image());
+        let told = told.and_then(|fact| self.view.pull_failed_since(fact));
+        // Events tell whole seconds, so it was at the latest at the end of that one; and not before there was a pod, whatever the clock of
+        // its node says.
+        let told = told.map(|at| (by_server(at, clock) + Duration::from_secs(1)).max(pod.fact.created_at));
+        let told = told.map(|at| self.view.our_time(at));
+        told.map_or(trouble.since, |told| told.min(trouble.since))
+    }
+
+    /// Of a pod that was in trouble when we first looked: since when it has not been Ready. Its trouble is as old as that at least. What is
+    /// known of images is in [`Self::troubled_since`].
+    fn unready_when_first_seen(&self, pod: &PodEntry, trouble: &PodTrouble, clock: Option<i64>) -> Option<Timestamp> {
+        let ObservedAt::Already(at, _) = pod.first_observed else { return None };
+        let counts = !pod.fact.ready && trouble.since == at && !trouble.cause.kind.is_about_the_image();
+        pod.fact.ready_since.filter(|_| counts).map(|at| by_server(at, clock).max(pod.fact.created_at))
+    }
+
+    pub(super) fn since(&self, state: NodeState, entry: &NodeEntry, pods: &OnNode<'_>) -> Option<Timestamp> {
+        let (live, fact) = (pods.live, entry.fact.as_ref());
+        if let (NodeState::Creating | NodeState::Failed, None, Some(missing_since)) = (state, live, entry.missing_since)
+        {
+            return Some(self.view.server_time(missing_since));
+        }
+        let clock = fact.and_then(|fact| fact.clock_skew_millis);
+        match state {
+            // Unknown is written by the node lifecycle controller, whose clock is taken to be the API server's.
+            NodeState::NodeDown => fact.and_then(|fact| match fact.ready {
+                ConditionStatus::False => Some(by_server(fact.ready_since?, clock)),
+                ConditionStatus::True | ConditionStatus::Unknown => fact.ready_since,
+            }),
+            NodeState::Terminating => pods.going.and_then(|pod| {
+                let grace = Duration::from_secs(pod.fact.deletion_grace_secs.unwrap_or(0).into());
+                Some(pod.fact.deletion_at? - grace)
+            }),
+            NodeState::Failed | NodeState::PullFailed => live.map(|pod| {
+                let since = |trouble: &PodTrouble| {
+                    let known = self.view.server_time(self.troubled_since(pod, trouble, clock));
+                    self.unready_when_first_seen(pod, trouble, clock).map_or(known, |unready| unready.min(known))
+                };
+                let since = pod.trouble.as_deref().map_or(pod.fact.created_at, since);
+                // In a crash loop it is up in between, and its trouble begins anew each time.
+                let began = pod.restarts.began.filter(|_| state == NodeState::Failed).map(|(observed, said)| {
+                    let said = said.map(|at| by_server(at, clock));
+                    self.server_now - observed.elapsed(said, self.question.now, self.server_now)
+                });
+                began.map_or(since, |began| began.min(since))
+            }),
+            NodeState::Pulling => {
+                let since = |pod: &PodEntry| Some(by_server(self.view.pulling_since(&pod.fact)?, clock));
+                live.map(|pod| since(pod).unwrap_or(pod.fact.created_at))
+            }
+            NodeState::Creating => live.map(|pod| pod.fact.created_at),
+            NodeState::Starting => live.map(|pod| {
+                let run = |container: &ContainerFact| match container.state {
+                    ContainerState::Running { since } => since.map(|at| by_server(at, clock)),
+                    ContainerState::Waiting { .. } | ContainerState::Terminated { .. } => None,
+                };
+                pod.fact.containers.iter().filter_map(run).max().unwrap_or(pod.fact.created_at)
+            }),
+            NodeState::Soaking | NodeState::Updated | NodeState::Outdated | NodeState::Ineligible => {
+                live.map(|pod| pod.fact.ready_since.map_or(pod.fact.created_at, |at| by_server(at, clock)))
+            }
+        }
+    }
+}
