@@ -40,8 +40,10 @@ use crate::engine::report::story::Story;
 
 /// How long the console stays armed.
 pub(crate) const ARMED_FOR: Duration = Duration::from_secs(600);
-/// Ages below a minute are shown in steps of this, so that the screen does not change every second.
-pub(crate) const GRID_MILLIS: i64 = 5_000;
+/// Longer ages change at instants this far apart, so that a screen full of them is not drawn at every second.
+pub(crate) const COARSE_MILLIS: i64 = 5_000;
+/// Ages below a minute, and how much time is left, change at instants this far apart: a second.
+pub(crate) const FINE_MILLIS: i64 = 1_000;
 
 /// An instant by the console's own clock: how long it has been running.
 pub(crate) type Uptime = Duration;
@@ -261,28 +263,27 @@ impl ShownSnapshot {
     }
 
     /// The snapshot's clock as of `now`, on a coarse grid.
-    pub(crate) fn clock(&self, now: Uptime) -> Timestamp {
-        self.reading().clock(now)
-    }
-
-    /// When [`Self::clock`] next tells another time, by the console's clock.
-    pub(crate) fn next_tick(&self, now: Uptime) -> Uptime {
-        self.reading().next_tick(now)
+    pub(crate) fn coarse_clock(&self, now: Uptime) -> Timestamp {
+        self.reading().clock(now, COARSE_MILLIS)
     }
 }
 
 impl ClockReading {
-    /// The cluster's clock as of `now`, on a coarse grid.
-    pub(crate) fn clock(&self, now: Uptime) -> Timestamp {
-        let exact = self.cluster + now.saturating_sub(self.at);
-        Timestamp::from_millis(exact.millis().div_euclid(GRID_MILLIS) * GRID_MILLIS)
+    fn exact(&self, now: Uptime) -> Timestamp {
+        self.cluster + now.saturating_sub(self.at)
     }
 
-    /// When [`Self::clock`] next tells another time, by the console's clock.
-    pub(crate) fn next_tick(&self, now: Uptime) -> Uptime {
-        let exact = self.cluster + now.saturating_sub(self.at);
-        let left = GRID_MILLIS - exact.millis().rem_euclid(GRID_MILLIS);
-        now + Duration::from_millis(u64::try_from(left).unwrap_or(1))
+    /// The cluster's clock as of `now`, rounded down to a multiple of `grid` milliseconds.
+    pub(crate) fn clock(&self, now: Uptime, grid: i64) -> Timestamp {
+        Timestamp::from_millis(self.exact(now).millis().div_euclid(grid) * grid)
+    }
+
+    /// When [`Self::clock`] first tells `at` or a later time, by the console's clock: after `now`.
+    pub(crate) fn reaches(&self, now: Uptime, at: Timestamp, grid: i64) -> Uptime {
+        let exact = self.exact(now).millis();
+        let next = exact.div_euclid(grid).saturating_add(1).saturating_mul(grid);
+        let at = at.millis().saturating_add(grid - 1).div_euclid(grid).saturating_mul(grid).max(next);
+        now + Duration::from_millis(u64::try_from(at.saturating_sub(exact)).unwrap_or(1))
     }
 }
 

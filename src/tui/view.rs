@@ -45,7 +45,9 @@ use ratatui::widgets::Widget as _;
 
 pub(crate) use self::help::help_lines;
 pub(crate) use self::node_page::{log_layout, node_lines};
-use super::model::{ClockReading, GRID_MILLIS, Model, Overlay, Page, RolloutPage, ShownSnapshot, Uptime};
+use super::model::{
+    COARSE_MILLIS, ClockReading, FINE_MILLIS, Model, Overlay, Page, RolloutPage, ShownSnapshot, Uptime,
+};
 use super::terminal;
 use super::theme::{Glyph, Glyphs, ThemeRole};
 use super::words::{CELL_BYTES, fit, width};
@@ -275,26 +277,26 @@ impl<'a> RenderContext<'a> {
         }
     }
 
-    /// How long ago `since` was: in steps of five seconds below a minute, then in whole minutes. All ages on the screen change
-    /// at the same instants.
+    /// How long ago `since` was: in whole seconds below a minute, then in whole minutes, which change within five seconds.
     fn elapsed(&self, shown: &ShownSnapshot, since: Timestamp) -> Duration {
         self.elapsed_by(shown.reading(), since)
     }
 
     /// [`Self::elapsed`] by this clock.
     fn elapsed_by(&self, shown: ClockReading, since: Timestamp) -> Duration {
-        const MINUTE: i64 = 60_000;
-        let clock = shown.clock(self.model.now);
-        let next = shown.next_tick(self.model.now);
-        let age = clock.since(since);
-        if age < Duration::from_secs(60) {
-            self.wake_at(next);
+        const MINUTE: u64 = 60;
+        let now = self.model.now;
+        let age = shown.clock(now, FINE_MILLIS).since(since);
+        if age.as_secs() < MINUTE {
+            self.wake_at(shown.reaches(now, since, FINE_MILLIS));
             return age;
         }
-        let minute = Timestamp::from_millis(clock.millis().div_euclid(MINUTE) * MINUTE);
-        let left = MINUTE - clock.millis().rem_euclid(MINUTE) - GRID_MILLIS;
-        self.wake_at(next + Duration::from_millis(u64::try_from(left).unwrap_or(0)));
-        minute.since(since).max(Duration::from_secs(60))
+        // Hours and days are shown without minutes.
+        let secs = shown.clock(now, COARSE_MILLIS).since(since).as_secs().max(MINUTE);
+        let unit = if secs < 60 * MINUTE { MINUTE } else { 60 * MINUTE };
+        let next = Duration::from_secs((secs / unit + 1) * unit);
+        self.wake_at(shown.reaches(now, since + next, COARSE_MILLIS));
+        Duration::from_secs(secs / MINUTE * MINUTE)
     }
 
     /// [`Self::elapsed`] as text.
@@ -302,10 +304,12 @@ impl<'a> RenderContext<'a> {
         ShortDuration(self.elapsed(shown, since)).to_string()
     }
 
-    /// The present instant, in steps of five seconds: for texts that tell how much time is left.
+    /// The present instant, in whole seconds: for texts that tell how much time is left.
     fn present(&self, shown: &ShownSnapshot) -> Timestamp {
-        self.wake_at(shown.next_tick(self.model.now));
-        shown.clock(self.model.now)
+        let (now, reading) = (self.model.now, shown.reading());
+        let present = reading.clock(now, FINE_MILLIS);
+        self.wake_at(reading.reaches(now, present, FINE_MILLIS));
+        present
     }
 
     /// `since` plus the age that is shown for it: for texts that compute the age themselves.

@@ -90,7 +90,7 @@ impl RolloutPage {
 
     /// Filters again if the filter asks about ages, and a time has passed that is shown.
     pub(crate) fn pass_time(&mut self, now: super::Uptime) {
-        let clock = self.shown().filter(|_| self.filter.tells_time()).map(|shown| shown.clock(now));
+        let clock = self.shown().filter(|_| self.filter.tells_time()).map(|shown| shown.coarse_clock(now));
         if clock != self.filtered_as_of {
             self.filtered_as_of = clock;
             self.arrange();

@@ -23,7 +23,7 @@ use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 use crate::tui::columns::nodes::{NodeCell, NodeColumn, NodeTable, Sort, sign};
 use crate::tui::columns::{MARGIN, needed, widths};
-use crate::tui::model::{RolloutPage, ShownSnapshot};
+use crate::tui::model::{COARSE_MILLIS, RolloutPage, ShownSnapshot};
 use crate::tui::node_list::{GroupKey, NodeGroup, NodeRow, PartCounts};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{count, fit, width};
@@ -39,7 +39,8 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutP
     }
     if page.filter.tells_time() {
         // By then other nodes may pass.
-        ctx.wake_at(shown.next_tick(ctx.model.now));
+        let now = ctx.model.now;
+        ctx.wake_at(shown.reading().reaches(now, shown.coarse_clock(now), COARSE_MILLIS));
     }
     let cells = usize::from(parts.list.width);
     let summary = &page.summary.table;

@@ -168,10 +168,10 @@ fn fresh(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot, cel
 /// `ARMED 9m`, or `READ-ONLY`.
 pub(in crate::tui::view) fn access(ctx: &RenderContext<'_>) -> Span<'static> {
     let Some(left) = ctx.model.armed_for() else { return ctx.span("READ-ONLY", ThemeRole::ReadOnly) };
-    // Minutes rounded up; the last one in steps of five seconds.
+    // Minutes rounded up; the last one in seconds.
     let (text, grid) = match left.as_millis() {
         60_001.. => (format!("{}m", left.as_millis().div_ceil(60_000)), 60_000),
-        _ => (format!("{}s", left.as_millis().div_ceil(5_000) * 5), 5_000),
+        _ => (format!("{}s", left.as_millis().div_ceil(1_000)), 1_000),
     };
     let rest = u64::try_from(left.as_millis() % grid).unwrap_or(0);
     let grid = u64::try_from(grid).unwrap_or(60_000);
