@@ -144,6 +144,10 @@ pub trait Session: Send + Sync + 'static {
         let given = Some(self.given_flags()?).filter(|given| !given.is_empty());
         Some(given.into_iter().chain(context).collect::<Vec<_>>().join(" "))
     }
+    /// Whether the cluster is one to practise on that runs in this process, and ends with it.
+    fn is_practice(&self) -> bool {
+        false
+    }
     /// The contexts that can be gone to from here, in the kubeconfig's order, this one among them. Empty where there are none: in a pod,
     /// and in practice.
     fn contexts(&self) -> Vec<String> {

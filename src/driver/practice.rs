@@ -8,6 +8,8 @@ use super::{Access, AccessError, ClusterSession, Reach, private_file};
 use crate::audit::AuditLog;
 use crate::engine::model::Str;
 use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::settings::value::Secs;
+use crate::engine::model::settings::{Gates, Tuning};
 use crate::engine::model::time::Timestamp;
 use crate::sim::api::{self, Server};
 use crate::sim::world::World;
@@ -37,6 +39,7 @@ pub struct PracticeOptions {
 #[derive(Debug)]
 pub struct Practice {
     server: Server,
+    speed: f64,
     daemonset: Option<(Str, Str)>,
 }
 
@@ -57,7 +60,7 @@ impl Practice {
         let options = api::ApiOptions { speed: wanted.speed, ..api::ApiOptions::default() };
         let server =
             api::serve(world, options).await.map_err(|error| failed("serving the practice cluster", &error))?;
-        Ok(Self { server, daemonset })
+        Ok(Self { server, speed: wanted.speed, daemonset })
     }
 
     /// A kubeconfig, as text, with which kubectl and other consoles reach it.
@@ -78,12 +81,21 @@ impl Practice {
         // A session is opened from a kubeconfig file, which is read once.
         let file = private_file::temporary(&self.kubeconfig())
             .map_err(|error| failed("writing the practice kubeconfig", &error))?;
-        let access = Access { kubeconfig: Some(file.clone()), audit, reach: Reach::Loopback, ..Access::default() };
+        let defaults = defaults_at(self.speed);
+        let access =
+            Access { kubeconfig: Some(file.clone()), audit, defaults, reach: Reach::Loopback, ..Access::default() };
         let session = ClusterSession::open(&access).await;
         // If it cannot be removed, it names a port on which nothing listens any more.
         let _ = std::fs::remove_file(&file);
         session.map(ClusterSession::in_practice)
     }
+}
+
+/// Rollouts soak by our clock: on a cluster that runs faster than that, for as much less as the default soak time is shorter there.
+fn defaults_at(speed: f64) -> Tuning {
+    let soak = Gates::default().soak_secs;
+    let faster = (1..=soak.0).find(|secs| f64::from(*secs) * speed >= f64::from(soak.0));
+    Tuning { soak_secs: faster.map(Secs).filter(|faster| *faster < soak), ..Tuning::default() }
 }
 
 fn now() -> Timestamp {
@@ -158,6 +170,15 @@ mod tests {
     use crate::engine::model::config::Role;
     use crate::engine::model::presence::Presence;
     use crate::engine::report::snapshot::Phase;
+
+    #[test]
+    fn on_a_faster_cluster_a_rollout_soaks_for_less() {
+        let soak = |speed: f64| defaults_at(speed).soak_secs.map(|secs| secs.0);
+        assert_eq!(
+            [1.0, 1.1, 2.0, 4.0, 12.0, 10_000.0, 0.01].map(soak),
+            [None, None, Some(5), Some(3), Some(1), Some(1), None]
+        );
+    }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn what_is_logged_in_practice_says_so() {

@@ -111,6 +111,10 @@ impl Session for ClusterSession {
         IdentityInUse { impersonates: credentials.impersonates.clone(), insecure: credentials.insecure }
     }
 
+    fn is_practice(&self) -> bool {
+        self.origin.cluster.practice
+    }
+
     fn given_flags(&self) -> Option<String> {
         self.given_flags.clone()
     }

@@ -104,6 +104,8 @@ pub(crate) enum DialogEvent {
     Cancelled,
     /// The command is to be done.
     Confirmed,
+    /// Enter did nothing: this is why, and what to press.
+    NotYet(&'static str),
 }
 
 impl Dialog {
@@ -290,17 +292,28 @@ impl Dialog {
         }
     }
 
-    /// Enter on a form: confirms what is bounded; for what is more moves the focus to the confirmation.
+    /// Enter on a form: confirms what is bounded. What is more is confirmed on its button, or by the name that is asked for: a second
+    /// enter must neither do it nor drop what was typed.
     fn confirm_form(&mut self) -> DialogEvent {
         match self.danger() {
             None if self.form.never_waits() && self.ready().is_ok() => DialogEvent::Confirmed,
-            None => DialogEvent::None,
+            None => self.not_yet(),
             Some(Danger::None | Danger::Bounded) => DialogEvent::Confirmed,
-            Some(Danger::Serious | Danger::ExceedsBudget) => {
+            Some(Danger::Serious) => DialogEvent::NotYet("look at what it would do: tab, then enter does it"),
+            Some(Danger::ExceedsBudget) => {
                 self.focus = self.safe_focus();
                 self.moved = true;
                 DialogEvent::None
             }
+        }
+    }
+
+    /// Enter before it is known what the command would do.
+    fn not_yet(&self) -> DialogEvent {
+        match self.answer {
+            PreviewState::Asking(_) => DialogEvent::NotYet("what it would do is not known yet: press enter again"),
+            // The dialog says what is missing.
+            PreviewState::Incomplete(_) | PreviewState::Refused(_) | PreviewState::Preview(_) => DialogEvent::None,
         }
     }
 
@@ -326,6 +339,7 @@ impl Dialog {
         match key.code {
             KeyCode::Enter if self.focus == Focus::Cancel => DialogEvent::Cancelled,
             KeyCode::Enter if self.ready().is_ok() => DialogEvent::Confirmed,
+            KeyCode::Enter => self.not_yet(),
             KeyCode::Left | KeyCode::Char('h') => {
                 self.focus = Focus::Go;
                 self.moved = true;

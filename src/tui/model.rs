@@ -63,6 +63,8 @@ pub(crate) struct Model {
     pub(crate) contexts: Vec<String>,
     /// The context is protected: the screen says so, and arming asks for its name.
     pub(crate) protected: bool,
+    /// The cluster is one to practise on that ends with this process.
+    pub(crate) practice: bool,
     /// The cluster that is being connected to.
     pub(crate) connecting: Option<Connecting>,
     pub(crate) size: Size,

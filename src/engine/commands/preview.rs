@@ -61,9 +61,8 @@ impl Engine {
         }
         effects.extend(self.tuning_in_words(&tuning, &limits));
         effects.extend(
-            self.begins_with(&resolved.edits).map(|defaults| {
-                format!("The rollout begins with the defaults of your configuration file: {defaults}.")
-            }),
+            self.begins_with(&resolved.edits)
+                .map(|defaults| format!("The rollout begins with the defaults that are set for you: {defaults}.")),
         );
         let takes_over = matches!(command, Command::Drive(_));
         let becomes_driver = takes_over || self.lock.is_free(now);

@@ -29,8 +29,11 @@ pub struct Comparison {
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { site, updated_down, updated, others_down, others, window_secs } = self;
-        write!(f, "{updated_down} of {updated} updated nodes, {others_down} of {others} others went down in ")?;
-        write!(f, "{}", Secs(*window_secs))?;
+        write!(f, "{updated_down} of {updated} updated nodes")?;
+        if *others > 0 {
+            write!(f, ", {others_down} of {others} others")?;
+        }
+        write!(f, " went down in {}", Secs(*window_secs))?;
         if site.is_empty() { Ok(()) } else { write!(f, " ({site})") }
     }
 }

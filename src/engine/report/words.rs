@@ -408,8 +408,12 @@ impl fmt::Display for BudgetView {
         for (count, word) in charged.filter(|(count, _)| *count > 0) {
             write!(f, "{lead}{count} {word}")?;
             // How it came that more are down than may be.
-            if *word == "ours" && self.charged > self.max_unavailable && self.restarted > 0 {
-                write!(f, " ({} crashed once ready)", self.restarted)?;
+            if self.charged > self.max_unavailable {
+                match *word {
+                    "ours" if self.restarted > 0 => write!(f, " ({} crashed once ready)", self.restarted)?,
+                    "suspect" => f.write_str(" (fell later)")?,
+                    _ => {}
+                }
             }
             lead = ", ";
         }
@@ -449,7 +453,7 @@ mod tests {
             BudgetView { max_unavailable: 2, rollout: 1, suspect: 1, node: 3, charged: 2, ..Default::default() };
         assert_eq!(budget.to_string(), "down 2 of 2: 1 ours, 1 suspect + 3 not ours");
         let strict = BudgetView { strict: true, charged: 5, ..budget };
-        assert_eq!(strict.to_string(), "down 5 of 2: 1 ours, 1 suspect, 3 node");
+        assert_eq!(strict.to_string(), "down 5 of 2: 1 ours, 1 suspect (fell later), 3 node");
         assert_eq!(BudgetView { max_unavailable: 2, ..Default::default() }.to_string(), "down 0 of 2");
         let native = BudgetView { replaced_by: Replacer::Controller, ..budget };
         assert_eq!(native.to_string(), "down 2 of 2: 1 by its controller, 1 suspect + 3 down by themselves");

@@ -114,6 +114,7 @@ pub(super) fn model(
         namespaces: [session.default_namespace().into()].into(),
         contexts: session.contexts(),
         protected: is_protected(&options.protected, session.context()),
+        practice: session.is_practice(),
         connecting: None,
         size: Size::new(80, 24),
         now: Uptime::ZERO,

@@ -38,6 +38,7 @@ impl TestConsole {
     /// A console on the fleet list.
     pub(super) fn on_fleet(width: u16, height: u16) -> Self {
         let model = Model {
+            practice: false,
             context: "prod-eu".into(),
             cluster_flags: Some("--context prod-eu".to_owned()),
             warnings: Vec::new(),

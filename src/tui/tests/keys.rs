@@ -67,10 +67,10 @@ fn writes_ask_first_and_are_confirmed_in_proportion() {
         ),
         ("AN<c-u>line=line3", Danger::Bounded, "<enter>", Some(Command::Select(Some("line=line3".parse().unwrap())))),
         ("AN<c-u>", Danger::Bounded, "<enter>", Some(Command::Select(None))),
-        // Serious: enter on the form only moves to the buttons, where the focus is on Cancel. The first tab reaches the action.
+        // Serious: enter on the form says what to press. The first tab reaches the action.
         ("AU", Danger::Serious, "<enter>", None),
         ("AU", Danger::Serious, "<enter><enter>", None),
-        ("AU", Danger::Serious, "<enter><left><enter>", Some(undo.clone())),
+        ("AU", Danger::Serious, "<enter><enter><tab><enter>", Some(undo.clone())),
         ("AU", Danger::Serious, "<tab><enter>", Some(undo.clone())),
         ("AU", Danger::Serious, "<tab><tab><enter>", None),
         ("AU", Danger::Serious, "<esc>", None),
@@ -103,10 +103,14 @@ fn going_on_past_a_halt_begins_on_cancel() {
 fn the_selector_is_lifted_where_it_has_nothing_left() {
     let console = || TestConsole::on(fixtures::canary_done(), 80, 24).typed("AN");
     assert_eq!(asked(&console()), Some(Command::Select(None)));
-    // It frees many nodes: enter only moves to the buttons.
+    // It frees many nodes: enter on the form does nothing, and drops nothing that was typed.
     let answered = || console().answered(preview(Danger::Serious));
-    assert_eq!(done(&answered().typed("<enter><enter>")), []);
-    assert_eq!(done(&answered().typed("<enter><left><enter>")), [Command::Select(None)]);
+    let twice = answered().typed("<enter><enter>");
+    assert_eq!(done(&twice), []);
+    assert!(twice.screen().contains("look at what it would do: tab, then enter does it"), "{}", twice.screen());
+    assert_eq!(done(&answered().typed("<enter><tab><enter>")), [Command::Select(None)]);
+    let early = console().typed("<enter>");
+    assert!(early.screen().contains("what it would do is not known yet"), "{}", early.screen());
     assert_eq!(asked(&on_running().typed("AN")), Some(Command::Select(Some("line=line3".parse().unwrap()))));
 }
 

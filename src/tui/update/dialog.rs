@@ -24,6 +24,10 @@ pub(super) fn dialog_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
             Vec::new()
         }
         DialogEvent::Confirmed => confirm(model),
+        DialogEvent::NotYet(why) => {
+            model.say(StatusSeverity::Plain, why);
+            Vec::new()
+        }
     }
 }
 

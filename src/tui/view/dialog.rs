@@ -212,7 +212,12 @@ fn title(dialog: &Dialog) -> String {
             format!("{}{}", dialog.form.title(), &preview.title[dialog.form.title().len()..])
         }
         PreviewState::Preview(preview) if says_more(&preview.title, &dialog.form) => {
-            format!("{}: {}", dialog.form.title(), preview.title)
+            // Both name the command: what stands behind it is said once.
+            let said = match dialog.form {
+                Form::Canary(_) => preview.title.split_once(": ").map_or(&*preview.title, |(_, nodes)| nodes),
+                _ => &preview.title,
+            };
+            format!("{}: {said}", dialog.form.title())
         }
         _ => dialog.form.title().to_owned(),
     }
@@ -235,6 +240,10 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
     if let Form::Quit(driven) | Form::SwitchContext { driven, .. } = &dialog.form {
         let names: Vec<String> = driven.iter().map(|target| format!("{}/{}", target.namespace, target.name)).collect();
         body.say(&format!("You drive {} on {}.", names.join(", "), ctx.model.context), ThemeRole::Title);
+        if matches!(dialog.form, Form::Quit(_)) && ctx.model.practice {
+            body.say("This practice cluster ends with this console, and the rollout with it.", ThemeRole::Text);
+            return;
+        }
         body.say("When nobody drives, nothing more is updated: what is in flight finishes, the rest waits until a console drives again.", ThemeRole::Text);
         body.say("`rolldeck drive` goes on without a console.", ThemeRole::Text);
         if let Form::SwitchContext { context, .. } = &dialog.form {
@@ -316,7 +325,7 @@ fn fill_step(body: &mut Body<'_>, form: &StepForm, snapshot: &Snapshot, focused:
     let plan = &snapshot.plan;
     let (nodes, allowed) = (snapshot.counts.nodes, plan.allowed);
     body.say(
-        &format!("Now {allowed} of {nodes} nodes may be updated; {} are.", snapshot.counts.updated),
+        &format!("Now {allowed} of {nodes} nodes may be updated; {} so far.", snapshot.counts.updated),
         ThemeRole::Text,
     );
     let next = match &plan.next {
@@ -373,12 +382,11 @@ fn fill_drift(body: &mut Body<'_>, drift: DriftChoice, focused: bool) {
 fn fill_canary(body: &mut Body<'_>, form: &Canary, snapshot: &Snapshot, focused: bool) {
     let ctx = body.ctx;
     body.field(ctx.span("Only nodes with: ", ThemeRole::Title), &form.input, focused);
-    let completions: Vec<String> =
-        form.completions(snapshot).into_iter().take(24).map(|(text, nodes)| format!("{text} ({nodes})")).collect();
+    let completions = form.completions(snapshot);
     if !completions.is_empty() {
-        let text = format!("right: {}", completions.join("  "));
-        let lines = wrap(&text, body.cells);
-        body.lines.extend(lines.take(3).map(|line| Line::from(ctx.span(line, ThemeRole::Muted))));
+        for line in completion_lines(&completions, body.cells) {
+            body.lines.push(Line::from(ctx.span(line, ThemeRole::Muted)));
+        }
     }
     body.gap();
     match form.matching(snapshot) {
@@ -395,6 +403,22 @@ fn fill_canary(body: &mut Body<'_>, form: &Canary, snapshot: &Snapshot, focused:
             name_nodes(body, nodes.iter().map(|node| &*node.name));
         }
     }
+}
+
+/// What can be typed next, each with how many nodes have it, in three lines at most: `right completes: zone (120)  … and 3 more`.
+fn completion_lines(completions: &[(String, usize)], cells: usize) -> Vec<String> {
+    const LINES: usize = 3;
+    let said = |shown: usize| {
+        let mut words: Vec<String> =
+            completions[..shown].iter().map(|(text, nodes)| format!("{text} ({nodes})")).collect();
+        if shown < completions.len() {
+            words.push(format!("and {} more", completions.len() - shown));
+        }
+        wrap(&format!("right completes: {}", words.join("  ")), cells).collect::<Vec<String>>()
+    };
+    let fits = |shown: &usize| said(*shown).len() <= LINES;
+    let shown = (0..=completions.len().min(24)).rev().find(fits).unwrap_or(0);
+    said(shown)
 }
 
 fn fill_undo(body: &mut Body<'_>, form: &Undo, answer: &PreviewState, shown: &ShownSnapshot) {

@@ -283,6 +283,7 @@ fn label(ctx: &RenderContext<'_>, action: &Action) -> &'static str {
         ActionId::Open if timeline => "in full",
         ActionId::Open if revisions => "diff",
         ActionId::History if revisions => "nodes",
+        ActionId::Timeline if timeline && model.rollout().is_some_and(|page| page.map.is_open) => "map",
         ActionId::Timeline if timeline => "nodes",
         // A shorter alias leaves room for other actions.
         ActionId::Timeline if model.size.width < 100 => "time",

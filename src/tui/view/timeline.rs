@@ -109,7 +109,7 @@ fn about(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutPage, timel
         let other = if timeline.all_steps { "less" } else { "each step of each node" };
         words.push_str(&format!(" {dot} a: {other}"));
     }
-    words.push_str(&format!(" {dot} T: nodes"));
+    words.push_str(&format!(" {dot} T: {}", if page.map.is_open { "map" } else { "nodes" }));
     for complaint in page.snapshot().into_iter().flat_map(|snapshot| &snapshot.unaudited) {
         words.push_str(&format!(" {dot} {complaint}"));
     }
