@@ -32,6 +32,7 @@ mod request;
 mod review;
 mod schema;
 mod select;
+mod served_time;
 mod shared;
 mod status;
 mod strategic;

@@ -9,6 +9,7 @@ use futures::stream;
 use http::{HeaderValue, header};
 
 use super::request::{ApiRequest, ObjectPath};
+use super::served_time::ServedTime;
 use super::shared::Shared;
 use super::status::{Answer, ApiRefusal};
 use crate::engine::model::facts::ConditionStatus;
@@ -49,9 +50,11 @@ pub(super) fn read(shared: &Arc<Shared>, path: &ObjectPath, request: &ApiRequest
         most: query.number("tailLines")?.map_or(MOST, |lines| usize::try_from(lines).unwrap_or(MOST).min(MOST)),
     };
     let run = wanted.run(shared)?;
-    let until = shared.now();
-    let first =
-        run.as_ref().map(|run| wanted.written(&run.lines(wanted.after, until, wanted.most))).unwrap_or_default();
+    let until = shared.world_now();
+    let first = run
+        .as_ref()
+        .map(|run| wanted.written(&run.lines(wanted.after, until, wanted.most), shared.time()))
+        .unwrap_or_default();
     let goes_on = wanted.follow && run.as_ref().is_some_and(LoggedRun::goes_on);
     let state = (Arc::clone(shared), LogRequest { after: Some(until), most: MOST, ..wanted }, Some(first), goes_on);
     let pieces = stream::unfold(state, |(shared, wanted, first, goes_on)| async move {
@@ -97,26 +100,25 @@ impl LogRequest {
         let began = self.run(shared);
         loop {
             tokio::time::sleep(LOOK).await;
-            let until = shared.now();
+            let until = shared.world_now();
             // The run that ended may have become the one before.
             let now = self.run(shared).ok().flatten();
             let goes_on = now.is_some() && now == began.as_ref().ok().cloned().flatten();
             let lines = now.map(|run| run.lines(self.after, until, self.most)).unwrap_or_default();
             self.after = Some(until);
-            let bytes = self.written(&lines);
+            let bytes = self.written(&lines, shared.time());
             if !bytes.is_empty() || !goes_on {
                 return (bytes, self, goes_on);
             }
         }
     }
 
-    fn written(&self, lines: &[(Timestamp, String)]) -> Bytes {
+    fn written(&self, lines: &[(Timestamp, String)], time: ServedTime) -> Bytes {
+        let stamped = |at: Timestamp, text: &str| {
+            format!("{}.{:03}000000Z {text}\n", at.to_rfc3339().trim_end_matches('Z'), at.millis().rem_euclid(1_000))
+        };
         let line = |(at, text): &(Timestamp, String)| match self.timestamps {
-            true => format!(
-                "{}.{:03}000000Z {text}\n",
-                at.to_rfc3339().trim_end_matches('Z'),
-                at.millis().rem_euclid(1_000)
-            ),
+            true => stamped(time.of(*at), text),
             false => format!("{text}\n"),
         };
         lines.iter().map(line).collect::<String>().into()
@@ -148,9 +150,10 @@ fn container(shared: &Shared, path: &ObjectPath, named: Option<&str>) -> Answer<
 fn since(shared: &Shared, request: &ApiRequest) -> Answer<Option<Timestamp>> {
     if let Some(seconds) = request.query.number("sinceSeconds")? {
         let back = i64::try_from(seconds.saturating_mul(1_000)).unwrap_or(i64::MAX);
-        return Ok(Some(Timestamp::from_millis(shared.now().millis().saturating_sub(back))));
+        let from = Timestamp::from_millis(shared.now().millis().saturating_sub(back));
+        return Ok(Some(shared.time().in_world(from)));
     }
     let parsed = request.query.get("sinceTime").map(Timestamp::parse).transpose();
     let parsed = parsed.map_err(|why| ApiRefusal::bad_request(format!("sinceTime: {why}")))?;
-    Ok(parsed.map(|at| Timestamp::from_millis(at.millis().saturating_sub(1))))
+    Ok(parsed.map(|at| Timestamp::from_millis(shared.time().in_world(at).millis().saturating_sub(1))))
 }

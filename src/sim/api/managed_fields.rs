@@ -49,13 +49,13 @@ impl ManagedFieldsStore {
         }
     }
 
-    /// `metadata.managedFields` of an object, as JSON text.
-    pub(super) fn json_of(&self, object: &Object) -> Option<Arc<[u8]>> {
+    /// `metadata.managedFields` of an object, as JSON text; `served`: the object as it is served.
+    pub(super) fn json_of(&self, object: &Object, served: &Object) -> Option<Arc<[u8]>> {
         let known = match self.known(object) {
             Some(entry) => Some(Arc::clone(&entry.json)),
-            None => from_owners(object).map(|managed| text(&managed)),
+            None => from_owners(served).map(|managed| text(&managed)),
         };
-        match object.node().and_then(|node| node.reported_at) {
+        match served.node().and_then(|node| node.reported_at) {
             Some(at) => Some(with_kubelet(known.as_deref(), at)),
             None => known,
         }

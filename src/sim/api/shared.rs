@@ -22,6 +22,7 @@ use crate::sim::world::store::Store;
 use super::access::Users;
 use super::faults::ApiFaults;
 use super::managed_fields::ManagedFieldsStore;
+use super::served_time::ServedTime;
 use super::view::ObjectView;
 
 /// How the world's time follows real time.
@@ -67,6 +68,7 @@ pub(super) enum Cut {
 pub(super) struct Shared {
     guarded: Mutex<Guarded>,
     clock: ApiClock,
+    time: ServedTime,
     changed: [watch::Sender<u64>; Kind::ALL.len()],
     rescheduled: Notify,
     cut: watch::Sender<Cut>,
@@ -80,6 +82,7 @@ pub(super) struct Shared {
 pub(super) struct WorldAccess<'a> {
     pub(super) world: &'a mut World,
     pub(super) managed_fields: &'a mut ManagedFieldsStore,
+    pub(super) time: ServedTime,
 }
 
 impl WorldAccess<'_> {
@@ -90,15 +93,18 @@ impl WorldAccess<'_> {
 
     /// An object as it is shown.
     pub(super) fn view(&self, object: &Arc<Object>) -> ObjectView {
-        ObjectView { object: Arc::clone(object), managed: self.managed_fields.json_of(object) }
+        let served = self.time.object(object);
+        ObjectView { managed: self.managed_fields.json_of(object, &served), object: served }
     }
 }
 
 impl Shared {
     pub(super) fn new(world: World, speed: f64, users: Users) -> Self {
         let clock = ApiClock { origin: Instant::now(), start: world.now(), speed };
+        let time = ServedTime::new(clock.start, speed);
         let published = world.store().revision();
         Self {
+            time,
             guarded: Mutex::new(Guarded { world, managed_fields: ManagedFieldsStore::default(), published }),
             clock,
             changed: std::array::from_fn(|_| watch::Sender::new(published)),
@@ -125,7 +131,7 @@ impl Shared {
         let Guarded { world, managed_fields, published } = &mut *guarded;
         let due = world.next_at();
         world.advance(self.clock.now());
-        let answer = act(WorldAccess { world, managed_fields });
+        let answer = act(WorldAccess { world, managed_fields, time: self.time });
         let rescheduled = world.next_at() != due;
         self.publish(world.store(), published);
         (answer, rescheduled)
@@ -144,8 +150,18 @@ impl Shared {
     }
 
     /// The world's time.
-    pub(super) fn now(&self) -> Timestamp {
+    pub(super) fn world_now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// The present, as it is served.
+    pub(super) fn now(&self) -> Timestamp {
+        self.time.of(self.clock.now())
+    }
+
+    /// How times of the world are served.
+    pub(super) fn time(&self) -> ServedTime {
+        self.time
     }
 
     /// Wakes when something of a kind changes.

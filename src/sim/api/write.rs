@@ -41,8 +41,14 @@ pub(super) fn create(shared: &Shared, path: &ObjectPath, request: &ApiRequest) -
     answer_with(StatusCode::CREATED, shared, &view, request)
 }
 
-fn commit_new(access: &mut WorldAccess<'_>, object: Object, mode: Mode, request: &ApiRequest) -> Answer<ObjectView> {
+fn commit_new(
+    access: &mut WorldAccess<'_>,
+    mut object: Object,
+    mode: Mode,
+    request: &ApiRequest,
+) -> Answer<ObjectView> {
     let by = WriteOptions { manager: request.manager(), mode };
+    access.time.created(&mut object);
     let created = access.world.create(object, by)?;
     let mut managed = Managed::default();
     managed.note_update(&Value::Null, &to_value(&created, None), write_by(access, &created, "", request));
@@ -57,7 +63,7 @@ fn settle(access: &mut WorldAccess<'_>, object: Arc<Object>, managed: Managed, m
         return access.view(&object);
     }
     let managed = managed.to_json().to_string().into_bytes();
-    ObjectView { object, managed: Some(managed.into()) }
+    ObjectView { object: access.time.object(&object), managed: Some(managed.into()) }
 }
 
 fn write_by<'r>(
@@ -67,7 +73,7 @@ fn write_by<'r>(
     request: &'r ApiRequest,
 ) -> Write<'r> {
     let api_version = object.kind().api_version();
-    Write { manager: request.manager(), api_version, subresource, now: access.world.now() }
+    Write { manager: request.manager(), api_version, subresource, now: access.time.of(access.world.now()) }
 }
 
 /// Answers a replacement, of the object or of its status.
@@ -126,7 +132,7 @@ pub(super) fn patch(shared: &Shared, path: &ObjectPath, request: &ApiRequest) ->
     }
     let view = shared.with_world(|mut access| {
         let before = Arc::clone(access.store().find(path.kind, &path.namespace, &path.name)?);
-        let managed = access.managed_fields.json_of(&before);
+        let managed = access.managed_fields.json_of(&before, &before);
         let value = patch::patched(kind, to_value(&before, managed.as_deref()), patch)?;
         check_place(path, &value)?;
         replace(&mut access, path, &before, value, mode, request).map_err(ApiRefusal::of_patch)

@@ -31,7 +31,7 @@ mod pull;
 mod quota;
 mod report;
 mod status;
-mod words;
+pub(crate) mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -93,9 +93,15 @@ mod tests {
 
         // Nodes go down with their pods, and the brake does not change whose doing it was.
         (1..=3).for_each(|nth| fake.set_node_ready(&format!("n{nth}"), false));
-        assert_eq!(console.snapshot(&fake).budget.to_string(), "down 6 of 2: 3 by its controller, 3 suspect (fell later)");
+        assert_eq!(
+            console.snapshot(&fake).budget.to_string(),
+            "down 6 of 2: 3 by its controller, 3 suspect (fell later)"
+        );
         console.ask(&mut fake, Command::Pause { why: None }).unwrap();
-        assert_eq!(console.snapshot(&fake).budget.to_string(), "down 6 of 2: 3 by its controller, 3 suspect (fell later)");
+        assert_eq!(
+            console.snapshot(&fake).budget.to_string(),
+            "down 6 of 2: 3 by its controller, 3 suspect (fell later)"
+        );
     }
 
     #[test]

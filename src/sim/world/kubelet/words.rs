@@ -47,7 +47,7 @@ pub(super) fn pulling(image: &str) -> String {
     format!("Pulling image \"{image}\"")
 }
 
-pub(super) fn pulled(image: &str, pull: Duration, with_waiting: Duration, bytes: u64) -> String {
+pub(crate) fn pulled(image: &str, pull: Duration, with_waiting: Duration, bytes: u64) -> String {
     format!(
         "Successfully pulled image \"{image}\" in {} ({} including waiting). Image size: {bytes} bytes.",
         go(pull),
@@ -88,7 +88,7 @@ pub(super) fn invalid_name(image: &str) -> String {
 }
 
 /// As Go prints a `time.Duration` cut to milliseconds: `350ms`, `1.25s`, `1m3s`.
-pub(super) fn go(span: Duration) -> String {
+pub(crate) fn go(span: Duration) -> String {
     let millis = span.as_millis();
     if millis < 1000 {
         return format!("{millis}ms");
