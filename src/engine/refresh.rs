@@ -7,6 +7,7 @@ use super::assess::rows::{AssessmentInput, Row};
 use super::machine::Engine;
 use super::model::Str;
 use super::model::budget::Replacer;
+use super::model::event::{WatchHealth, Watched};
 use super::model::facts::StrategyKind;
 use super::model::record::{Intent, Progress};
 use super::model::time::Timestamp;
@@ -51,6 +52,10 @@ impl Engine {
         let controller_replaces = !recorded && self.strategy() == StrategyKind::RollingUpdate;
         let is_under_way = |engine: &Self| engine.is_under_way() || engine.assessment.controller_rolls_out();
         let mut under_way = is_under_way(self);
+        let pods_seen_until = match self.health(Watched::Pods) {
+            WatchHealth::Down { since, .. } | WatchHealth::Lagging { since, .. } => Some(since),
+            WatchHealth::Loading | WatchHealth::Live | WatchHealth::Forbidden { .. } => None,
+        };
         loop {
             let deletions = &self.deletions;
             let deleting = |uid: &str| deletions.contains(uid);
@@ -64,6 +69,7 @@ impl Engine {
                 under_way,
                 deleting: &deleting,
                 warming: &warming,
+                pods_seen_until,
                 now,
             };
             self.assessment.refresh(&self.view, &touched, &question);

@@ -26,6 +26,7 @@ mod room;
 mod steps;
 mod story;
 mod template_changes;
+mod unseen;
 mod waits;
 
 use serde_json::json;

@@ -47,6 +47,8 @@ pub(crate) struct AssessmentInput<'a> {
     pub(crate) deleting: &'a dyn Fn(&str) -> bool,
     /// Nodes on which a pod for pre-warming is being made that no watch has shown, by name.
     pub(crate) warming: &'a dyn Fn(&str) -> bool,
+    /// Until when pods were seen, if they are not now: for how long one has been ready since then is not known.
+    pub(crate) pods_seen_until: Option<Timestamp>,
     pub(crate) now: Timestamp,
 }
 
@@ -129,6 +131,8 @@ pub(crate) struct Assessment {
     /// When the passing of time alone changes a row.
     pub(crate) changes_at: Option<Timestamp>,
     controllers_rollout: ControllersRollout,
+    /// [`AssessmentInput::pods_seen_until`] as the rows were assessed.
+    pods_seen_until: Option<Timestamp>,
 }
 
 impl Row {
@@ -178,7 +182,8 @@ impl Assessment {
             changes_at: None,
         };
         self.rows.resize(view.nodes.len(), None);
-        if touched.all {
+        let as_seen_before = std::mem::replace(&mut self.pods_seen_until, question.pods_seen_until);
+        if touched.all || as_seen_before != question.pods_seen_until {
             for (ix, entry) in view.nodes.iter().enumerate() {
                 self.rows[ix] = assessor.row(ix, entry);
             }

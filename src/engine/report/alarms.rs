@@ -65,7 +65,8 @@ impl Engine {
             alarms.push(Alarm::WriteFailing { why: why.clone() });
         }
         alarms.extend(self.distance_alarm().filter(|_| recorded));
-        let drives = self.lock.may_act(now) && self.config().role == Role::Driver;
+        // Also when the lease could not be renewed for so long that we may not act any more.
+        let drives = self.lock.holds() && self.config().role == Role::Driver;
         if let Some(why) = self.blindness().filter(|_| drives) {
             alarms.push(Alarm::ViewStale { why });
         }

@@ -27,10 +27,19 @@ impl<'a> Assessor<'a> {
         let Some(observed) = pod.ready_observed else { return false };
         let soak = self.soak_secs(at_target);
         let needed = Duration::from_secs(soak.into());
-        let elapsed = self.ready_for(pod, observed, at_target, clock);
-        self.wake_after(needed, elapsed);
+        let elapsed = self.as_seen(self.ready_for(pod, observed, at_target, clock));
+        if self.question.pods_seen_until.is_none() {
+            self.wake_after(needed, elapsed);
+        }
         self.available_at = (elapsed < needed).then(|| (soak, self.question.now + (needed - elapsed)));
         elapsed >= needed
+    }
+
+    /// What of a time that lasts until now has been seen. While pods are not seen, no time makes one available: it may not be
+    /// ready any more.
+    pub(super) fn as_seen(&self, elapsed: Duration) -> Duration {
+        let unseen = self.question.pods_seen_until.map_or(Duration::ZERO, |until| self.question.now.since(until));
+        elapsed.saturating_sub(unseen)
     }
 
     /// For how many seconds a pod has to be ready before it counts as available. The soak time is that of a recorded rollout: what the

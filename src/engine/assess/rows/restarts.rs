@@ -30,8 +30,10 @@ impl Assessor<'_> {
         let (observed, said) = pod.restarts.last?;
         let said = said.map(|at| by_server(at, clock));
         let needed = WATCHED.max(Duration::from_secs(self.question.intent.soak_secs().into()));
-        let elapsed = observed.elapsed(said, self.question.now, self.server_now);
-        self.wake_after(needed, elapsed);
+        let elapsed = self.as_seen(observed.elapsed(said, self.question.now, self.server_now));
+        if self.question.pods_seen_until.is_none() {
+            self.wake_after(needed, elapsed);
+        }
         let exit = pod.fact.containers.iter().filter(|container| container.restarts > 0);
         let exit = exit.filter_map(|container| container.last_exit).next_back();
         (elapsed < needed).then_some(RestartsView { times: pod.restarts.since_ready, exit })

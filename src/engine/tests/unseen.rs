@@ -1,0 +1,41 @@
+//! What passes while pods cannot be seen: time alone makes no node updated then.
+
+use super::*;
+use crate::engine::model::Str;
+use crate::engine::model::event::{Event, WatchHealth, Watched};
+use crate::engine::model::node::NodeState;
+use crate::engine::model::settings::Tuning;
+use crate::engine::model::settings::value::Secs;
+use crate::engine::report::snapshot::{Alarm, Snapshot};
+
+/// All watches are as well as this says.
+fn report(console: &mut FakeConsole, fake: &FakeCluster, health: &WatchHealth) {
+    console.deaf = *health != WatchHealth::Live;
+    for watched in Watched::ALL {
+        console.engine.observe(Event::Watch(watched, health.clone()), fake.now);
+    }
+}
+
+#[test]
+fn a_node_does_not_become_updated_while_its_pod_cannot_be_seen() {
+    let mut fake = FakeCluster::rolling(3, 1);
+    fake.defaults = Tuning { soak_secs: Some(Secs(10)), ..Tuning::default() };
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 2);
+    while console.state(&fake, "n1").0 != NodeState::Soaking {
+        console.run_for(&mut fake, 1);
+    }
+    let why = Str::from("cannot connect");
+    report(&mut console, &fake, &WatchHealth::Down { since: fake.now, why });
+    console.run_for(&mut fake, 120);
+    let unseen = console.snapshot(&fake);
+    assert_eq!((console.state(&fake, "n1").0, unseen.counts.updated), (NodeState::Soaking, 0));
+    let stale = |snapshot: &Snapshot| snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::ViewStale { .. }));
+    assert!(stale(&unseen), "also once the lease could not be renewed: {:?}", unseen.alarms);
+    report(&mut console, &fake, &WatchHealth::Live);
+    console.run_for(&mut fake, 20);
+    let seen = console.snapshot(&fake);
+    assert_eq!((console.state(&fake, "n1").0, seen.counts.updated), (NodeState::Updated, 1));
+    assert!(!stale(&seen), "{:?}", seen.alarms);
+}
