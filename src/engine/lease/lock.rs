@@ -417,9 +417,10 @@ impl Lock {
     pub(crate) fn changes_at(&self) -> impl Iterator<Item = Timestamp> {
         let renewal = self.renewed_at.filter(|_| self.holds()).map(|renewed_at| renewed_at + self.timing.renew);
         let end = self.may_act_until();
+        let lapses = self.renewed_at.filter(|_| self.holds()).map(|renewed_at| renewed_at + self.timing.lease);
         let others = self.holder().filter(|holder| **holder != self.identity).map(|_| self.runs_out_at());
         let patience = self.outdated.as_ref().map(|(_, until)| *until);
-        [renewal, end, others, patience, Some(self.retry_at)].into_iter().flatten()
+        [renewal, end, lapses, others, patience, Some(self.retry_at)].into_iter().flatten()
     }
 
     /// Who drives, in words for a front end.

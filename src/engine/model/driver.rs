@@ -1,6 +1,7 @@
 //! Who drives a rollout, as far as this console knows.
 
 use super::Str;
+use super::config::Timing;
 use super::time::Timestamp;
 
 /// Who drives a rollout.
@@ -42,4 +43,11 @@ pub enum DriverView {
         /// When we last saw them renew, by our clock.
         renewal_observed_at: Timestamp,
     },
+}
+
+impl DriverView {
+    /// Whether this console drove and its lease has run out since: it starts nothing, and whether somebody else drives it does not know.
+    pub fn lapsed(&self, now: Timestamp) -> bool {
+        matches!(self, Self::You { renewed_at } if now.since(*renewed_at) >= Timing::default().lease)
+    }
 }

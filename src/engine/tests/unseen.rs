@@ -28,14 +28,17 @@ fn a_node_does_not_become_updated_while_its_pod_cannot_be_seen() {
     }
     let why = Str::from("cannot connect");
     report(&mut console, &fake, &WatchHealth::Down { since: fake.now, why });
-    console.run_for(&mut fake, 120);
+    // Nothing that it sends arrives either, so the lease is not renewed.
+    fake.wait(120);
     let unseen = console.snapshot(&fake);
     assert_eq!((console.state(&fake, "n1").0, unseen.counts.updated), (NodeState::Soaking, 0));
     let stale = |snapshot: &Snapshot| snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::ViewStale { .. }));
     assert!(stale(&unseen), "also once the lease could not be renewed: {:?}", unseen.alarms);
+    assert_eq!(unseen.driving().to_string(), "you drove: the lease ran out");
     report(&mut console, &fake, &WatchHealth::Live);
     console.run_for(&mut fake, 20);
     let seen = console.snapshot(&fake);
     assert_eq!((console.state(&fake, "n1").0, seen.counts.updated), (NodeState::Updated, 1));
     assert!(!stale(&seen), "{:?}", seen.alarms);
+    assert_eq!(seen.driving().to_string(), "you drive");
 }

@@ -99,7 +99,9 @@ pub(in crate::tui::view) fn warnings(ctx: &RenderContext<'_>, cells: usize) -> V
 fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Span<'static> {
     let snapshot = &shown.snapshot;
     let native = snapshot.strategy == StrategyKind::RollingUpdate;
+    let lapsed = snapshot.driver.lapsed(snapshot.at);
     let role = match &snapshot.driver {
+        DriverView::You { .. } if lapsed => ThemeRole::Bad,
         DriverView::You { .. } => ThemeRole::Live,
         DriverView::Nobody if native || snapshot.started_at.is_none() => ThemeRole::Text,
         DriverView::Nobody | DriverView::Waiting { .. } | DriverView::Unknown => ThemeRole::Warn,
@@ -108,6 +110,7 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Span<'st
     };
     if cells < 80 {
         let words = match &snapshot.driver {
+            DriverView::You { .. } if lapsed => "lapsed",
             DriverView::You { .. } => "you",
             DriverView::Nobody if native => "controller",
             DriverView::Nobody | DriverView::Lost { .. } => "nobody",
@@ -147,7 +150,8 @@ fn fresh(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot, cel
         let words = match stale.len() - 1 {
             _ if cells < 80 => format!("STALE {age}"),
             0 => format!("STALE {watched} {age}"),
-            more => format!("STALE {watched} +{more} {age}"),
+            _ if stale.len() == Watched::NEEDED.len() => format!("CUT OFF {age}"),
+            more => format!("STALE {watched} and {more} more {age}"),
         };
         return ctx.span(words, ThemeRole::Stale);
     }
