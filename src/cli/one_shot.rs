@@ -79,6 +79,7 @@ async fn carry_out(
         return report(&commands, &before, &preview, None, output);
     }
     accept_failures(&command, &before, how.yes)?;
+    accept_no_match(&command, &before, how.yes)?;
     confirm(&preview, &before, Consent::from_flag(how.yes), &output.streams()).await?;
     let settled = match tokio::time::timeout(how.timeout, rollout.command(command)).await {
         Ok(settled) => settled?,
@@ -238,6 +239,18 @@ fn accept_failures(command: &Command, snapshot: &Snapshot, yes: bool) -> Result<
     let why = snapshot.halt.as_ref().map(|halt| halt.why.to_string()).unwrap_or_default();
     let refused =
         format!("this accepts the failures that halted it ({why}), and there is nobody to ask; nothing was changed");
+    Err(CliError::new(CliErrorKind::Refused, refused).hinted("`--yes` says that it is meant"))
+}
+
+/// Refuses a selector that matches no node if there is nobody to ask and `--yes` is not given: it is probably misspelt, and stops the rollout.
+fn accept_no_match(command: &Command, snapshot: &Snapshot, yes: bool) -> Result<(), CliError> {
+    let Command::Select(Some(selector)) = command.inner() else { return Ok(()) };
+    if yes || somebody_to_ask() || selector.is_empty() || snapshot.matching(selector).next().is_some() {
+        return Ok(());
+    }
+    let refused = format!(
+        "no node matches {selector}: while it stands no node is updated, and there is nobody to ask; nothing was changed"
+    );
     Err(CliError::new(CliErrorKind::Refused, refused).hinted("`--yes` says that it is meant"))
 }
 

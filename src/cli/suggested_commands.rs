@@ -114,11 +114,18 @@ pub(crate) fn command_of(remedy: Remedy) -> Option<String> {
     spelled(remedy).1
 }
 
-/// What an operator can do about what stands in the way; empty when nothing does. Each command is offered once.
+/// What an operator can do about what stands in the way, for people; empty when nothing does. That nobody drives, and the command for it,
+/// is said beside the driver.
 pub(crate) fn suggested_commands(place: &CommandPlace, snapshot: &Snapshot) -> Vec<SuggestedCommand> {
+    let mut suggested = all_suggested_commands(place, snapshot);
+    suggested.retain(|suggested| suggested.remedy != spelled(Remedy::Drive).0);
+    suggested
+}
+
+/// What an operator can do about what stands in the way, to drive included. Each command is offered once.
+pub(crate) fn all_suggested_commands(place: &CommandPlace, snapshot: &Snapshot) -> Vec<SuggestedCommand> {
     let mut suggested: Vec<SuggestedCommand> = Vec::new();
-    // That nobody drives, and the command for it, is said beside the driver.
-    for remedy in snapshot.remedies().into_iter().filter(|remedy| *remedy != Remedy::Drive) {
+    for remedy in snapshot.remedies() {
         let (kind, Some(command)) = spelled(remedy) else { continue };
         let command = CommandTarget::new(place, snapshot).command(&command);
         let known = |known: &SuggestedCommand| known.command == command && (command.is_some() || known.remedy == kind);

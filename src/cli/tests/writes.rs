@@ -112,6 +112,19 @@ async fn what_is_offered_next_moves_something() {
 }
 
 #[tokio::test]
+async fn a_selector_that_matches_no_node_is_not_set_unasked() {
+    let script = Script::of(rollout()).previews(Danger::Serious);
+    let output = script.run("select ds/agent canry=true").await;
+    assert_eq!((output.code, script.asked().len()), (6, 0));
+    assert_snapshot!(output.error, @r#"
+    Error: no node matches canry=true: while it stands no node is updated, and there is nobody to ask; nothing was changed
+    Hint: `--yes` says that it is meant
+    "#);
+    assert_eq!(script.run("select ds/agent canry=true --yes").await.code, 0);
+    assert_eq!(script.asked().len(), 1);
+}
+
+#[tokio::test]
 async fn going_on_past_a_halt_is_not_done_unasked() {
     let mut halted = rollout();
     halted.phase = Phase::Halted;

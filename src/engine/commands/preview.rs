@@ -40,6 +40,7 @@ impl Engine {
         }
         let lets_go = match command {
             // Whoever drives goes on with what is recorded.
+            Command::Drive(_) if intent.paused.is_some() => LetsGo::None,
             Command::Drive(_) if intent.direction() == Direction::Back => LetsGo::Back,
             Command::Drive(_) => LetsGo::Forward,
             command => command.lets_go(),
@@ -74,6 +75,9 @@ impl Engine {
                 }
                 _ if prewarms && !self.is_recorded() => {
                     "This process becomes the driver, and pre-warms while it runs.".into()
+                }
+                Command::Drive(_) if intent.paused.is_some() => {
+                    "This console becomes the driver. The rollout is paused: nothing moves until it is resumed.".into()
                 }
                 _ => "This console becomes the driver; the rollout moves while it is open.".into(),
             });

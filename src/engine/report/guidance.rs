@@ -253,7 +253,9 @@ impl Snapshot {
             node.cause.as_ref().is_some_and(|cause| cause.kind.is_milder_with_fewer_pulls())
                 && self.budget.max_pulling > 1
         };
-        let limit = self.nodes.iter().any(many_pull).then_some(Remedy::LimitPulls { to: self.budget.max_pulling / 2 });
+        // Half of those that pull now, so that it makes a difference.
+        let to = self.budget.max_pulling.min(self.budget.pulling.max(2)) / 2;
+        let limit = self.nodes.iter().any(many_pull).then_some(Remedy::LimitPulls { to });
         Some(Guidance { waits, remedies: [Remedy::Undo].into_iter().chain(limit).collect() })
     }
 

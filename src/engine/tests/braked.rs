@@ -135,6 +135,23 @@ fn a_selector_that_matches_no_node_says_so() {
     console.ask(&mut fake, Command::Step(Step::Updated(Percent(100)))).unwrap();
     console.run_for(&mut fake, 10);
     console.ask(&mut fake, Command::Undo { to: None }).unwrap();
-    let preview = console.engine.preview(&Command::Select(None), fake.now).unwrap();
-    assert_eq!(preview.effects[0], "Moves nothing: on the way back partition and selector are ignored.");
+    for on_the_way_back in [Command::Select(None), select] {
+        let refused = console.engine.preview(&on_the_way_back, fake.now).unwrap_err().to_string();
+        assert!(refused.contains("rolling back ignores the selector; it updates every node"), "{refused}");
+    }
+}
+
+/// Whoever takes over a paused rollout moves nothing by it.
+#[test]
+fn driving_a_paused_rollout_lets_no_node_go() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::Step(Step::Updated(Percent(100)))).unwrap();
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    let mut other = FakeConsole::open(&fake, "late");
+    let preview = other.engine.preview(&Command::Drive(Takeover::Ask), fake.now).unwrap();
+    assert!(preview.nodes.is_empty(), "{:?}", preview.nodes);
+    let paused = "This console becomes the driver. The rollout is paused: nothing moves until it is resumed.";
+    assert!(preview.effects.iter().any(|line| line == paused), "{:?}", preview.effects);
 }

@@ -244,6 +244,17 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
             body.say("This practice cluster ends with this console, and the rollout with it.", ThemeRole::Text);
             return;
         }
+        for target in driven {
+            let page = ctx.model.rollouts.iter().find(|page| page.target == *target);
+            let unsent = page.and_then(|page| page.snapshot()).and_then(|snapshot| snapshot.not_sent().cloned());
+            if let Some(unsent) = unsent {
+                let what = format!("{} {}/{}", ctx.glyph(Glyph::Alarm), target.namespace, target.name);
+                body.say(
+                    &format!("{what}: {} is not saved, and is lost with this console.", unsent.kind),
+                    ThemeRole::Bad,
+                );
+            }
+        }
         body.say("When nobody drives, nothing more is updated: what is in flight finishes, the rest waits until a console drives again.", ThemeRole::Text);
         body.say("`rolldeck drive` goes on without a console.", ThemeRole::Text);
         if let Form::SwitchContext { context, .. } = &dialog.form {
