@@ -109,6 +109,12 @@ pub(crate) const NODE_COLUMN_NAMES: [&str; 9] =
 const GLYPHS: [&str; 2] = ["unicode", "ascii"];
 const CALLS: [&str; 2] = ["bell", "title"];
 
+/// Names as a list of TOML.
+fn list_of(names: &[impl std::fmt::Display]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+    format!("[{}]", quoted.join(", "))
+}
+
 impl ConfigKey {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Theme, Self::Glyphs, Self::Columns, Self::ProtectedContexts, Self::Notify];
@@ -145,13 +151,12 @@ impl ConfigKey {
     }
 
     /// A value as it is written in the file: the default, or one that may be used where the default is found out.
-    pub fn example(self) -> &'static str {
+    pub fn example(self) -> String {
         match self {
-            Self::Theme => "\"default\"",
-            Self::Glyphs => "\"unicode\"",
-            Self::Columns => r#"["name", "state", "why", "site", "revision", "image", "pod", "restarts", "age"]"#,
-            Self::ProtectedContexts => "[]",
-            Self::Notify => "[]",
+            Self::Theme => "\"default\"".to_owned(),
+            Self::Glyphs => "\"unicode\"".to_owned(),
+            Self::Columns => list_of(&NODE_COLUMN_NAMES),
+            Self::ProtectedContexts | Self::Notify => "[]".to_owned(),
         }
     }
 
@@ -164,10 +169,7 @@ impl ConfigKey {
                 GlyphChoice::Unicode => "\"unicode\"".to_owned(),
                 GlyphChoice::Ascii => "\"ascii\"".to_owned(),
             }),
-            Self::Columns => values.columns.as_ref().map(|columns| {
-                let quoted: Vec<String> = columns.iter().map(|name| format!("\"{name}\"")).collect();
-                format!("[{}]", quoted.join(", "))
-            }),
+            Self::Columns => values.columns.as_deref().map(list_of),
             Self::ProtectedContexts => values.protected_contexts.as_ref().map(|all| serde_json::json!(all).to_string()),
             Self::Notify => values.notify.as_ref().map(|calls| {
                 let names = calls.iter().map(|call| match call {
@@ -378,7 +380,7 @@ mod tests {
         assert_eq!(values.keys.len(), 3);
         assert_eq!(values.bookmarks.len(), 2);
         for key in ConfigKey::ALL {
-            assert_eq!(key.value_in(&values).as_deref(), Some(key.example()), "{all}");
+            assert_eq!(key.value_in(&values), Some(key.example()), "{all}");
         }
         for setting in Setting::ALL {
             let written = setting.value_in(&values.defaults);

@@ -162,7 +162,10 @@ fn state_of(snapshot: &Snapshot) -> LoadView {
 fn absent(snapshot: &Snapshot, place: LoadPlace<'_>) -> CliError {
     let Snapshot { namespace, name, .. } = snapshot;
     CliError::new(CliErrorKind::NoDaemonSet, format!("there is no DaemonSet `{name}` in namespace `{namespace}`"))
-        .hinted(format!("{} lists those that are; `-n` names another namespace", status_of(place.commands, namespace)))
+        .hinted(format!(
+            "{} lists those that are; `-A` instead of `-n` those of all namespaces",
+            status_of(place.commands, namespace)
+        ))
 }
 
 /// The command that lists a namespace; without its flags where one cannot be quoted safely.

@@ -180,7 +180,7 @@ fn lines(
 }
 
 fn no_such(why: String) -> CliError {
-    CliError::new(CliErrorKind::NotFound, why).hinted("`rolldeck history` lists the revisions")
+    CliError::new(CliErrorKind::NotFound, why).hinted("`rolldeck history ds/NAME` lists the revisions")
 }
 
 fn template_of(revision: &RevisionView) -> Result<&Template, CliError> {

@@ -128,7 +128,7 @@ fn in_force(key: ConfigKey, (look, global): (&Look, &Global), file: &ConfigFile)
     let filed = || key.value_in(&file.values).map(|value| (value, "file"));
     let (value, from) = match typed.or_else(filed) {
         Some((value, from)) => (Some(value), from),
-        None => (Some(key.example()).filter(|_| key != ConfigKey::Glyphs).map(str::to_owned), "default"),
+        None => (Some(key.example()).filter(|_| key != ConfigKey::Glyphs), "default"),
     };
     SettingInForce { name, value, from }
 }

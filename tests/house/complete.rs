@@ -89,7 +89,9 @@ fn every_gate_has_a_rule_a_test_and_dice_of_the_attack() {
 
 #[test]
 fn every_cause_has_a_test_and_a_row_in_the_document() {
-    let tests = texts(&["src/engine"], true);
+    // The tests of the words that tell causes apart name every cause, of which most are told by other means.
+    let of_words = "src/engine/rules/recognise.rs";
+    let tests = texts(&["src/engine"], true).replace(&texts(&[of_words], true), "");
     let document = std::fs::read_to_string(root().join("docs/kubernetes.md")).unwrap();
     let rows = block(&document, "## Why a pod is not healthy", "## Logs").join("\n");
     let mut missing = Vec::new();

@@ -324,7 +324,7 @@ async fn an_absent_daemonset_is_said_to_be_absent() {
     assert_eq!(output.code, 5);
     assert_snapshot!(output.error, @r#"
     Error: there is no DaemonSet `agent` in namespace `edge`
-    Hint: `rolldeck status --context prod-eu -n edge` lists those that are; `-n` names another namespace
+    Hint: `rolldeck status --context prod-eu -n edge` lists those that are; `-A` instead of `-n` those of all namespaces
     "#);
 }
 

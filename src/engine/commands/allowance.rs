@@ -68,12 +68,12 @@ impl Engine {
                 "no rollout is recorded, so there is nothing to select for: `adopt` or `set-image` first".into(),
             ));
         }
-        if self.intent().direction() == Direction::Back {
+        let selector = selector.clone().filter(|selector| !selector.is_empty());
+        if selector.is_some() && self.intent().direction() == Direction::Back {
             return Err(Refusal::NotNow(
                 "rolling back ignores the selector; it updates every node, and is over when all are back".into(),
             ));
         }
-        let selector = selector.clone().filter(|selector| !selector.is_empty());
         let frees = self.freed_by(&selector);
         if let (1.., Some(why)) = (frees, self.halted_by(&self.intent())) {
             return Err(Refusal::NotNow(NoStep::Halted { why }.to_string()));
@@ -164,6 +164,8 @@ impl Engine {
         let mut lines = Vec::new();
         if let Some(selector) = selector.filter(|selector| self.matching(selector) == 0) {
             lines.push(format!("No node matches {selector}: while it stands no node is updated."));
+        } else if intent.direction() == Direction::Back {
+            lines.push("Moves nothing: on the way back partition and selector are ignored.".to_owned());
         } else if frees > 0 {
             lines.push(format!(
                 "Frees {} at once: {} of {} may be updated in total (partition {}), {pace}.",

@@ -135,10 +135,22 @@ fn a_selector_that_matches_no_node_says_so() {
     console.ask(&mut fake, Command::Step(Step::Updated(Percent(100)))).unwrap();
     console.run_for(&mut fake, 10);
     console.ask(&mut fake, Command::Undo { to: None }).unwrap();
-    for on_the_way_back in [Command::Select(None), select] {
-        let refused = console.engine.preview(&on_the_way_back, fake.now).unwrap_err().to_string();
-        assert!(refused.contains("rolling back ignores the selector; it updates every node"), "{refused}");
-    }
+    let refused = console.engine.preview(&select, fake.now).unwrap_err().to_string();
+    assert!(refused.contains("rolling back ignores the selector; it updates every node"), "{refused}");
+    let preview = console.engine.preview(&Command::Select(None), fake.now).unwrap();
+    assert_eq!(preview.effects[0], "Moves nothing: on the way back partition and selector are ignored.");
+}
+
+/// Where nobody drives, driving lets the nodes go that may be updated: they are named.
+#[test]
+fn driving_names_the_nodes_that_go() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    let mut one_shot = FakeConsole::open_as(&fake, "script", Role::OneShot);
+    one_shot.set_image(&mut fake, "agent:v2");
+    one_shot.ask(&mut fake, Command::Step(Step::Updated(Int(1)))).unwrap();
+    fake.wait(60);
+    let preview = FakeConsole::open(&fake, "ops").engine.preview(&Command::Drive(Takeover::Ask), fake.now).unwrap();
+    assert_eq!(preview.nodes, ["n1".into()].into(), "{:?}", preview.effects);
 }
 
 /// Whoever takes over a paused rollout moves nothing by it.

@@ -46,6 +46,32 @@ fn a_pod_that_is_not_made_says_who_refuses_it() {
     }
 }
 
+/// What a container that waits says is shown as it is, and counts as a failure of the node once its grace is over.
+#[test]
+fn what_keeps_a_container_from_its_start_is_named_and_fails_the_node() {
+    for (reason, said, kind) in [
+        ("InvalidImageName", "Failed to apply default image tag \"Agent:V2\"", CauseKind::ImageName),
+        (
+            "ErrImageNeverPull",
+            "Container image \"agent:v2\" is not present with pull policy of Never",
+            CauseKind::ImageNeverPull,
+        ),
+        ("CreateContainerError", "Error response from daemon: no command specified", CauseKind::ContainerStart),
+    ] {
+        let (mut fake, mut console) = one_taken(4);
+        fake.kubelets();
+        fake.change_pod("n1", |pod| {
+            let container = &mut pod.containers[0];
+            container.image_present = kind == CauseKind::ContainerStart;
+            container.state = ContainerState::Waiting { reason: reason.into(), message: Some(said.into()) };
+        });
+        let finding = found(&mut console, &fake, "n1");
+        assert_eq!((finding.kind, evidence(&finding)), (FindingKind::Cause(kind), vec![said.to_owned()]));
+        console.run_for(&mut fake, 660);
+        assert_eq!(console.state(&fake, "n1").0, NodeState::Failed, "{reason}");
+    }
+}
+
 #[test]
 fn a_controller_that_does_nothing_is_found() {
     let (mut fake, mut console) = one_taken(4);

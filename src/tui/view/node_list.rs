@@ -186,7 +186,7 @@ fn counts_of_pinned(ctx: &RenderContext<'_>, page: &RolloutPage, lines: usize) -
         _ => counted(ctx, &[("trouble", trouble), ("moving", moving), ("just updated", just_done)]),
     };
     let unseen = page.nodes.pinned().saturating_sub(lines);
-    joined(ctx, [words, if unseen > 0 { format!("{unseen} of them not seen") } else { String::new() }])
+    joined(ctx, [words, if unseen > 0 { format!("{unseen} more") } else { String::new() }])
 }
 
 /// What the list shows below what is pinned; nothing where it is flat.

@@ -81,6 +81,10 @@ pub(in crate::tui::view) fn blocker(
 
 /// That somebody else drives what this console drove: who, from where, since when, and how to drive again.
 pub(super) fn taken_over(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Option<Line<'static>> {
+    // Of one who is gone, that nobody drives says it.
+    if matches!(shown.snapshot.driver, DriverView::Lost { .. }) {
+        return None;
+    }
     let TakenOver { by, at } = TakenOver::of(&shown.snapshot)?;
     let room = cells.saturating_sub(2);
     let is_narrow = room < 60;
