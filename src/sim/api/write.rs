@@ -52,18 +52,18 @@ fn commit_new(
     let created = access.world.create(object, by)?;
     let mut managed = Managed::default();
     managed.note_update(&Value::Null, &to_value(&created, None), write_by(access, &created, "", request));
-    Ok(settle(access, created, managed, mode))
+    Ok(settle(access, &created, managed, mode))
 }
 
 /// What was written, as it is shown; its managed fields are kept unless it was a dry run.
-fn settle(access: &mut WorldAccess<'_>, object: Arc<Object>, managed: Managed, mode: Mode) -> ObjectView {
+fn settle(access: &mut WorldAccess<'_>, object: &Arc<Object>, managed: Managed, mode: Mode) -> ObjectView {
     // There are thousands of events, and no client reads their managed fields.
     if mode == Mode::Commit && object.kind() != Kind::Event {
-        access.managed_fields.note(access.world.store(), &object, managed);
-        return access.view(&object);
+        access.managed_fields.note(access.world.store(), object, managed);
+        return access.view(object);
     }
     let managed = managed.to_json().to_string().into_bytes();
-    ObjectView { object: access.time.object(&object), managed: Some(managed.into()) }
+    ObjectView { object: access.time.object(object), managed: Some(managed.into()) }
 }
 
 fn write_by<'r>(
@@ -115,7 +115,7 @@ fn replace(
     }
     let by = write_by(access, &after, subresource, request);
     noted.note_update(&shown, &to_value(&after, None), by);
-    Ok(settle(access, after, noted, mode))
+    Ok(settle(access, &after, noted, mode))
 }
 
 fn part(path: &ObjectPath) -> (Part, &'static str) {
@@ -172,7 +172,7 @@ fn apply(shared: &Shared, path: &ObjectPath, request: &ApiRequest, mut config: V
         let object = parse(path.kind, merged, Some(&before))?;
         let by = WriteOptions { manager: request.manager(), mode };
         let after = access.world.update(object, part, by)?;
-        Ok((StatusCode::OK, settle(&mut access, after, managed, mode)))
+        Ok((StatusCode::OK, settle(&mut access, &after, managed, mode)))
     })?;
     answer_with(code, shared, &view, request)
 }
@@ -192,7 +192,7 @@ fn apply_new(
     let mut managed = Managed::default();
     let by = write_by(access, &created, "", request);
     managed.apply(&json!({}), config, Force::Yes, by)?;
-    Ok(settle(access, created, managed, mode))
+    Ok(settle(access, &created, managed, mode))
 }
 
 /// Answers a delete.
