@@ -25,7 +25,7 @@ impl<'a> Driver<'a> {
     pub(super) fn new(driver: &'a DriverView) -> Self {
         let (holder, renewal_observed_at) = match driver {
             DriverView::Unknown | DriverView::Nobody => (None, None),
-            DriverView::You { renewed_at } => (None, Some(*renewed_at)),
+            DriverView::You { renewed_at, .. } => (None, Some(*renewed_at)),
             DriverView::Waiting { holder } => (holder.as_deref(), None),
             DriverView::Unconfirmed { holder, .. } => (Some(&**holder), None),
             DriverView::Other { holder, renewal_observed_at } | DriverView::Lost { holder, renewal_observed_at } => {

@@ -46,7 +46,7 @@ fn failing() -> Snapshot {
 
 /// Everything that is printed, with all that offers a command among it.
 async fn printed(context: &'static str, given: Option<&str>, named: fn(Snapshot) -> Snapshot) -> String {
-    let you = DriverView::You { renewed_at: at(600) };
+    let you = DriverView::You { renewed_at: at(600), lapsed: false };
     let absent = Snapshot { daemonset: Presence::Absent, ..rollout() };
     let mut text = String::new();
     for (snapshots, line) in [

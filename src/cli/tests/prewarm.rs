@@ -85,7 +85,12 @@ pub(super) fn warm(states: [PrewarmState; 3], asked: Prewarm) -> Snapshot {
         leftover: PrewarmLeftover::default(),
         pulls: PrewarmPulls::default(),
     };
-    Snapshot { driver: DriverView::You { renewed_at: at(600) }, prewarm: Some(prewarm), nodes: nodes.into(), ..idle() }
+    Snapshot {
+        driver: DriverView::You { renewed_at: at(600), lapsed: false },
+        prewarm: Some(prewarm),
+        nodes: nodes.into(),
+        ..idle()
+    }
 }
 
 pub(super) fn idle() -> Snapshot {

@@ -589,7 +589,12 @@ pub(super) fn held_by_nobody() -> Snapshot {
 
 /// The same, with us driving.
 pub(super) fn driving() -> Snapshot {
-    Snapshot { at: at(610), phase: Phase::Running, driver: DriverView::You { renewed_at: at(610) }, ..held_by_nobody() }
+    Snapshot {
+        at: at(610),
+        phase: Phase::Running,
+        driver: DriverView::You { renewed_at: at(610), lapsed: false },
+        ..held_by_nobody()
+    }
 }
 
 /// The same, with one node in another state.

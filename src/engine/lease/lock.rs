@@ -429,7 +429,8 @@ impl Lock {
         match (&self.known, self.holder()) {
             (KnownLease::Nothing, _) => DriverView::Unknown,
             (_, Some(holder)) if *holder == self.identity => {
-                DriverView::You { renewed_at: self.renewed_at.unwrap_or(self.holder_liveness.changed_at) }
+                let renewed_at = self.renewed_at.unwrap_or(self.holder_liveness.changed_at);
+                DriverView::You { renewed_at, lapsed: now.since(renewed_at) >= self.timing.lease }
             }
             (_, holder) if self.want == Want::Ask => DriverView::Waiting { holder: holder.cloned() },
             (_, Some(holder)) if now < self.runs_out_at() && self.holder_liveness.alive => {

@@ -1,7 +1,6 @@
 //! Who drives a rollout, as far as this console knows.
 
 use super::Str;
-use super::config::Timing;
 use super::time::Timestamp;
 
 /// Who drives a rollout.
@@ -15,6 +14,8 @@ pub enum DriverView {
     You {
         /// When the lease was last renewed, by our clock.
         renewed_at: Timestamp,
+        /// A whole lease has passed since: it starts nothing, and whether somebody else drives it does not know.
+        lapsed: bool,
     },
     /// This console has asked for the lease and waits for it.
     Waiting {
@@ -43,11 +44,4 @@ pub enum DriverView {
         /// When we last saw them renew, by our clock.
         renewal_observed_at: Timestamp,
     },
-}
-
-impl DriverView {
-    /// Whether this console drove and its lease has run out since: it starts nothing, and whether somebody else drives it does not know.
-    pub fn lapsed(&self, now: Timestamp) -> bool {
-        matches!(self, Self::You { renewed_at } if now.since(*renewed_at) >= Timing::default().lease)
-    }
 }

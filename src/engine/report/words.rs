@@ -188,10 +188,8 @@ impl fmt::Display for DrivingWords<'_> {
                 }
                 None => f.write_str("nobody drives"),
             },
-            DriverView::You { .. } if snapshot.driver.lapsed(snapshot.at) => {
-                f.write_str("you drove: the lease ran out")
-            }
-            DriverView::You { .. } => f.write_str("you drive"),
+            DriverView::You { lapsed: true, .. } => f.write_str("you drove: the lease ran out"),
+            DriverView::You { lapsed: false, .. } => f.write_str("you drive"),
             DriverView::Waiting { holder: Some(holder) } => write!(f, "waiting for {holder} to hand over"),
             DriverView::Waiting { holder: None } => f.write_str("waiting for the lease"),
             DriverView::Unconfirmed { holder, renewed_at } => {

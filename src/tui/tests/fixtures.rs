@@ -299,7 +299,7 @@ pub(super) fn running() -> Snapshot {
         strategy: StrategyKind::OnDelete,
         adopted: true,
         original_strategy: Some("RollingUpdate 2".into()),
-        driver: DriverView::You { renewed_at: ago(1) },
+        driver: DriverView::You { renewed_at: ago(1), lapsed: false },
         phase: Phase::Running,
         started_at: Some(ago(4 * MINUTE + 12)),
         image_changes: vec![ImageChange {

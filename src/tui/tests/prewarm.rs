@@ -128,7 +128,12 @@ fn prewarming(asked: Prewarm, wait: Option<&PrewarmWait>) -> Snapshot {
         leftover: PrewarmLeftover::default(),
         pulls: PrewarmPulls::default(),
     };
-    Snapshot { driver: DriverView::You { renewed_at: ago(1) }, prewarm: Some(view), nodes: nodes.collect(), ..idle() }
+    Snapshot {
+        driver: DriverView::You { renewed_at: ago(1), lapsed: false },
+        prewarm: Some(view),
+        nodes: nodes.collect(),
+        ..idle()
+    }
 }
 
 fn warm() -> Snapshot {

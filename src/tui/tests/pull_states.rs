@@ -125,7 +125,12 @@ fn snapshot() -> Snapshot {
             finished: [pull("ipc-013", 58), pull("ipc-014", 370)].into(),
         },
     };
-    Snapshot { driver: DriverView::You { renewed_at: ago(1) }, prewarm: Some(view), nodes: nodes.into(), ..idle() }
+    Snapshot {
+        driver: DriverView::You { renewed_at: ago(1), lapsed: false },
+        prewarm: Some(view),
+        nodes: nodes.into(),
+        ..idle()
+    }
 }
 
 #[test]

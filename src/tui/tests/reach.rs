@@ -207,7 +207,7 @@ fn a_console_that_was_taken_over_says_so() {
     assert!(!says(Snapshot { driver: DriverView::Nobody, ..taken_over() }));
     let again = rollout_event(MINUTE, None, RolloutEventKind::LeaseAcquired, EventOutcome::Done, "");
     let timeline = taken_over().timeline.iter().cloned().chain([again]).collect();
-    assert!(!says(Snapshot { driver: DriverView::You { renewed_at: noon() }, ..taken_over() }));
+    assert!(!says(Snapshot { driver: DriverView::You { renewed_at: noon(), lapsed: false }, ..taken_over() }));
     assert!(!says(Snapshot { timeline, ..taken_over() }));
 }
 

@@ -99,10 +99,9 @@ pub(in crate::tui::view) fn warnings(ctx: &RenderContext<'_>, cells: usize) -> V
 fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Span<'static> {
     let snapshot = &shown.snapshot;
     let native = snapshot.strategy == StrategyKind::RollingUpdate;
-    let lapsed = snapshot.driver.lapsed(snapshot.at);
     let role = match &snapshot.driver {
-        DriverView::You { .. } if lapsed => ThemeRole::Bad,
-        DriverView::You { .. } => ThemeRole::Live,
+        DriverView::You { lapsed: true, .. } => ThemeRole::Bad,
+        DriverView::You { lapsed: false, .. } => ThemeRole::Live,
         DriverView::Nobody if native || snapshot.started_at.is_none() => ThemeRole::Text,
         DriverView::Nobody | DriverView::Waiting { .. } | DriverView::Unknown => ThemeRole::Warn,
         DriverView::Unconfirmed { .. } | DriverView::Other { .. } => ThemeRole::Title,
@@ -110,8 +109,8 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Span<'st
     };
     if cells < 80 {
         let words = match &snapshot.driver {
-            DriverView::You { .. } if lapsed => "lapsed",
-            DriverView::You { .. } => "you",
+            DriverView::You { lapsed: true, .. } => "lapsed",
+            DriverView::You { lapsed: false, .. } => "you",
             DriverView::Nobody if native => "controller",
             DriverView::Nobody | DriverView::Lost { .. } => "nobody",
             DriverView::Waiting { .. } => "waiting",
