@@ -230,8 +230,10 @@ impl ApiWatch {
             let store = access.store();
             let changes: Vec<StoreChange> = store.changes_since(kind, cursor)?.take(MOST_AT_ONCE).cloned().collect();
             let reached = if changes.len() < MOST_AT_ONCE { Some(store.revision()) } else { None };
-            let views = changes.into_iter().map(|change| {
+            let views = changes.into_iter().map(|mut change| {
                 let view = access.view(&change.object);
+                // What leaves a selection is shown as it was inside.
+                change.before = change.before.map(|before| access.time.object(&before));
                 (change, view)
             });
             Ok::<_, ApiError>((views.collect::<Vec<_>>(), reached))
