@@ -498,7 +498,7 @@ pub(crate) struct DemoArgs {
     /// A generated fleet of N nodes instead of a scenario
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) nodes: Option<u32>,
-    /// How much faster than real time it runs; its clock then leaves this machine's behind, and the console says so
+    /// How many times faster than in reality things happen in it; the times that it shows are this machine's
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = speed)]
     pub(crate) speed: f64,
     /// The seed of the simulation; the same seed gives the same course of events

@@ -26,7 +26,7 @@ use crate::engine::model::node::NodeState;
 use crate::engine::model::prewarm::PrewarmView;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::words::Why;
-use crate::engine::report::snapshot::{Alarm, NodeView, Snapshot};
+use crate::engine::report::snapshot::{Alarm, NodeView, Phase, Snapshot};
 
 /// More nodes than this with the same change at once make one sentence.
 const CROWD: usize = 8;
@@ -141,16 +141,24 @@ pub(crate) struct ChangeFeed {
     /// The kubeconfig context, for the commands that it offers.
     place: CommandPlace,
     last: Option<Arc<Snapshot>>,
+    /// This process is about to drive: what leads to that is not told.
+    is_about_to_drive: bool,
 }
 
 impl ChangeFeed {
     pub(crate) fn new(place: &CommandPlace) -> Self {
-        Self { place: place.clone(), last: None }
+        Self { place: place.clone(), last: None, is_about_to_drive: false }
+    }
+
+    /// From now on, that nobody drives, or that this process holds the lease for a write, is not told; what others do is.
+    pub(crate) fn about_to_drive(&mut self, is_about_to_drive: bool) {
+        self.is_about_to_drive = is_about_to_drive;
     }
 
     /// What changed since it was asked last; at first, how things stand.
     pub(crate) fn tell(&mut self, snapshot: &Arc<Snapshot>) -> Vec<FeedEntry> {
-        let mut telling = Telling { place: &self.place, snapshot, changes: Vec::new() };
+        let mut telling =
+            Telling { place: &self.place, snapshot, changes: Vec::new(), is_about_to_drive: self.is_about_to_drive };
         match self.last.replace(snapshot.clone()) {
             None => telling.opening(),
             Some(last) => telling.since(&last),
@@ -163,6 +171,7 @@ struct Telling<'a> {
     place: &'a CommandPlace,
     snapshot: &'a Snapshot,
     changes: Vec<FeedEntry>,
+    is_about_to_drive: bool,
 }
 
 impl Telling<'_> {
@@ -225,7 +234,9 @@ impl Telling<'_> {
         self.prewarming(Some(last));
         // Last, because it is what the lines above led to.
         let late = |snapshot: &Snapshot| snapshot.not_sent().map(|unsent| unsent.kind);
-        if last.phase != snapshot.phase || last.direction != snapshot.direction || late(last) != late(snapshot) {
+        if last.started_at.is_some() && snapshot.started_at.is_none() && snapshot.phase == Phase::Idle {
+            self.over();
+        } else if last.phase != snapshot.phase || last.direction != snapshot.direction || late(last) != late(snapshot) {
             self.phase();
         }
     }
@@ -237,6 +248,17 @@ impl Telling<'_> {
     }
 
     fn driver(&mut self) {
+        let on_our_way = match &self.snapshot.driver {
+            DriverView::Nobody | DriverView::Waiting { holder: None } | DriverView::You { .. } => true,
+            DriverView::Unknown
+            | DriverView::Waiting { holder: Some(_) }
+            | DriverView::Unconfirmed { .. }
+            | DriverView::Other { .. }
+            | DriverView::Lost { .. } => false,
+        };
+        if self.is_about_to_drive && on_our_way {
+            return;
+        }
         self.say(Topic::Driver, self.snapshot.driving().to_string());
     }
 
@@ -248,6 +270,14 @@ impl Telling<'_> {
         if let Some(halt_advice) = halt_advice(self.place, snapshot) {
             self.say(Topic::Advice, halt_advice);
         }
+    }
+
+    /// The rollout is over: that it is complete may have been true between two looks only.
+    fn over(&mut self) {
+        let Snapshot { counts, .. } = self.snapshot;
+        let how = if counts.updated == counts.nodes { "complete and handed back" } else { "handed back" };
+        let text = format!("{how}: {}, {} of {} updated", self.snapshot.doing(), counts.updated, counts.nodes);
+        self.say(Topic::Phase, text);
     }
 
     fn plan(&mut self) {

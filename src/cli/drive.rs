@@ -59,6 +59,7 @@ impl Task for Drive<'_> {
     async fn whole(&mut self, foreground: &mut Foreground<'_>) -> Result<Exit, CliError> {
         let edits_first = asks_for_edits(self.args);
         let (rollout, snapshot) = foreground.open(if edits_first { Role::OneShot } else { Role::Driver }).await?;
+        foreground.about_to_drive(true);
         foreground.tell(&snapshot)?;
         let snapshot = if self.args.take_over { snapshot } else { proof_of_life(foreground, &rollout).await? };
         if let (DriverView::Other { holder, .. }, false) = (&snapshot.driver, self.args.take_over) {
@@ -101,6 +102,7 @@ impl Drive<'_> {
     async fn drive(&self, foreground: &mut Foreground<'_>, rollout: &Rollout) -> Result<Exit, CliError> {
         let takeover = if self.args.take_over { Takeover::Ask } else { Takeover::IfFree };
         foreground.settle(rollout, Command::Drive(takeover)).await?;
+        foreground.about_to_drive(false);
         self.follow(foreground, rollout).await
     }
 
@@ -199,7 +201,7 @@ fn has_images(snapshot: &Snapshot, images: &[ContainerImage]) -> bool {
 
 fn driven_by(holder: &str) -> CliError {
     CliError::new(CliErrorKind::DrivenByOther, format!("{holder} drives this rollout"))
-        .hinted("`--take-over` asks them to hand over, and succeeds a console that is gone")
+        .hinted("`--take-over` asks them to hand over, and takes the lease of one that is gone")
 }
 
 /// Judges snapshot by snapshot whether the drive is over.

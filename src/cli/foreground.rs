@@ -265,6 +265,11 @@ impl Foreground<'_> {
         }
     }
 
+    /// Whether what leads to driving is left out of what is told.
+    pub(crate) fn about_to_drive(&mut self, is_about_to_drive: bool) {
+        self.feed.about_to_drive(is_about_to_drive);
+    }
+
     /// Waits until there is room in the output: changes that happen while it is slow are told as one.
     pub(crate) async fn room(&self) {
         self.streams.room().await;

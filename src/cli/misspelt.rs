@@ -23,6 +23,13 @@ const WORDS_OF_OTHER_TOOLS: &[(&str, &str)] = &[
     ("stop", "pause"),
     ("update", "set-image"),
     ("upgrade", "set-image"),
+    ("plan", "tune --steps"),
+    ("steps", "tune --steps"),
+    ("partition", "step --partition"),
+    ("canary", "select"),
+    ("limits", "tune"),
+    ("events", "log"),
+    ("audit", "log"),
     ("help", "--help"),
     ("version", "--version"),
 ];

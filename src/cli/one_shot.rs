@@ -192,11 +192,16 @@ fn advice(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
         }
         _ => lines.extend(halt_advice(place, snapshot)),
     }
+    let is_said = lines.last().is_some_and(|line| line.starts_with("nobody drives"));
     let under_way = matches!(snapshot.phase, Phase::Preparing | Phase::Held | Phase::Running | Phase::Releasing);
     match &snapshot.driver {
         // Whoever carried it out itself is about to end.
         DriverView::Nobody | DriverView::Lost { .. } | DriverView::You { .. } if under_way => {
-            lines.push(format!("Nobody drives: {} replaces pods, so does the console.", target.named("drive")));
+            let drive = target.named("drive");
+            lines.push(match is_said {
+                true => format!("{drive} replaces pods, so does the console."),
+                false => format!("Nobody drives: {drive} replaces pods, so does the console."),
+            });
         }
         DriverView::Unconfirmed { .. } if under_way => lines.push(format!(
             "{}: if it is alive it carries it out, if not {} does.",

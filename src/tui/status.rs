@@ -18,7 +18,7 @@ impl Status {
             StatusSeverity::Busy => return false,
             StatusSeverity::Good | StatusSeverity::Plain => Duration::from_secs(10),
             // Whoever was refused may have to read it twice.
-            StatusSeverity::Refused => Duration::from_secs(60),
+            StatusSeverity::Refused | StatusSeverity::KeyRefused => Duration::from_secs(60),
         };
         now.saturating_sub(self.at) > stays
     }
@@ -30,5 +30,8 @@ pub(crate) enum StatusSeverity {
     Good,
     Busy,
     Plain,
+    /// A command was refused, or something failed.
     Refused,
+    /// A key does nothing now: it says so until the next key that does something.
+    KeyRefused,
 }

@@ -104,6 +104,7 @@ fn word(kind: FindingKind) -> &'static str {
         FindingKind::NodeDown => "nodeDown",
         FindingKind::Restarted => "restarted",
         FindingKind::SlowPull => "slowPull",
+        FindingKind::Comparison => "comparison",
         FindingKind::Pressure => "pressure",
         FindingKind::Clock => "clock",
         FindingKind::Moving => "moving",

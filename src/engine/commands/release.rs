@@ -31,8 +31,9 @@ impl Engine {
         }
         if early == Early::Refuse && left > 0 && self.original_is_rolling() {
             return Err(Refusal::NotNow(format!(
-                "{left} pods are not at the current revision; once released its controller replaces them by itself: \
-                 release early (`release --early`) only if that is meant"
+                "{} not at the current revision; once released its controller replaces them by itself: \
+                 release early (`release --early`) only if that is meant",
+                pods_are(left)
             )));
         }
         let says = "released: the original update strategy is restored".to_owned();

@@ -60,6 +60,8 @@ pub enum FindingKind {
     Restarted,
     /// A pull takes much longer than on others.
     SlowPull,
+    /// Nodes went down lately, in numbers that do not speak against the revision (yet).
+    Comparison,
     /// A kubelet reports pressure.
     Pressure,
     /// A clock is off.
@@ -134,6 +136,8 @@ impl Diagnosis {
     /// What is wrong in `snapshot`.
     pub fn of(snapshot: &Snapshot) -> Self {
         let mut findings: Vec<Finding> = snapshot.alarms.iter().map(of_alarm).collect();
+        let compared = snapshot.comparisons.iter().map(|compared| compared.to_string());
+        findings.extend(compared.map(|title| Finding::new(FindingKind::Comparison, title, Severity::Normal)));
         let mut places: HashMap<(FindingKind, String), usize> = HashMap::new();
         let (mut nodes, mut at_goal) = (0, 0);
         for node in snapshot.nodes.iter() {
@@ -150,8 +154,8 @@ impl Diagnosis {
         }
         findings.sort_by_key(|finding| {
             let waits = finding.severity == Severity::Normal;
-            let of_all = finding.kind == FindingKind::Alarm;
-            (waits, !of_all, std::cmp::Reverse(finding.nodes.len()), finding.kind)
+            let of_nodes = !finding.nodes.is_empty();
+            (waits, of_nodes, std::cmp::Reverse(finding.nodes.len()), finding.kind)
         });
         Self { findings, nodes, at_goal }
     }

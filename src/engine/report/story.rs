@@ -211,14 +211,19 @@ impl Story {
                 next.since = now;
             }
             next.down_since = next.down_since.map(|_| mark.down_since.unwrap_or(next.since));
-            let change = changed(mark, &next, node);
-            if !matches!(change, Some(NodeChange::State { why: Some(_), .. } | NodeChange::Trouble { .. })) {
+            let changes = changes(mark, &next, node);
+            let says_why = |change: &NodeChange| {
+                matches!(change, NodeChange::State { why: Some(_), .. } | NodeChange::Trouble { .. })
+            };
+            if !changes.iter().any(says_why) {
                 next.told = mark.told.filter(|_| mark.pod == next.pod);
             }
             next.troubled |= mark.troubled && !next.serves();
-            if let Some(change) = change {
+            for change in changes {
                 next.troubled |= change.severity() == Severity::Warning;
                 let at = match change {
+                    // It has been in trouble for longer; it counts as failed from now on.
+                    NodeChange::State { to: NodeState::Failed, .. } => now,
                     NodeChange::State { .. } if next.since > mark.since => next.since,
                     _ => now,
                 };
@@ -333,7 +338,17 @@ fn why(node: &NodeView) -> Option<Str> {
     }
 }
 
-/// What changed that is worth telling. The plan may call the same pod outdated or updated: that is no change of the node.
+/// What changed that is worth telling, in its order: a restart may be seen together with what came of it.
+fn changes(was: &NodeMark, is: &NodeMark, node: &NodeView) -> Vec<NodeChange> {
+    let restarted = is.restarts > was.restarts && was.pod == is.pod;
+    let restarted = restarted.then(|| {
+        let exit = node.restarted.and_then(|restarted| restarted.exit);
+        NodeChange::Restarted { times: is.restarts, exit }
+    });
+    restarted.into_iter().chain(changed(was, is, node)).collect()
+}
+
+/// What changed beside restarts. The plan may call the same pod outdated or updated: that is no change of the node.
 fn changed(was: &NodeMark, is: &NodeMark, node: &NodeView) -> Option<NodeChange> {
     let serves = is_well(was.state) && is_well(is.state);
     let trouble = is.cause.filter(|kind| !kind.is_ordinary_at_start());
@@ -357,10 +372,6 @@ fn changed(was: &NodeMark, is: &NodeMark, node: &NodeView) -> Option<NodeChange>
         let why = if is.stays && !was.stays { Some(DELETED_WHILE_DOWN.into()) } else { why };
         let recovers = was.troubled && is.serves();
         return Some(NodeChange::State { from: Some(was.state), to: is.state, after, down, why, recovers });
-    }
-    if is.restarts > was.restarts && was.pod == is.pod {
-        let exit = node.restarted.and_then(|restarted| restarted.exit);
-        return Some(NodeChange::Restarted { times: is.restarts, exit });
     }
     new_trouble(was, trouble, node)
 }

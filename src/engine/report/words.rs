@@ -58,6 +58,12 @@ impl Snapshot {
         FreshnessWords(self)
     }
 
+    /// When the last rollout was complete, as far as Events still tell; nothing while one is under way.
+    pub fn last_complete_at(&self) -> Option<Timestamp> {
+        let ended = self.timeline.iter().filter(|event| event.reason() == "RolloutComplete").map(|event| event.at);
+        ended.max().filter(|_| self.phase == Phase::Idle)
+    }
+
     /// How far it is: `31 of 120 updated`; where nothing is rolled out `117 of 120 available`; while it is loaded `967 nodes so far`.
     pub fn progress(&self) -> String {
         let Snapshot { counts, .. } = self;

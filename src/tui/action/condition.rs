@@ -13,6 +13,11 @@ pub(super) fn always(_: &Model) -> Result<(), String> {
     Ok(())
 }
 
+/// What is said behind keys that write, while the console is read-only.
+fn arm_first(model: &Model) -> &'static str {
+    if model.armed_for().is_none() { " (A arms first)" } else { "" }
+}
+
 fn rollout_says(model: &Model, refuse: impl Fn(&Snapshot) -> Option<&'static str>) -> Result<(), String> {
     match model.rollout().and_then(|page| page.snapshot()).and_then(|snapshot| refuse(snapshot)) {
         Some(why) => Err(why.to_owned()),
@@ -34,6 +39,7 @@ pub(super) fn recorded(model: &Model) -> Result<(), String> {
         Err(_) => "no rollout yet: I sets a new image",
     };
     rollout_says(model, |snapshot| (snapshot.started_at.is_none() && !snapshot.adopted).then_some(says))
+        .map_err(|why| why + arm_first(model))
 }
 
 /// For budgets and gates, which are a rollout's.
@@ -42,6 +48,7 @@ pub(super) fn has_limits(model: &Model) -> Result<(), String> {
         let none = snapshot.started_at.is_none() && !snapshot.adopted;
         none.then_some("no rollout yet: I sets a new image, which moves no pod; then L, before the first step")
     })
+    .map_err(|why| why + arm_first(model))
 }
 
 /// For driving. Who drives already may stop.
@@ -52,6 +59,7 @@ pub(super) fn has_work(model: &Model) -> Result<(), String> {
             !drives && snapshot.phase != Phase::Loading && snapshot.started_at.is_none() && snapshot.prewarm.is_none();
         idle.then_some("there is nothing to drive yet: I sets a new image")
     })
+    .map_err(|why| why + arm_first(model))
 }
 
 /// For going back to an earlier revision.

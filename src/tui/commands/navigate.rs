@@ -127,7 +127,11 @@ fn leave_rollout(model: &mut Model) -> Effects {
 /// Back one level: filter, then selection, then page.
 pub(super) fn back(model: &mut Model) -> Effects {
     // Whoever was refused puts that away first, and does not leave the page by it.
-    if model.status.take_if(|status| status.tone == StatusSeverity::Refused).is_some() {
+    if model
+        .status
+        .take_if(|status| matches!(status.tone, StatusSeverity::Refused | StatusSeverity::KeyRefused))
+        .is_some()
+    {
         return Vec::new();
     }
     match &model.page {

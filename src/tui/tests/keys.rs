@@ -220,8 +220,10 @@ fn pausing_works_while_read_only_with_one_enter_and_a_reason_if_there_is_one() {
     assert_eq!(done(&console), [Command::Pause { why: Some("flaky link".into()) }]);
     assert_eq!(done(&TestConsole::on(fixtures::cascade(), 80, 24).typed("B<enter>")), [Command::Pause { why: None }]);
     assert_eq!(done(&on_running().typed("?P<enter>")), [Command::Pause { why: None }], "from the help, too");
-    let paused = TestConsole::on(fixtures::paused(), 80, 24).typed("P<enter>");
+    let mut paused = TestConsole::on(fixtures::paused(), 80, 24).typed("P");
     assert_eq!((done(&paused), status(&paused).as_str()), (vec![], "already paused: C continues"));
+    paused.type_keys("<enter>");
+    assert_eq!(paused.model.status, None, "a key that does something puts it away");
 }
 
 #[test]
@@ -381,9 +383,10 @@ fn the_timeline_takes_the_place_of_the_nodes_and_gives_it_back() {
     console.type_keys("s");
     assert_eq!(status(&console), "this is the timeline: T goes back to the nodes");
     console.type_keys("/halted<enter>");
+    assert_eq!(console.model.status, None, "the next key that does something puts it away");
     assert_eq!(console.model.rollout().unwrap().timeline.as_ref().unwrap().len(), 1);
     assert!(console.model.rollout().unwrap().filter.is_all(), "the nodes' filter is another one");
-    console.type_keys("<esc>");
+    console.type_keys("s<esc>");
     assert_eq!(console.model.status, None, "first the refusal is put away");
     assert_eq!(console.model.rollout().unwrap().timeline.as_ref().unwrap().len(), 1);
     console.type_keys("<esc>");

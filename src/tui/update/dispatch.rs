@@ -1,6 +1,6 @@
 //! From a key or a name to what its action does.
 
-use crate::tui::action::{Action, bound};
+use crate::tui::action::{Action, ActionId, bound};
 use crate::tui::commands;
 use crate::tui::key::Key;
 use crate::tui::message::ConsoleEffect;
@@ -13,7 +13,7 @@ pub(super) fn dispatch(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
         Some(action) => run(model, action, ""),
         None => {
             if key.text().is_some_and(|c| !c.is_whitespace()) {
-                model.say(StatusSeverity::Refused, format!("{key} does nothing here; ? lists what does"));
+                model.say(StatusSeverity::KeyRefused, format!("{key} does nothing here; ? lists what does"));
             }
             Vec::new()
         }
@@ -24,14 +24,16 @@ pub(super) fn dispatch(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
 pub(super) fn run(model: &mut Model, action: &Action, argument: &str) -> Vec<ConsoleEffect> {
     match action.available(model) {
         Ok(()) => {
-            // What is done now replaces the last message; actions that only look leave it.
-            if !action.only_looks(model) {
+            // What is done now replaces the last message. Actions that only look leave it, unless it was about a key.
+            let about_a_key = model.status.as_ref().is_some_and(|status| status.tone == StatusSeverity::KeyRefused);
+            // `esc` puts a message away itself.
+            if about_a_key && action.id != ActionId::Back || !action.only_looks(model) {
                 model.status = None;
             }
             commands::run(model, action.id, argument)
         }
         Err(why) => {
-            model.say(StatusSeverity::Refused, why);
+            model.say(StatusSeverity::KeyRefused, why);
             Vec::new()
         }
     }

@@ -53,7 +53,8 @@ pub(super) fn is_over(before: &Snapshot, after: &Snapshot) -> Option<String> {
         (false, false) => format!("{} of {} nodes are updated", counts.updated, counts.nodes),
     };
     let what = if back { "rolled back" } else { "the rollout is complete" };
-    let lasted = format!("{} after it began", ShortDuration(after.at.since(began)));
+    let whose = if back { "the rollout" } else { "it" };
+    let lasted = format!("{} after {whose} began", ShortDuration(after.at.since(began)));
     let handed_back = after.started_at.is_none() && after.phase == Phase::Idle && !after.adopted;
     let complete = after.phase == Phase::Complete && before.phase != Phase::Complete;
     match (handed_back, complete) {

@@ -14,7 +14,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::header::{blocker, key_of};
+use super::header::{blocker, keys_in_words};
 use super::{RenderContext, put_box, put_lines};
 use crate::engine::model::facts::Severity;
 use crate::engine::report::diagnosis::{Diagnosis, Finding, OfferedCommand};
@@ -60,7 +60,7 @@ fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, diagnosis: &Diagnosis, 
     lines.extend(waits);
     let mut offered: Vec<String> = Vec::new();
     for remedy in shown.snapshot.alarms.iter().flat_map(Alarm::remedies) {
-        let line = format!(" {} {remedy}", key_of(remedy));
+        let line = format!(" {}", keys_in_words(ctx, &[remedy], |remedy| remedy.to_string()));
         if !offered.contains(&line) {
             offered.push(line);
         }

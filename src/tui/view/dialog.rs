@@ -29,7 +29,7 @@ use ratatui::text::{Line, Span};
 use tui_input::Input;
 
 use super::footer::skip_cells;
-use super::revisions::field;
+use super::revisions::{field, field_path};
 use super::{RenderContext, ScreenParts, put, put_box, put_lines};
 use crate::engine::model::command::{Command, Preview, PrewarmCommand};
 use crate::engine::model::danger::Danger;
@@ -64,6 +64,8 @@ const FIRST_LINES: usize = 2;
 const FIRST_FIELDS: usize = 5;
 /// Cells of a line's name.
 const NAME: usize = 14;
+/// With fewer cells than this, words move closer together.
+const NARROW: usize = 60;
 /// The width of a dialog, where there is so much room.
 const WIDTH: u16 = 100;
 /// Its heights, where there is so much room: the first that its lines fit in.
@@ -112,7 +114,11 @@ impl Body<'_> {
     fn field(&mut self, name: Span<'static>, input: &Input, focused: bool) {
         let room = self.cells.saturating_sub(name.width() + 1).max(1);
         let scroll = input.visual_scroll(room);
-        let text = skip_cells(input.value(), scroll);
+        // What is left out on the left is marked, as what is cut on the right is.
+        let text = match scroll {
+            0 => input.value().to_owned(),
+            _ => format!("…{}", skip_cells(input.value(), scroll + 1)),
+        };
         let text = format!("{:1$}", fit(&text, room), room.min(24));
         if focused {
             let column = name.width() + input.visual_cursor().saturating_sub(scroll);
@@ -509,6 +515,15 @@ fn fill_changes(body: &mut Body<'_>, changes: &[FieldChange], top: usize) {
         let in_full = format!("  {}", field(change, usize::MAX));
         if top > 0 {
             body.say(&in_full, ThemeRole::Text);
+        } else if body.cells < NARROW && is_wider(&in_full, body.cells) {
+            // What it becomes is what somebody has to see: it gets a line of its own.
+            let path = field_path(change);
+            body.hidden = true;
+            let what = change.what_within(body.cells.saturating_sub(4));
+            for text in [format!("  {}", fit_middle(&path, body.cells.saturating_sub(2))), format!("    {what}")] {
+                let text = fit(&text, body.cells).into_owned();
+                body.lines.push(Line::from(body.ctx.span(text, ThemeRole::Text)));
+            }
         } else {
             body.hidden |= is_wider(&in_full, body.cells);
             let text = format!("  {}", field(change, body.cells.saturating_sub(2)));
@@ -581,8 +596,14 @@ fn draw_buttons(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, more: bool
     let tab = if enter.starts_with("tab") { "" } else { "tab" };
     // Where there is no room for all, the keys that every dialog has go first.
     let least = if more.is_empty() { "" } else { "pgdn" };
-    let hints =
-        [vec![more, prewarm, enter, tab, "esc"], vec![more, prewarm, enter], vec![prewarm], vec![more], vec![least]];
+    let hints = [
+        vec![more, prewarm, enter, tab, "esc"],
+        vec![more, prewarm, enter],
+        vec![prewarm],
+        vec![least, "esc"],
+        vec![more],
+        vec![least],
+    ];
     let hint = hints.into_iter().map(|words| {
         let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
         words.join(&format!(" {} ", ctx.glyph(Glyph::Dot)))

@@ -13,6 +13,7 @@ use super::{RenderContext, ScreenParts, Shape, put, put_rule};
 use crate::engine::model::step_ahead::NoStep;
 use crate::engine::report::snapshot::Phase;
 use crate::tui::action::{ACTIONS, Action, ActionId, ActionScope, key_of};
+use crate::tui::dialog::PreviewState;
 use crate::tui::dialog::form::Form;
 use crate::tui::filter::last_part;
 use crate::tui::model::{Model, Overlay, Page};
@@ -61,7 +62,15 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
             // Letters are typed into its fields.
             if matches!(ctx.model.page, Page::Rollout(_)) && !matches!(dialog.form, Form::Pause { .. }) {
                 let pause = key_of(ctx.model, ActionId::Pause.action());
-                let text = format!(" esc closes the dialog, then {pause} pauses");
+                // Why it would be refused may name keys that help.
+                let text = match dialog.answer {
+                    PreviewState::Refused(_) => {
+                        format!(" esc closes the dialog; only then other keys work, and {pause} pauses")
+                    }
+                    PreviewState::Incomplete(_) | PreviewState::Asking(_) | PreviewState::Preview(_) => {
+                        format!(" esc closes the dialog, then {pause} pauses")
+                    }
+                };
                 say(ctx, buffer, parts.footer, &text, ThemeRole::Muted);
             }
             None
@@ -156,7 +165,7 @@ fn draw_status(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
         StatusSeverity::Good => (Glyph::Updated, ThemeRole::Ok),
         StatusSeverity::Busy => (Glyph::Moving, ThemeRole::Busy),
         StatusSeverity::Plain => (Glyph::Dot, ThemeRole::Text),
-        StatusSeverity::Refused => (Glyph::Failed, ThemeRole::Warn),
+        StatusSeverity::Refused | StatusSeverity::KeyRefused => (Glyph::Failed, ThemeRole::Warn),
     };
     put(buffer, area.x, area.y, ctx.glyph(glyph), 1, ctx.style(role));
     let cells = usize::from(area.width.saturating_sub(2));

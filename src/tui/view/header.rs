@@ -26,7 +26,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use self::attention::{alarms, clocks, gitops_owner, group, taken_over, trouble, unseen};
-pub(super) use self::attention::{blocker, key_of};
+pub(super) use self::attention::{blocker, keys_in_words};
 use self::identity::identity;
 pub(super) use self::identity::{access, banner, warnings};
 use self::rollout::{budget, change, doing, progress};

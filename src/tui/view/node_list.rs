@@ -17,6 +17,7 @@ use ratatui::layout::Rect;
 use super::table::{Table, select};
 use super::{RenderContext, ScreenParts, put, put_rule, why};
 use crate::engine::model::event::{WatchHealth, Watched};
+use crate::engine::model::hold::Hold;
 use crate::engine::model::presence::Presence;
 use crate::engine::report::snapshot::pull_words::PullEstimate;
 use crate::engine::report::snapshot::words::Why;
@@ -138,6 +139,8 @@ fn draw_group(
     put(buffer, x, area.y, &heading, room, ctx.style(role));
     let used = width(&fit(&heading, room)) + 2;
     let rest = match (group.key, &first.hold) {
+        // The heading says that much.
+        (GroupKey::InLine, Some(Hold::Next)) => String::new(),
         (GroupKey::InLine, Some(hold)) => hold.to_string(),
         _ if group.is_open => String::new(),
         _ => {

@@ -27,7 +27,7 @@ use crate::tui::model::{Model, RolloutPage, ShownSnapshot};
 use crate::tui::node_page::{NodePage, NodeTab};
 use crate::tui::terminal;
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{fit, width, wrap};
+use crate::tui::words::{fit, fit_middle, width, wrap};
 
 /// Draws the page below the header.
 pub(super) fn draw(
@@ -40,7 +40,7 @@ pub(super) fn draw(
     let Some(shown) = page.shown() else { return };
     put_rule(ctx, buffer, parts.rule, &about(ctx, shown, open));
     let (tabs, content) = areas(parts);
-    draw_tabs(ctx, open, tabs, buffer);
+    draw_tabs(ctx, open, tabs, parts.rule.is_empty(), buffer);
     if open.tab.run().is_some() {
         log::draw(ctx, open, layout(open, content), content, buffer);
         return;
@@ -128,7 +128,8 @@ fn about(ctx: &RenderContext<'_>, shown: &ShownSnapshot, open: &NodePage) -> Str
     words
 }
 
-fn draw_tabs(ctx: &RenderContext<'_>, open: &NodePage, area: Rect, buffer: &mut Buffer) {
+/// The tabs; `names_node`: with the node, where no rule above them names it.
+fn draw_tabs(ctx: &RenderContext<'_>, open: &NodePage, area: Rect, names_node: bool, buffer: &mut Buffer) {
     if area.is_empty() {
         return;
     }
@@ -147,12 +148,15 @@ fn draw_tabs(ctx: &RenderContext<'_>, open: &NodePage, area: Rect, buffer: &mut 
         spans.push(Span::raw(" "));
     }
     buffer.set_line(area.x, area.y, &Line::from(spans), area.width);
-    let said = standing(open);
+    // What is searched for is told nowhere else.
+    let names_node = names_node && open.search.is_empty();
+    let said = if names_node { open.node.to_string() } else { standing(open) };
     let room = usize::from(area.width).saturating_sub(used + 2);
     let cells = width(&said).min(room);
-    if cells > 8 {
+    if cells > 8 || names_node {
         let x = area.right().saturating_sub(u16::try_from(cells + 1).unwrap_or(u16::MAX));
-        put(buffer, x, area.y, &fit(&said, cells), cells, ctx.style(ThemeRole::Muted));
+        let fitting = if names_node { fit_middle(&said, cells) } else { fit(&said, cells) };
+        put(buffer, x, area.y, &fitting, cells, ctx.style(ThemeRole::Muted));
     }
 }
 

@@ -204,12 +204,20 @@ fn differing(count: usize) -> String {
 
 /// A changed field, with a sign for what became of it.
 pub(super) fn field(change: &FieldChange, cells: usize) -> String {
-    let sign = match change.edit {
+    format!("{} {}", sign_of(change), change.within(cells.saturating_sub(2)))
+}
+
+/// Where a changed field is, with a sign for what became of it.
+pub(super) fn field_path(change: &FieldChange) -> String {
+    format!("{} {}:", sign_of(change), change.path)
+}
+
+fn sign_of(change: &FieldChange) -> char {
+    match change.edit {
         FieldEdit::Added { .. } => '+',
         FieldEdit::Removed { .. } => '-',
         FieldEdit::Changed { .. } | FieldEdit::Reordered { .. } => '~',
-    };
-    format!("{sign} {}", change.within(cells.saturating_sub(2)))
+    }
 }
 
 /// Which part of what is seen.

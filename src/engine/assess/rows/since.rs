@@ -30,6 +30,13 @@ impl Assessor<'_> {
         pod.fact.ready_since.filter(|_| counts).map(|at| by_server(at, clock).max(pod.fact.created_at))
     }
 
+    /// Since when the pod's containers restart. In a crash loop they run in between, and the trouble of the pod begins anew each time.
+    fn restarts_since(&self, pod: &PodEntry, clock: Option<i64>) -> Option<Timestamp> {
+        let (observed, said) = pod.restarts.began?;
+        let said = said.map(|at| by_server(at, clock));
+        Some(self.server_now - observed.elapsed(said, self.question.now, self.server_now))
+    }
+
     pub(super) fn since(&self, state: NodeState, entry: &NodeEntry, pods: &OnNode<'_>) -> Option<Timestamp> {
         let (live, fact) = (pods.live, entry.fact.as_ref());
         if let (NodeState::Creating | NodeState::Failed, None, Some(missing_since)) = (state, live, entry.missing_since)
@@ -53,11 +60,7 @@ impl Assessor<'_> {
                     self.unready_when_first_seen(pod, trouble, clock).map_or(known, |unready| unready.min(known))
                 };
                 let since = pod.trouble.as_deref().map_or(pod.fact.created_at, since);
-                // In a crash loop it is up in between, and its trouble begins anew each time.
-                let began = pod.restarts.began.filter(|_| state == NodeState::Failed).map(|(observed, said)| {
-                    let said = said.map(|at| by_server(at, clock));
-                    self.server_now - observed.elapsed(said, self.question.now, self.server_now)
-                });
+                let began = self.restarts_since(pod, clock).filter(|_| state == NodeState::Failed);
                 began.map_or(since, |began| began.min(since))
             }),
             NodeState::Pulling => {
@@ -70,7 +73,10 @@ impl Assessor<'_> {
                     ContainerState::Running { since } => since.map(|at| by_server(at, clock)),
                     ContainerState::Waiting { .. } | ContainerState::Terminated { .. } => None,
                 };
-                pod.fact.containers.iter().filter_map(run).max().unwrap_or(pod.fact.created_at)
+                let in_trouble = pod.trouble.as_ref().is_some_and(|trouble| !trouble.cause.kind.is_ordinary_at_start());
+                // What it is in trouble for must not become younger when it fails of it.
+                let began = self.restarts_since(pod, clock).filter(|_| in_trouble);
+                began.or_else(|| pod.fact.containers.iter().filter_map(run).max()).unwrap_or(pod.fact.created_at)
             }),
             NodeState::Soaking | NodeState::Updated | NodeState::Outdated | NodeState::Ineligible => {
                 live.map(|pod| pod.fact.ready_since.map_or(pod.fact.created_at, |at| by_server(at, clock)))

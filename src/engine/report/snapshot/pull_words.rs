@@ -87,11 +87,14 @@ impl fmt::Display for PullRate {
 /// How long a pull takes: in seconds up to ten minutes, because pulls are compared.
 struct Span(Duration);
 
+/// What is shorter is told in seconds.
+const FINE: Duration = Duration::from_secs(600);
+
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.as_secs() {
-            secs @ 0..600 => write!(f, "{secs}s"),
-            _ => write!(f, "{}", ShortDuration(self.0)),
+        match self.0 < FINE {
+            true => write!(f, "{}s", self.0.as_secs()),
+            false => write!(f, "{}", ShortDuration(self.0)),
         }
     }
 }
@@ -160,7 +163,12 @@ impl PullEstimate {
 impl fmt::Display for PullEstimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { elapsed, usual } = *self;
-        let (elapsed_span, median) = (Span(elapsed), Span(usual.median));
+        // Both in the same unit.
+        let span = |span: Duration| match elapsed.max(usual.median) {
+            longest if longest < FINE => Span(span).to_string(),
+            _ => ShortDuration(span).to_string(),
+        };
+        let (elapsed_span, median) = (span(elapsed), span(usual.median));
         match times_slower(elapsed, usual) {
             Some(times) => write!(f, "{elapsed_span}, {times}× {} (~{median})", usual.scope.median()),
             None if elapsed <= usual.median => write!(f, "~{elapsed_span} of {median}, from {}", Peers(usual)),

@@ -74,6 +74,10 @@ impl Snapshot {
 
     fn known_revisions(&self) -> String {
         let known: Vec<String> = self.revisions.iter().filter_map(|one| Some(one.number?.to_string())).collect();
-        if known.is_empty() { "none is known".to_owned() } else { format!("there are {}", known.join(", ")) }
+        match known.as_slice() {
+            [] => "none is known".to_owned(),
+            [only] => format!("there is only {only}"),
+            known => format!("there are {}", known.join(", ")),
+        }
     }
 }

@@ -177,7 +177,10 @@ impl fmt::Display for Alarm {
                 write!(f, "; a budget of {} lets the next one go", used + 1)
             }
             Self::SiteOutage(outage) => {
-                write!(f, "site outage: {outage}, old pods and new; no pod is replaced there until they are back")
+                write!(
+                    f,
+                    "site outage: {outage}, old pods and new; no pod that is ready is replaced there until they are back"
+                )
             }
             Self::TemplateChanged { by: who, .. } => {
                 write!(f, "the template was changed{} in the middle of the rollout", by(who))

@@ -11,7 +11,7 @@
 use ratatui::text::Line;
 use tui_input::Input;
 
-use super::{Body, NAME, fill_budget, fill_drift};
+use super::{Body, NAME, NARROW, fill_budget, fill_drift};
 use crate::engine::model::image::{ImageRef, without_user};
 use crate::tui::dialog::ImageForm;
 use crate::tui::dialog::image::{ImageDifference, ImageLine, OfferedImage, completions};
@@ -68,7 +68,10 @@ impl Body<'_> {
     /// A line with a name that is typed; `default` says what it means while it is empty.
     pub(super) fn text_line(&mut self, (chosen, focused): (bool, bool), name: &str, input: &Input, default: &str) {
         let ctx = self.ctx;
-        let name = format!("{:NAME$}", fit_middle(name, NAME - 1));
+        let name = match self.cells < NARROW {
+            true => format!("{}  ", fit_middle(name, NAME - 2)),
+            false => format!("{:NAME$}", fit_middle(name, NAME - 1)),
+        };
         if !chosen {
             let value = if input.value().is_empty() { default } else { input.value() };
             return self.choice(false, &format!("{name}{value}"));
@@ -83,7 +86,7 @@ impl Body<'_> {
 
     /// A line of text below the value of the line above, cut at the right edge; on narrow screens it begins further left.
     pub(super) fn indented(&mut self, text: &str, role: ThemeRole) {
-        let indent = if self.cells < 60 { 2 } else { NAME + 2 };
+        let indent = if self.cells < NARROW { 2 } else { NAME + 2 };
         let text = fit(text, self.cells.saturating_sub(indent)).into_owned();
         self.lines.push(Line::from(self.ctx.span(format!("{:indent$}{text}", ""), role)));
     }

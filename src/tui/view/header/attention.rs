@@ -14,7 +14,7 @@ use crate::engine::report::snapshot::Alarm;
 use crate::engine::report::snapshot::Phase;
 use crate::engine::report::snapshot::Snapshot;
 use crate::engine::report::snapshot::WatchView;
-use crate::tui::action::ActionId;
+use crate::tui::action::{ActionId, Guard};
 use crate::tui::model::RolloutPage;
 use crate::tui::model::ShownSnapshot;
 use crate::tui::model::summary::TroubleGroup;
@@ -60,8 +60,7 @@ pub(in crate::tui::view) fn blocker(
     let Some(Guidance { waits, remedies }) = guidance else { return Vec::new() };
     let warn = matches!(shown.snapshot.phase, Phase::Paused(_)) || remedies.contains(&Remedy::Drive);
     let role = if warn { ThemeRole::Warn } else { ThemeRole::Text };
-    let keys: Vec<String> = remedies.iter().map(|remedy| format!("{} {remedy}", key_of(*remedy))).collect();
-    let keys = keys.join("   ");
+    let keys = keys_in_words(ctx, &remedies, |remedy| remedy.to_string());
     let room = cells.saturating_sub(2);
     // The reason may be cut, the keys are not: they get a line of their own if both do not fit.
     let together = if keys.is_empty() { waits.clone() } else { format!("{waits}   {keys}") };
@@ -94,7 +93,8 @@ pub(super) fn taken_over(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: 
         None => person_of(&by).to_owned(),
     };
     let key = ActionId::Drive.key();
-    let remedy = if is_narrow { format!("  {key} takes back") } else { format!("   {key} takes it back") };
+    let arm = if ctx.model.armed_for().is_none() { arm_first() } else { String::new() };
+    let remedy = if is_narrow { format!("  {key} takes back") } else { format!("   {arm}{key} takes it back") };
     let short = format!(" {} ago", ctx.age(shown, at));
     let since = format!("{short}; this console only watches");
     // The key stays in sight; what can be left out first is what the line above says too.
@@ -107,9 +107,36 @@ pub(super) fn taken_over(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: 
     Some(Line::from(vec![Span::raw(" "), ctx.span(fit(&text, room).into_owned(), ThemeRole::Warn)]))
 }
 
+/// The keys of `remedies`, each with what `does` says of it: `S lets 2 nodes go   U rolls back`. While the console is read-only, the first key
+/// that writes is told after the one that arms: `A arms: S lets 2 nodes go   U rolls back`.
+pub(in crate::tui::view) fn keys_in_words(
+    ctx: &RenderContext<'_>,
+    remedies: &[Remedy],
+    does: impl Fn(Remedy) -> String,
+) -> String {
+    let read_only = ctx.model.armed_for().is_none();
+    let writes = |remedy: &Remedy| matches!(action_of(*remedy).action().guard, Guard::Write(_));
+    let arms = remedies.iter().position(writes).filter(|_| read_only);
+    let key = |(nth, remedy): (usize, &Remedy)| {
+        let arm = if arms == Some(nth) { arm_first() } else { String::new() };
+        format!("{arm}{} {}", key_of(*remedy), does(*remedy))
+    };
+    remedies.iter().enumerate().map(key).collect::<Vec<_>>().join("   ")
+}
+
+/// What is said before a key that writes while the console is read-only.
+fn arm_first() -> String {
+    format!("{} arms: ", ActionId::Arm.key())
+}
+
 /// The key for what an operator can do.
-pub(in crate::tui::view) fn key_of(remedy: Remedy) -> String {
-    let action = match remedy {
+fn key_of(remedy: Remedy) -> String {
+    action_of(remedy).key()
+}
+
+/// What the console calls what an operator can do.
+fn action_of(remedy: Remedy) -> ActionId {
+    match remedy {
         Remedy::Drive => ActionId::Drive,
         Remedy::Step(_) | Remedy::StepForRevision => ActionId::Step,
         Remedy::Select | Remedy::LiftSelector { .. } => ActionId::Canary,
@@ -125,8 +152,7 @@ pub(in crate::tui::view) fn key_of(remedy: Remedy) -> String {
         Remedy::Release | Remedy::ReleaseEarly | Remedy::DropUnreadableRecord | Remedy::DropForeignRecord => {
             ActionId::Release
         }
-    };
-    action.key()
+    }
 }
 
 /// What else manages the DaemonSet and sets back by itself what we changed.
@@ -149,7 +175,7 @@ pub(super) fn alarms(ctx: &RenderContext<'_>, shape: Shape, snapshot: &Snapshot,
     let mut lines = Vec::new();
     for alarm in snapshot.alarms.iter().take(3) {
         let text = format!("{} {alarm}", ctx.glyph(Glyph::Alarm));
-        let hint = hint(alarm);
+        let hint = hint(ctx, alarm);
         // With room for two lines, the second has the keys.
         let words = if shape == Shape::Folded && hint.is_some() { 1 } else { 2 };
         let mut wrapped = wrap(&text, cells.saturating_sub(2)).peekable();
@@ -175,10 +201,9 @@ pub(super) fn alarms(ctx: &RenderContext<'_>, shape: Shape, snapshot: &Snapshot,
 }
 
 /// The keys that help with an alarm, each with what it does.
-fn hint(alarm: &Alarm) -> Option<String> {
+fn hint(ctx: &RenderContext<'_>, alarm: &Alarm) -> Option<String> {
     let remedies = alarm.remedies();
-    let words = remedies.iter().map(|remedy| format!("   {} {}", key_of(*remedy), key_does(*remedy)));
-    (!remedies.is_empty()).then(|| words.collect())
+    (!remedies.is_empty()).then(|| format!("   {}", keys_in_words(ctx, &remedies, key_does)))
 }
 
 /// What the key for a remedy does, in as few words as a line under an alarm has room for.

@@ -20,6 +20,9 @@ use crate::tui::words::{count, fit, fit_middle, width};
 /// The bar is at least as long where the estimate stands beside it.
 const ESTIMATE_BAR: usize = 16;
 
+/// In fewer cells it is not said when the last rollout was complete.
+const LAST_COMPLETE: usize = 80;
+
 /// How long it is at least where the speed stands there too.
 const SPEED_BAR: usize = 30;
 
@@ -28,6 +31,7 @@ pub(super) fn change(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usiz
     let snapshot = &*shown.snapshot;
     let mut right = mode(ctx, snapshot);
     right.extend(unsent::sign(ctx, shown, ", retrying").map_or_else(|| doing(ctx, shown), |sign| vec![sign]));
+    right.extend(last_complete(ctx, shown, cells));
     right.push(Span::raw(" "));
     let right_cells: usize = right.iter().map(|span| width(&span.content)).sum();
     let mut tail = format!("   {}", snapshot.numbers());
@@ -137,6 +141,12 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot) -> Vec<Span<
     let paused = snapshot.paused.as_ref().filter(|_| snapshot.phase == Phase::Halted);
     let paused = paused.map(|paused| format!(", paused by {}", person_of(&paused.by))).unwrap_or_default();
     vec![ctx.span(format!("{} {words}{since}{paused}", ctx.glyph(glyph)), role)]
+}
+
+/// When the last rollout was complete, while none is under way and there is room for that.
+fn last_complete(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Option<Span<'static>> {
+    let at = shown.snapshot.last_complete_at().filter(|_| cells >= LAST_COMPLETE)?;
+    Some(ctx.span(format!(", last rollout complete {} ago", ctx.age(shown, at)), ThemeRole::Text))
 }
 
 /// How many nodes are done, as a bar and in numbers.

@@ -32,7 +32,8 @@ impl FieldChange {
         format!("{}: {}", self.path, self.what_within(left))
     }
 
-    fn what_within(&self, most: usize) -> String {
+    /// What became of the field, without its path, in about `most` characters: `…/agent:v1 → …/agent:v2`.
+    pub fn what_within(&self, most: usize) -> String {
         match &self.edit {
             FieldEdit::Added { .. } if self.is_toleration() => "added".to_owned(),
             FieldEdit::Removed { .. } if self.is_toleration() => "removed".to_owned(),
