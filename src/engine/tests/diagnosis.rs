@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::engine::model::cause::CauseKind;
+use crate::engine::model::comparison::Comparison;
 use crate::engine::model::facts::PodPhase;
 use crate::engine::report::diagnosis::{Diagnosis, Finding, FindingKind};
 
@@ -135,4 +136,16 @@ fn a_hundred_nodes_with_one_cause_are_one_finding() {
         diagnosis.findings.iter().filter(|found| found.kind == FindingKind::Cause(CauseKind::NodeDown)).collect();
     let [down] = &down[..] else { panic!("{down:?}") };
     assert_eq!((down.nodes.len(), diagnosis.nodes), (100, 120));
+}
+
+#[test]
+fn nodes_that_went_down_lately_are_told_though_nothing_is_wrong_now() {
+    let (fake, mut console) = one_taken(4);
+    let mut snapshot = console.snapshot(&fake);
+    assert!(!Diagnosis::of(&snapshot).is_bad());
+    snapshot.comparisons.push(Comparison { updated_down: 14, updated: 15, window_secs: 600, ..Comparison::default() });
+    let diagnosis = Diagnosis::of(&snapshot);
+    let first = &diagnosis.findings[0];
+    assert_eq!((first.kind, &*first.title), (FindingKind::Comparison, "14 of 15 updated nodes went down in 10m"));
+    assert!(!diagnosis.is_bad());
 }

@@ -351,3 +351,31 @@ fn a_brake_where_nothing_is_rolled_out_is_not_told_as_a_rollout() {
     story.observe(&snapshot);
     assert_eq!(controllers(&story), Vec::<String>::new());
 }
+
+#[test]
+fn a_restart_is_told_beside_what_comes_of_it_and_a_failure_when_it_counts_as_one() {
+    let mut fake = FakeCluster::rolling(3, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    let mut story = Story::default();
+    watch(&mut story, &mut console, &mut fake, 2);
+    let snapshot = console.snapshot(&fake);
+    let began = snapshot.at + std::time::Duration::from_secs(4);
+    let mut see = |secs: u64, restarts: u32, (state, since): (NodeState, Timestamp), cause: Option<CauseKind>| {
+        let mut nodes = snapshot.nodes.to_vec();
+        nodes[0].pod = Some("agent-next".into());
+        (nodes[0].state, nodes[0].since, nodes[0].restarts) = (state, Some(since), restarts);
+        nodes[0].cause = cause.map(|kind| Cause { kind, container: None, message: None }.into());
+        let at = snapshot.at + std::time::Duration::from_secs(secs);
+        story.observe(&Snapshot { at, nodes: nodes.into(), ..snapshot.clone() });
+    };
+    see(3, 0, (NodeState::Starting, began), None);
+    see(5, 1, (NodeState::Starting, began), Some(CauseKind::CrashLoop));
+    see(30, 3, (NodeState::Failed, began), Some(CauseKind::CrashLoop));
+    let name = snapshot.nodes[0].name.clone();
+    assert_eq!(
+        told(&story, &name),
+        ["is not ready any more", "restarted (restart 1)", "crash loop", "restarted (restart 3)", "failed: crash loop",]
+    );
+    let failed = story.moments().next_back().unwrap();
+    assert_eq!(failed.at, snapshot.at + std::time::Duration::from_secs(30), "not since when it restarts");
+}

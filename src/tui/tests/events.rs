@@ -1,6 +1,7 @@
 //! A rollout with a past.
 
-use super::fixtures::{DAY, MINUTE, ago, running};
+use super::console::TestConsole;
+use super::fixtures::{DAY, MINUTE, ago, idle, running};
 use crate::engine::model::command::{Command, Early, Step};
 use crate::engine::model::facts::Severity;
 use crate::engine::model::rollout_event::{EventOutcome, ImageChanged, RolloutEvent, RolloutEventKind, Visibility};
@@ -84,4 +85,15 @@ pub(super) fn with_events() -> Snapshot {
         ),
     ];
     Snapshot { timeline: timeline.into(), ..running() }
+}
+
+#[test]
+fn when_nothing_is_rolled_out_the_header_says_when_the_last_rollout_was_complete() {
+    let mut snapshot = idle();
+    let complete = |secs| rollout_event(secs, None, RolloutEventKind::Complete { nodes: 120 }, EventOutcome::Done, "");
+    snapshot.timeline = [complete(2 * DAY), complete(3 * MINUTE)].into();
+    let console = TestConsole::on(snapshot, 80, 24);
+    let screen = console.screen();
+    assert!(screen.contains("✓ idle, last rollout complete 3m ago"), "{screen}");
+    assert!(!TestConsole::on(running(), 80, 24).screen().contains("last rollout"));
 }
