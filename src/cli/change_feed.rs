@@ -23,6 +23,7 @@ use crate::engine::model::Str;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::node::NodeState;
+use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::PrewarmView;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::words::Why;
@@ -234,7 +235,8 @@ impl Telling<'_> {
         self.prewarming(Some(last));
         // Last, because it is what the lines above led to.
         let late = |snapshot: &Snapshot| snapshot.not_sent().map(|unsent| unsent.kind);
-        if last.started_at.is_some() && snapshot.started_at.is_none() && snapshot.phase == Phase::Idle {
+        let is_there = snapshot.daemonset == Presence::Present;
+        if last.started_at.is_some() && snapshot.started_at.is_none() && snapshot.phase == Phase::Idle && is_there {
             self.over();
         } else if last.phase != snapshot.phase || last.direction != snapshot.direction || late(last) != late(snapshot) {
             self.phase();

@@ -65,7 +65,7 @@ impl Engine {
             original_strategy: daemonset.and_then(Self::original_strategy).map(|saved| strategy_words(&saved).into()),
             gitops_owners: self.view.gitops_owners.clone(),
             counters: daemonset.map(|daemonset| daemonset.counters).unwrap_or_default(),
-            driver: if self.lock.known == KnownLease::Nothing { DriverView::Unknown } else { self.lock.view(now) },
+            driver: self.driver_view(now),
             watches: self.watch_views(),
             rights: self.rights(),
             direction: intent.direction(),
@@ -107,10 +107,23 @@ impl Engine {
         Right::ALL.map(|right| (right, self.view.permission(right))).to_vec()
     }
 
+    fn driver_view(&self, now: Timestamp) -> DriverView {
+        let ends = self.view.presence == Presence::Absent || self.is_being_deleted();
+        match self.lock.view(now) {
+            _ if self.lock.known == KnownLease::Nothing => DriverView::Unknown,
+            // The Lease goes with the DaemonSet or with its namespace, and nobody takes it again.
+            DriverView::Waiting { holder: None } if ends => DriverView::Nobody,
+            view => view,
+        }
+    }
+
     fn phase(&self, recorded: bool, intent: &Intent, now: Timestamp) -> Phase {
         let loaded = self.view.presence == Presence::Present && !self.is_loading();
         if self.view.presence == Presence::Loading || (self.view.presence == Presence::Present && !loaded) {
             return Phase::Loading;
+        }
+        if self.view.presence == Presence::Absent {
+            return Phase::Idle;
         }
         if self.is_being_deleted() {
             return Phase::Held;

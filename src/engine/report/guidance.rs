@@ -204,6 +204,10 @@ impl Snapshot {
             }
             Phase::Running => self.held_by_trouble(),
             Phase::Loading => self.loading_in_words().map(|waits| Guidance { waits, remedies: Vec::new() }),
+            Phase::Held if self.alarms.contains(&Alarm::BeingDeleted) => Some(Guidance {
+                waits: "it is being deleted: no node is updated any more".into(),
+                remedies: Vec::new(),
+            }),
             Phase::Held => Some(self.held(drive)),
             Phase::Complete => self.not_handed_back(driven),
             Phase::Idle if self.adopted => Some(Guidance {

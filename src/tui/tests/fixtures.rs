@@ -534,7 +534,7 @@ pub(super) fn clocks() -> Snapshot {
 }
 
 pub(super) fn absent() -> Snapshot {
-    Snapshot { daemonset: Presence::Absent, phase: Phase::Loading, ..idle() }
+    Snapshot { daemonset: Presence::Absent, ..idle() }
 }
 
 fn fleet_revision(number: i64, version: &str) -> FleetRevision {

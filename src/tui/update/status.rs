@@ -4,6 +4,7 @@ use std::mem::discriminant;
 
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::person_of;
+use crate::engine::model::presence::Presence;
 use crate::engine::model::record::Direction;
 use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::time::ShortDuration;
@@ -42,7 +43,7 @@ fn is_worse(before: Option<&Snapshot>, after: &Snapshot) -> bool {
 
 /// What the last line says where the rollout has ended between two snapshots, whoever drives.
 pub(super) fn is_over(before: &Snapshot, after: &Snapshot) -> Option<String> {
-    let began = before.started_at?;
+    let began = before.started_at.filter(|_| after.daemonset == Presence::Present)?;
     let counts = after.counts;
     let (back, to) = (before.direction == Direction::Back, before.to.as_ref());
     let revision = to.map_or_else(|| "the revision".to_owned(), |to| VersionWords(to).to_string());

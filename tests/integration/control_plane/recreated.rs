@@ -6,6 +6,7 @@ use std::time::Duration;
 use reqwest::Method;
 use rolldeck::driver::Session;
 use rolldeck::engine::model::config::Role;
+use rolldeck::engine::model::driver::DriverView;
 use rolldeck::engine::model::hold::Hold;
 use rolldeck::engine::model::presence::Presence;
 use rolldeck::engine::report::snapshot::{Alarm, Phase};
@@ -130,5 +131,46 @@ async fn deleting_a_daemonset_with_its_pods_ends_its_rollout() {
     rollout.command(updated(3)).await.unwrap();
     until(&rollout, "all are updated and it is released", |is| is.counts.updated == 3 && !is.adopted).await;
     assert_eq!(kubelet.count("registry.test/agent:v2"), 3);
+    rollout.close().await;
+}
+
+/// The namespace controller deletes what is in a namespace in an order of its own, and the API server refuses whatever is new in it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_that_is_deleted_ends_its_rollouts() {
+    let Some((sandbox, kubelet)) = agent("namespace-gone", 4).await else { return };
+    let session = session(sandbox.admin()).await;
+    let rollout = session.open(sandbox.namespace(), "agent", Role::Driver);
+    until(&rollout, "four nodes run v1", |is| loaded(is) && is.counts.available == 4).await;
+    rollout.command(image("registry.test/agent:v2")).await.unwrap();
+    rollout.command(updated(1)).await.unwrap();
+    until(&rollout, "one is updated", |is| is.counts.updated == 1 && is.phase == Phase::Held).await;
+
+    // A finalizer of somebody else holds the DaemonSet, and with it the namespace.
+    let namespace = format!("/api/v1/namespaces/{}", sandbox.namespace());
+    let (place, path) = (sandbox.path("daemonsets.apps", "agent"), namespace.clone());
+    on(&sandbox, move |sandbox| {
+        let held = json!({"metadata": {"finalizers": ["example.com/backup"]}});
+        sandbox.admin().patch(&place, &held).ok();
+        sandbox.admin().request(Method::DELETE, &path, None).ok();
+    })
+    .await;
+    let going = until(&rollout, "it is being deleted", |is| is.alarms.contains(&Alarm::BeingDeleted)).await;
+    assert_eq!(going.remedies(), [], "nothing is offered that would be refused");
+    let refused = rollout.command(updated(4)).await.unwrap_err().to_string();
+    assert!(refused.contains("being deleted"), "{refused}");
+    let no_lease = until(&rollout, "its Lease is gone", |is| matches!(is.driver, DriverView::Nobody)).await;
+    println!("{} · {} · {:?}", no_lease.phase, no_lease.driving(), no_lease.alarms);
+    until(&rollout, "its pods are gone", |is| is.nodes.iter().all(|node| node.pod.is_none())).await;
+    assert_eq!(kubelet.running().len(), 0, "no pod is made in a namespace that is being deleted");
+
+    let place = sandbox.path("daemonsets.apps", "agent");
+    on(&sandbox, move |sandbox| {
+        sandbox.admin().patch(&place, &json!({"metadata": {"finalizers": []}})).ok();
+    })
+    .await;
+    let gone = until(&rollout, "it is gone", |is| is.daemonset == Presence::Absent).await;
+    assert_eq!((&gone.phase, &gone.driver), (&Phase::Idle, &DriverView::Nobody));
+    let refused = rollout.command(updated(4)).await.unwrap_err().to_string();
+    assert!(refused.contains("no DaemonSet"), "{refused}");
     rollout.close().await;
 }
