@@ -201,10 +201,13 @@ impl Engine {
                 let known: Vec<String> = revisions.iter().map(|revision| revision.number.to_string()).collect();
                 Refusal::NotThere(format!("no revision {number}; there are {}", known.join(", ")))
             })?,
-            None => revisions
-                .iter()
-                .find(|revision| Some(&revision.hash) != self.view.current.as_ref())
-                .ok_or_else(|| Refusal::NotNow("there is no earlier revision to roll back to".into()))?,
+            None => revisions.iter().find(|revision| Some(&revision.hash) != self.view.current.as_ref()).ok_or_else(
+                || {
+                    let why =
+                        "the cluster keeps no earlier revision to roll back to; `set-image` brings an earlier image";
+                    Refusal::NotNow(why.into())
+                },
+            )?,
         };
         if to.is_none() && self.came_back_from(chosen) {
             return Err(Refusal::NotNow(format!(

@@ -44,6 +44,7 @@ pub(crate) fn daemonset_fact(mut object: Value) -> Result<DaemonSetFact, String>
         selector: Selector::from_label_selector(&spec["selector"])?,
         strategy,
         min_ready_secs: count_of(&spec["minReadySeconds"]),
+        revision_history_limit: spec["revisionHistoryLimit"].as_u64().and_then(|limit| u32::try_from(limit).ok()),
         template,
         counters: DaemonSetCounters {
             desired: count_of(&status["desiredNumberScheduled"]),

@@ -121,6 +121,7 @@ fn of_daemonset(fact: DaemonSetFact) -> Vec<Shown> {
         selector: _,
         strategy: _,
         min_ready_secs: _,
+        revision_history_limit: _,
         template: _,
         counters: _,
         owners: _,

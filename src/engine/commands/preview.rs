@@ -97,7 +97,7 @@ impl Engine {
                 command => title_of(command, &limits),
             },
             effects,
-            warnings: self.warnings(command),
+            warnings: self.warnings(command).into_iter().chain(self.no_way_back(command, &limits)).collect(),
             calls: self.calls_in_words(command, &resolved, &nodes, &limits, now),
             nodes: nodes.into(),
             danger: resolved.danger.max(placement.danger()),
@@ -162,7 +162,11 @@ impl Engine {
             ],
             Command::Prewarm(asked) => self.prewarming_in_words(asked),
             Command::SetImage(_) => vec![
-                "Adopts the DaemonSet first, then changes its template. No pod is replaced before a step.".into(),
+                match self.is_adopted() {
+                    true => "Changes the template. No pod is replaced before a step.".into(),
+                    false => "Adopts the DaemonSet first, then changes its template. No pod is replaced before a step."
+                        .into(),
+                },
                 "From then on any pod that is lost by itself comes back with the new template.".into(),
             ],
             Command::Step(step) => {
@@ -275,6 +279,33 @@ impl Engine {
                 .collect(),
             Writes::Nothing | Writes::Record | Writes::Prewarm | Writes::WholeRollout => Vec::new(),
         }
+    }
+
+    /// A warning where what the command begins, or lets go, cannot be rolled back in the end: the cluster keeps no revision that no pod
+    /// carries (docs/kubernetes.md, *ControllerRevisions*).
+    fn no_way_back(&self, command: &Command, limits: &Limits) -> Option<String> {
+        let daemonset = self.view.daemonset.as_ref()?;
+        let leads_to_the_last = match command.inner() {
+            Command::SetImage(_) => true,
+            Command::Step(_) => limits.allowed >= self.assessment.fleet,
+            Command::Adopt
+            | Command::Prewarm(_)
+            | Command::Select(_)
+            | Command::Pause { .. }
+            | Command::Resume
+            | Command::Undo { .. }
+            | Command::Tune(_)
+            | Command::Tuned { .. }
+            | Command::Drive(_)
+            | Command::StopDriving
+            | Command::GiveUpDriving { .. }
+            | Command::Release { .. } => false,
+        };
+        (leads_to_the_last && daemonset.revision_history_limit == Some(0)).then(|| {
+            "revisionHistoryLimit is 0: the cluster deletes the old revision with its last pod. From then on it cannot be rolled \
+             back. Set the limit to 1 or more first."
+                .to_owned()
+        })
     }
 
     fn calls_in_words(

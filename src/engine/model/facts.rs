@@ -306,6 +306,8 @@ pub struct DaemonSetFact {
     pub strategy: UpdateStrategy,
     /// `spec.minReadySeconds`.
     pub min_ready_secs: u32,
+    /// `spec.revisionHistoryLimit`: how many revisions are kept that no pod carries; `None` where it is not told.
+    pub revision_history_limit: Option<u32>,
     /// `spec.template`.
     pub template: Template,
     /// `status`, the counters.

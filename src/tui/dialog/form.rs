@@ -375,7 +375,7 @@ pub(crate) struct Undo {
 }
 
 /// Why there is no roll back.
-pub(crate) const NO_OTHER_REVISION: &str = "there is no other revision to go back to";
+pub(crate) const NO_OTHER_REVISION: &str = "the cluster keeps no other revision to go back to: I sets an image";
 
 impl Undo {
     /// The revisions that can be gone back to, newest first.

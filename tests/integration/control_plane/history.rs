@@ -1,7 +1,12 @@
 //! Revisions as `kubectl rollout history` tells them, and as rolldeck does.
 
+use rolldeck::driver::Session;
+use rolldeck::engine::model::command::{Command, Preview};
+use rolldeck::engine::model::config::Role;
+use rolldeck::engine::report::snapshot::Phase;
 use serde_json::{Value, json};
 
+use super::driving::{image, loaded, until, updated};
 use super::fixture::{DS, GOOD, SOON, operator};
 use crate::support::control_plane::{Sandbox, daemon_set, eventually, sandbox};
 use crate::support::program::{Operator, text};
@@ -121,4 +126,32 @@ fn revisions_are_those_of_kubectl_rollout_history() {
     operator.ok(&["undo", DS, "--to-revision", "4", "--yes", "--timeout", "60s"]);
     newest(6);
     assert_eq!(by_rolldeck(&operator), by_kubectl(&sandbox));
+}
+
+/// With `revisionHistoryLimit: 0` the controller deletes a revision with its last pod: there is no way back then, which is said before.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rollout_that_cannot_be_rolled_back_in_the_end_says_so_before() {
+    let Some((sandbox, _kubelet)) = super::driving::agent("no-history", 3).await else { return };
+    let keeps_none = {
+        let (sandbox, path) = (sandbox.clone(), sandbox.path("daemonsets.apps", "agent"));
+        move || sandbox.admin().patch(&path, &json!({"spec": {"revisionHistoryLimit": 0}})).ok()
+    };
+    tokio::task::spawn_blocking(keeps_none).await.unwrap();
+    let session = super::driving::session(sandbox.admin()).await;
+    let rollout = session.open(sandbox.namespace(), "agent", Role::Driver);
+    until(&rollout, "three nodes run v1", |is| loaded(is) && is.counts.available == 3).await;
+    let warns = |preview: &Preview| preview.warnings.iter().any(|text| text.contains("revisionHistoryLimit is 0"));
+    let command = image("registry.test/agent:v2");
+    assert!(warns(&rollout.preview(command.clone()).await.unwrap()));
+    rollout.command(command).await.unwrap();
+    assert!(!warns(&rollout.preview(updated(2)).await.unwrap()), "while old pods are left it can be rolled back");
+    rollout.command(updated(2)).await.unwrap();
+    until(&rollout, "two are updated", |is| is.counts.updated == 2 && is.phase == Phase::Held).await;
+    rollout.preview(Command::Undo { to: None }).await.unwrap();
+    assert!(warns(&rollout.preview(updated(3)).await.unwrap()));
+    rollout.command(updated(3)).await.unwrap();
+    until(&rollout, "the old revision is gone", |is| is.counts.updated == 3 && is.revisions.len() == 1).await;
+    let refused = rollout.preview(Command::Undo { to: None }).await.unwrap_err().to_string();
+    assert!(refused.contains("the cluster keeps no earlier revision"), "{refused}");
+    rollout.close().await;
 }

@@ -157,6 +157,7 @@ impl Object {
             selector: spec.selector.clone(),
             strategy: spec.strategy.clone(),
             min_ready_secs: spec.min_ready_secs,
+            revision_history_limit: Some(spec.history_limit),
             template: spec.template.clone(),
             counters: daemon_set.status.counters,
             owners: daemon_set.owners.clone(),
