@@ -2,7 +2,7 @@
 
 use crate::engine::lease::edit::Edit;
 use crate::engine::machine::Engine;
-use crate::engine::model::record::{By, Intent, ORIGINAL_STRATEGY, OURSELVES};
+use crate::engine::model::record::{By, Intent, ORIGINAL_STRATEGY, OURSELVES, Progress};
 use crate::engine::model::settings::Finish;
 use crate::engine::model::time::Timestamp;
 
@@ -13,8 +13,7 @@ impl Engine {
             return;
         }
         if intent.finish == Finish::Keep {
-            // The next rollout starts from this revision.
-            self.progress.origin.clone_from(&intent.target);
+            self.keep(intent);
         } else {
             let by = By { by: OURSELVES.into(), at: now };
             if !self.release_must_wait(&by) {
@@ -22,6 +21,33 @@ impl Engine {
                 self.edit(None, Edit::Complete { target: intent.target.clone(), by });
             }
         }
+    }
+
+    /// The rollout is over, and its record stays. All of the progress is named: a clock that runs while a rollout does stops here.
+    fn keep(&mut self, intent: &Intent) {
+        let Progress {
+            // The next rollout starts from this revision.
+            origin,
+            // Begun anew by the next rollout (`act/begin.rs`), or about nodes that fail or go down after this one, too.
+            acknowledged_failures: _,
+            halt: _,
+            suspects: _,
+            others_down: _,
+            compared_since: _,
+            // Of the first rollout under this record.
+            started_at: _,
+            left_out_since: _,
+            down_before: _,
+            // About the DaemonSet, its controller and the driver, or empty once every node is updated.
+            adopted: _,
+            drifted: _,
+            drifts: _,
+            in_progress: _,
+            refused: _,
+            idle_since: _,
+            driver_stopped: _,
+        } = &mut self.progress;
+        origin.clone_from(&intent.target);
     }
 
     pub(super) fn saved_progress_began(&self) -> bool {

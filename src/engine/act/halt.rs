@@ -12,9 +12,37 @@ use crate::engine::model::record::{Direction, EXCEPTIONS_LIMIT, Halt, Intent};
 use crate::engine::model::rollout_event::{RolloutEventKind, Visibility};
 use crate::engine::model::settings::{Gates, OnFailure};
 use crate::engine::model::time::Timestamp;
+use crate::engine::model::with_all::with_all;
+
+with_all! {
+/// A gate that halts the rollout. What follows from a halt is asked for each of them below.
+#[derive(Clone, Copy)]
+enum HaltingGate {
+    /// Too many nodes failed.
+    FailureThreshold,
+}
+}
+
+impl HaltingGate {
+    /// Whether it halts a rollout of which every node is updated, too.
+    fn halts_what_is_complete(self) -> bool {
+        match self {
+            // With `finish=keep` a node may fail afterwards.
+            Self::FailureThreshold => true,
+        }
+    }
+
+    /// Whether the rollout then goes back, as far as its settings say.
+    fn goes_back(self, gates: &Gates) -> bool {
+        match self {
+            Self::FailureThreshold => gates.on_failure == OnFailure::RollBack,
+        }
+    }
+}
 
 /// Why the rollout halts.
 struct HaltReason {
+    gate: HaltingGate,
     /// In words.
     why: String,
     /// Where, in the order of the nodes; empty where it is about the whole rollout.
@@ -29,6 +57,9 @@ impl Engine {
             return;
         }
         let Some(reason) = self.reason_to_halt(intent) else { return };
+        if !reason.gate.halts_what_is_complete() && self.is_complete(intent) {
+            return;
+        }
         if self.is_halted(intent) {
             self.halt_names(reason);
         } else {
@@ -36,7 +67,8 @@ impl Engine {
         }
     }
 
-    /// Which gate halts the rollout now. All gates are named: one that halts is asked here, after those that stand here already.
+    /// Which gate halts the rollout now. All gates are named: one that halts is a [`HaltingGate`] and is asked here, after those that
+    /// stand here already.
     fn reason_to_halt(&self, intent: &Intent) -> Option<HaltReason> {
         // Gates on single nodes are carried out in `assess/rows/failure.rs`, `assess/rows/absence.rs` and `rules/suspects.rs`.
         let Gates {
@@ -66,15 +98,26 @@ impl Engine {
             return None;
         }
         let nodes = failed.iter().take(EXCEPTIONS_LIMIT).map(|row| self.name(row)).collect();
-        Some(HaltReason { why: failure_words(&failed, |row| self.suspect_words(row)), nodes })
+        let why = failure_words(&failed, |row| self.suspect_words(row));
+        Some(HaltReason { gate: HaltingGate::FailureThreshold, why, nodes })
     }
 
-    /// After an operator resumed past the halt: what failed until then is accepted, once.
+    /// After an operator resumed past the halt: what halted it is accepted, or it would halt again at once. The record does not
+    /// say which gate it was, and this is called again and again: each gate accepts what there is to accept, once.
     fn go_on_past_halt(&mut self, intent: &Intent, now: Timestamp) {
-        let Some(halt) = self.progress.halt.as_mut().filter(|halt| halt.number <= intent.acknowledged_halt) else {
+        if self.progress.halt.as_ref().is_none_or(|halt| halt.number > intent.acknowledged_halt) {
             return;
-        };
-        let accepted = std::mem::take(&mut halt.nodes);
+        }
+        for gate in HaltingGate::ALL {
+            match gate {
+                HaltingGate::FailureThreshold => self.accept_failures(now),
+            }
+        }
+    }
+
+    /// The nodes that the halt names have failed and do not halt it again.
+    fn accept_failures(&mut self, now: Timestamp) {
+        let accepted = self.progress.halt.as_mut().map(|halt| std::mem::take(&mut halt.nodes)).unwrap_or_default();
         if accepted.is_empty() {
             return;
         }
@@ -96,7 +139,7 @@ impl Engine {
     /// Halts; goes back then where `on-failure` says so.
     fn halt(&mut self, reason: HaltReason, intent: &Intent, now: Timestamp) {
         // While it is paused nothing goes back by itself: that waits until an operator resumes.
-        let goes_back = intent.gates.on_failure == OnFailure::RollBack && intent.paused.is_none();
+        let goes_back = reason.gate.goes_back(&intent.gates) && intent.paused.is_none();
         let before = self.revision_before(intent);
         let why = clipped(&reason.why).to_string();
         let why = match before {
