@@ -27,32 +27,89 @@ pub(crate) struct Inputs {
 impl Inputs {
     /// Whether this is what an assessment would depend on now.
     pub(crate) fn is_of(&self, target: Option<&Str>, intent: &Intent, progress: &Progress) -> bool {
-        self.target.as_ref() == target
-            && self.direction == intent.direction()
-            && self.selector == intent.selector
-            && self.gates == intent.gates
-            && self.down_before == progress.down_before
-            && self.left_out_since == progress.left_out_since
-            && self.acknowledged_failures == progress.acknowledged_failures
-            && self.halted_on == progress.halted_on()
-            && self.in_progress == progress.in_progress
-            && self.origin == progress.origin
-            && self.started_at == progress.started_at
+        let Self {
+            target: target_then,
+            direction,
+            selector,
+            gates,
+            down_before,
+            left_out_since,
+            acknowledged_failures,
+            halted_on,
+            in_progress,
+            origin,
+            started_at,
+        } = self;
+        target_then.as_ref() == target
+            && *direction == intent.direction()
+            && *selector == intent.selector
+            && *gates == intent.gates
+            && *down_before == progress.down_before
+            && *left_out_since == progress.left_out_since
+            && *acknowledged_failures == progress.acknowledged_failures
+            && *halted_on == progress.halted_on()
+            && *in_progress == progress.in_progress
+            && *origin == progress.origin
+            && *started_at == progress.started_at
     }
 
+    /// All of the record is named: a row that depends on what is not taken in here is not assessed again when that changes.
     pub(crate) fn of(target: Option<&Str>, intent: &Intent, progress: &Progress) -> Self {
+        let Intent {
+            selector,
+            gates,
+            // By these the direction is judged; which target counts is said beside.
+            target: _,
+            back_to: _,
+            // For the plan, which is made anew with every assessment, or for what is written.
+            change: _,
+            requested_change: _,
+            outcome: _,
+            steps: _,
+            partition: _,
+            paused: _,
+            budgets: _,
+            finish: _,
+            releasing: _,
+            handover: _,
+            acknowledged_halt: _,
+            on_drift: _,
+            order: _,
+            prewarm: _,
+        } = intent;
+        let Progress {
+            started_at,
+            origin,
+            down_before,
+            left_out_since,
+            in_progress,
+            acknowledged_failures,
+            // Of the halt, on which nodes.
+            halt: _,
+            // Judged when all rows are there.
+            suspects: _,
+            others_down: _,
+            compared_since: _,
+            // About the DaemonSet, its controller and the driver, or about deletions.
+            adopted: _,
+            drifted: _,
+            drifts: _,
+            refused: _,
+            idle_since: _,
+            driver_stopped: _,
+        } = progress;
         Self {
             target: target.cloned(),
             direction: intent.direction(),
-            selector: intent.selector.clone(),
-            gates: intent.gates,
-            down_before: progress.down_before.clone(),
-            left_out_since: progress.left_out_since,
-            acknowledged_failures: progress.acknowledged_failures.clone(),
+            selector: selector.clone(),
+            gates: *gates,
+            down_before: down_before.clone(),
+            left_out_since: *left_out_since,
+            acknowledged_failures: acknowledged_failures.clone(),
             halted_on: progress.halted_on().to_vec(),
-            in_progress: progress.in_progress.clone(),
-            origin: progress.origin.clone(),
-            started_at: progress.started_at,
+            in_progress: in_progress.clone(),
+            origin: origin.clone(),
+            started_at: *started_at,
         }
     }
 }

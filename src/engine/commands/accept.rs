@@ -9,6 +9,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::Refusal;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::node::Blame;
+use crate::engine::model::record::Progress;
 use crate::engine::writes::pending::Needs;
 
 /// How many nodes are named.
@@ -17,7 +18,28 @@ const NAMED: usize = 5;
 impl Engine {
     pub(super) fn resolve_resume(&self) -> Result<Resolved, Refusal> {
         let record = self.record().ok_or_else(|| Refusal::NotNow("no rollout is recorded".into()))?;
-        let halt = record.progress.halt.as_ref().map_or(0, |halt| halt.number);
+        let Progress {
+            // It is acknowledged; the driver then accepts what halted it (`go_on_past_halt` in `act/halt.rs`).
+            halt,
+            // Stay as they are, also where a template of somebody else is rolled out from now on: that begins no new rollout.
+            started_at: _,
+            origin: _,
+            down_before: _,
+            left_out_since: _,
+            in_progress: _,
+            refused: _,
+            acknowledged_failures: _,
+            suspects: _,
+            others_down: _,
+            compared_since: _,
+            // About the DaemonSet, its controller and the driver.
+            adopted: _,
+            drifted: _,
+            drifts: _,
+            idle_since: _,
+            driver_stopped: _,
+        } = &record.progress;
+        let halt = halt.as_ref().map_or(0, |halt| halt.number);
         let retarget = self.view.current.clone().filter(|current| {
             record.intent.change.is_none() && record.intent.target.as_ref().is_some_and(|target| target != current)
         });
