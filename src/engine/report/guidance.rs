@@ -160,6 +160,55 @@ impl Alarm {
     }
 }
 
+/// What the words for the whole rollout make of the hold of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum HeldBy {
+    /// The new revision is in trouble elsewhere: said of a rollout that runs.
+    Trouble,
+    /// Nobody drives: said of a rollout that is held.
+    NobodyDrives,
+    /// Its node is down: counted together with the nodes whose state says so.
+    NodeDown,
+    /// Nothing that is in its way: the state of the node is named instead.
+    Nothing,
+    /// This very hold: it is named and counted among what is left.
+    Itself,
+}
+
+impl Hold {
+    fn held_by(&self) -> HeldBy {
+        match self {
+            Self::Unproven { .. } => HeldBy::Trouble,
+            Self::NobodyDrives => HeldBy::NobodyDrives,
+            Self::NodeDown => HeldBy::NodeDown,
+            Self::Partition { .. } | Self::Next => HeldBy::Nothing,
+            Self::NoRollout
+            | Self::Native
+            | Self::Preparing
+            | Self::BeingDeleted
+            | Self::NotSent
+            | Self::Paused
+            | Self::Halted
+            | Self::ViewStale
+            | Self::Selector
+            | Self::Cordoned
+            | Self::OtherPodGoes
+            | Self::Budget { .. }
+            | Self::NoBudget
+            | Self::SeveralPods
+            | Self::PullLimit { .. }
+            | Self::SitePullLimit { .. }
+            | Self::ImageAbsent
+            | Self::RecordFull
+            | Self::SiteOutage(_)
+            | Self::NotProven
+            | Self::DeletionRefused { .. }
+            | Self::ApiLatencyTooHigh { .. }
+            | Self::Waits(_) => HeldBy::Itself,
+        }
+    }
+}
+
 impl Snapshot {
     /// What an operator can do now: first about what needs attention, then about what the rollout waits for.
     pub fn remedies(&self) -> Vec<Remedy> {
@@ -245,9 +294,14 @@ impl Snapshot {
         Some(Guidance { waits: waits.to_owned(), remedies })
     }
 
+    /// How many nodes are held by this.
+    fn held_by(&self, by: HeldBy) -> usize {
+        self.nodes.iter().filter(|node| node.hold.as_ref().is_some_and(|hold| hold.held_by() == by)).count()
+    }
+
     /// Nothing that serves is replaced while the new revision is in trouble somewhere.
     fn held_by_trouble(&self) -> Option<Guidance> {
-        let held = self.nodes.iter().filter(|node| matches!(node.hold, Some(Hold::Unproven { .. }))).count();
+        let held = self.held_by(HeldBy::Trouble);
         let waits = match held {
             0 => return None,
             1 => "1 node waits until the trouble is over".to_owned(),
@@ -265,7 +319,7 @@ impl Snapshot {
 
     /// Nothing more may be updated as things stand.
     fn held(&self, drive: Option<Remedy>) -> Guidance {
-        let undriven = self.nodes.iter().filter(|node| node.hold == Some(Hold::NobodyDrives)).count();
+        let undriven = self.held_by(HeldBy::NobodyDrives);
         if undriven > 0 {
             // Another step would let more nodes go, and still nobody would update them.
             let nodes = if undriven == 1 { "1 node" } else { &format!("{undriven} nodes") };
@@ -325,9 +379,13 @@ impl Snapshot {
         let mut causes: Vec<(String, usize)> = Vec::new();
         for node in &left {
             let words = match (node.state, &node.hold) {
-                (NodeState::NodeDown, _) | (_, Some(Hold::NodeDown)) => "down".to_owned(),
-                (state, Some(Hold::Partition { .. } | Hold::Next) | None) => state.to_string(),
-                (_, Some(hold)) => hold.to_string(),
+                (NodeState::NodeDown, _) => "down".to_owned(),
+                (state, None) => state.to_string(),
+                (state, Some(hold)) => match hold.held_by() {
+                    HeldBy::NodeDown => "down".to_owned(),
+                    HeldBy::Nothing => state.to_string(),
+                    HeldBy::Trouble | HeldBy::NobodyDrives | HeldBy::Itself => hold.to_string(),
+                },
             };
             match causes.iter_mut().find(|(known, _)| *known == words) {
                 Some((_, count)) => *count += 1,
