@@ -4,8 +4,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Early, PrewarmCommand, Step, Takeover};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::settings::Limit;
-use crate::engine::model::settings::Tuning;
+use crate::engine::model::settings::{Budgets, Gates, Limit, Policies, Settings, Tuning};
 use crate::engine::report::snapshot::Alarm;
 use crate::engine::report::snapshot::Phase;
 use crate::engine::report::snapshot::Snapshot;
@@ -28,8 +27,8 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
     if lacks_budget && (snapshot.adopted || recorded) {
         return Some(Command::Tune(budget));
     }
-    if snapshot.settings.gates.require_image {
-        return Some(Command::Tune(Tuning { require_image: Some(false), ..Tuning::default() }));
+    if let Some(tuning) = lifted(&snapshot.settings) {
+        return Some(Command::Tune(tuning));
     }
     let drives =
         matches!(snapshot.driver, DriverView::You { .. } | DriverView::Unconfirmed { .. } | DriverView::Other { .. });
@@ -66,4 +65,25 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
         Phase::Complete if snapshot.release_waits() => Some(Command::Release(Early::Accept)),
         _ => None,
     }
+}
+
+/// Takes off what may hold the rollout for ever, or halt it again and again. All settings are named.
+fn lifted(settings: &Settings) -> Option<Tuning> {
+    let Settings { budgets, gates, policies } = settings;
+    let Gates {
+        require_image,
+        // A halt is resumed past, and then it accepts what failed.
+        failure_threshold: _,
+        on_failure: _,
+        progress_deadline_secs: _,
+        max_restarts: _,
+        soak_secs: _,
+        suspect_grace_secs: _,
+    } = gates;
+    // That a budget has to be named is said above.
+    let Budgets { max_unavailable: _, max_pulling: _, max_pulling_per_site: _, site_label: _, pace: _, strict: _ } =
+        budgets;
+    // Each step is taken; what is pre-warmed is cancelled; a drift that paused it is resumed past.
+    let Policies { steps: _, prewarm: _, on_drift: _, order: _, finish: _ } = policies;
+    require_image.then(|| Tuning { require_image: Some(false), ..Tuning::default() })
 }
