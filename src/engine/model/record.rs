@@ -485,6 +485,7 @@ pub struct Halt {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::model::settings::Setting;
 
     #[test]
     fn an_intent_in_plain_words_round_trips() {
@@ -510,6 +511,40 @@ mod tests {
         let why = Record::parse(r#"{"version":2,"intent":{}}"#).unwrap_err();
         assert!(why.contains("version 2"), "{why}");
         assert!(Record::parse("{").is_err());
+    }
+
+    /// A change that sets it to another value than its default.
+    fn another(setting: Setting) -> Tuning {
+        let default = setting.value(&Settings::default());
+        let texts = setting.kind().choices.iter().copied().chain(["7", "70s", "25%", "10%,100%", "example.com/line"]);
+        let mut changes = texts.filter_map(|text| setting.read(text).ok());
+        changes.find(|change| setting.value_in(change).as_ref() != Some(&default)).unwrap()
+    }
+
+    /// A record that was written before there was a setting is read by a program that has it.
+    #[test]
+    fn a_setting_that_the_record_does_not_have_has_its_default() {
+        let mut written = Intent::default();
+        Setting::ALL.iter().for_each(|setting| written.tune(&another(*setting)));
+        let written = serde_json::to_value(&written).unwrap();
+        for missing in Setting::ALL {
+            let words = missing.field().split('_').enumerate();
+            let key: String = words
+                .map(|(nth, word)| if nth == 0 { word.to_owned() } else { word[..1].to_uppercase() + &word[1..] })
+                .collect();
+            let mut intent = written.clone();
+            let places = ["/budgets", "/gates", ""];
+            let taken = places.iter().filter_map(|place| intent.pointer_mut(place)?.as_object_mut()?.remove(&key));
+            assert_eq!(taken.count(), 1, "{missing:?} is not recorded as `{key}`");
+            let text = serde_json::json!({"version": Record::VERSION, "intent": intent}).to_string();
+            let read = Record::parse(&text).unwrap().intent.settings();
+            for setting in Setting::ALL {
+                let default = setting.value(&Settings::default());
+                let set = setting.value_in(&another(*setting)).unwrap();
+                let wanted = if setting == missing { default } else { set };
+                assert_eq!(setting.value(&read), wanted, "{setting:?} of a record without {missing:?}");
+            }
+        }
     }
 
     #[test]

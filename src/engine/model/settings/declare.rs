@@ -100,7 +100,7 @@ macro_rules! settings {
             }
 
             #[cfg(test)]
-            fn field(self) -> &'static str {
+            pub(in crate::engine::model) fn field(self) -> &'static str {
                 match self {$($(Self::$Setting => stringify!($field),)+)+}
             }
         }
