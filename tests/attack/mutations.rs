@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rolldeck::engine::model::settings::Setting;
 use serde::Deserialize;
 
 /// How many rollouts CI runs.
@@ -25,6 +26,8 @@ struct Rules {
 #[serde(deny_unknown_fields)]
 struct Rule {
     name: String,
+    #[serde(default)]
+    settings: Vec<String>,
     file: PathBuf,
     from: String,
     to: String,
@@ -76,6 +79,42 @@ fn every_rule_is_in_the_table() {
     listed.sort();
     named.sort();
     assert_eq!(listed, named);
+}
+
+/// Why there is no broken rule of a setting; `None`: there is one.
+fn unbroken(setting: Setting) -> Option<&'static str> {
+    match setting {
+        Setting::Strict => Some("it only holds back more, which breaks no promise"),
+        Setting::Order | Setting::Finish => Some("no promise depends on it"),
+        Setting::SiteLabel => Some("the rules of sites are broken by their limits, whatever tells sites apart"),
+        Setting::ProgressDeadline => Some("judged in `check_failing`, and nobody has broken its rule yet"),
+        Setting::MaxRestarts => Some("judged in `check_restarts`, and nobody has broken its rule yet"),
+        Setting::MaxUnavailable
+        | Setting::MaxPulling
+        | Setting::MaxPullingPerSite
+        | Setting::Pace
+        | Setting::FailureThreshold
+        | Setting::Soak
+        | Setting::SuspectGrace
+        | Setting::RequireImage
+        | Setting::OnFailure
+        | Setting::Steps
+        | Setting::Prewarm
+        | Setting::OnDrift => None,
+    }
+}
+
+/// Every setting has a rule that was broken, or a reason why not.
+#[test]
+fn every_setting_has_a_broken_rule_or_says_why_not() {
+    let broken: Vec<String> = rules().into_iter().flat_map(|rule| rule.settings).collect();
+    for name in &broken {
+        assert!(Setting::ALL.iter().any(|setting| setting.name() == name), "`{name}` is no setting");
+    }
+    for setting in Setting::ALL {
+        let is_broken = broken.iter().any(|name| name == setting.name());
+        assert_eq!(is_broken, unbroken(*setting).is_none(), "`{}` in tests/attack/mutations.toml", setting.name());
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::Engine;
 use crate::engine::assess::plan::Limits;
 use crate::engine::assess::rows::Row;
 use crate::engine::model::Str;
-use crate::engine::model::cause::{Cause, CauseKind};
+use crate::engine::model::cause::Cause;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::pace::{Flap, PACED_SITES, PacedSite};
 use crate::engine::model::quantity::Rounding;
@@ -172,7 +172,7 @@ impl Engine {
 
     fn node_is(&self, row: &Row) -> NodeWas {
         let pod = row.pod.filter(|_| row.ready).and_then(|pod| self.view.pod(pod));
-        let is_it = |cause: &Cause| cause.kind == CauseKind::ImageRateLimited;
+        let is_it = |cause: &Cause| cause.kind.is_the_registrys_limit();
         let mut warm = self.view.warm.on(&self.view.nodes[row.node].name).filter_map(|warm| warm.failing.as_ref());
         NodeWas {
             up: !row.is_down,

@@ -163,8 +163,11 @@ impl Diagnosis {
     /// The nodes that lack what a pod asks for, each with that pod: one for each text of the scheduler. Which pods hold it there is read
     /// only for them.
     pub fn lacking<'a>(&'a self, snapshot: &'a Snapshot) -> impl Iterator<Item = (&'a Str, &'a Str)> {
-        let unschedulable = |finding: &&Finding| finding.kind == FindingKind::Cause(CauseKind::Unschedulable);
-        let evidence = self.findings.iter().filter(unschedulable).flat_map(|finding| &finding.evidence);
+        let evidence = self
+            .findings
+            .iter()
+            .filter(|finding| finding.kind.may_lack_something())
+            .flat_map(|finding| &finding.evidence);
         let lacks = evidence.filter(|evidence| !lacking_resources(&evidence.text).is_empty());
         lacks.filter_map(|evidence| {
             let node = evidence.node.as_ref()?;
@@ -174,10 +177,8 @@ impl Diagnosis {
 
     /// Takes in what was read of a node that lacks something.
     pub fn add_occupancy(&mut self, node: &Str, read: &Reading<NodeOccupancy>) {
-        let unschedulable = |finding: &&mut Finding| {
-            finding.kind == FindingKind::Cause(CauseKind::Unschedulable) && finding.nodes.contains(node)
-        };
-        let Some(finding) = self.findings.iter_mut().find(unschedulable) else { return };
+        let lacks = |finding: &&mut Finding| finding.kind.may_lack_something() && finding.nodes.contains(node);
+        let Some(finding) = self.findings.iter_mut().find(lacks) else { return };
         match read {
             Reading::Read(occupancy) => finding.held.extend(occupancy.lines(node)),
             Reading::Failed(why) => {
@@ -197,6 +198,13 @@ impl Diagnosis {
     /// Whether anything is wrong, and does not only wait.
     pub fn is_bad(&self) -> bool {
         self.findings.iter().any(|finding| finding.severity == Severity::Warning)
+    }
+}
+
+impl FindingKind {
+    /// Whether it may say what a node has too little of.
+    fn may_lack_something(self) -> bool {
+        matches!(self, Self::Cause(kind) if kind.names_what_is_lacking())
     }
 }
 

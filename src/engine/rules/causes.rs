@@ -7,7 +7,8 @@ use crate::engine::model::cause::CauseKind;
 /// What follows from a cause.
 #[derive(Clone, Copy, Debug)]
 struct CauseConsequences {
-    /// After how long a new pod that has it counts as failed; `None`: only restarts or the progress deadline tell.
+    /// After how long a new pod that has it counts as failed; `None`: only restarts or the progress deadline tell. It counts from when
+    /// the pod got into trouble of whatever cause, so that it may be over when this cause shows.
     grace: Option<Duration>,
     /// The new revision itself may be what is wrong: nothing that serves is replaced until it is clear.
     speaks_against_revision: bool,
@@ -21,6 +22,8 @@ struct CauseConsequences {
     told_of: Option<StartPart>,
     /// What becomes of the words for what the pod waits for.
     pod_wait: PodWaitWords,
+    /// Its message may name what the node has too little of: then it is read and shown which pods hold it.
+    names_what_is_lacking: bool,
 }
 
 /// What becomes of the words for what a pod waits for where its cause is said.
@@ -52,8 +55,14 @@ enum ImageVerdict {
     Nothing,
     /// The registry was asked for it, and has answered that it will not give it.
     Refused,
-    /// It could not be pulled for a reason that says nothing of the image: the network, a limit, a full disk.
-    Open,
+    /// The registry gives it later: too many ask for images at once.
+    Limited,
+    /// The registry could not be reached, which says nothing of the image.
+    Unreachable,
+    /// The node has no room for it, which says nothing of the image.
+    NoRoom,
+    /// It could not be pulled, and nothing tells why.
+    Unexplained,
     /// The kubelet cannot use it, or may not pull it.
     Unusable,
 }
@@ -68,6 +77,7 @@ impl CauseKind {
             says_why_it_restarts: false,
             told_of: None,
             pod_wait: PodWaitWords::LeftOut,
+            names_what_is_lacking: false,
         };
         let (against, unrelated) = (true, false);
         match self {
@@ -77,9 +87,10 @@ impl CauseKind {
             // A registry that cannot be reached says nothing of the image. Nothing that serves is replaced meanwhile, so waiting costs
             // nothing, and the rollout goes on by itself once the image comes.
             // So does a full disk: it speaks of the node, and its kubelet makes room or evicts.
-            Self::ImageNetwork | Self::ImageDisk | Self::ImagePull | Self::ImageRateLimited => {
-                of(None, against, ImageVerdict::Open)
-            }
+            Self::ImageNetwork => of(None, against, ImageVerdict::Unreachable),
+            Self::ImageDisk => of(None, against, ImageVerdict::NoRoom),
+            Self::ImagePull => of(None, against, ImageVerdict::Unexplained),
+            Self::ImageRateLimited => of(None, against, ImageVerdict::Limited),
             Self::AdmissionRefused | Self::QuotaExceeded | Self::CreationForbidden | Self::PodInvalid => {
                 of(Some(5), against, ImageVerdict::Nothing)
             }
@@ -99,7 +110,10 @@ impl CauseKind {
             Self::OutOfMemory | Self::InitFailure => {
                 CauseConsequences { says_why_it_restarts: true, ..of(None, against, ImageVerdict::Nothing) }
             }
-            Self::Unschedulable | Self::NodeDown => of(None, unrelated, ImageVerdict::Nothing),
+            Self::Unschedulable => {
+                CauseConsequences { names_what_is_lacking: true, ..of(None, unrelated, ImageVerdict::Nothing) }
+            }
+            Self::NodeDown => of(None, unrelated, ImageVerdict::Nothing),
             Self::StuckTerminating => {
                 CauseConsequences { pod_wait: PodWaitWords::Added, ..of(None, unrelated, ImageVerdict::Nothing) }
             }
@@ -145,6 +159,11 @@ impl CauseKind {
         self.consequences().pod_wait
     }
 
+    /// Whether its message may name what the node has too little of.
+    pub(crate) fn names_what_is_lacking(self) -> bool {
+        self.consequences().names_what_is_lacking
+    }
+
     /// Whether it is about the image.
     pub(crate) fn is_about_the_image(self) -> bool {
         self.consequences().image != ImageVerdict::Nothing
@@ -155,13 +174,35 @@ impl CauseKind {
         self.consequences().image == ImageVerdict::Refused
     }
 
+    /// Whether the registry answers that too many images are asked for.
+    pub(crate) fn is_the_registrys_limit(self) -> bool {
+        self.consequences().image == ImageVerdict::Limited
+    }
+
+    /// Whether it says only that a pull failed: what was said before of the same pull says more.
+    pub(crate) fn says_only_that_a_pull_failed(self) -> bool {
+        self.consequences().image == ImageVerdict::Unexplained
+    }
+
     /// Whether it comes of many nodes that pull at once, or is made worse by them.
     pub(crate) fn is_milder_with_fewer_pulls(self) -> bool {
-        matches!(self, Self::ImageRateLimited | Self::ImageNetwork)
+        match self.consequences().image {
+            ImageVerdict::Limited | ImageVerdict::Unreachable => true,
+            ImageVerdict::Nothing
+            | ImageVerdict::Refused
+            | ImageVerdict::NoRoom
+            | ImageVerdict::Unexplained
+            | ImageVerdict::Unusable => false,
+        }
     }
 
     /// Whether the image could not be pulled for a reason that says nothing of the image: the network, a limit, a full disk.
     pub(crate) fn leaves_the_image_open(self) -> bool {
-        self.consequences().image == ImageVerdict::Open
+        match self.consequences().image {
+            ImageVerdict::Limited | ImageVerdict::Unreachable | ImageVerdict::NoRoom | ImageVerdict::Unexplained => {
+                true
+            }
+            ImageVerdict::Nothing | ImageVerdict::Refused | ImageVerdict::Unusable => false,
+        }
     }
 }

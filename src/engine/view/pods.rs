@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::restarts::Restarts;
 use super::{PodIx, View};
 use crate::engine::model::Str;
-use crate::engine::model::cause::{Cause, CauseKind};
+use crate::engine::model::cause::Cause;
 use crate::engine::model::event::Watched;
 use crate::engine::model::facts::{ClusterEvent, PodFact, StrategyKind};
 use crate::engine::model::node::NodeIx;
@@ -59,7 +59,7 @@ impl PodTrouble {
         let diagnosed = diagnosed.filter(|now| !(verdict.is_some() && now.cause.kind.leaves_the_image_open()));
         // Kubelets before 1.32 say only that they wait, and not why the last pull failed.
         let told = known.filter(|known| known.cause.kind.leaves_the_image_open());
-        let diagnosed = diagnosed.filter(|now| !(told.is_some() && now.cause.kind == CauseKind::ImagePull));
+        let diagnosed = diagnosed.filter(|now| !(told.is_some() && now.cause.kind.says_only_that_a_pull_failed()));
         diagnosed.or_else(|| known.cloned())
     }
 }

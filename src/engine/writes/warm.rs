@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::engine::model::Str;
-use crate::engine::model::cause::{Cause, CauseKind};
+use crate::engine::model::cause::Cause;
 use crate::engine::model::prewarm::PrewarmWait;
 use crate::engine::model::record::By;
 use crate::engine::model::time::Timestamp;
@@ -152,7 +152,7 @@ impl WarmWrites {
     /// A pull failed, and its pod is deleted so that it does not go on outside of the limits.
     pub(crate) fn pull_failed(&mut self, node: &Str, cause: Cause, now: Timestamp) {
         let failed = self.attempts.get(node).map_or(0, |known| known.failed) + 1;
-        if cause.kind == CauseKind::ImageRateLimited {
+        if cause.kind.is_the_registrys_limit() {
             self.rate_limited(node, now);
         }
         self.attempts.insert(node.clone(), Attempts { failed, cause, again_at: now + wait_after(failed) });

@@ -30,7 +30,7 @@ impl Assessor<'_> {
         // What was said before of the pull says more.
         let says_less = |says: &Cause| {
             let told = known.as_ref().is_some_and(|known| known.kind.leaves_the_image_open());
-            told && says.kind == CauseKind::ImagePull
+            told && says.kind.says_only_that_a_pull_failed()
         };
         says.filter(|says| !says_less(says)).or(known)
     }
