@@ -56,7 +56,7 @@ pub mod time;
 pub mod unsent;
 pub(crate) mod version;
 pub mod wait;
-pub(in crate::engine) mod with_all;
+pub(crate) mod with_all;
 
 /// A string that is shared rather than copied.
 pub type Str = std::sync::Arc<str>;

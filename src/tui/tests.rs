@@ -2,6 +2,7 @@
 
 mod bytes;
 mod chaos;
+mod columns;
 mod console;
 mod diagnosis;
 mod dialogs;

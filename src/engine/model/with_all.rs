@@ -13,4 +13,4 @@ macro_rules! with_all {
     };
 }
 
-pub(in crate::engine) use with_all;
+pub(crate) use with_all;

@@ -1,0 +1,145 @@
+//! What each column of both tables shows of a row of which all is known, and how rows are sorted by it.
+
+use std::cmp::Ordering;
+use std::fmt::Debug;
+
+use super::fixtures::{ago, fleet, node};
+use crate::driver::{DrivenBy, Fleet, FleetRevision, FleetRow};
+use crate::engine::model::cause::{Cause, CauseKind};
+use crate::engine::model::facts::{DaemonSetCounters, NodeDetails};
+use crate::engine::model::fleet_state::FleetState;
+use crate::engine::model::node::{ImageState, NodeState};
+use crate::engine::report::snapshot::{NodeView, Snapshot};
+use crate::tui::columns::fleet::FLEET_COLUMNS;
+use crate::tui::columns::nodes::{NODE_COLUMNS, NodeTable};
+use crate::tui::columns::{Column, ColumnKind, ColumnRow, FilterableCell, widths};
+use crate::tui::filter::FilterRow;
+use crate::tui::words::width;
+
+/// A terminal that has room for every column.
+const WIDE: usize = 400;
+
+/// A node of which all is known, with this number wherever it has one.
+fn known_node(number: u32) -> NodeView {
+    let cause = Cause { kind: CauseKind::ImageNotFound, container: None, message: Some("manifest unknown".into()) };
+    NodeView {
+        name: format!("ipc-{number}").into(),
+        state: NodeState::Failed,
+        hold: None,
+        cause: Some(Box::new(cause)),
+        since: Some(ago(number.into())),
+        revision_number: Some(number.into()),
+        image: ImageState::Failed,
+        pod: Some(format!("ipc-agent-{number}").into()),
+        restarts: number,
+        site: format!("munich-{number}").into(),
+        details: NodeDetails {
+            architecture: Some("arm64".into()),
+            kubelet_version: Some(format!("v1.36.{number}").into()),
+        },
+        ..node("ipc")
+    }
+}
+
+/// A node of which nothing is known.
+fn unknown_node() -> NodeView {
+    NodeView {
+        state: NodeState::Outdated,
+        hold: None,
+        since: None,
+        revision: None,
+        revision_number: None,
+        pod: None,
+        pod_created_at: None,
+        site: "".into(),
+        ..node("")
+    }
+}
+
+/// The same of DaemonSets.
+fn known_row(number: u32) -> FleetRow {
+    let image = format!("agent:v1.9.{number}").into();
+    FleetRow {
+        namespace: format!("edge-{number}").into(),
+        name: format!("ipc-agent-{number}").into(),
+        counters: DaemonSetCounters {
+            desired: 120,
+            current: 120,
+            ready: number,
+            updated: number,
+            available: number,
+            misscheduled: 0,
+        },
+        strategy: "OnDelete (ours)".into(),
+        since: Some(ago(number.into())),
+        to: FleetRevision { number: Some(number.into()), images: vec![("agent".into(), image)] },
+        state: FleetState::Rolling,
+        driven_by: DrivenBy::You,
+        ..unknown_row()
+    }
+}
+
+fn unknown_row() -> FleetRow {
+    FleetRow {
+        namespace: "".into(),
+        name: "".into(),
+        counters: DaemonSetCounters { desired: 120, ..DaemonSetCounters::default() },
+        strategy: "".into(),
+        since: None,
+        to: FleetRevision::default(),
+        from: None,
+        ..fleet().rows.remove(0)
+    }
+}
+
+/// What is wrong with what the columns show of rows of which all is known, by their number, and of one of which nothing is.
+fn wrong<R: 'static, P: 'static, C: FilterableCell + PartialEq + Debug>(
+    columns: &'static [Column<R, P, C>],
+    page: &P,
+    known: fn(u32) -> R,
+    unknown: &R,
+) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (field, (column, cells)) in columns.iter().zip(widths(columns, page, WIDE)).enumerate() {
+        let rows = [1, 2, 9, 10].map(known);
+        let row = &rows[3];
+        let cell = |row: &R| (column.cell)(row, page, cells).0;
+        let asked = |row| ColumnRow { columns, row, page, labels: None, at: ago(0), known: None };
+        // Words that tell ages are made when they are drawn.
+        let is_drawn = cell(row).text().is_none() && cell(row).since().is_none() && cell(row).count().is_none();
+        let tells = match is_drawn {
+            true => asked(row).words(field) != asked(unknown).words(field),
+            false => cell(row) != cell(unknown),
+        };
+        let is_number = column.kind == ColumnKind::Number;
+        let [one, two, nine, ten] = &rows;
+        let order = column.order.map(|order| [order(one, two), order(nine, ten), order(two, ten)]);
+        let by_number = order.is_none_or(|order| order.windows(2).all(|two| two[0] == two[1]));
+        let sorted_by_it = order.is_none_or(|order| order[0] != Ordering::Equal);
+        for (right, what) in [
+            (tells, "shows the same of a row of which nothing is known: is it filled in `known`?"),
+            (cell(row).text().is_none_or(|text| width(text) <= cells), "cuts what it shows"),
+            (width(column.header(cells)) <= cells, "cuts its header"),
+            (is_number || !asked(row).words(field).is_empty(), "has no words for the filter"),
+            (!is_number || asked(row).number(field).is_some(), "is of numbers, and the filter reads none"),
+            (by_number, "is sorted by its text, and not by the number in it"),
+            (sorted_by_it || column.kind == ColumnKind::Text, "has an order by which different rows are equal"),
+        ] {
+            wrong.extend((!right).then(|| format!("{}: {what}", column.name)));
+        }
+    }
+    wrong
+}
+
+#[test]
+fn every_column_of_nodes_shows_and_sorts_what_is_known() {
+    let nodes = [known_node(10)].into_iter().collect();
+    let page = NodeTable::of(&Snapshot { nodes, ..super::fixtures::running() });
+    assert_eq!(wrong(NODE_COLUMNS, &page, known_node, &unknown_node()), [""; 0]);
+}
+
+#[test]
+fn every_column_of_daemonsets_shows_and_sorts_what_is_known() {
+    let page = Fleet { rows: vec![known_row(10)], ..fleet() };
+    assert_eq!(wrong(FLEET_COLUMNS, &page, known_row, &unknown_row()), [""; 0]);
+}
