@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use rolldeck::engine::model::cause::CauseKind;
 use serde_json::{Value, json};
 
 use super::fixture::{grants, operator};
@@ -159,6 +160,62 @@ fn cases() -> Vec<Case> {
     ]
 }
 
+/// What is wrong on the nodes after those, without a word of a kubelet.
+const OF_NO_KUBELET: [&str; 7] = [
+    "unschedulable",
+    "unschedulable",
+    "unschedulable",
+    "node not ready",
+    "quota exceeded",
+    "kept by finalizers",
+    "stuck terminating",
+];
+
+/// Why no node here has this cause; `None`: one has.
+fn not_here(cause: CauseKind) -> Option<&'static str> {
+    match cause {
+        CauseKind::ImageNotFound
+        | CauseKind::ImageDenied
+        | CauseKind::ImageRateLimited
+        | CauseKind::ImagePlatform
+        | CauseKind::ImageName
+        | CauseKind::ImageNetwork
+        | CauseKind::VolumeMount
+        | CauseKind::PodSandbox
+        | CauseKind::Config
+        | CauseKind::ContainerStart
+        | CauseKind::CrashLoop
+        | CauseKind::InitFailure
+        | CauseKind::OutOfMemory
+        | CauseKind::Unschedulable
+        | CauseKind::QuotaExceeded
+        | CauseKind::StuckTerminating
+        | CauseKind::HeldByFinalizers
+        | CauseKind::NodeDown => None,
+        CauseKind::ImageNeverPull | CauseKind::ImageDisk | CauseKind::ImagePull => {
+            Some("told by other words in the same places as the other images")
+        }
+        CauseKind::NotReady => Some("a pod that starts has it, too"),
+        CauseKind::Rejected => Some("its controller deletes such a pod at once"),
+        CauseKind::AdmissionRefused
+        | CauseKind::CreationForbidden
+        | CauseKind::PodInvalid
+        | CauseKind::NotCreated
+        | CauseKind::ControllerIdle => Some("of all pods that are to be created, and here only one is: the quota"),
+        CauseKind::Deadline => Some("takes longer than the test"),
+    }
+}
+
+#[test]
+fn every_cause_is_here_or_says_why_not() {
+    let cases = cases();
+    let here: Vec<&str> = cases.iter().map(|case| case.cause).chain(OF_NO_KUBELET).collect();
+    for cause in CauseKind::ALL {
+        let found = here.iter().any(|title| title.starts_with(&cause.to_string()));
+        assert_eq!(found, not_here(cause).is_none(), "{cause:?} ({cause})");
+    }
+}
+
 fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + SOON;
     loop {
@@ -274,9 +331,7 @@ fn every_cause_is_found_with_its_evidence() {
 
     let operator = operator(&sandbox, &namespace);
     let wanted = cases.iter().zip(&nodes).map(|(case, node)| (node, case.cause));
-    let wanted = wanted.chain([small, full, crowded].map(|node| (node, "unschedulable")));
-    let wanted = wanted.chain([(down, "node not ready"), (unmade, "quota exceeded")]);
-    let wanted = wanted.chain([(held, "kept by finalizers"), (stuck, "stuck terminating")]);
+    let wanted = wanted.chain([small, full, crowded, down, unmade, held, stuck].into_iter().zip(OF_NO_KUBELET));
     let wanted: BTreeMap<&String, &str> = wanted.collect();
     let mut missing = Vec::new();
     let diagnosis = until("every cause is found", || {
