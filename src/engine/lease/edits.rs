@@ -23,14 +23,28 @@ pub(crate) struct Unsaved {
     pub(crate) edit: Edit,
     /// When it was made.
     pub(crate) made_at: Timestamp,
-    /// The intent that its operator saw, with the edits before this one; `None` for the driver's own edits.
-    pub(super) asked_under: Option<Option<Intent>>,
+    pub(super) asked_under: AskedUnder,
+}
+
+/// What the record said, with the edits before this one, when an edit was asked for.
+#[derive(Debug)]
+pub(super) enum AskedUnder {
+    /// Nobody asked for it: it is the driver's own.
+    NotAsked,
+    /// No rollout was recorded.
+    NoRecord,
+    /// Its operator saw this intent.
+    Intent(Box<Intent>),
 }
 
 impl Edits {
     /// Adds an edit that was made under this intent; `None`: no rollout is recorded.
     pub(crate) fn add(&mut self, command: Option<CommandId>, edit: Edit, intent: Option<Intent>, now: Timestamp) {
-        let asked_under = command.is_some().then_some(intent);
+        let asked_under = match (command, intent) {
+            (None, _) => AskedUnder::NotAsked,
+            (Some(_), None) => AskedUnder::NoRecord,
+            (Some(_), Some(intent)) => AskedUnder::Intent(Box::new(intent)),
+        };
         self.unsaved.push(Unsaved { serial: self.next_serial, command, edit, made_at: now, asked_under });
         self.next_serial += 1;
     }

@@ -13,10 +13,13 @@
 //! A rollout event never contains a template, environment or annotation. Texts of servers in `said` are scrubbed before they
 //! are written anywhere.
 
+mod command_reason;
+
 use std::fmt;
 
 use serde::Serialize;
 
+use self::command_reason::CommandReason;
 use super::Str;
 use super::command::{Command, CommandId, Early, Step, Takeover};
 use super::effect::EffectErrorKind;
@@ -375,40 +378,16 @@ impl RolloutEvent {
             RolloutEventKind::DeleteWarmSet { .. } => "RolloutPrewarmStatefulSetDeleted",
             RolloutEventKind::PatchDaemonSet { .. } => "RolloutDaemonSetPatched",
             RolloutEventKind::Reported { reason, .. } => reason,
-            RolloutEventKind::Command(command) => match command.inner() {
-                Command::Adopt => "RolloutAdopted",
-                Command::SetImage(_) => "RolloutImageSet",
-                Command::Step(_) => "RolloutStepped",
-                Command::Select(_) => "RolloutSelected",
-                Command::Pause { .. } => "RolloutPaused",
-                Command::Resume => "RolloutResumed",
-                Command::Undo { .. } => "RolloutUndone",
-                Command::Release(_) => "RolloutReleased",
-                Command::Tune(_) | Command::Tuned { .. } => "RolloutTuned",
-                Command::Prewarm(_) => "RolloutPrewarmed",
-                Command::Drive(_) => "RolloutDriven",
-                Command::StopDriving | Command::GiveUpDriving { .. } => "RolloutDriverLeft",
-            },
+            RolloutEventKind::Command(command) => CommandReason::of(command.inner()).word(),
         }
     }
 }
 
-/// The reasons of commands that change where a rollout goes or stands; see [`RolloutEvent::reason`].
-const REASONS_OF_COMMANDS: [&str; 8] = [
-    "RolloutImageSet",
-    "RolloutStepped",
-    "RolloutSelected",
-    "RolloutPaused",
-    "RolloutResumed",
-    "RolloutUndone",
-    "RolloutReleased",
-    "RolloutTuned",
-];
-
 impl RolloutEvent {
     /// Whether another process reports by an Event that it carried out a command which changes where the rollout goes or stands.
     pub fn reports_a_command(&self) -> bool {
-        self.reported_by().is_some() && REASONS_OF_COMMANDS.contains(&self.reason())
+        let moves = |reason: &CommandReason| reason.moves_the_rollout() && reason.word() == self.reason();
+        self.reported_by().is_some() && CommandReason::ALL.iter().any(moves)
     }
 
     /// The process that an Event claims to be from, where it is known from an Event only.

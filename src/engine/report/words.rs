@@ -407,19 +407,20 @@ impl BudgetView {
 impl fmt::Display for BudgetView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "down {} of {}", self.charged, self.max_unavailable)?;
-        let term = |count: u32, blame: Blame| (count, self.called(blame));
-        let ours = [term(self.rollout, Blame::Rollout), term(self.suspect, Blame::Suspect)];
-        let others = [term(self.node, Blame::Node), term(self.pre_existing, Blame::PreExisting)];
+        let ours = [(self.rollout, Blame::Rollout), (self.suspect, Blame::Suspect)];
+        let others = [(self.node, Blame::Node), (self.pre_existing, Blame::PreExisting)];
         let mut lead = ": ";
         let charged = ours.iter().chain(others.iter().filter(|_| self.strict));
-        for (count, word) in charged.filter(|(count, _)| *count > 0) {
-            write!(f, "{lead}{count} {word}")?;
+        for (count, blame) in charged.filter(|(count, _)| *count > 0) {
+            write!(f, "{lead}{count} {}", self.called(*blame))?;
             // How it came that more are down than may be.
             if self.charged > self.max_unavailable {
-                match *word {
-                    "ours" if self.restarted > 0 => write!(f, " ({} crashed once ready)", self.restarted)?,
-                    "suspect" => f.write_str(" (fell later)")?,
-                    _ => {}
+                match (blame, self.replaced_by) {
+                    (Blame::Rollout, Replacer::Rolldeck) if self.restarted > 0 => {
+                        write!(f, " ({} crashed once ready)", self.restarted)?;
+                    }
+                    (Blame::Suspect, _) => f.write_str(" (fell later)")?,
+                    (Blame::Rollout | Blame::Node | Blame::PreExisting, _) => {}
                 }
             }
             lead = ", ";

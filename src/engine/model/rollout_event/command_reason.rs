@@ -1,0 +1,76 @@
+//! By which reasons Events report commands.
+
+use crate::engine::model::command::Command;
+use crate::engine::model::with_all::with_all;
+
+with_all! {
+/// The reason of an Event that reports a command; see [`RolloutEvent::reason`].
+#[derive(Clone, Copy)]
+pub(super) enum CommandReason {
+    Adopted,
+    ImageSet,
+    Stepped,
+    Selected,
+    Paused,
+    Resumed,
+    Undone,
+    Released,
+    Tuned,
+    Prewarmed,
+    Driven,
+    DriverLeft,
+}
+}
+
+impl CommandReason {
+    /// Of a command without what it is `Tuned` with.
+    pub(super) fn of(command: &Command) -> Self {
+        match command {
+            Command::Adopt => Self::Adopted,
+            Command::SetImage(_) => Self::ImageSet,
+            Command::Step(_) => Self::Stepped,
+            Command::Select(_) => Self::Selected,
+            Command::Pause { .. } => Self::Paused,
+            Command::Resume => Self::Resumed,
+            Command::Undo { .. } => Self::Undone,
+            Command::Release(_) => Self::Released,
+            Command::Tune(_) | Command::Tuned { .. } => Self::Tuned,
+            Command::Prewarm(_) => Self::Prewarmed,
+            Command::Drive(_) => Self::Driven,
+            Command::StopDriving | Command::GiveUpDriving { .. } => Self::DriverLeft,
+        }
+    }
+
+    /// As it is written.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Adopted => "RolloutAdopted",
+            Self::ImageSet => "RolloutImageSet",
+            Self::Stepped => "RolloutStepped",
+            Self::Selected => "RolloutSelected",
+            Self::Paused => "RolloutPaused",
+            Self::Resumed => "RolloutResumed",
+            Self::Undone => "RolloutUndone",
+            Self::Released => "RolloutReleased",
+            Self::Tuned => "RolloutTuned",
+            Self::Prewarmed => "RolloutPrewarmed",
+            Self::Driven => "RolloutDriven",
+            Self::DriverLeft => "RolloutDriverLeft",
+        }
+    }
+
+    /// Whether the command changes where the rollout goes or stands.
+    pub(super) fn moves_the_rollout(self) -> bool {
+        match self {
+            Self::ImageSet
+            | Self::Stepped
+            | Self::Selected
+            | Self::Paused
+            | Self::Resumed
+            | Self::Undone
+            | Self::Released
+            | Self::Tuned => true,
+            Self::Adopted | Self::Prewarmed | Self::Driven | Self::DriverLeft => false,
+        }
+    }
+}
