@@ -16,6 +16,7 @@
 //! unless the server has forgotten what came since.
 
 mod parse;
+mod telling;
 #[cfg(test)]
 mod tests;
 mod unreadable;
@@ -29,6 +30,7 @@ use tokio::sync::mpsc;
 pub(super) use unreadable::OnUnreadable;
 
 use parse::{UnreadableObject, WatchLine};
+use telling::tell;
 use unreadable::UnreadableObjects;
 
 use super::backoff::{Backoff, LONGEST};
@@ -290,15 +292,6 @@ impl<S: Subject> Watch<S> {
         (self.down(why, now), self.backoff.next(failure.retry_after(), LONGEST))
     }
 
-    /// The health of a watch that failed: what is known is as old as when the server was last heard.
-    fn down(&self, why: Str, now: Timestamp) -> WatchHealth {
-        let since = match &self.health {
-            WatchHealth::Down { since, .. } => *since,
-            _ => self.heard_at.unwrap_or(now),
-        };
-        WatchHealth::Down { since, why }
-    }
-
     async fn attempt(&mut self) -> Result<Infallible, WatchEnd> {
         if let Some(version) = self.version.clone() {
             return self.follow(&version).await;
@@ -503,92 +496,6 @@ impl<S: Subject> Watch<S> {
         }
     }
 
-    /// Says that the watch is alive.
-    async fn tell_heard(&mut self) -> Result<(), WatchEnd> {
-        self.reported_at = self.heard_at;
-        let version = self.version.as_deref().and_then(|version| version.parse().ok());
-        match self.subject.heard(version) {
-            Some(news) => tell(&self.out, news).await,
-            None => Ok(()),
-        }
-    }
-
-    /// An object cannot be read: what the listener hears of that at once.
-    fn cannot_read(&mut self, key: String, why: String) -> Result<Option<S::Out>, WatchEnd> {
-        match S::ON_UNREADABLE {
-            OnUnreadable::Skip => {
-                let what = if key.is_empty() { "an object without a name" } else { &key };
-                Ok(self.subject.skipped(format!("{what} cannot be read: {why}").into()))
-            }
-            OnUnreadable::Down => self.unreadable.add(key, why).map(|()| None).map_err(WatchEnd::from),
-        }
-    }
-
-    /// Tells of the first object that cannot be read, and of the last one that could not and now can.
-    async fn tell_whether_readable(&mut self) -> Result<(), WatchEnd> {
-        if self.unreadable.is_empty() {
-            if let Some(version) = self.incomplete.take() {
-                return self.complete(version).await;
-            }
-            // Before the listing is complete the watch counts as loading.
-            return if self.version.is_some() { self.tell_health(WatchHealth::Live).await } else { Ok(()) };
-        }
-        match (&self.version, &self.incomplete, &self.health) {
-            (None, None, _) | (_, _, WatchHealth::Down { .. }) => Ok(()),
-            _ => self.tell_open().await,
-        }
-    }
-
-    /// The watch is open: it is live, unless an object cannot be read.
-    async fn tell_open(&mut self) -> Result<(), WatchEnd> {
-        let health = match self.unreadable.words() {
-            Some(why) => self.down(why, self.http.clock().now()),
-            None => WatchHealth::Live,
-        };
-        self.tell_health(health).await
-    }
-
-    async fn begin(&mut self) -> Result<(), WatchEnd> {
-        self.incomplete = None;
-        self.unreadable.clear();
-        match self.subject.listing() {
-            Some(news) => tell(&self.out, news).await,
-            None => Ok(()),
-        }
-    }
-
-    /// The listing has come to its end. It is not complete while an object of it cannot be read: what it does not name counts as
-    /// gone.
-    async fn listed(&mut self, version: String) -> Result<(), WatchEnd> {
-        if self.unreadable.is_empty() {
-            return self.complete(version).await;
-        }
-        self.incomplete = Some(version);
-        self.heard_at = Some(self.http.clock().now());
-        self.tell_open().await
-    }
-
-    async fn complete(&mut self, version: String) -> Result<(), WatchEnd> {
-        for news in self.subject.listed(version.parse().ok()) {
-            tell(&self.out, news).await?;
-        }
-        self.version = Some(version);
-        self.heard_at = Some(self.http.clock().now());
-        self.tell_health(WatchHealth::Live).await?;
-        self.tell_heard().await
-    }
-
-    async fn tell_health(&mut self, health: WatchHealth) -> Result<(), WatchEnd> {
-        if self.health == health {
-            return Ok(());
-        }
-        self.health = health.clone();
-        match self.subject.health(health) {
-            Some(news) => tell(&self.out, news).await,
-            None => Ok(()),
-        }
-    }
-
     /// With jitter, so that the watches of one console do not all end at the same instant.
     fn timeout(&mut self) -> String {
         self.backoff.about(WATCH_FOR).as_secs().to_string()
@@ -601,9 +508,4 @@ impl<S: Subject> Watch<S> {
         all.extend_from_slice(query);
         with_query(&self.source.path, &all)
     }
-}
-
-/// Sends to the listener; waits while its channel is full.
-async fn tell<T>(out: &mpsc::Sender<T>, news: T) -> Result<(), WatchEnd> {
-    out.send(news).await.map_err(|_unheard| WatchEnd::Unheard)
 }
