@@ -2,6 +2,7 @@
 //! engines. What takes time in a real cluster happens when a test says so.
 
 mod console;
+mod effects;
 pub(crate) mod far;
 #[cfg(feature = "console")]
 mod halt_without_nodes;
@@ -22,11 +23,11 @@ pub(crate) use self::halt_without_nodes::{HALTED, halted_without_nodes};
 pub(crate) use self::hostile::{PLACES, hostile_snapshots};
 use self::warm_sets::FakeSet;
 use super::model::Str;
-use super::model::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome};
+use super::model::effect::EffectErrorKind;
 use super::model::event::Event;
 use super::model::facts::*;
 use super::model::prewarm::{PREWARM, PREWARM_IMAGES, PREWARM_SET};
-use super::model::record::{CHANGE, ORIGINAL_STRATEGY, RECORD_LIMIT};
+use super::model::record::ORIGINAL_STRATEGY;
 use super::model::settings::Tuning;
 use super::model::settings::value::Secs;
 use super::model::template::{ContainerRole, TaintEffect, Template};
@@ -197,23 +198,6 @@ impl FakeCluster {
         let others = others.map(|(key, value)| (key.to_string(), value.to_string()));
         let value = value.map(|value| (key.to_owned(), value));
         self.daemonset.annotations = others.chain(value).collect();
-    }
-
-    /// Why admission refuses this template, if it does.
-    fn refuses_template(&self, template: &Value) -> Option<&'static str> {
-        let images = Template::from_json(template.clone()).images();
-        let refused = images.iter().any(|image| self.refused_images.contains(image));
-        refused.then_some("ValidatingAdmissionPolicy 'images' denied request: not this image")
-    }
-
-    /// What admission makes of a template.
-    fn admitted(&self, template: &Template) -> Template {
-        let image = template.images()[0].clone();
-        if self.pins_images && !image.contains('@') {
-            let pinned = format!("{image}@sha256:{:064x}", image.len());
-            return template.with_images([("agent", &*pinned)]).unwrap();
-        }
-        template.clone()
     }
 
     /// A change that does not touch the spec.
@@ -441,145 +425,6 @@ impl FakeCluster {
     /// Pods by image version: how many run each.
     pub(crate) fn at(&self, hash: &str) -> usize {
         self.pods.values().filter(|pod| pod.revision.as_deref() == Some(hash)).count()
-    }
-
-    /// Carries out an effect, as an API server would, and measures how many nodes are down then.
-    pub(crate) fn apply(&mut self, effect: Effect) -> Outcome {
-        let outcome = self.carry_out(effect);
-        if let Ok(Done::PodDeleted) = outcome {
-            self.measure();
-        }
-        outcome
-    }
-
-    /// Carries out an effect, and leaves it to the caller to measure: after several at the same instant once is enough.
-    fn carry_out(&mut self, effect: Effect) -> Outcome {
-        let refuse = |kind| Err(EffectError { kind, message: "refused".into() });
-        self.sent.push(match &effect {
-            Effect::DeletePod { .. } => "DELETE pods",
-            Effect::CreateWarmPod { .. } => "POST pre-warm pods",
-            Effect::DeleteWarmPod { .. } => "DELETE pre-warm pods",
-            Effect::ListWarmSets => "GET statefulsets",
-            Effect::CreateWarmSet { .. } => "POST statefulsets",
-            Effect::DeleteWarmSet { .. } => "DELETE statefulsets",
-            Effect::PatchDaemonSet { .. } => "PATCH daemonsets",
-            Effect::WriteLease { resource_version: None, .. } => "POST leases",
-            Effect::WriteLease { .. } => "PUT leases",
-        });
-        match effect {
-            Effect::DeletePod { uid, node, not_after, .. } => {
-                assert!(self.now <= not_after, "a deletion was sent too late");
-                if let Some(kind) = self.undeletable.get(&node) {
-                    self.denied.push((node.clone(), self.now));
-                    let message = format!("delete pod agent on {node}: denied by policy").into();
-                    return Err(EffectError { kind: *kind, message });
-                }
-                let Some(pod) = self.pods.get_mut(&uid) else { return refuse(EffectErrorKind::NotFound) };
-                pod.deletion_at = Some(self.now);
-                pod.ready = false;
-                self.version += 1;
-                pod.resource_version = self.version.to_string().into();
-                let pod = pod.clone();
-                self.log.push(Event::Pod(Box::new(pod)));
-                self.deleted.push(node);
-                Ok(Done::PodDeleted)
-            }
-            Effect::CreateWarmPod { name, node, pod, not_after } => {
-                assert!(self.now <= not_after, "a pod was sent too late");
-                if let Some(said) = &self.refuses_warm {
-                    return Err(EffectError { kind: EffectErrorKind::Forbidden, message: said.clone() });
-                }
-                if self.warm.values().any(|warm| warm.pod.name == name) {
-                    return refuse(EffectErrorKind::Conflict);
-                }
-                Ok(Done::WarmPodCreated(Box::new(self.make_warm_pod(name, Some(node), &pod))))
-            }
-            Effect::DeleteWarmPod { .. } if self.keeps_warm_pods => refuse(EffectErrorKind::Forbidden),
-            Effect::DeleteWarmPod { uid, .. } => {
-                if self.warm.remove(&uid).is_none() {
-                    return refuse(EffectErrorKind::NotFound);
-                }
-                self.log.push(Event::WarmPodGone(uid, None));
-                Ok(Done::WarmPodDeleted)
-            }
-            Effect::ListWarmSets => Ok(self.list_sets()),
-            Effect::CreateWarmSet { name, set, not_after } => {
-                assert!(self.now <= not_after, "a StatefulSet was sent too late");
-                self.make_set(name, &set)
-            }
-            Effect::DeleteWarmSet { name, uid } => self.delete_set(&name, &uid),
-            Effect::PatchDaemonSet { resource_version, patch } => {
-                if resource_version != self.daemonset.resource_version {
-                    return refuse(EffectErrorKind::Conflict);
-                }
-                match patch {
-                    DaemonSetPatch::Adopt { original } => {
-                        self.set_original(Some(original));
-                        let mut raw = self.daemonset.strategy.raw.clone();
-                        raw["type"] = "OnDelete".into();
-                        self.set_strategy(raw);
-                    }
-                    DaemonSetPatch::Template { template, change } => {
-                        if let Some(refusal) = self.refuses_template(&template) {
-                            let message = refusal.into();
-                            return Err(EffectError { kind: EffectErrorKind::Invalid, message });
-                        }
-                        self.set_annotation(CHANGE, change.map(|change| change.to_string()));
-                        let template = self.admitted(&Template::from_json(template));
-                        if template == self.daemonset.template {
-                            self.touch_metadata();
-                        } else {
-                            self.set_template(template);
-                        }
-                    }
-                    DaemonSetPatch::ForgetChange => {
-                        self.set_annotation(CHANGE, None);
-                        self.touch_metadata();
-                    }
-                    DaemonSetPatch::Release { expected_template: Some(it), .. } if self.admitted(&it) != it => {
-                        let message = "admission would change the template".into();
-                        return Err(EffectError { kind: EffectErrorKind::Invalid, message });
-                    }
-                    DaemonSetPatch::Release { original, .. } => {
-                        self.set_original(None);
-                        self.set_annotation(CHANGE, None);
-                        self.set_strategy(original);
-                    }
-                }
-                Ok(Done::DaemonSet(Box::new(self.daemonset.clone())))
-            }
-            Effect::WriteLease { resource_version, lease } => {
-                if self.lease.is_none() && resource_version.is_some() {
-                    return refuse(EffectErrorKind::NotFound);
-                }
-                if resource_version != self.lease.as_ref().map(|lease| lease.resource_version.clone()) {
-                    return refuse(EffectErrorKind::Conflict);
-                }
-                Ok(Done::Lease(Box::new(self.write_lease(*lease))))
-            }
-        }
-    }
-
-    fn write_lease(&mut self, write: LeaseWrite) -> LeaseFact {
-        let size = write.record.as_ref().map_or(0, |record| serde_json::to_string(record).unwrap().len());
-        assert!(size <= RECORD_LIMIT, "a record of {size} bytes");
-        self.largest_record = self.largest_record.max(size);
-        self.version += 1;
-        let fact = LeaseFact {
-            uid: "lease".into(),
-            resource_version: self.version.to_string().into(),
-            holder: write.holder,
-            duration_secs: write.duration_secs,
-            acquired_at: write.acquired_at,
-            renewed_at: write.renewed_at,
-            transitions: write.transitions,
-            record: Ok(write.record),
-            prewarm: Ok(write.prewarm),
-            pace: write.pace,
-        };
-        self.lease = Some(fact.clone());
-        self.log.push(Event::Lease(Box::new(fact.clone())));
-        fact
     }
 
     /// Pods on their way out go, and what is missing comes back from the present template, unless that is refused.
