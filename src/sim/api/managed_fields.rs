@@ -86,6 +86,17 @@ impl ManagedFieldsStore {
     }
 }
 
+/// What a client writes as `metadata.managedFields` of `object`, without what is added for the world's own kubelet where it is served:
+/// that is no rewriting of them.
+pub(super) fn without_kubelet(mut asked: Value, object: &Object) -> Value {
+    let reports = object.node().is_some_and(|node| node.reported_at.is_some());
+    if let Some(entries) = asked.as_array_mut().filter(|_| reports) {
+        let fields: Value = serde_json::from_str(KUBELETS_FIELDS).unwrap_or_default();
+        entries.retain(|entry| entry["manager"] != "kubelet" || entry["fieldsV1"] != fields);
+    }
+    asked
+}
+
 fn owners(object: &Object) -> Option<&FieldOwners> {
     object.daemon_set().map(|daemon_set| &daemon_set.owners)
 }

@@ -23,6 +23,7 @@ use crate::sim::world::write::{Mode, Part, WriteOptions};
 use super::codec::{parse, to_value};
 use super::defaults;
 use super::managed::{Force, Managed, Write};
+use super::managed_fields::without_kubelet;
 use super::patch::{self, PatchKind};
 use super::request::{ApiRequest, ObjectPath};
 use super::select::Selection;
@@ -99,7 +100,8 @@ fn replace(
     let known = access.managed_fields.managed(before);
     let asked = value["metadata"].as_object_mut().and_then(|metadata| metadata.remove("managedFields"));
     // A client may replace the managed fields, as kubectl does when an object moves from client-side to server-side apply.
-    let rewritten = asked.filter(|asked| !asked.is_null() && *asked != known.to_json());
+    let asked = asked.filter(|asked| !asked.is_null()).map(|asked| without_kubelet(asked, before));
+    let rewritten = asked.filter(|asked| *asked != known.to_json());
     let mut noted = match &rewritten {
         Some(asked) => Managed::from_json(asked, path.kind.api_version()),
         None => known,
@@ -132,6 +134,7 @@ pub(super) fn patch(shared: &Shared, path: &ObjectPath, request: &ApiRequest) ->
     }
     let view = shared.with_world(|mut access| {
         let before = Arc::clone(access.store().find(path.kind, &path.namespace, &path.name)?);
+        // It is patched as it is stored, with instants of the world, and not as it is served.
         let managed = access.managed_fields.json_of(&before, &before);
         let value = patch::patched(kind, to_value(&before, managed.as_deref()), patch)?;
         check_place(path, &value)?;

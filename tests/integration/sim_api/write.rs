@@ -2,8 +2,11 @@
 
 use reqwest::Method;
 use rolldeck::engine::model::facts::UpdateStrategy;
+use rolldeck::sim::api::{ApiOptions, serve};
+use rolldeck::sim::world::World;
 use rolldeck::sim::world::kind::Kind;
 use rolldeck::sim::world::object::{Body, Object};
+use rolldeck::sim::world::scenario::Scenario;
 use rolldeck::sim::world::write::{Part, WriteOptions};
 use serde_json::{Value, json};
 
@@ -237,6 +240,30 @@ async fn managed_fields_name_who_wrote_template_and_strategy() {
     });
     let (_, agent) = api.get(AGENT).await;
     assert!(agent["metadata"]["managedFields"].to_string().contains("argocd-controller"), "{agent}");
+}
+
+/// The world's own kubelet stands in what is served of a node, whoever wrote to it and however.
+#[tokio::test]
+async fn managed_fields_name_the_kubelet_of_a_node_once() {
+    let one_node =
+        "name = \"one\"\n[[sites]]\nname = \"a\"\nlink = \"1Gbit/s\"\nnodes = [{ prefix = \"node-\", count = 1 }]\n";
+    let mut world = World::new(&Scenario::parse("one.toml", one_node).unwrap(), 1);
+    world.advance_by(std::time::Duration::from_secs(60));
+    // It stands still, so that no heartbeat comes between two writes.
+    let api = Api::over(serve(world, ApiOptions { speed: 1e-6, ..ApiOptions::default() }).await.unwrap());
+    let (_, nodes) = api.get("/api/v1/nodes").await;
+    let path = format!("/api/v1/nodes/{}", nodes["items"][0]["metadata"]["name"].as_str().unwrap());
+    let managers = |node: &Value| -> Vec<String> {
+        let managed = node["metadata"]["managedFields"].as_array().unwrap();
+        managed.iter().map(|entry| entry["manager"].as_str().unwrap().to_owned()).collect()
+    };
+    let label = |value: &str| json!({"metadata": {"labels": {"line": value}}});
+    let (_, patched) = api.patch(&format!("{path}?fieldManager=ada"), MERGE_PATCH, &label("line3")).await;
+    assert_eq!(managers(&patched), ["kubelet", "ada"]);
+    let (_, mut node) = api.get(&path).await;
+    node["metadata"]["labels"]["rack"] = json!("7");
+    let (code, replaced) = api.send(Method::PUT, &format!("{path}?fieldManager=bob"), JSON, &node).await;
+    assert_eq!((code, managers(&replaced)), (200, ["kubelet", "ada", "bob"].map(str::to_owned).to_vec()));
 }
 
 #[tokio::test]
