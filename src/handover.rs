@@ -118,13 +118,15 @@ impl Handover {
         }
         let reported = snapshot.timeline.iter().map(StoryLine::of_event);
         let reported: Vec<StoryLine> = reported.filter(|line| !is_told(&audited, line)).collect();
-        // What was before it began is another story.
-        let began = snapshot.started_at;
+        // What was before it began is another story. Where none is under way, what is known of the last ones begins with who did what.
+        let first_told = audited.iter().chain(&reported).map(|line| line.at).min();
+        let began = snapshot.started_at.or(first_told);
         let of_it = |moment: &&NodeMoment| began.is_none_or(|began| moment.at >= began);
         let moments = story.moments().filter(of_it).map(StoryLine::of_node);
         // What its own controller did before is why somebody took over.
         let controllers = story.of_controller().iter().map(StoryLine::of_controller);
-        let mut lines: Vec<StoryLine> = audited.into_iter().chain(reported).chain(controllers).chain(moments).collect();
+        // Of what is told of the same instant, nodes come first: what is done about the whole rollout follows from them.
+        let mut lines: Vec<StoryLine> = moments.chain(controllers).chain(reported).chain(audited).collect();
         for line in &mut lines {
             line.text = clean(&line.text);
             line.who = line.who.as_ref().map(|who| clean(who).into());
@@ -156,6 +158,9 @@ impl Handover {
             ("state", format!("{}, {} of {} updated", snapshot.doing(), counts.updated, counts.nodes)),
             ("change", format!("{}, {}", snapshot.change(), snapshot.numbers())),
         ];
+        if let Some(last) = snapshot.last_rollout() {
+            facts.push(("before", format!("{last} {} ago, {}", ShortDuration(snapshot.at.since(last.at)), last.at)));
+        }
         if let Some(began) = snapshot.started_at {
             facts.push(("began", format!("{began}, {} ago", ShortDuration(snapshot.at.since(began)))));
         }
@@ -165,6 +170,9 @@ impl Handover {
             _ => snapshot.driving().to_string(),
         };
         facts.push(("driver", driver));
+        if let Some(guidance) = snapshot.guidance() {
+            facts.push(("waits", guidance.waits));
+        }
         facts.push(("budget", snapshot.budget.to_string()));
         if snapshot.started_at.is_some() {
             facts.push(("plan", snapshot.plan.to_string()));

@@ -20,7 +20,7 @@ use super::json;
 use super::load;
 use super::output::Output;
 use super::status::with_all_watches;
-use super::suggested_commands::{CommandPlace, suggested_commands};
+use super::suggested_commands::{CommandPlace, all_suggested_commands};
 use crate::driver::Session;
 use crate::engine::model::Str;
 use crate::engine::model::facts::Severity;
@@ -84,7 +84,7 @@ fn lines(place: &CommandPlace, snapshot: &Snapshot, diagnosis: &Diagnosis) -> Ve
         None if findings.is_empty() => lines.push("nothing is wrong, and nothing waits".to_owned()),
         None => {}
     }
-    lines.extend(suggested_commands(place, snapshot).iter().map(|way| format!("    → {}", way.line())));
+    lines.extend(all_suggested_commands(place, snapshot).iter().map(|way| format!("    → {}", way.line())));
     for finding in findings {
         lines.push(String::new());
         lines.push(head(finding, snapshot));

@@ -26,7 +26,7 @@ use super::foreground::{self, Foreground, Task, TaskArgs};
 use super::one_shot::Consent;
 use super::output::Output;
 use super::status::{deleted, out_of_time, standing};
-use super::suggested_commands::CommandPlace;
+use super::suggested_commands::{CommandPlace, suggested_commands};
 use crate::driver::{Rollout, Session};
 use crate::engine::model::command::{Command, Step, Takeover};
 use crate::engine::model::config::Role;
@@ -117,6 +117,11 @@ impl Drive<'_> {
             if let Some(end) = course.end(&snapshot, Instant::now()) {
                 if let (Ok(_), Some(left)) = (&end, leftovers(&snapshot)) {
                     foreground.say(Topic::Advice, left)?;
+                }
+                if end.is_ok() && snapshot.phase == Phase::Held {
+                    for next in suggested_commands(foreground.place(), &snapshot) {
+                        foreground.say(Topic::Advice, format!("next: {}", next.line()))?;
+                    }
                 }
                 return end;
             }

@@ -163,7 +163,7 @@ fn absent(snapshot: &Snapshot, place: LoadPlace<'_>) -> CliError {
     let Snapshot { namespace, name, .. } = snapshot;
     CliError::new(CliErrorKind::NoDaemonSet, format!("there is no DaemonSet `{name}` in namespace `{namespace}`"))
         .hinted(format!(
-            "{} lists those that are; `-A` instead of `-n` those of all namespaces",
+            "{} lists those of this namespace; with `-A` instead of `-n` those of all namespaces",
             status_of(place.commands, namespace)
         ))
 }

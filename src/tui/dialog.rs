@@ -250,8 +250,11 @@ impl Dialog {
 
     /// Takes a key.
     pub(crate) fn key(&mut self, key: Key, snapshot: Option<&Snapshot>) -> DialogEvent {
+        // A form that is a list itself has pages.
+        let has_pages = self.focus == Focus::Form && matches!(self.form, Form::Tune(_));
         match key.code {
             KeyCode::Esc => return DialogEvent::Cancelled,
+            KeyCode::PageDown | KeyCode::PageUp if has_pages => {}
             KeyCode::PageDown => {
                 self.top = self.top.saturating_add(5);
                 return DialogEvent::None;

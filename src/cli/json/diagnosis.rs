@@ -28,13 +28,15 @@ pub(crate) struct DiagnosisJson<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct FindingJson<'a> {
-    /// `alarm`, `cause`, `suspect`, `nodeDown`, `restarted`, `slowPull`, `pressure`, `clock`, `moving`, `waits`.
+    /// `alarm`, `cause`, `suspect`, `nodeDown`, `restarted`, `slowPull`, `comparison`, `pressure`, `clock`, `moving`, `waits`.
     kind: &'static str,
     /// Of kind `cause`: which, in the console's words.
     #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<String>,
     /// `true`: it is wrong; `false`: it waits, or is on its way.
     wrong: bool,
+    /// A node counts as failed because of it.
+    fails: bool,
     title: &'a str,
     nodes: &'a [Str],
     since: Option<Timestamp>,
@@ -78,7 +80,8 @@ impl<'a> DiagnosisJson<'a> {
 
 impl<'a> FindingJson<'a> {
     fn of(finding: &'a Finding, place: &CommandPlace) -> Self {
-        let Finding { kind, title, severity, nodes, since, evidence, remedies, commands, held } = finding;
+        let Finding { kind, title, severity, nodes, since, evidence, remedies, commands, held, fails } = finding;
+        let fails = *fails;
         let cause = match kind {
             FindingKind::Cause(cause) => Some(cause.to_string()),
             _ => None,
@@ -92,7 +95,7 @@ impl<'a> FindingJson<'a> {
             Some(CommandJson { text, command: command.line(&place.flags()?)? })
         };
         let commands = commands.iter().filter_map(command).collect();
-        Self { kind, cause, wrong, title, nodes, since: *since, evidence, held, remedies, commands }
+        Self { kind, cause, wrong, fails, title, nodes, since: *since, evidence, held, remedies, commands }
     }
 }
 

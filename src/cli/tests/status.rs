@@ -105,7 +105,7 @@ async fn status_says_which_images_are_where() {
       change   v1.8.2 → v1.9.0, rev 14 → 15
       driver   ops@bastion-2/4711 drives
       budget   down 2 of 2: 1 ours, 1 suspect + 3 not ours, pull slots 2 of 2
-      images   present on 38 of 120, 2 pulling, 1 failed, 79 unknown
+      images   present on 38 of 120, 2 pulling, 1 failed, 79 not known
                registry.example/agent:v1.9.0, 412 MB, took ~60s on 9 nodes: hall-a ~60s
                slow: ipc-037: 6× the median of its site (370s for v1.9.0)
       plan     step 2 of 3: 60 may be updated, partition 60
@@ -324,7 +324,7 @@ async fn an_absent_daemonset_is_said_to_be_absent() {
     assert_eq!(output.code, 5);
     assert_snapshot!(output.error, @r#"
     Error: there is no DaemonSet `agent` in namespace `edge`
-    Hint: `rolldeck status --context prod-eu -n edge` lists those that are; `-A` instead of `-n` those of all namespaces
+    Hint: `rolldeck status --context prod-eu -n edge` lists those of this namespace; with `-A` instead of `-n` those of all namespaces
     "#);
 }
 

@@ -121,10 +121,14 @@ pub(in crate::cluster) fn node_inspection(object: &Value) -> NodeInspection {
 /// The Events of a list, newest first.
 pub(in crate::cluster) fn pod_events(list_of_events: &Value) -> Vec<PodEvent> {
     let items = list_of_events["items"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut events: Vec<PodEvent> = items.iter().map(pod_event).collect();
-    events.sort_by_key(|event| std::cmp::Reverse(event.at));
+    // Kubelets tell whole seconds: of the same second, what was written last is the newest.
+    let version =
+        |event: &Value| event["metadata"]["resourceVersion"].as_str().and_then(|version| version.parse().ok());
+    let mut events: Vec<(Option<u64>, PodEvent)> =
+        items.iter().map(|event| (version(event), pod_event(event))).collect();
+    events.sort_by_key(|(version, event)| std::cmp::Reverse((event.at, *version)));
     events.truncate(MOST);
-    events
+    events.into_iter().map(|(_, event)| event).collect()
 }
 
 fn pod_event(event: &Value) -> PodEvent {

@@ -43,6 +43,15 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
+    /// `at most 2 down and 2 pulling at a time, 1 of a site`.
+    pub(crate) fn pace_in_words(&self) -> String {
+        let of_site = match self.max_pulling_per_site {
+            Limit::Default => String::new(),
+            Limit::At(limit) => format!(", of each site at most {limit}"),
+        };
+        format!("at most {} down and {} pulling at a time{of_site}", self.max_unavailable, self.max_pulling)
+    }
+
     /// Resolves the intent's limits for this fleet.
     ///
     /// `maxUnavailable` is a percentage of desired, rounded up, as Kubernetes does; `partition` one of the fleet, rounded

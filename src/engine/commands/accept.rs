@@ -14,10 +14,14 @@ use crate::engine::writes::pending::Needs;
 
 /// How many nodes are named.
 const NAMED: usize = 5;
+/// What is said of a node that the halt names and that has recovered.
+const WELL: &str = "well again by now";
 
 impl Engine {
     pub(super) fn resolve_resume(&self) -> Result<Resolved, Refusal> {
-        let record = self.record().ok_or_else(|| Refusal::NotNow("no rollout is recorded".into()))?;
+        let record = self
+            .record()
+            .ok_or_else(|| Refusal::NotNow("no rollout is recorded, so there is nothing to resume".into()))?;
         let Progress {
             // It is acknowledged; the driver then accepts what halted it (`go_on_past_halt` in `act/halt.rs`).
             halt,
@@ -69,9 +73,10 @@ impl Engine {
         if !self.resumes_past_a_halt() {
             return Vec::new();
         }
-        let failures = self.failures();
+        let (well, failures): (Vec<_>, Vec<_>) = self.failures().into_iter().partition(|(_, cause)| cause == WELL);
         let count = failures.len();
         let mut lines = vec![match count {
+            0 if !well.is_empty() => "It goes on past the halt; no node counts as failed any more.".to_owned(),
             0 => format!("It goes on past the halt: {}.", self.halt_why()),
             1 => "It goes on past the halt, and accepts this failure:".to_owned(),
             _ => format!("It goes on past the halt, and accepts these {count} failures:"),
@@ -82,6 +87,11 @@ impl Engine {
         }
         if count > 0 {
             lines.push("These halt it no more until they are well again; what fails after that does.".to_owned());
+        }
+        if !well.is_empty() {
+            let named = well.iter().take(NAMED).map(|(node, _)| &**node).collect::<Vec<_>>().join(" ");
+            let more = if well.len() > NAMED { format!(" and {} more", well.len() - NAMED) } else { String::new() };
+            lines.push(format!("Well again by now: {named}{more}. Where one fails again, that halts it."));
         }
         lines
     }
@@ -119,7 +129,7 @@ impl Engine {
                 let cause = match row.map(|row| (row.blame, &row.cause)) {
                     Some((Some(Blame::Suspect), _)) => "node went down after its update".to_owned(),
                     Some((_, Some(cause))) => cause.to_string(),
-                    Some((None, None)) => "well by now".to_owned(),
+                    Some((None, None)) => WELL.to_owned(),
                     // What its kubelet says between two attempts may be nothing.
                     Some((Some(_), None)) => format!("not available; it halted with {}", halt.why),
                     None => "gone".to_owned(),

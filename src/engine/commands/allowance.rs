@@ -74,6 +74,10 @@ impl Engine {
                 "rolling back ignores the selector; it updates every node, and is over when all are back".into(),
             ));
         }
+        if selector.is_none() && self.is_recorded() && self.intent().selector.is_none() {
+            let says = "no selector is set: nothing changes".to_owned();
+            return Ok(Resolved { drive: false, ..Resolved::new(Vec::new(), Needs::Saved, says, Danger::None) });
+        }
         let frees = self.freed_by(&selector);
         if let (1.., Some(why)) = (frees, self.halted_by(&self.intent())) {
             return Err(Refusal::NotNow(NoStep::Halted { why }.to_string()));
@@ -118,13 +122,16 @@ impl Engine {
             };
             return vec![first, "Reverts no node: undo does.".to_owned()];
         }
-        let pace = format!("at most {} down and {} pulling at a time", after.max_unavailable, after.max_pulling);
+        let pace = after.pace_in_words();
         let frees = u32::try_from(nodes).unwrap_or(u32::MAX).saturating_sub(self.plan.in_line);
         let settled = self.is_ready_to_update(&intent);
         let mut lines = match frees {
             0 if settled => vec![self.why_it_moves_nothing(&intent)],
             _ => vec![format!("{} more may be updated ({} in total), {pace}.", counted(frees as usize), after.allowed)],
         };
+        if frees > 0 && self.plan.in_line > 0 {
+            lines.push(format!("Besides, {} in line already.", counted_are(self.plan.in_line as usize)));
+        }
         if let Some(selector) = &intent.selector {
             let lifted = Intent { selector: None, partition: IntOrPercent::Int(after.keep), ..intent.clone() };
             let later = self.would_be_free(&lifted).saturating_sub(u32::try_from(nodes).unwrap_or(u32::MAX));
@@ -158,10 +165,13 @@ impl Engine {
 
     /// What a selector comes to, a sentence a line; `nodes` is how many may go at once then.
     pub(super) fn select_in_words(&self, selector: Option<&Selector>, nodes: usize, after: &Limits) -> Vec<String> {
-        let pace = format!("at most {} down and {} pulling at a time", after.max_unavailable, after.max_pulling);
+        let pace = after.pace_in_words();
         let intent = self.intent();
         let frees = self.freed_by(&selector.cloned());
         let mut lines = Vec::new();
+        if selector.is_none() && intent.selector.is_none() && intent.direction() == Direction::Forward {
+            return vec!["No selector is set: nothing changes.".to_owned()];
+        }
         if let Some(selector) = selector.filter(|selector| self.matching(selector) == 0) {
             lines.push(format!("No node matches {selector}: while it stands no node is updated."));
         } else if intent.direction() == Direction::Back {

@@ -11,7 +11,7 @@ use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Early, Preview, PrewarmCommand, Refusal};
 use crate::engine::model::config::Role;
-use crate::engine::model::gitops_owner::{GitOpsOwner, StrategyOwnership};
+use crate::engine::model::gitops_owner::{GitOpsOwner, RevertTrigger, StrategyOwnership};
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::record::{Change, Direction, Intent, lease_name};
 use crate::engine::model::settings::{Limit, OnDrift, Tuning};
@@ -43,6 +43,7 @@ impl Engine {
             Command::Drive(_) if intent.paused.is_some() => LetsGo::None,
             Command::Drive(_) if intent.direction() == Direction::Back => LetsGo::Back,
             Command::Drive(_) => LetsGo::Forward,
+            Command::Select(_) if resolved.edits.is_empty() => LetsGo::None,
             command => command.lets_go(),
         };
         let nodes = self.would_go(lets_go, &intent);
@@ -148,7 +149,7 @@ impl Engine {
 
     fn effects_in_words(&self, command: &Command, nodes: &[Str], limits: &Limits, now: Timestamp) -> Vec<String> {
         let count = nodes.len();
-        let pace = format!("at most {} down and {} pulling at a time", limits.max_unavailable, limits.max_pulling);
+        let pace = limits.pace_in_words();
         match command {
             Command::Adopt if self.takes_back(command) => {
                 vec!["Sets OnDelete again at once: its controller stops replacing pods. Nothing else changes.".into()]
@@ -156,19 +157,22 @@ impl Engine {
             Command::Adopt if self.is_adopted() && self.is_recorded() => {
                 vec!["Adopted already: nothing changes.".into()]
             }
-            Command::Adopt => vec![
+            Command::Adopt => [
                 "Sets OnDelete and saves the original update strategy. No pod is replaced.".into(),
                 "Undone by release.".into(),
-            ],
+            ]
+            .into_iter()
+            .chain(self.set_back_on_request())
+            .collect(),
             Command::Prewarm(asked) => self.prewarming_in_words(asked),
-            Command::SetImage(_) => vec![
-                match self.is_adopted() {
-                    true => "Changes the template. No pod is replaced before a step.".into(),
-                    false => "Adopts the DaemonSet first, then changes its template. No pod is replaced before a step."
-                        .into(),
-                },
-                "From then on any pod that is lost by itself comes back with the new template.".into(),
-            ],
+            Command::SetImage(_) => {
+                let first = match self.is_adopted() {
+                    true => "Changes the template. No pod is replaced before a step.",
+                    false => "Adopts the DaemonSet first, then changes its template. No pod is replaced before a step.",
+                };
+                let then = "From then on any pod that is lost by itself comes back with the new template.";
+                [first.to_owned(), then.to_owned()].into_iter().chain(self.set_back_on_request()).collect()
+            }
             Command::Step(step) => {
                 let mut lines = self.restarts_in_words();
                 let caution = lines.len() + 1;
@@ -279,6 +283,14 @@ impl Engine {
                 .collect(),
             Writes::Nothing | Writes::Record | Writes::Prewarm | Writes::WholeRollout => Vec::new(),
         }
+    }
+
+    /// Who sets back what an adoption or another template changes, once somebody asks for that: `kubectl apply`. No warning: most
+    /// DaemonSets are managed so.
+    fn set_back_on_request(&self) -> impl Iterator<Item = String> {
+        let owners = self.view.gitops_owners.iter();
+        let owners = owners.filter(|owner| owner.reverts == RevertTrigger::OnRequest && !owner.interferes());
+        owners.map(|owner| format!("{owner} {}.", owner.expects()))
     }
 
     /// A warning where what the command begins, or lets go, cannot be rolled back in the end: the cluster keeps no revision that no pod

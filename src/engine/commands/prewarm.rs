@@ -29,9 +29,7 @@ use crate::engine::writes::pending::Needs;
 
 impl Engine {
     pub(super) fn resolve_prewarm(&self, asked: &PrewarmCommand, by: By) -> Result<Resolved, Refusal> {
-        let nothing = || {
-            Refusal::NotNow("nothing is being pre-warmed; `prewarm` with an image, or without one, begins it".into())
-        };
+        let nothing = || Refusal::NotNow("nothing is being pre-warmed; `prewarm` begins it".into());
         let left_over = self.left_over().filter(|_| self.recorded_prewarm().is_none());
         match asked {
             PrewarmCommand::Start { .. } => {}

@@ -15,8 +15,8 @@ use std::collections::HashMap;
 use super::Engine;
 use crate::engine::assess::rows::Row;
 use crate::engine::model::Str;
-use crate::engine::model::facts::{ListedImage, RevisionFact};
-use crate::engine::model::image::{normalized, repository_of};
+use crate::engine::model::facts::RevisionFact;
+use crate::engine::model::image::normalized;
 use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::template::NeededImage;
 use crate::engine::rules::pulls::{has_image_of, images_present};
@@ -129,15 +129,8 @@ impl Engine {
         if fact.images.iter().any(|image| normalized(&image.name) == *long) {
             return Known::Present;
         }
-        // Of repositories that nobody asked for when the node was read, no image was kept.
-        let of_repository = |image: &ListedImage| repository_of(&normalized(&image.name)) == repository_of(long);
         let failed = matches!(last_event, Some(LastPullEvent::Failed(..)));
-        let lists_all = fact.lists_all_images && fact.images.iter().any(of_repository);
-        if lists_all || failed || self.view.is_absent(&entry.name, &needed.image) {
-            Known::Absent
-        } else {
-            Known::Unknown
-        }
+        if failed || self.view.lacks_image(entry, &needed.image) { Known::Absent } else { Known::Unknown }
     }
 }
 

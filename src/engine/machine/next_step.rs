@@ -20,7 +20,7 @@ impl Engine {
         }
         let has_rollout = self.is_adopted() || intent.target.is_some() || intent.change.is_some();
         if !has_rollout && !self.is_under_way() {
-            return Err(NoStep::AllUpdated);
+            return Err(NoStep::NoRollout);
         }
         let fleet = self.assessment.fleet;
         let allowed = Limits::of(&self.view, intent, &self.assessment).allowed;

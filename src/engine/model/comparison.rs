@@ -25,11 +25,12 @@ pub struct Comparison {
     pub window_secs: u32,
 }
 
-/// `2 of 6 updated nodes, 1 of 114 others went down in 10m`, with the site where there are several.
+/// `2 of 6 nodes with the new revision, 1 of 114 others went down in 10m`, with the site where there are several.
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { site, updated_down, updated, others_down, others, window_secs } = self;
-        write!(f, "{updated_down} of {updated} updated nodes")?;
+        let nodes = if *updated == 1 { "node" } else { "nodes" };
+        write!(f, "{updated_down} of {updated} {nodes} with the new revision")?;
         if *others > 0 {
             write!(f, ", {others_down} of {others} others")?;
         }

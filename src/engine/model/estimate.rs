@@ -95,14 +95,20 @@ impl Serialize for TimeSpread {
 /// `p50 18s p95 41s`
 impl fmt::Display for TimeSpread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (p50, p95) = (ShortDuration(whole_secs(self.p50)), ShortDuration(whole_secs(self.p95)));
-        write!(f, "p50 {p50} p95 {p95}")
+        // In one unit, so that both can be compared.
+        let longest = whole_secs(self.p95.max(self.p50));
+        let words = |took: Duration| match longest.as_secs() {
+            0..600 => format!("{}s", whole_secs(took).as_secs()),
+            _ => ShortDuration(whole_secs(took)).to_string(),
+        };
+        write!(f, "p50 {} p95 {}", words(self.p50), words(self.p95))
     }
 }
 
-/// Rounded up: what took some time did not take 0 s.
-fn whole_secs(took: Duration) -> Duration {
-    Duration::from_secs(took.as_secs() + u64::from(took.subsec_nanos() > 0))
+/// Rounded to the nearest; what took some time did not take 0 s.
+pub(crate) fn whole_secs(took: Duration) -> Duration {
+    let least = u64::from(!took.is_zero());
+    Duration::from_secs((took + Duration::from_millis(500)).as_secs().max(least))
 }
 
 /// How long the steps of an update took on the nodes where they are over; `None` where those are too few to tell.
@@ -164,6 +170,8 @@ pub enum EstimateBlocker {
     Halted,
     /// Nothing more may go under the present partition and selector, or nobody lets it go.
     Held,
+    /// Nobody drives.
+    Undriven,
     /// As many nodes are down for good as may be down.
     BudgetUsedUp,
     /// The new revision is in trouble somewhere, and nothing that serves is replaced until that is over.
@@ -188,6 +196,7 @@ impl fmt::Display for EstimateBlocker {
             Self::Paused => "it is paused",
             Self::Halted => "it is halted",
             Self::Held => "it is held",
+            Self::Undriven => "nobody drives",
             Self::BudgetUsedUp => "the budget is used up",
             Self::Trouble => "nodes are in trouble",
         })

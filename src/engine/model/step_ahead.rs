@@ -33,6 +33,8 @@ pub enum NoStep {
     Last,
     /// Every node is at the target, or on its way there.
     AllUpdated,
+    /// No rollout is recorded, and none is under way.
+    NoRollout,
     /// Every node that the selector matches and that can be updated is at the target, or on its way there.
     SelectionDone(SelectionDone),
     /// The nodes that are left cannot be updated now: they are down or cordoned.
@@ -78,6 +80,9 @@ impl fmt::Display for NoStep {
                 write!(f, "halted: {why}; `resume` goes on past it, `undo` goes back; nothing was changed")
             }
             Self::Last => f.write_str("this is the last step: every node may be updated"),
+            Self::NoRollout => {
+                f.write_str("no rollout is recorded, so there is no step to take: `set-image` begins one")
+            }
             Self::AllUpdated => f.write_str("a step moves nothing: every node is updated, or on its way"),
             Self::SelectionDone(done) => write!(
                 f,

@@ -28,6 +28,7 @@ use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::occupancy::{NodeOccupancy, lacking_resources};
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::pull::{ImagePull, PullState};
+use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::pulls::times_slower;
 
@@ -37,7 +38,7 @@ const EVIDENCE: usize = 3;
 /// What is wrong with a rollout.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Diagnosis {
-    /// What concerns the whole rollout, then nodes: what is wrong first, most nodes first.
+    /// What concerns the whole rollout, then nodes: what is wrong first, of that what nodes failed of, most nodes first.
     pub findings: Vec<Finding>,
     /// How many nodes should run the pod.
     pub nodes: u32,
@@ -93,6 +94,8 @@ pub struct Finding {
     pub commands: Vec<OfferedCommand>,
     /// What pods hold of what others lack, where that was read.
     pub held: Vec<String>,
+    /// A node counts as failed because of it: the rollout halts by such nodes.
+    pub fails: bool,
 }
 
 /// A command that somebody may paste.
@@ -155,7 +158,7 @@ impl Diagnosis {
         findings.sort_by_key(|finding| {
             let waits = finding.severity == Severity::Normal;
             let of_nodes = !finding.nodes.is_empty();
-            (waits, of_nodes, std::cmp::Reverse(finding.nodes.len()), finding.kind)
+            (waits, of_nodes, !finding.fails, std::cmp::Reverse(finding.nodes.len()), finding.kind)
         });
         Self { findings, nodes, at_goal }
     }
@@ -220,10 +223,12 @@ impl Finding {
             remedies: Vec::new(),
             commands: Vec::new(),
             held: Vec::new(),
+            fails: false,
         }
     }
 
     fn on(mut self, node: &NodeView) -> Self {
+        self.fails = node.state == NodeState::Failed || node.suspect.is_some_and(SuspectView::has_failed);
         self.nodes.push(node.name.clone());
         self.since = node.since;
         self
@@ -243,6 +248,7 @@ impl Finding {
     /// Another node with the same.
     fn add(&mut self, other: Self) {
         self.nodes.extend(other.nodes);
+        self.fails |= other.fails;
         self.since = match (self.since, other.since) {
             (Some(ours), Some(theirs)) => Some(ours.min(theirs)),
             (ours, theirs) => ours.or(theirs),

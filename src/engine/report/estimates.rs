@@ -10,6 +10,7 @@ use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::estimate::{EstimateBlocker, RolloutEstimate, TimeRange};
+use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{ImageState, NodeState};
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::Intent;
@@ -46,13 +47,15 @@ impl Engine {
             return RolloutEstimate::None;
         }
         let blocked = match phase {
-            Phase::Running if matches!(self.rollout_hold(intent, now), RolloutHold::Held(_)) => {
-                Some(EstimateBlocker::Held)
-            }
-            Phase::Running => {
-                let is_stuck = rows().any(|row| row.state == NodeState::PullFailed) || self.plan.waits_for_trouble();
-                is_stuck.then_some(EstimateBlocker::Trouble)
-            }
+            Phase::Running => match self.rollout_hold(intent, now) {
+                RolloutHold::Held(Hold::NobodyDrives) => Some(EstimateBlocker::Undriven),
+                RolloutHold::Held(_) => Some(EstimateBlocker::Held),
+                RolloutHold::None => {
+                    let is_stuck =
+                        rows().any(|row| row.state == NodeState::PullFailed) || self.plan.waits_for_trouble();
+                    is_stuck.then_some(EstimateBlocker::Trouble)
+                }
+            },
             Phase::Paused(_) => Some(EstimateBlocker::Paused),
             Phase::Halted => Some(EstimateBlocker::Halted),
             Phase::Held => Some(EstimateBlocker::Held),

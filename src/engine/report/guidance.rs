@@ -249,7 +249,8 @@ impl Snapshot {
                 Some(Guidance { waits, remedies: (!driven).then_some(Remedy::Drive).into_iter().collect() })
             }
             Phase::Running if drive.is_some() => {
-                Some(Guidance { waits: "nobody drives, so nothing moves".into(), remedies: vec![Remedy::Drive] })
+                let waits = "nobody drives: what is under way finishes, nothing more is started".into();
+                Some(Guidance { waits, remedies: vec![Remedy::Drive] })
             }
             Phase::Running => self.held_by_trouble(),
             Phase::Loading => self.loading_in_words().map(|waits| Guidance { waits, remedies: Vec::new() }),

@@ -37,7 +37,8 @@ pub fn node_story(inspection: &Inspection) -> Vec<PodMoment> {
     if let Some(pod) = inspection.pod.read() {
         of_status(pod, &mut story);
     }
-    for event in inspection.events.read().into_iter().flatten() {
+    // They come newest first.
+    for event in inspection.events.read().into_iter().flatten().rev() {
         let Some(at) = event.at else { continue };
         if SAID_BY_STATUS.contains(&&*event.reason) {
             continue;

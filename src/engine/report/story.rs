@@ -222,8 +222,11 @@ impl Story {
             for change in changes {
                 next.troubled |= change.severity() == Severity::Warning;
                 let at = match change {
-                    // It has been in trouble for longer; it counts as failed from now on.
-                    NodeChange::State { to: NodeState::Failed, .. } => now,
+                    // It has been in trouble for longer; it counts as failed from now on, or since it halted the rollout.
+                    NodeChange::State { to: NodeState::Failed, .. } => {
+                        let halt = snapshot.halt.as_ref().filter(|halt| halt.nodes.contains(&node.name));
+                        halt.map_or(now, |halt| halt.at.clamp(mark.since.min(now), now))
+                    }
                     NodeChange::State { .. } if next.since > mark.since => next.since,
                     _ => now,
                 };

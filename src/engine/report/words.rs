@@ -58,10 +58,18 @@ impl Snapshot {
         FreshnessWords(self)
     }
 
-    /// When the last rollout was complete, as far as Events still tell; nothing while one is under way.
-    pub fn last_complete_at(&self) -> Option<Timestamp> {
-        let ended = self.timeline.iter().filter(|event| event.reason() == "RolloutComplete").map(|event| event.at);
-        ended.max().filter(|_| self.phase == Phase::Idle)
+    /// How the last rollout ended, as far as Events still tell; nothing while one is under way.
+    pub fn last_rollout(&self) -> Option<LastRollout> {
+        let mut events: Vec<_> = self.timeline.iter().filter(|_| self.phase == Phase::Idle).collect();
+        events.sort_by_key(|event| event.at);
+        let end = events.iter().rposition(|event| event.reason() == "RolloutComplete")?;
+        // What gave it its direction last.
+        let direction = events[..end].iter().rev().find_map(|event| match event.reason() {
+            "RolloutUndone" | "RolloutRollingBack" => Some(Direction::Back),
+            "RolloutImageSet" | "RolloutComplete" => Some(Direction::Forward),
+            _ => None,
+        });
+        Some(LastRollout { at: events[end].at, direction: direction.unwrap_or(Direction::Forward) })
     }
 
     /// How far it is: `31 of 120 updated`; where nothing is rolled out `117 of 120 available`; while it is loaded `967 nodes so far`.
@@ -103,6 +111,24 @@ impl Snapshot {
             (Some(from), Some(to)) => from.hash != to.hash,
             _ => false,
         }
+    }
+}
+
+/// How a rollout ended: `last rollout complete`, `last rollout rolled back`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LastRollout {
+    /// When it was complete.
+    pub at: Timestamp,
+    /// Which way it went in the end.
+    pub direction: Direction,
+}
+
+impl fmt::Display for LastRollout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.direction {
+            Direction::Forward => "last rollout complete",
+            Direction::Back => "last rollout rolled back",
+        })
     }
 }
 

@@ -105,8 +105,11 @@ mod tests {
 
     #[test]
     fn it_is_said_in_words() {
-        assert_eq!(compare((2, 6), (1, 114)).to_string(), "2 of 6 updated nodes, 1 of 114 others went down in 10m");
+        assert_eq!(
+            compare((2, 6), (1, 114)).to_string(),
+            "2 of 6 nodes with the new revision, 1 of 114 others went down in 10m"
+        );
         let site = Comparison { site: "hall-a".into(), ..compare((2, 6), (1, 24)) };
-        assert_eq!(site.to_string(), "2 of 6 updated nodes, 1 of 24 others went down in 10m (hall-a)");
+        assert_eq!(site.to_string(), "2 of 6 nodes with the new revision, 1 of 24 others went down in 10m (hall-a)");
     }
 }

@@ -146,6 +146,9 @@ fn nodes_that_went_down_lately_are_told_though_nothing_is_wrong_now() {
     snapshot.comparisons.push(Comparison { updated_down: 14, updated: 15, window_secs: 600, ..Comparison::default() });
     let diagnosis = Diagnosis::of(&snapshot);
     let first = &diagnosis.findings[0];
-    assert_eq!((first.kind, &*first.title), (FindingKind::Comparison, "14 of 15 updated nodes went down in 10m"));
+    assert_eq!(
+        (first.kind, &*first.title),
+        (FindingKind::Comparison, "14 of 15 nodes with the new revision went down in 10m")
+    );
     assert!(!diagnosis.is_bad());
 }

@@ -4,6 +4,7 @@ use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, PrewarmCommand};
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{ListedImage, NodeFact};
+use crate::engine::model::node::ImageState;
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 
 /// Five nodes at `agent:v2`, which was rolled out; before they had `agent:v1`.
@@ -75,4 +76,18 @@ fn nodes_that_never_left_it_have_it() {
     console.run_for(&mut fake, 30);
     assert_eq!((fake.at("hash1"), fake.at("hash2")), (3, 2));
     assert_eq!(on_nodes(&fake, &mut console, "hash1"), "3 of 5 nodes still have agent:v1, 2 not known");
+}
+
+/// `history` and the rows of the nodes say the same of the target's images.
+#[test]
+fn what_a_complete_list_lacks_is_pulled_in_every_view() {
+    let (mut fake, mut console) = updated();
+    console.set_image(&mut fake, "agent:v3");
+    lists(&mut fake, &mut console, "n2", &["docker.io/library/agent:v2"], true);
+    lists(&mut fake, &mut console, "n3", &["docker.io/library/agent:v2"], false);
+    assert_eq!(on_nodes(&fake, &mut console, "hash3"), "0 of 5 nodes still have agent:v3, 1 would pull, 4 not known");
+    let snapshot = console.snapshot(&fake);
+    let image = |name: &str| snapshot.nodes.iter().find(|node| &*node.name == name).unwrap().image;
+    assert_eq!((image("n2"), image("n3")), (ImageState::Absent, ImageState::Unknown));
+    assert_eq!(snapshot.pulls.counts.to_string(), "present on 0 of 5, 1 would pull, 4 not known");
 }

@@ -13,10 +13,10 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::View;
+use super::{NodeEntry, View};
 use crate::engine::model::Str;
 use crate::engine::model::facts::{ClusterEvent, ListedImage, PodFact};
-use crate::engine::model::image::normalized;
+use crate::engine::model::image::{normalized, repository_of};
 use crate::engine::model::pull::{
     FinishedPull, ImageSummary, NodePull, PeerScope, PrewarmPulls, PullFailure, PullSummary, SlowPull,
 };
@@ -508,8 +508,24 @@ impl View {
         events.iter().filter(move |events| !is_there(events)).filter_map(ContainerPullEvents::last)
     }
 
-    /// Whether this image could not be pulled on a node for a pod that is gone, and has not come since.
-    pub(crate) fn is_absent(&self, node: &str, image: &str) -> bool {
-        self.pulls.absent.get(node).is_some_and(|absent| absent.iter().any(|known| &**known == image))
+    /// Whether a pod would pull this image on a node: it could not be pulled there for a pod that is gone, and has not come since; or
+    /// the node lists all images that it has, among them others of the repository, and not this one.
+    pub(crate) fn lacks_image(&self, node: &NodeEntry, image: &str) -> bool {
+        let absent = self.pulls.absent.get(&node.name);
+        if absent.is_some_and(|absent| absent.iter().any(|known| &**known == image)) {
+            return true;
+        }
+        let Some(fact) = node.fact.as_ref().filter(|fact| fact.lists_all_images && !fact.images.is_empty()) else {
+            return false;
+        };
+        let long = normalized(image);
+        let listed = || fact.images.iter().map(|image| normalized(&image.name));
+        // Of repositories that nobody asked for when the node was read, no image was kept.
+        listed().any(|listed| repository_of(&listed) == repository_of(&long)) && !listed().any(|listed| listed == long)
+    }
+
+    /// Whether a kubelet told that it pulls for this pod, or has pulled.
+    pub(crate) fn has_told_of_a_pull(&self, uid: &str) -> bool {
+        self.pulls.begun(uid).is_some()
     }
 }

@@ -77,7 +77,8 @@ pub(super) fn not_paused(model: &Model) -> Result<(), String> {
     }
     rollout_says(model, |snapshot| {
         // With `RollingUpdate` the controller replaces pods although the rollout is paused: a pause then sets OnDelete.
-        let paused = matches!(snapshot.phase, Phase::Paused(_)) && snapshot.strategy == StrategyKind::OnDelete;
+        let is_paused = matches!(snapshot.phase, Phase::Paused(_)) || snapshot.paused.is_some();
+        let paused = is_paused && snapshot.strategy == StrategyKind::OnDelete;
         paused.then_some("already paused: C continues")
     })
 }
@@ -205,7 +206,14 @@ fn driven_by(model: &Model) -> DrivenBy {
         Some(DriverView::You { .. }) => DrivenBy::You,
         Some(DriverView::Other { holder, .. }) => DrivenBy::Other(holder),
         Some(DriverView::Unconfirmed { holder, .. }) => DrivenBy::Unconfirmed(holder),
+        Some(DriverView::Nobody) if rolls(model) => DrivenBy::Controller,
         Some(DriverView::Nobody | DriverView::Lost { .. } | DriverView::Waiting { .. }) => DrivenBy::Nobody,
         Some(DriverView::Unknown) | None => DrivenBy::Unknown,
     }
+}
+
+/// Whether its own controller replaces pods.
+fn rolls(model: &Model) -> bool {
+    let snapshot = model.rollout().and_then(|page| page.snapshot());
+    snapshot.is_some_and(|snapshot| snapshot.strategy == StrategyKind::RollingUpdate)
 }

@@ -8,6 +8,7 @@ use super::{Column, ColumnKind, FilterableCell, Share, Width};
 use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::prewarm::{PrewarmState, PrewarmWait};
 use crate::engine::model::pull::UsualPull;
+use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
@@ -270,6 +271,8 @@ pub(crate) fn sort_rows(sort: Sort, rows: &mut [u32], nodes: &[Arc<NodeView>]) {
 pub(crate) fn sign(node: &NodeView) -> (Glyph, ThemeRole) {
     match (node.state, node.blame) {
         (NodeState::Failed, _) => (Glyph::Failed, ThemeRole::Bad),
+        // Its node is back, and what it did counts all the same.
+        _ if node.suspect.is_some_and(SuspectView::has_failed) => (Glyph::Suspect, ThemeRole::Bad),
         (_, Some(Blame::Suspect)) | (NodeState::NodeDown, Some(Blame::Rollout)) => (Glyph::Suspect, ThemeRole::Bad),
         (NodeState::NodeDown, _) => (Glyph::Down, ThemeRole::Warn),
         (NodeState::Outdated, _) if node.is_next() => (Glyph::Outdated, ThemeRole::Text),
@@ -299,7 +302,7 @@ pub(crate) fn image_sign(image: ImageState) -> (Glyph, ThemeRole) {
         ImageState::Present => (Glyph::ImagePresent, ThemeRole::Text),
         ImageState::Pulling { .. } => (Glyph::ImagePulling, ThemeRole::Busy),
         ImageState::Failed => (Glyph::ImageFailed, ThemeRole::Bad),
-        ImageState::Absent => (Glyph::ImageAbsent, ThemeRole::Warn),
+        ImageState::Absent => (Glyph::ImageAbsent, ThemeRole::Muted),
     }
 }
 

@@ -41,7 +41,9 @@ impl Canary {
     /// The nodes that would be allowed, out of how many.
     pub(crate) fn matching<'a>(&self, snapshot: &'a Snapshot) -> Result<(Vec<&'a NodeView>, usize), String> {
         let selector = self.selector()?;
-        let nodes = snapshot.nodes.iter().filter(|node| node.eligible && selector.matches(&node.labels)).collect();
+        let mut nodes: Vec<&NodeView> =
+            snapshot.nodes.iter().filter(|node| node.eligible && selector.matches(&node.labels)).collect();
+        nodes.sort_by(|a, b| natord::compare(&a.name, &b.name));
         Ok((nodes, snapshot.nodes.iter().filter(|node| node.eligible).count()))
     }
 

@@ -96,4 +96,12 @@ fn when_nothing_is_rolled_out_the_header_says_when_the_last_rollout_was_complete
     let screen = console.screen();
     assert!(screen.contains("✓ idle, last rollout complete 3m ago"), "{screen}");
     assert!(!TestConsole::on(running(), 80, 24).screen().contains("last rollout"));
+
+    // The one that was rolled back is told apart, whoever asked for that.
+    let mut snapshot = idle();
+    let undone = RolloutEventKind::Command(Command::Undo { to: None });
+    let undone = rollout_event(4 * MINUTE, Some("ops@bastion-2"), undone, EventOutcome::Done, "");
+    snapshot.timeline = [complete(2 * DAY), undone, complete(3 * MINUTE)].into();
+    let screen = TestConsole::on(snapshot, 80, 24).screen();
+    assert!(screen.contains("✓ idle, last rollout rolled back 3m ago"), "{screen}");
 }

@@ -36,7 +36,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, readings: &[
     for NodeReading { node, inspection, .. } in readings {
         diagnosis.add_occupancy(node, &inspection.occupancy);
     }
-    let title = if diagnosis.is_bad() { "What is wrong" } else { "Nothing is wrong" };
+    let title = if diagnosis.is_bad() { "What is wrong" } else { "Nothing is wrong now" };
     let lines = lines(ctx, shown, &diagnosis, usize::from(width.saturating_sub(4)));
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(area.height.saturating_sub(1));
     let over = Rect { x: area.width.saturating_sub(width) / 2, y: area.bottom() - height, width, height };
@@ -52,8 +52,10 @@ pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, readings: &[
 
 fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, diagnosis: &Diagnosis, cells: usize) -> Vec<Line<'static>> {
     let findings = &diagnosis.findings;
-    let mut lines = vec![Line::from(ctx.span(diagnosis.how_many(&shown.snapshot), ThemeRole::Title))];
-    let waits = blocker(ctx, shown, cells + 2);
+    let how_many = diagnosis.how_many(&shown.snapshot);
+    let mut lines: Vec<Line<'static>> =
+        wrap(&how_many, cells).map(|line| Line::from(ctx.span(line, ThemeRole::Title))).collect();
+    let waits = blocker(ctx, shown, cells + 1);
     if findings.is_empty() && waits.is_empty() {
         lines.push(Line::from(ctx.span("nothing is wrong, and nothing waits", ThemeRole::Ok)));
     }

@@ -51,7 +51,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
                         Some(_) => "state=failed rst>0 age<5m zone=a",
                         None => "state=halted avl<5",
                     };
-                    let help = format!(" words !not {asks} /regex/   tab, enter keeps, esc clears");
+                    let help = format!(" words !not {asks} /regex/   enter keeps, esc clears");
                     say(ctx, buffer, parts.status, &help, ThemeRole::Muted);
                 }
             }

@@ -162,7 +162,7 @@ fn legend(glyph: Glyph) -> Option<(ThemeRole, &'static str)> {
         Glyph::ImagePulling => (ThemeRole::Busy, "image is being pulled"),
         Glyph::ImageQueued => (ThemeRole::Busy, "image is pre-warmed: its kubelet has not begun to pull"),
         Glyph::ImageFailed => (ThemeRole::Bad, "image could not be pulled"),
-        Glyph::ImageAbsent => (ThemeRole::Warn, "image is not on the node"),
+        Glyph::ImageAbsent => (ThemeRole::Muted, "image is not on the node"),
         Glyph::ImageUnknown => (ThemeRole::Muted, "not known whether the image is there"),
         Glyph::BarDone => (ThemeRole::BarDone, "in bars: updated, or pre-warmed"),
         Glyph::BarMoving => (ThemeRole::BarMoving, "in bars: moving, or being pulled"),

@@ -22,7 +22,7 @@ use crate::engine::model::budget::Replacer;
 use crate::engine::model::cause::Cause;
 use crate::engine::model::clocks::ClockOff;
 use crate::engine::model::facts::NodeDetails;
-use crate::engine::model::node::Blame;
+use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::prewarm::PrewarmState;
 use crate::engine::model::pull::{ImagePull, PullState};
 use crate::engine::model::time::ShortDuration;
@@ -135,7 +135,9 @@ pub(super) fn about(
         details: NodeDetails { architecture, kubelet_version },
     } = node;
     let (glyph, role) = sign(node);
-    let since = since.map(|since| format!(" for {}", ctx.age(shown, since))).unwrap_or_default();
+    // It was in trouble before it counted as failed.
+    let lead = if node.state == NodeState::Failed { ", in trouble for" } else { " for" };
+    let since = since.map(|since| format!("{lead} {}", ctx.age(shown, since))).unwrap_or_default();
     let mut lines = vec![
         Line::from(ctx.span(fit(name, cells), ThemeRole::Title)),
         Line::from(ctx.span(format!("{} {}{since}", ctx.glyph(glyph), state(node)), role)),

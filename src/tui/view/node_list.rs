@@ -188,8 +188,8 @@ fn counts_of_pinned(ctx: &RenderContext<'_>, page: &RolloutPage, lines: usize) -
         0 => "nothing in trouble, nothing moves".to_owned(),
         _ => counted(ctx, &[("trouble", trouble), ("moving", moving), ("just updated", just_done)]),
     };
-    let unseen = page.nodes.pinned().saturating_sub(lines);
-    joined(ctx, [words, if unseen > 0 { format!("{unseen} more") } else { String::new() }])
+    let pinned = page.nodes.pinned();
+    joined(ctx, [words, if pinned > lines { format!("{lines} of {pinned} shown") } else { String::new() }])
 }
 
 /// What the list shows below what is pinned; nothing where it is flat.

@@ -49,7 +49,7 @@ impl<'a> Assessor<'a> {
             || (!replaced && live.is_some_and(|pod| images_present(&pod.fact) && self.has_target_images(pod)));
         match known {
             true => ImageState::Present,
-            false if self.needed().iter().any(|needed| self.view.is_absent(&entry.name, &needed.image)) => {
+            false if self.needed().iter().any(|needed| self.view.lacks_image(entry, &needed.image)) => {
                 ImageState::Absent
             }
             false => ImageState::Unknown,
@@ -171,7 +171,7 @@ impl<'a> Assessor<'a> {
             Some(LastPullEvent::WasThere) => present(Evidence::AlreadyPresent, None),
             Some(LastPullEvent::Pulling(since)) => PullState::Pulling { since: self.our_time(by_server(since, clock)) },
             Some(LastPullEvent::Failed(why, message)) => PullState::Failed { why, message: Some(message.clone()) },
-            None if self.view.is_absent(&entry.name, &needed.image) => PullState::Absent,
+            None if self.view.lacks_image(entry, &needed.image) => PullState::Absent,
             None => PullState::Unknown,
         }
     }

@@ -50,6 +50,7 @@ impl Assessor<'_> {
                 || !matches!(container.state, ContainerState::Waiting { .. })
                 || container.restarts > 0
         });
-        if begun { NodeState::Starting } else { NodeState::Creating }
+        // Events tell of a pull before the status of its container does.
+        if begun || self.view.has_told_of_a_pull(&pod.fact.uid) { NodeState::Starting } else { NodeState::Creating }
     }
 }

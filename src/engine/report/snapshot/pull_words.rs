@@ -6,6 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::NodeView;
+use crate::engine::model::estimate::whole_secs;
 use crate::engine::model::image::version_of;
 use crate::engine::model::prewarm::PrewarmState;
 use crate::engine::model::pull::{
@@ -93,7 +94,7 @@ const FINE: Duration = Duration::from_secs(600);
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 < FINE {
-            true => write!(f, "{}s", self.0.as_secs()),
+            true => write!(f, "{}s", whole_secs(self.0).as_secs()),
             false => write!(f, "{}", ShortDuration(self.0)),
         }
     }
@@ -168,7 +169,7 @@ impl fmt::Display for PullEstimate {
             longest if longest < FINE => Span(span).to_string(),
             _ => ShortDuration(span).to_string(),
         };
-        let (elapsed_span, median) = (span(elapsed), span(usual.median));
+        let (elapsed_span, median) = (span(Duration::from_secs(elapsed.as_secs())), span(usual.median));
         match times_slower(elapsed, usual) {
             Some(times) => write!(f, "{elapsed_span}, {times}× {} (~{median})", usual.scope.median()),
             None if elapsed <= usual.median => write!(f, "~{elapsed_span} of {median}, from {}", Peers(usual)),
@@ -196,7 +197,8 @@ impl fmt::Display for PullCounts {
         let Self { present, pulling, failed, absent, unknown } = *self;
         let all = present + pulling + failed + absent + unknown;
         write!(f, "present on {present} of {all}")?;
-        for (count, words) in [(pulling, "pulling"), (failed, "failed"), (absent, "absent"), (unknown, "unknown")] {
+        for (count, words) in [(pulling, "pulling"), (failed, "failed"), (absent, "would pull"), (unknown, "not known")]
+        {
             if count > 0 {
                 write!(f, ", {count} {words}")?;
             }
@@ -389,7 +391,7 @@ mod tests {
         assert_eq!(
             summary.lines(),
             [
-                "present on 7 of 20, 2 pulling, 1 failed, 10 unknown",
+                "present on 7 of 20, 2 pulling, 1 failed, 10 not known",
                 "r.example/agent:v2, 412 MB, took ~58s on 9 nodes: hall-a ~58s, hall-b ~58s",
                 "slow: ipc-037: 6× the median of its site (350s for v2)",
             ]

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::{NodeChange, NodeMoment, ProgressPoint};
 use crate::engine::model::Str;
 use crate::engine::model::node::NodeState;
+use crate::engine::model::record::Direction;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 
@@ -29,6 +30,10 @@ pub(super) fn reconstruct(
     // By how much each instant changes the nodes that are updated and those that are unavailable.
     let mut steps: Vec<(Timestamp, i64, i64)> = Vec::new();
     let mut updated = 0;
+    let soak = match snapshot.direction {
+        Direction::Forward if snapshot.started_at.is_some() => Duration::from(snapshot.settings.gates.soak_secs),
+        Direction::Forward | Direction::Back => Duration::ZERO,
+    };
     for node in snapshot.nodes.iter().filter(|node| node.eligible) {
         let available = node.state == NodeState::Updated;
         // The cluster tells whole seconds, so what is later may seem to be earlier by a part of one.
@@ -52,7 +57,11 @@ pub(super) fn reconstruct(
         say(made, None, NodeState::Creating, None);
         steps.push((down, 0, 1));
         let Some(since) = node.since.filter(|since| *since + SECOND >= made && *since <= snapshot.at) else { continue };
-        let since = since.max(made);
+        // A pod that is ready soaks before its node is updated.
+        let since = match node.state {
+            NodeState::Updated => (since.max(made) + soak).min(snapshot.at),
+            _ => since.max(made),
+        };
         match node.state {
             NodeState::Updated => {
                 let change = NodeChange::State {

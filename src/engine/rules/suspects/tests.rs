@@ -55,7 +55,10 @@ fn it_waits_until_the_grace_is_over_and_says_until_when() {
     let judgement = judged(&nodes);
     assert_eq!(judgement.verdicts[&0], SuspectView::Waits { until: NOW + Duration::from_secs(200) });
     assert_eq!(judgement.changes_at, Some(NOW + Duration::from_secs(200)));
-    assert_eq!(judgement.comparisons[0].to_string(), "1 of 6 updated nodes, 0 of 24 others went down in 10m (hall)");
+    assert_eq!(
+        judgement.comparisons[0].to_string(),
+        "1 of 6 nodes with the new revision, 0 of 24 others went down in 10m (hall)"
+    );
     falls(&mut nodes[1], 300);
     assert_eq!(judged(&nodes).verdicts[&1], SuspectView::Stays);
 }
@@ -116,7 +119,10 @@ fn one_that_was_updated_after_it_had_been_down_went_down_as_an_old_one() {
     nodes[0].updated_at = Some(ago(100));
     falls(&mut nodes[1], 90);
     let judgement = judged(&nodes);
-    assert_eq!(judgement.comparisons[0].to_string(), "1 of 5 updated nodes, 1 of 25 others went down in 10m (hall)");
+    assert_eq!(
+        judgement.comparisons[0].to_string(),
+        "1 of 5 nodes with the new revision, 1 of 25 others went down in 10m (hall)"
+    );
 }
 
 #[test]

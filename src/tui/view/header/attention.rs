@@ -252,8 +252,13 @@ pub(super) fn trouble(
         vec![ctx.span(format!("{} {}", ctx.glyph(glyph), group(ctx, page, shown, trouble)), role)]
     });
     // How often updated nodes go down, compared with others: suspects are judged by that.
-    let compared =
-        shown.snapshot.comparisons.iter().take(2).map(|compared| vec![ctx.span(compared.to_string(), ThemeRole::Text)]);
+    // What halted it says so already.
+    let is_said = |compared: &String| match &shown.snapshot.halt {
+        Some(halt) if shown.snapshot.phase == Phase::Halted => halt.why.contains(compared.as_str()),
+        _ => false,
+    };
+    let compared = shown.snapshot.comparisons.iter().map(ToString::to_string).filter(|compared| !is_said(compared));
+    let compared = compared.take(2).map(|compared| vec![ctx.span(compared, ThemeRole::Text)]);
     flow(words.chain(compared).collect(), "   ", " ", cells)
 }
 
@@ -267,7 +272,7 @@ pub(super) fn group(
     let what = match trouble.kind {
         TroubleKind::Failed(Some(cause)) | TroubleKind::Struggling(cause) => cause.to_string(),
         TroubleKind::Failed(None) => "failed".to_owned(),
-        TroubleKind::Suspect => "went down after update".to_owned(),
+        TroubleKind::Suspect => "went down since update".to_owned(),
         TroubleKind::DownReplaced => "down, pod deleted".to_owned(),
         TroubleKind::Restarted => "restarted since update".to_owned(),
     };

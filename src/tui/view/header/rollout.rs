@@ -20,7 +20,7 @@ use crate::tui::words::{count, fit, fit_middle, width};
 /// The bar is at least as long where the estimate stands beside it.
 const ESTIMATE_BAR: usize = 16;
 
-/// In fewer cells it is not said when the last rollout was complete.
+/// In fewer cells it is not said how the last rollout ended.
 const LAST_COMPLETE: usize = 80;
 
 /// How long it is at least where the speed stands there too.
@@ -143,10 +143,10 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot) -> Vec<Span<
     vec![ctx.span(format!("{} {words}{since}{paused}", ctx.glyph(glyph)), role)]
 }
 
-/// When the last rollout was complete, while none is under way and there is room for that.
+/// How and when the last rollout ended, while none is under way and there is room for that.
 fn last_complete(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Option<Span<'static>> {
-    let at = shown.snapshot.last_complete_at().filter(|_| cells >= LAST_COMPLETE)?;
-    Some(ctx.span(format!(", last rollout complete {} ago", ctx.age(shown, at)), ThemeRole::Text))
+    let last = shown.snapshot.last_rollout().filter(|_| cells >= LAST_COMPLETE)?;
+    Some(ctx.span(format!(", {last} {} ago", ctx.age(shown, last.at)), ThemeRole::Text))
 }
 
 /// How many nodes are done, as a bar and in numbers.
