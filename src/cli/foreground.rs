@@ -26,6 +26,7 @@ use crate::driver::{Rollout, Session};
 use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
+use crate::engine::model::estimate::whole_secs;
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::snapshot::Snapshot;
 use crate::process::signals::{self, Listener};
@@ -84,7 +85,7 @@ pub(crate) async fn run(
         end = task.whole(&mut foreground) => TaskEnd::Itself(end),
         timeout = patience(args.timeout) => TaskEnd::Itself(Err(match &foreground.open {
             Some(rollout) => task.out_of_time(&place, &rollout.snapshot(), timeout),
-            None => CliError::new(CliErrorKind::TimedOut, format!("not over after {} s", timeout.as_secs())),
+            None => CliError::new(CliErrorKind::TimedOut, format!("not over after {} s", whole_secs(timeout).as_secs())),
         })),
     };
     match end {

@@ -10,6 +10,7 @@ use super::error::{CliError, CliErrorKind};
 use super::suggested_commands::CommandPlace;
 use crate::driver::{Fleet, Rollout, Session};
 use crate::engine::model::config::Role;
+use crate::engine::model::estimate::whole_secs;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::shell::shell_flag;
@@ -196,7 +197,7 @@ fn unreachable(place: LoadPlace<'_>, why: &str) -> CliError {
 fn late(snapshot: &Snapshot, patience: Duration) -> CliError {
     CliError::new(
         CliErrorKind::TimedOut,
-        format!("the view is not complete after {} s: {}", patience.as_secs(), snapshot.freshness()),
+        format!("the view is not complete after {} s: {}", whole_secs(patience).as_secs(), snapshot.freshness()),
     )
     .hinted("`--timeout` waits longer")
 }

@@ -19,6 +19,7 @@ use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
+use crate::engine::model::estimate::whole_secs;
 use crate::engine::model::image::change_warnings;
 use crate::engine::model::prewarm::PrewarmView;
 use crate::engine::model::template::diff::{FieldChange, FieldEdit};
@@ -92,7 +93,7 @@ async fn carry_out(
 
 /// The error for a command that is not settled in time. If it is recorded, the driver will carry it out; if not, it may be lost.
 fn out_of_time(snapshot: &Snapshot, preview: &Preview, timeout: Duration) -> CliError {
-    let secs = timeout.as_secs();
+    let secs = whole_secs(timeout).as_secs();
     let driving = snapshot.driving();
     let message = match &snapshot.requested_change {
         Some(asked) => format!("{asked} is recorded, and not carried out yet after {secs} s ({driving})"),

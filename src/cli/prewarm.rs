@@ -27,6 +27,7 @@ use crate::driver::{CommandError, Rollout, Session};
 use crate::engine::model::command::{Command, PrewarmCommand, Refusal, Takeover};
 use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
+use crate::engine::model::estimate::whole_secs;
 use crate::engine::model::person_of;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::{PrewarmMethod, PrewarmSource, PrewarmState};
@@ -80,7 +81,10 @@ impl Task for PrewarmTask<'_> {
 
     fn out_of_time(&self, place: &CommandPlace, snapshot: &Snapshot, timeout: Duration) -> CliError {
         let stands = snapshot.prewarm.as_ref().map(|prewarm| format!(": {prewarm}")).unwrap_or_default();
-        let error = CliError::new(CliErrorKind::TimedOut, format!("not over after {} s{stands}", timeout.as_secs()));
+        let error = CliError::new(
+            CliErrorKind::TimedOut,
+            format!("not over after {} s{stands}", whole_secs(timeout).as_secs()),
+        );
         self.left(place, snapshot).into_iter().fold(error, CliError::hinted)
     }
 

@@ -28,6 +28,7 @@ use crate::driver::{Fleet, FleetRow, Rollout, Session};
 use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::RolloutEstimate;
+use crate::engine::model::estimate::whole_secs;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::facts::{DaemonSetCounters, NodeDetails};
 use crate::engine::model::image::version_of;
@@ -123,7 +124,10 @@ pub(crate) async fn with_all_watches(rollout: &Rollout, snapshot: Arc<Snapshot>)
 /// Says that a rollout was not over in time.
 pub(crate) fn out_of_time(snapshot: &Snapshot, patience: Duration) -> CliError {
     let (doing, progress) = (snapshot.doing(), snapshot.progress());
-    CliError::new(CliErrorKind::TimedOut, format!("not over after {} s: {doing}, {progress}", patience.as_secs()))
+    CliError::new(
+        CliErrorKind::TimedOut,
+        format!("not over after {} s: {doing}, {progress}", whole_secs(patience).as_secs()),
+    )
 }
 
 /// Follows a rollout until it is over: complete, halted, or the DaemonSet gone.

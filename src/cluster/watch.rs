@@ -439,7 +439,11 @@ impl<S: Subject> Watch<S> {
                 line = lines.next(silence) => line?,
                 () = self.out.closed() => return Err(WatchEnd::Unheard),
             };
-            let Some(line) = line else { return Err(WatchEnd::Closed) };
+            let Some(line) = line else {
+                // The server said that this is the end.
+                self.heard_at = Some(self.http.clock().now());
+                return Err(WatchEnd::Closed);
+            };
             let now = self.http.clock().now();
             self.heard_at = Some(now);
             let (version, news) = match parse::line::<S::Wire<'_>>(line)? {

@@ -11,6 +11,7 @@ mod release;
 pub(super) mod resolved;
 mod restarts;
 mod surge;
+mod undo;
 
 use self::resolved::Resolved;
 use super::assess::plan::Limits;
@@ -21,7 +22,7 @@ use super::model::command::{Command, Refusal, Takeover};
 use super::model::config::Role;
 use super::model::danger::Danger;
 use super::model::event::{Permission, Right};
-use super::model::facts::{RevisionFact, StrategyKind};
+use super::model::facts::StrategyKind;
 use super::model::record::{By, Change, Paused};
 use super::model::settings::Tuning;
 use super::model::time::Timestamp;
@@ -181,56 +182,6 @@ impl Engine {
         let id = self.new_change_id(self.commands(), now);
         let edits = vec![Edit::Change { change, id: id.clone() }];
         Resolved { change: Some(id), ..Resolved::new(edits, Needs::Changed, says, Danger::Serious) }
-    }
-
-    fn resolve_undo(&self, to: Option<i64>, now: Timestamp) -> Result<Resolved, Refusal> {
-        let daemonset = self.view.daemonset.as_ref().ok_or_else(|| Refusal::NotLoaded("no DaemonSet".into()))?;
-        let mut revisions: Vec<_> = self.view.own_revisions().collect();
-        revisions.sort_by_key(|revision| std::cmp::Reverse(revision.number));
-        let intent = self.intent();
-        // The revision before is the one that it comes from: a second `undo` would lead back to what was given up.
-        if let (None, Some(back_to), None) = (to, &intent.back_to, &intent.change) {
-            let number = revisions.iter().find(|revision| revision.hash == *back_to).map(|revision| revision.number);
-            let number = number.map_or_else(|| back_to.to_string(), |number| number.to_string());
-            return Err(Refusal::NotNow(format!(
-                "it goes back to revision {number} already; to go to another one, name its revision"
-            )));
-        }
-        let chosen = match to {
-            Some(number) => revisions.iter().find(|revision| revision.number == number).ok_or_else(|| {
-                let known: Vec<String> = revisions.iter().map(|revision| revision.number.to_string()).collect();
-                Refusal::NotThere(format!("no revision {number}; there are {}", known.join(", ")))
-            })?,
-            None => revisions.iter().find(|revision| Some(&revision.hash) != self.view.current.as_ref()).ok_or_else(
-                || {
-                    let why =
-                        "the cluster keeps no earlier revision to roll back to; `set-image` brings an earlier image";
-                    Refusal::NotNow(why.into())
-                },
-            )?,
-        };
-        if to.is_none() && self.came_back_from(chosen) {
-            return Err(Refusal::NotNow(format!(
-                "revision {} is younger than the one that runs: it was rolled back from; to go to it again, or to another \
-                 one, name its revision",
-                chosen.number
-            )));
-        }
-        let is_target = intent.target.as_ref().is_none_or(|target| *target == chosen.hash);
-        if chosen.template == daemonset.template && is_target && intent.change.is_none() {
-            return Err(Refusal::NotNow(format!("the template already is that of revision {}", chosen.number)));
-        }
-        let says = format!("template is that of revision {}; nodes still on it count as updated", chosen.number);
-        Ok(self.resolve_change(Change::Revision(chosen.hash.clone()), says, now))
-    }
-
-    /// Whether all nodes run a revision that is older than this one, though this one was current before it: whoever rolled back
-    /// from it does not want it again because somebody asks for the revision before. Only where no rollout is recorded: under one it is
-    /// known where it came from.
-    fn came_back_from(&self, before: &RevisionFact) -> bool {
-        let current = self.view.current.as_ref().and_then(|hash| self.view.revision(hash));
-        let is_younger = current.is_some_and(|current| before.created_at > current.created_at);
-        is_younger && !self.is_recorded() && self.assessment.rows().all(|row| !row.old)
     }
 
     fn resolve_drive(&self, takeover: Takeover, by: By, now: Timestamp) -> Result<Resolved, Refusal> {

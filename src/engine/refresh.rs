@@ -53,7 +53,9 @@ impl Engine {
         let is_under_way = |engine: &Self| engine.is_under_way() || engine.assessment.controller_rolls_out();
         let mut under_way = is_under_way(self);
         let pods_seen_until = match self.health(Watched::Pods) {
-            WatchHealth::Down { since, .. } | WatchHealth::Lagging { since, .. } => Some(since),
+            WatchHealth::Down { since, .. } | WatchHealth::Lagging { since, .. } => {
+                Some(self.assessment.seen_until(since))
+            }
             WatchHealth::Loading | WatchHealth::Live | WatchHealth::Forbidden { .. } => None,
         };
         loop {

@@ -12,6 +12,7 @@ use super::filter::{FieldKind, Filter, FilterField, FilterRow};
 use super::list::{List, Move};
 use crate::engine::model::Str;
 use crate::engine::model::image::version_of;
+use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::labels::Labels;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
 use crate::engine::report::story::Story;
@@ -44,17 +45,17 @@ struct Summary {
 }
 
 impl RevisionScreen {
-    pub(crate) fn of(snapshot: &Snapshot, story: &Story) -> Self {
+    pub(crate) fn of(snapshot: &Snapshot, story: &Story, images: &[(Str, ImagesOnNodes)]) -> Self {
         let mut screen = Self::default();
-        screen.see(snapshot, story);
+        screen.see(snapshot, story, images);
         screen
     }
 
     /// Takes in what a new snapshot tells.
-    pub(crate) fn see(&mut self, snapshot: &Snapshot, story: &Story) {
+    pub(crate) fn see(&mut self, snapshot: &Snapshot, story: &Story, images: &[(Str, ImagesOnNodes)]) {
         self.revisions = snapshot.revisions.clone();
         self.target = snapshot.to.as_ref().map(|revision| revision.hash.clone());
-        self.undo = roll_back_to(snapshot, story).map(|revision| revision.hash.clone());
+        self.undo = roll_back_to(snapshot, story, images).map(|revision| revision.hash.clone());
         self.halted = story.halted().iter().map(|halted| halted.revision.clone()).collect();
         if self.marked.as_ref().is_some_and(|marked| self.find(marked).is_none()) {
             self.marked = None;
@@ -329,13 +330,22 @@ impl FilterRow for RevisionRow<'_> {
     }
 }
 
-/// Where a roll back goes where none is named: to the revision that most nodes come from, else to the newest other one, and to one at
-/// which a rollout was seen to halt only where there is no other.
-pub(crate) fn roll_back_to<'a>(snapshot: &'a Snapshot, story: &Story) -> Option<&'a RevisionView> {
+/// Where a roll back goes where none is named, as for the driver (`commands/undo.rs` of the engine): to the revision that most nodes come
+/// from, else to the newest other one of which a node has the images, as far as that is known. To one at which a rollout was seen to halt
+/// only where there is no other.
+pub(crate) fn roll_back_to<'a>(
+    snapshot: &'a Snapshot,
+    story: &Story,
+    images: &[(Str, ImagesOnNodes)],
+) -> Option<&'a RevisionView> {
     let current = snapshot.to.as_ref().map(|revision| &revision.hash);
     let mut others = snapshot.revisions.iter().filter(|one| one.number.is_some() && Some(&one.hash) != current);
     let from = snapshot.from.as_ref().map(|revision| &revision.hash);
     let halted = |one: &RevisionView| story.halted().iter().any(|halted| halted.revision == one.hash);
     let comes_from = others.clone().find(|one| Some(&one.hash) == from);
-    comes_from.or_else(|| others.clone().find(|one| !halted(one))).or_else(|| others.next())
+    let never_ran = |one: &RevisionView| images.iter().any(|(hash, images)| *hash == one.hash && images.present == 0);
+    comes_from
+        .or_else(|| others.clone().find(|one| !halted(one) && !never_ran(one)))
+        .or_else(|| others.clone().find(|one| !halted(one)))
+        .or_else(|| others.next())
 }

@@ -46,6 +46,7 @@ use crate::config::{Bookmark, KeyChoice};
 use crate::driver::{Fleet, Rollout, Session};
 use crate::engine::model::Str;
 use crate::engine::model::command::Command;
+use crate::engine::report::snapshot::Snapshot;
 use crate::process::output::StreamWriter;
 use crate::process::printable::Printable;
 
@@ -574,11 +575,16 @@ impl ConsoleLoop {
         let page = self.model.rollout()?;
         let snapshot = page.snapshot()?;
         let counts = &snapshot.counts;
-        let (target, doing) = (&page.target, snapshot.doing());
+        let target = &page.target;
+        // What could not be sent is not tried again by anybody.
+        let lost = snapshot.not_sent().map(|unsent| format!("; {} WAS NOT SENT and is lost", unsent.kind));
+        let lost = lost.unwrap_or_default();
+        let sent = Snapshot { unsent: Vec::new(), ..Snapshot::clone(snapshot) };
+        let doing = sent.doing();
         let (updated, nodes) = (counts.updated, counts.nodes);
         let nobody_drives = if page.driven_by_us() { "; nobody drives it now" } else { "" };
         Some(format!(
-            "{}/{}: {doing}, {updated} of {nodes} nodes updated{nobody_drives}",
+            "{}/{}: {doing}, {updated} of {nodes} nodes updated{lost}{nobody_drives}",
             target.namespace, target.name
         ))
     }

@@ -86,6 +86,22 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
             }
             Vec::new()
         }
+        Msg::ImagesOnNodes(target, images) => {
+            let Some(page) = model.rollouts.iter_mut().find(|page| page.target == target) else { return Vec::new() };
+            page.images_on_nodes = images;
+            let Some(snapshot) = page.snapshot().cloned() else { return Vec::new() };
+            if let Some(revisions) = &mut page.revisions {
+                revisions.see(&snapshot, &page.story, &page.images_on_nodes);
+            }
+            let Overlay::Dialog(dialog) = &mut model.overlay else { return Vec::new() };
+            let moved = match &mut dialog.form {
+                Form::Undo(form) if dialog.target == target => {
+                    form.see_images(&snapshot, &page.story, &page.images_on_nodes)
+                }
+                _ => false,
+            };
+            if moved { ask(model) } else { Vec::new() }
+        }
         Msg::Inspected(serial, inspection) => {
             if let Overlay::Diagnosis { readings, .. } = &mut model.overlay
                 && let Some(reading) = readings.iter_mut().find(|reading| reading.serial == serial)

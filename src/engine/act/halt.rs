@@ -160,7 +160,7 @@ impl Engine {
 
     /// The revision that the rollout came from, to which a roll back leads. `None` if the rollout itself leads to that
     /// revision: then it is the one that fails, and of no other revision is it known that it works.
-    fn revision_before(&self, intent: &Intent) -> Option<Str> {
+    pub(crate) fn revision_before(&self, intent: &Intent) -> Option<Str> {
         match &self.progress.origin {
             Some(origin) => Some(origin.clone()).filter(|origin| Some(origin) != intent.target.as_ref()),
             None => self.majority_revision(intent.target.as_ref()),

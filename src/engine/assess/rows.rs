@@ -133,6 +133,8 @@ pub(crate) struct Assessment {
     controllers_rollout: ControllersRollout,
     /// [`AssessmentInput::pods_seen_until`] as the rows were assessed.
     pods_seen_until: Option<Timestamp>,
+    /// When the rows were last assessed while pods were seen.
+    seen_at: Option<Timestamp>,
 }
 
 impl Row {
@@ -160,6 +162,12 @@ impl Assessment {
         changed
     }
 
+    /// Until when pods were seen, of which nothing was heard since `heard_at`: what was judged while they counted as seen stays. Otherwise a
+    /// node that had become updated would soak again from the moment on in which the connection is found to be dead.
+    pub(crate) fn seen_until(&self, heard_at: Timestamp) -> Timestamp {
+        self.seen_at.map_or(heard_at, |seen_at| seen_at.max(heard_at))
+    }
+
     /// Assesses what was touched or whose time has come.
     pub(crate) fn refresh(&mut self, view: &View, touched: &Touched, question: &AssessmentInput<'_>) {
         let template = question.target.and_then(|hash| view.revision(hash)).map(|revision| &revision.template);
@@ -182,6 +190,9 @@ impl Assessment {
             changes_at: None,
         };
         self.rows.resize(view.nodes.len(), None);
+        if question.pods_seen_until.is_none() {
+            self.seen_at = Some(question.now);
+        }
         let as_seen_before = std::mem::replace(&mut self.pods_seen_until, question.pods_seen_until);
         if touched.all || as_seen_before != question.pods_seen_until {
             for (ix, entry) in view.nodes.iter().enumerate() {

@@ -98,7 +98,12 @@ impl Engine {
                 command => title_of(command, &limits),
             },
             effects,
-            warnings: self.warnings(command).into_iter().chain(self.no_way_back(command, &limits)).collect(),
+            warnings: self
+                .warnings(command)
+                .into_iter()
+                .chain(self.no_way_back(command, &limits))
+                .chain(self.never_ran(command, &intent))
+                .collect(),
             calls: self.calls_in_words(command, &resolved, &nodes, &limits, now),
             nodes: nodes.into(),
             danger: resolved.danger.max(placement.danger()),

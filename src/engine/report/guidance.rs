@@ -17,10 +17,12 @@
 use std::fmt;
 
 use super::snapshot::{Alarm, NodeView, Phase, Snapshot};
+use crate::engine::model::config::Timing;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
+use crate::engine::model::record::Direction;
 use crate::engine::model::settings::Finish;
 use crate::engine::model::step_ahead::{NoStep, StepAhead};
 use crate::engine::model::time::ShortDuration;
@@ -140,11 +142,9 @@ impl Alarm {
             Self::OnDeleteEnforced { .. } => vec![Remedy::PauseOnDrift],
             Self::TemplateChanged { .. } => vec![Remedy::ResumeWithTemplate, Remedy::Undo],
             Self::TargetUncertain { .. } => vec![Remedy::StepForRevision, Remedy::Release],
-            Self::BudgetUsedUp { used, failed, .. } => {
-                let raise = Remedy::RaiseBudget { to: used.saturating_add(1) };
-                // A larger budget gives the revision that failed to more nodes.
-                if *failed > 0 { vec![Remedy::Undo, raise] } else { vec![raise] }
-            }
+            Self::BudgetUsedUp { used, failed: 0, .. } => vec![Remedy::RaiseBudget { to: used.saturating_add(1) }],
+            // A larger budget gives the revision that failed to more nodes.
+            Self::BudgetUsedUp { .. } => vec![Remedy::Undo, Remedy::SetImage],
             Self::ReleaseWaits { .. } => vec![Remedy::ReleaseEarly],
             Self::Halted { .. } => vec![Remedy::Undo, Remedy::ResumePastFailures],
             Self::RecordUnreadable { .. } => vec![Remedy::DropUnreadableRecord],
@@ -212,9 +212,16 @@ impl Hold {
 impl Snapshot {
     /// What an operator can do now: first about what needs attention, then about what the rollout waits for.
     pub fn remedies(&self) -> Vec<Remedy> {
-        let about_alarms = self.alarms.iter().flat_map(Alarm::remedies);
+        let about_alarms = self.alarms.iter().flat_map(|alarm| self.remedies_of(alarm));
         let about_waits = self.guidance().into_iter().flat_map(|guidance| guidance.remedies);
         about_alarms.chain(about_waits).collect()
+    }
+
+    /// What an operator can do about one of the alarms. What goes back already is not rolled back.
+    pub fn remedies_of(&self, alarm: &Alarm) -> Vec<Remedy> {
+        let mut remedies = alarm.remedies();
+        remedies.retain(|remedy| *remedy != Remedy::Undo || self.direction == Direction::Forward);
+        remedies
     }
 
     /// What it waits for, and what would move it; `None` where it moves, is over, or halted, which is an alarm.
@@ -252,6 +259,9 @@ impl Snapshot {
                 let waits = "nobody drives: what is under way finishes, nothing more is started".into();
                 Some(Guidance { waits, remedies: vec![Remedy::Drive] })
             }
+            Phase::Running if let Some(waits) = self.silent_driver() => {
+                Some(Guidance { waits, remedies: vec![Remedy::Drive] })
+            }
             Phase::Running => self.held_by_trouble(),
             Phase::Loading => self.loading_in_words().map(|waits| Guidance { waits, remedies: Vec::new() }),
             Phase::Held if self.alarms.contains(&Alarm::BeingDeleted) => Some(Guidance {
@@ -274,6 +284,13 @@ impl Snapshot {
             }
             _ => None,
         }
+    }
+
+    /// A driver that is not seen renewing its lease, and that should have by its own clock: whoever looks once cannot tell more.
+    fn silent_driver(&self) -> Option<String> {
+        let DriverView::Unconfirmed { renewed_at: Some(renewed_at), .. } = self.driver else { return None };
+        let is_silent = self.at.since(renewed_at) >= Timing::default().lease;
+        is_silent.then(|| format!("{}: if it has ended, nothing more is started", self.driving()))
     }
 
     /// `loading: waits for pods, nodes`.

@@ -1,7 +1,7 @@
 //! Whether nodes still have the images that they may go back to, and what the preview of a roll back says of it.
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-use crate::engine::model::command::{Command, PrewarmCommand};
+use crate::engine::model::command::{Command, Early, PrewarmCommand};
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{ListedImage, NodeFact};
 use crate::engine::model::node::ImageState;
@@ -90,4 +90,33 @@ fn what_a_complete_list_lacks_is_pulled_in_every_view() {
     let image = |name: &str| snapshot.nodes.iter().find(|node| &*node.name == name).unwrap().image;
     assert_eq!((image("n2"), image("n3")), (ImageState::Absent, ImageState::Unknown));
     assert_eq!(snapshot.pulls.counts.to_string(), "present on 0 of 5, 1 would pull, 4 not known");
+}
+
+/// What was set and never let go ran nowhere: a roll back does not lead to it.
+#[test]
+fn a_roll_back_leads_to_what_has_run() {
+    let mut fake = FakeCluster::rolling(5, 5);
+    let mut console = FakeConsole::open(&fake, "ops");
+    for image in ["agent:missing", "agent:v2"] {
+        console.set_image(&mut fake, image);
+        console.run_for(&mut fake, 5);
+    }
+    let back_to = |fake: &FakeCluster, console: &mut FakeConsole| {
+        console.hear(fake);
+        let preview = console.engine.preview(&Command::Undo { to: None }, fake.now).unwrap();
+        (preview.changes[0].what(), preview.warnings.clone())
+    };
+    assert_eq!(back_to(&fake, &mut console).0, "agent:v2 → agent:v1", "while it is recorded: where it came from");
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 60);
+    assert_eq!(fake.at("hash3"), 5);
+    console.ask(&mut fake, Command::Release(Early::Refuse)).ok();
+    console.run_for(&mut fake, 10);
+    assert!(console.snapshot(&fake).started_at.is_none());
+    // Nothing is known of either: as kubectl does, and with a warning.
+    let (change, warnings) = back_to(&fake, &mut console);
+    assert_eq!(change, "agent:v2 → agent:missing");
+    assert_eq!(warnings, ["No node is known to have the images of revision 2: it may never have run here."]);
+    lists(&mut fake, &mut console, "n4", &["docker.io/library/agent:v1", "docker.io/library/agent:v2"], true);
+    assert_eq!(back_to(&fake, &mut console), ("agent:v2 → agent:v1".to_owned(), vec![]));
 }

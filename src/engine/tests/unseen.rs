@@ -42,3 +42,22 @@ fn a_node_does_not_become_updated_while_its_pod_cannot_be_seen() {
     assert!(!stale(&seen), "{:?}", seen.alarms);
     assert_eq!(seen.driving().to_string(), "you drive");
 }
+
+/// That a connection is dead is found out later than it is heard for the last time. A node that had soaked until then does not soak
+/// again.
+#[test]
+fn a_node_that_was_updated_stays_so_when_the_watch_turns_out_to_have_been_silent() {
+    let mut fake = FakeCluster::rolling(3, 1);
+    fake.defaults = Tuning { soak_secs: Some(Secs(10)), ..Tuning::default() };
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 2);
+    while console.state(&fake, "n1").0 != NodeState::Updated {
+        console.run_for(&mut fake, 1);
+    }
+    let heard_at = fake.now - std::time::Duration::from_secs(14);
+    report(&mut console, &fake, &WatchHealth::Down { since: heard_at, why: Str::from("cannot connect") });
+    assert_eq!((console.state(&fake, "n1").0, console.snapshot(&fake).counts.updated), (NodeState::Updated, 1));
+    fake.wait(60);
+    assert_eq!((console.state(&fake, "n1").0, console.snapshot(&fake).counts.updated), (NodeState::Updated, 1));
+}

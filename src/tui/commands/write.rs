@@ -12,6 +12,7 @@ use crate::tui::action::condition;
 use crate::tui::dialog::{
     AdoptForm, Canary, Dialog, Form, ImageForm, OfferedImage, PrewarmForm, StepForm, TuneForm, Undo, known_images,
 };
+use crate::tui::message::ConsoleEffect;
 use crate::tui::model::{ARMED_FOR, FleetPage, Model, Overlay, Page, WriteAccess};
 use crate::tui::preview::ask;
 use crate::tui::prompt::Prompt;
@@ -129,8 +130,13 @@ pub(super) fn undo(model: &mut Model, to: &str) -> Effects {
     let listed =
         page.revisions.as_ref().and_then(|screen| screen.chosen_to_go_back_to()).map(|number| number.to_string());
     let to = if to.is_empty() { listed.as_deref().unwrap_or_default() } else { to };
-    match Undo::new(snapshot, &page.story, to) {
-        Ok(form) => dialog(model, Form::Undo(form)),
+    match Undo::new(snapshot, &page.story, &page.images_on_nodes, to) {
+        Ok(form) => {
+            let images = ConsoleEffect::AskForImages(page.target.clone());
+            let mut effects = dialog(model, Form::Undo(form));
+            effects.push(images);
+            effects
+        }
         Err(why) => refuse(model, why),
     }
 }

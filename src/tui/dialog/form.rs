@@ -12,6 +12,7 @@ use super::tune::TuneForm;
 
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, PrewarmCommand, Step};
+use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{OnDrift, Setting, Tuning};
 use crate::engine::report::snapshot::RevisionView;
@@ -370,6 +371,8 @@ pub(crate) struct Undo {
     /// The revisions that can be gone back to, newest first.
     pub(crate) revisions: Vec<RevisionView>,
     pub(crate) chosen: usize,
+    /// Nobody has chosen: it is where a roll back goes where none is named.
+    is_usual: bool,
     /// At which of them a rollout was seen to halt.
     pub(crate) halted: Vec<HaltedRevision>,
 }
@@ -389,13 +392,18 @@ impl Undo {
     ///
     /// # Errors
     /// When there is none to go back to, or the one that is named is not there.
-    pub(crate) fn new(snapshot: &Snapshot, story: &Story, to: &str) -> Result<Self, String> {
+    pub(crate) fn new(
+        snapshot: &Snapshot,
+        story: &Story,
+        images: &[(Str, ImagesOnNodes)],
+        to: &str,
+    ) -> Result<Self, String> {
         let revisions = Self::revisions(snapshot);
         if revisions.is_empty() {
             return Err(NO_OTHER_REVISION.into());
         }
         let chosen = if to.is_empty() {
-            let usual = roll_back_to(snapshot, story).map(|revision| &revision.hash);
+            let usual = roll_back_to(snapshot, story, images).map(|revision| &revision.hash);
             revisions.iter().position(|revision| Some(&revision.hash) == usual).unwrap_or(0)
         } else {
             let number = to.parse::<i64>().ok();
@@ -406,7 +414,14 @@ impl Undo {
                 format!("there is no revision `{to}` to go back to; there {are} {}", known.join(", "))
             })?
         };
-        Ok(Self { revisions, chosen, halted: story.halted().to_vec() })
+        Ok(Self { revisions, chosen, is_usual: to.is_empty(), halted: story.halted().to_vec() })
+    }
+
+    /// Takes in where the images of the revisions are: the choice moves, unless somebody made it. Returns whether it has moved.
+    pub(crate) fn see_images(&mut self, snapshot: &Snapshot, story: &Story, images: &[(Str, ImagesOnNodes)]) -> bool {
+        let usual = roll_back_to(snapshot, story, images).filter(|_| self.is_usual);
+        let place = usual.and_then(|usual| self.revisions.iter().position(|revision| revision.hash == usual.hash));
+        place.is_some_and(|place| std::mem::replace(&mut self.chosen, place) != place)
     }
 
     /// The halt that was seen at a revision.
@@ -429,6 +444,7 @@ impl Undo {
         };
         let changed = chosen != self.chosen;
         self.chosen = chosen;
+        self.is_usual = false;
         if changed { Handled::Changed } else { Handled::Yes }
     }
 }

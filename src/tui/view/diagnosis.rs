@@ -18,7 +18,6 @@ use super::header::{blocker, keys_in_words};
 use super::{RenderContext, put_box, put_lines};
 use crate::engine::model::facts::Severity;
 use crate::engine::report::diagnosis::{Diagnosis, Finding, OfferedCommand};
-use crate::engine::report::snapshot::Alarm;
 use crate::tui::model::ShownSnapshot;
 use crate::tui::node_page::NodeReading;
 use crate::tui::theme::{Glyph, ThemeRole};
@@ -61,7 +60,8 @@ fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, diagnosis: &Diagnosis, 
     }
     lines.extend(waits);
     let mut offered: Vec<String> = Vec::new();
-    for remedy in shown.snapshot.alarms.iter().flat_map(Alarm::remedies) {
+    let remedies = shown.snapshot.alarms.iter().flat_map(|alarm| shown.snapshot.remedies_of(alarm));
+    for remedy in remedies {
         let line = format!(" {}", keys_in_words(ctx, &[remedy], |remedy| remedy.to_string()));
         if !offered.contains(&line) {
             offered.push(line);

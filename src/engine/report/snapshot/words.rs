@@ -171,10 +171,13 @@ impl fmt::Display for Alarm {
             Self::BudgetUsedUp { used, limit, waiting, failed } => {
                 let nodes = if *waiting == 1 { "node waits" } else { "nodes wait" };
                 write!(f, "{waiting} {nodes}: {used} are down, {limit} may be, and none of them is on its way up")?;
-                if *failed > 0 {
-                    write!(f, ", {failed} of them failed at the new revision")?;
+                match failed {
+                    0 => write!(f, "; a budget of {} lets the next one go", used + 1),
+                    failed => write!(
+                        f,
+                        ", {failed} of them failed at the new revision: a larger budget would give it to more nodes"
+                    ),
                 }
-                write!(f, "; a budget of {} lets the next one go", used + 1)
             }
             Self::SiteOutage(outage) => {
                 write!(

@@ -63,7 +63,12 @@ pub(super) fn fill(body: &mut Body<'_>, form: &PrewarmForm, snapshot: &Snapshot,
                 body.text_line((here, focused), "max pulling", &form.max_pulling, &words);
             }
             PrewarmLine::MaxPullingPerSite => {
-                body.text_line((here, focused), "in each site", &form.max_pulling_per_site, "no limit of its own");
+                // The rollout's holds for both.
+                let default = match snapshot.settings.budgets.max_pulling_per_site.at() {
+                    Some(limit) => format!("the rollout's limit: {limit}"),
+                    None => "no limit of its own".to_owned(),
+                };
+                body.text_line((here, focused), "in each site", &form.max_pulling_per_site, &default);
             }
             PrewarmLine::SiteLabel => {
                 body.text_line((here, focused), "site label", &form.site_label, snapshot.site_label.key());

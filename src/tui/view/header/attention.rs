@@ -175,7 +175,7 @@ pub(super) fn alarms(ctx: &RenderContext<'_>, shape: Shape, snapshot: &Snapshot,
     let mut lines = Vec::new();
     for alarm in snapshot.alarms.iter().take(3) {
         let text = format!("{} {alarm}", ctx.glyph(Glyph::Alarm));
-        let hint = hint(ctx, alarm);
+        let hint = hint(ctx, &snapshot.remedies_of(alarm));
         // With room for two lines, the second has the keys.
         let words = if shape == Shape::Folded && hint.is_some() { 1 } else { 2 };
         let mut wrapped = wrap(&text, cells.saturating_sub(2)).peekable();
@@ -201,9 +201,8 @@ pub(super) fn alarms(ctx: &RenderContext<'_>, shape: Shape, snapshot: &Snapshot,
 }
 
 /// The keys that help with an alarm, each with what it does.
-fn hint(ctx: &RenderContext<'_>, alarm: &Alarm) -> Option<String> {
-    let remedies = alarm.remedies();
-    (!remedies.is_empty()).then(|| format!("   {}", keys_in_words(ctx, &remedies, key_does)))
+fn hint(ctx: &RenderContext<'_>, remedies: &[Remedy]) -> Option<String> {
+    (!remedies.is_empty()).then(|| format!("   {}", keys_in_words(ctx, remedies, key_does)))
 }
 
 /// What the key for a remedy does, in as few words as a line under an alarm has room for.

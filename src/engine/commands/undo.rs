@@ -1,0 +1,96 @@
+//! Rolling back: to which revision, and why not.
+//!
+//! ```text
+//! undo --to-revision 3 ─▶ that one
+//! undo ─┬─ recorded      ─▶ where the rollout came from
+//!       ├─ not recorded  ─▶ what most nodes run that is not the present one; else the newest that has run
+//!       └─ rolled back from the newest ─▶ refused: name one
+//! ```
+
+use super::resolved::Resolved;
+use crate::engine::machine::Engine;
+use crate::engine::model::command::{Command, Refusal};
+use crate::engine::model::facts::RevisionFact;
+use crate::engine::model::record::{Change, Intent};
+use crate::engine::model::time::Timestamp;
+
+impl Engine {
+    pub(super) fn resolve_undo(&self, to: Option<i64>, now: Timestamp) -> Result<Resolved, Refusal> {
+        let daemonset = self.view.daemonset.as_ref().ok_or_else(|| Refusal::NotLoaded("no DaemonSet".into()))?;
+        let mut revisions: Vec<_> = self.view.own_revisions().collect();
+        revisions.sort_by_key(|revision| std::cmp::Reverse(revision.number));
+        let intent = self.intent();
+        // The revision before is the one that it comes from: a second `undo` would lead back to what was given up.
+        if let (None, Some(back_to), None) = (to, &intent.back_to, &intent.change) {
+            let number = revisions.iter().find(|revision| revision.hash == *back_to).map(|revision| revision.number);
+            let number = number.map_or_else(|| back_to.to_string(), |number| number.to_string());
+            return Err(Refusal::NotNow(format!(
+                "it goes back to revision {number} already; to go to another one, name its revision"
+            )));
+        }
+        let chosen = match to {
+            Some(number) => revisions.iter().copied().find(|revision| revision.number == number).ok_or_else(|| {
+                let known: Vec<String> = revisions.iter().map(|revision| revision.number.to_string()).collect();
+                Refusal::NotThere(format!("no revision {number}; there are {}", known.join(", ")))
+            })?,
+            None => self.goes_back_to(&intent, &revisions).ok_or_else(|| {
+                let why = "the cluster keeps no earlier revision to roll back to; `set-image` brings an earlier image";
+                Refusal::NotNow(why.into())
+            })?,
+        };
+        if to.is_none() && self.came_back_from(chosen) {
+            return Err(Refusal::NotNow(format!(
+                "revision {} is younger than the one that runs: it was rolled back from; to go to it again, or to another \
+                 one, name its revision",
+                chosen.number
+            )));
+        }
+        let is_target = intent.target.as_ref().is_none_or(|target| *target == chosen.hash);
+        if chosen.template == daemonset.template && is_target && intent.change.is_none() {
+            return Err(Refusal::NotNow(format!("the template already is that of revision {}", chosen.number)));
+        }
+        let says = format!("template is that of revision {}; nodes still on it count as updated", chosen.number);
+        Ok(self.resolve_change(Change::Revision(chosen.hash.clone()), says, now))
+    }
+
+    /// Whether all nodes run a revision that is older than this one, though this one was current before it: whoever rolled back
+    /// from it does not want it again because somebody asks for the revision before. Only where no rollout is recorded: under one it is
+    /// known where it came from.
+    fn came_back_from(&self, before: &RevisionFact) -> bool {
+        let current = self.view.current.as_ref().and_then(|hash| self.view.revision(hash));
+        let is_younger = current.is_some_and(|current| before.created_at > current.created_at);
+        is_younger && !self.is_recorded() && self.assessment.rows().all(|row| !row.old)
+    }
+
+    /// Where a roll back goes where none is named; `revisions` are all, newest first. A rollout goes back to where it came from. Where none
+    /// is recorded: to the newest other revision of which a node has the images, because one that was set and never let go has run
+    /// nowhere; if there is none, to the newest other one, as kubectl does.
+    fn goes_back_to<'a>(&self, intent: &Intent, revisions: &[&'a RevisionFact]) -> Option<&'a RevisionFact> {
+        let others = || revisions.iter().copied().filter(|revision| Some(&revision.hash) != self.view.current.as_ref());
+        let newest = others().next()?;
+        let came_from = match self.is_recorded() {
+            true => self.revision_before(intent),
+            false => self.majority_revision(self.view.current.as_ref()),
+        };
+        if let Some(came_from) = came_from.and_then(|hash| others().find(|revision| revision.hash == hash)) {
+            return Some(came_from);
+        }
+        if self.came_back_from(newest) {
+            return Some(newest);
+        }
+        let has_run =
+            |revision: &&RevisionFact| self.images_of(&revision.hash).is_some_and(|images| images.present > 0);
+        others().find(has_run).or(Some(newest))
+    }
+
+    /// A warning where a roll back leads to a revision of which no node is known to have the images.
+    pub(super) fn never_ran(&self, command: &Command, intent: &Intent) -> Option<String> {
+        let (Command::Undo { .. }, Some(hash)) = (command, &intent.target) else { return None };
+        let images = self.images_of(hash).filter(|images| images.present == 0 && images.nodes > 0)?;
+        let number = self.view.revision(hash).map(|revision| revision.number.to_string()).unwrap_or_default();
+        Some(match images.absent == images.nodes {
+            true => format!("No node has the images of revision {number}: it may never have run here."),
+            false => format!("No node is known to have the images of revision {number}: it may never have run here."),
+        })
+    }
+}
