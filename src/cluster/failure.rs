@@ -95,6 +95,12 @@ impl Failure {
         Self::Broken(root_cause(error))
     }
 
+    /// Whether the connection was closed or reset, which only the other end or something on the way can do: up to then it worked. One that
+    /// nobody answers on breaks too, by the keepalive of HTTP/2 or of the kernel; both call that "timed out".
+    pub(crate) fn is_broken_from_afar(&self) -> bool {
+        matches!(self, Self::Broken(why) if !why.contains("timed out"))
+    }
+
     /// The same with every text that came from outside passed through `change`.
     pub(crate) fn map_texts(self, change: impl Fn(String) -> String) -> Self {
         match self {

@@ -436,7 +436,12 @@ impl<S: Subject> Watch<S> {
         loop {
             let line = tokio::select! {
                 biased;
-                line = lines.next(silence) => line?,
+                line = lines.next(silence) => line.inspect_err(|failure| {
+                    // Somebody at the other end has closed it, or its kernel has.
+                    if failure.is_broken_from_afar() {
+                        self.heard_at = Some(self.http.clock().now());
+                    }
+                })?,
                 () = self.out.closed() => return Err(WatchEnd::Unheard),
             };
             let Some(line) = line else {

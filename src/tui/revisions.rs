@@ -56,7 +56,11 @@ impl RevisionScreen {
         self.revisions = snapshot.revisions.clone();
         self.target = snapshot.to.as_ref().map(|revision| revision.hash.clone());
         self.undo = roll_back_to(snapshot, story, images).map(|revision| revision.hash.clone());
-        self.halted = story.halted().iter().map(|halted| halted.revision.clone()).collect();
+        // A rollout that went on past its halt and is on every node by now has not failed of it.
+        let is_everywhere = snapshot.counts.updated == snapshot.counts.nodes;
+        let counts = |hash: &Str| Some(hash) != self.target.as_ref() || !is_everywhere;
+        let halted = story.halted().iter().map(|halted| halted.revision.clone());
+        self.halted = halted.filter(counts).collect();
         if self.marked.as_ref().is_some_and(|marked| self.find(marked).is_none()) {
             self.marked = None;
         }

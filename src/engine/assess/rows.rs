@@ -109,8 +109,8 @@ pub(crate) struct Row {
     pub(crate) images: Arc<[ImagePull]>,
     /// Bytes that it takes to name it in the record as in progress; none where it is named already.
     pub(crate) bytes_to_name: usize,
-    /// How many seconds its ready pod has to be ready in all, and when it will have been, by our clock; `None` once it is
-    /// available, and for a pod that is not ready.
+    /// How many seconds its ready pod has to be ready in all, and when it will have been, by our clock, if pods are seen until then;
+    /// `None` once it is available, and for a pod that is not ready.
     pub(crate) available_at: Option<(u32, Timestamp)>,
     /// Until when the controller counts its available pod as unavailable, by the API server's clock.
     pub(crate) counted_unavailable_until: Option<Timestamp>,
@@ -166,6 +166,11 @@ impl Assessment {
     /// node that had become updated would soak again from the moment on in which the connection is found to be dead.
     pub(crate) fn seen_until(&self, heard_at: Timestamp) -> Timestamp {
         self.seen_at.map_or(heard_at, |seen_at| seen_at.max(heard_at))
+    }
+
+    /// For how long pods have not been seen.
+    pub(crate) fn unseen_for(&self, now: Timestamp) -> Duration {
+        self.pods_seen_until.map_or(Duration::ZERO, |until| now.since(until))
     }
 
     /// Assesses what was touched or whose time has come.

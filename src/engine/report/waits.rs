@@ -45,7 +45,11 @@ impl Engine {
                 })
             }
             (NodeState::Soaking, Some(_)) => match row.available_at {
-                Some((secs, ends_at)) => Some(PodWait::Soak { secs, ends_at }),
+                // The time in which pods are not seen does not count.
+                Some((secs, ends_at)) => {
+                    let unseen = self.assessment.unseen_for(self.now);
+                    Some(PodWait::Soak { secs, ends_at: ends_at + unseen })
+                }
                 // A surging controller takes the old pod away once this one is available.
                 None if row.old || row.other_goes => Some(PodWait::OldPod),
                 // It is watched because it restarted, which its row shows anyway.

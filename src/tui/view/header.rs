@@ -25,7 +25,7 @@ mod unsent;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use self::attention::{alarms, clocks, gitops_owner, group, taken_over, trouble, unseen};
+use self::attention::{alarms, clocks, gitops_owner, group, next_keys, taken_over, trouble, unseen};
 pub(super) use self::attention::{blocker, keys_in_words};
 use self::identity::identity;
 pub(super) use self::identity::{access, banner, warnings};
@@ -61,6 +61,10 @@ fn about_rollout(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<
         let mut lines = vec![identity(ctx, page, Some(shown), cells), folded(ctx, page, shown, cells)];
         lines.extend(taken_over(ctx, shown, cells));
         lines.extend(alarms(ctx, shape, snapshot, cells).into_iter().take(if area.height < 12 { 1 } else { 2 }));
+        // Where nothing else is said, what moves it; on a screen that has no row to spare the first line has to do.
+        if lines.len() == 2 && area.height >= 12 {
+            lines.extend(next_keys(ctx, snapshot, cells));
+        }
         return lines;
     }
     let mut lines = vec![identity(ctx, page, Some(shown), cells)];

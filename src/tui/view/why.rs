@@ -1,6 +1,7 @@
 //! The words for why a node is where it is tell ages: as of when.
 
 use super::RenderContext;
+use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::node::NodeState;
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::prewarm::{PrewarmState, PrewarmWait};
@@ -35,7 +36,11 @@ pub(super) fn prewarm_pulls(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node
 
 /// The instant that the words for why a node is where it is are computed for.
 pub(super) fn instant(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node: &NodeView) -> Timestamp {
+    let pods = shown.snapshot.watches.iter().find(|watch| watch.watched == Watched::Pods);
+    let are_seen = pods.is_none_or(|watch| watch.health == WatchHealth::Live);
     match (node.state, node.since, node.pod_wait.as_ref().and_then(PodWait::instant)) {
+        // While pods are not seen no time counts.
+        (NodeState::Soaking, ..) if !are_seen => shown.snapshot.at,
         (NodeState::NodeDown, Some(since), _) => ctx.instant(shown, since),
         (NodeState::Pulling, ..) if node.usual_pull.is_some() => ctx.present(shown),
         (_, _, Some(until)) if until > shown.snapshot.at => ctx.present(shown),

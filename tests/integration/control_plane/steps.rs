@@ -37,7 +37,7 @@ fn lifting_a_selector_updates_no_node_before_the_next_step() {
     fixture.until("two canaries serve v2", |witness| witness.serving(":v2").len() == 2);
     let output = operator.ok(&["step", DS, "--yes"]);
     assert!(output.contains("1 node more may be updated (3 in total)"), "{output}");
-    assert!(output.contains("That is all that canary=true leaves of this step"), "{output}");
+    assert!(output.contains("Of the nodes of this step only these match canary=true"), "{output}");
     fixture.until("the canaries serve v2", |witness| witness.serving(":v2") == canaries);
     until_status(&operator, "it is held", |status| status["phase"] == "held");
 

@@ -31,7 +31,8 @@ impl<'a> Assessor<'a> {
         if self.question.pods_seen_until.is_none() {
             self.wake_after(needed, elapsed);
         }
-        self.available_at = (elapsed < needed).then(|| (soak, self.question.now + (needed - elapsed)));
+        let seen_at = self.question.pods_seen_until.map_or(self.question.now, |until| until.min(self.question.now));
+        self.available_at = (elapsed < needed).then(|| (soak, seen_at + (needed - elapsed)));
         elapsed >= needed
     }
 

@@ -107,6 +107,13 @@ pub(super) fn taken_over(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: 
     Some(Line::from(vec![Span::raw(" "), ctx.span(fit(&text, room).into_owned(), ThemeRole::Warn)]))
 }
 
+/// The keys that move a rollout which waits: `S lets 2 nodes go, 2 in total`; nothing where only time does.
+pub(super) fn next_keys(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Option<Line<'static>> {
+    let remedies = snapshot.guidance().map(|guidance| guidance.remedies).filter(|remedies| !remedies.is_empty())?;
+    let keys = keys_in_words(ctx, &remedies, |remedy| remedy.to_string());
+    Some(Line::from(ctx.span(format!(" {}", fit(&keys, cells.saturating_sub(2))), ThemeRole::Text)))
+}
+
 /// The keys of `remedies`, each with what `does` says of it: `S lets 2 nodes go   U rolls back`. While the console is read-only, the first key
 /// that writes is told after the one that arms: `A arms: S lets 2 nodes go   U rolls back`.
 pub(in crate::tui::view) fn keys_in_words(
