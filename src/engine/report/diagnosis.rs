@@ -284,8 +284,7 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
         && is_trouble(cause, node)
     {
         let found = warns(FindingKind::Cause(cause.kind), title(cause, node)).says(cause.message.clone());
-        // Its kubelet rejects or evicts pods because of it.
-        let pressure = node.pressure.as_ref().filter(|_| cause.kind == CauseKind::Rejected);
+        let pressure = node.pressure.as_ref().filter(|_| cause.kind.comes_of_pressure());
         let found_under = pressure.map(|pressure| format!("its kubelet reports {pressure}").into());
         let mut found = found.says(found_under);
         found.remedies = remedies::of(cause, node);

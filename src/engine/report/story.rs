@@ -361,16 +361,16 @@ fn changed(was: &NodeMark, is: &NodeMark, node: &NodeView) -> Option<NodeChange>
     if was.pod == is.pod && goes_on_trying(was.state, is.state, trouble.is_some() || node.image != ImageState::Present)
     {
         // What was wrong is told once, and what fails the node within seconds is told then.
-        return new_trouble(was, trouble.filter(|kind| kind.grace().is_none()), node);
+        return new_trouble(was, trouble.filter(|kind| kind.is_told_at_once()), node);
     }
     // Of two snapshots that are far apart, the later may show the next pod at work already.
     let replaced = serves && was.pod != is.pod;
     if was.state != is.state && !serves || replaced {
         let after = Some(is.since.since(was.since)).filter(|_| is.since >= was.since);
         let down = was.down_since.filter(|_| is.down_since.is_none()).map(|since| is.since.since(since));
-        // What fails within seconds by itself is told then.
-        let lasts = trouble.is_some_and(|kind| kind.grace().is_none());
-        let why = why(node).filter(|_| is_trouble(is.state) || lasts && is_news(was, trouble));
+        // What fails within seconds by itself is told then, but for pods that are gone by then.
+        let at_once = trouble.is_some_and(CauseKind::is_told_at_once);
+        let why = why(node).filter(|_| is_trouble(is.state) || at_once && is_news(was, trouble));
         // It went down, and its pod was deleted, between two looks.
         let why = if is.stays && !was.stays { Some(DELETED_WHILE_DOWN.into()) } else { why };
         let recovers = was.troubled && is.serves();

@@ -14,12 +14,14 @@ struct CauseConsequences {
     speaks_against_revision: bool,
     /// What it says of the image.
     image: ImageVerdict,
+    /// What tells it, and so for how long it can be seen.
+    told_by: ToldBy,
+    /// It may come of what its node's kubelet reports pressure of: that is shown as evidence.
+    comes_of_pressure: bool,
     /// A pod that starts has it in the ordinary course: by itself it is no trouble.
     ordinary_at_start: bool,
     /// A pod that restarts too often fails with this cause, instead of with the crash loop that any other ends in.
     says_why_it_restarts: bool,
-    /// Only an Event tells it, of this part of a pod's start: it ends without a word in the pod's statuses.
-    told_of: Option<StartPart>,
     /// What becomes of the words for what the pod waits for.
     pod_wait: PodWaitWords,
     /// Its message may name what the node has too little of: then it is read and shown which pods hold it.
@@ -37,6 +39,17 @@ pub(crate) enum PodWaitWords {
     Instead,
     /// They stand instead of the cause where that has no message.
     InsteadIfUnexplained,
+}
+
+/// What tells a cause.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum ToldBy {
+    /// The objects that are watched, for as long as it is so.
+    Objects,
+    /// A pod that its kubelet ended (phase Failed). Its controller deletes such a pod at once, and it is told as soon as it is seen.
+    EndedPod,
+    /// Only an Event, of this part of a pod's start: it ends without a word in the pod's statuses.
+    Event(StartPart),
 }
 
 /// A part of a pod's start that its statuses call `ContainerCreating` all the while.
@@ -69,62 +82,77 @@ enum ImageVerdict {
 
 impl CauseKind {
     fn consequences(self) -> CauseConsequences {
-        let of = |grace_secs: Option<u64>, speaks_against_revision: bool, image: ImageVerdict| CauseConsequences {
+        let of = |grace_secs: Option<u64>,
+                  speaks_against_revision: bool,
+                  image: ImageVerdict,
+                  told_by: ToldBy,
+                  comes_of_pressure: bool| CauseConsequences {
             grace: grace_secs.map(Duration::from_secs),
             speaks_against_revision,
             image,
+            told_by,
+            comes_of_pressure,
             ordinary_at_start: false,
             says_why_it_restarts: false,
-            told_of: None,
             pod_wait: PodWaitWords::LeftOut,
             names_what_is_lacking: false,
         };
         let (against, unrelated) = (true, false);
+        let (of_pressure, of_else) = (true, false);
         match self {
-            Self::ImageName | Self::ImageNeverPull => of(Some(0), against, ImageVerdict::Unusable),
-            Self::ImagePlatform => of(Some(0), against, ImageVerdict::Refused),
-            Self::ImageNotFound | Self::ImageDenied => of(Some(5), against, ImageVerdict::Refused),
+            Self::ImageName | Self::ImageNeverPull => {
+                of(Some(0), against, ImageVerdict::Unusable, ToldBy::Objects, of_else)
+            }
+            Self::ImagePlatform => of(Some(0), against, ImageVerdict::Refused, ToldBy::Objects, of_else),
+            Self::ImageNotFound | Self::ImageDenied => {
+                of(Some(5), against, ImageVerdict::Refused, ToldBy::Objects, of_else)
+            }
             // A registry that cannot be reached says nothing of the image. Nothing that serves is replaced meanwhile, so waiting costs
             // nothing, and the rollout goes on by itself once the image comes.
             // So does a full disk: it speaks of the node, and its kubelet makes room or evicts.
-            Self::ImageNetwork => of(None, against, ImageVerdict::Unreachable),
-            Self::ImageDisk => of(None, against, ImageVerdict::NoRoom),
-            Self::ImagePull => of(None, against, ImageVerdict::Unexplained),
-            Self::ImageRateLimited => of(None, against, ImageVerdict::Limited),
+            Self::ImageNetwork => of(None, against, ImageVerdict::Unreachable, ToldBy::Objects, of_else),
+            Self::ImageDisk => of(None, against, ImageVerdict::NoRoom, ToldBy::Objects, of_else),
+            Self::ImagePull => of(None, against, ImageVerdict::Unexplained, ToldBy::Objects, of_else),
+            Self::ImageRateLimited => of(None, against, ImageVerdict::Limited, ToldBy::Objects, of_else),
             Self::AdmissionRefused | Self::QuotaExceeded | Self::CreationForbidden | Self::PodInvalid => {
-                of(Some(5), against, ImageVerdict::Nothing)
+                of(Some(5), against, ImageVerdict::Nothing, ToldBy::Objects, of_else)
             }
-            Self::Config | Self::ContainerStart | Self::Rejected => of(Some(20), against, ImageVerdict::Nothing),
+            Self::Config | Self::ContainerStart => {
+                of(Some(20), against, ImageVerdict::Nothing, ToldBy::Objects, of_else)
+            }
+            Self::Rejected => of(Some(20), against, ImageVerdict::Nothing, ToldBy::EndedPod, of_pressure),
             Self::NotCreated => CauseConsequences {
                 pod_wait: PodWaitWords::InsteadIfUnexplained,
-                ..of(Some(60), against, ImageVerdict::Nothing)
+                ..of(Some(60), against, ImageVerdict::Nothing, ToldBy::Objects, of_else)
             },
             // Attaching and mounting take minutes in the ordinary course, and kubelets complain meanwhile.
-            Self::VolumeMount => {
-                CauseConsequences { told_of: Some(StartPart::Volumes), ..of(None, against, ImageVerdict::Nothing) }
+            Self::VolumeMount => of(None, against, ImageVerdict::Nothing, ToldBy::Event(StartPart::Volumes), of_else),
+            Self::PodSandbox => of(None, unrelated, ImageVerdict::Nothing, ToldBy::Event(StartPart::Sandbox), of_else),
+            Self::CrashLoop | Self::ControllerIdle | Self::Deadline => {
+                of(None, against, ImageVerdict::Nothing, ToldBy::Objects, of_else)
             }
-            Self::PodSandbox => {
-                CauseConsequences { told_of: Some(StartPart::Sandbox), ..of(None, unrelated, ImageVerdict::Nothing) }
-            }
-            Self::CrashLoop | Self::ControllerIdle | Self::Deadline => of(None, against, ImageVerdict::Nothing),
-            Self::OutOfMemory | Self::InitFailure => {
-                CauseConsequences { says_why_it_restarts: true, ..of(None, against, ImageVerdict::Nothing) }
-            }
-            Self::Unschedulable => {
-                CauseConsequences { names_what_is_lacking: true, ..of(None, unrelated, ImageVerdict::Nothing) }
-            }
-            Self::NodeDown => of(None, unrelated, ImageVerdict::Nothing),
-            Self::StuckTerminating => {
-                CauseConsequences { pod_wait: PodWaitWords::Added, ..of(None, unrelated, ImageVerdict::Nothing) }
-            }
+            Self::OutOfMemory | Self::InitFailure => CauseConsequences {
+                says_why_it_restarts: true,
+                ..of(None, against, ImageVerdict::Nothing, ToldBy::Objects, of_else)
+            },
+            Self::Unschedulable => CauseConsequences {
+                names_what_is_lacking: true,
+                ..of(None, unrelated, ImageVerdict::Nothing, ToldBy::Objects, of_else)
+            },
+            Self::NodeDown => of(None, unrelated, ImageVerdict::Nothing, ToldBy::Objects, of_else),
+            Self::StuckTerminating => CauseConsequences {
+                pod_wait: PodWaitWords::Added,
+                ..of(None, unrelated, ImageVerdict::Nothing, ToldBy::Objects, of_else)
+            },
             // What the pod waits for names the finalizers.
-            Self::HeldByFinalizers => {
-                CauseConsequences { pod_wait: PodWaitWords::Instead, ..of(None, unrelated, ImageVerdict::Nothing) }
-            }
+            Self::HeldByFinalizers => CauseConsequences {
+                pod_wait: PodWaitWords::Instead,
+                ..of(None, unrelated, ImageVerdict::Nothing, ToldBy::Objects, of_else)
+            },
             Self::NotReady => CauseConsequences {
                 ordinary_at_start: true,
                 pod_wait: PodWaitWords::Instead,
-                ..of(None, unrelated, ImageVerdict::Nothing)
+                ..of(None, unrelated, ImageVerdict::Nothing, ToldBy::Objects, of_else)
             },
         }
     }
@@ -151,7 +179,25 @@ impl CauseKind {
 
     /// The part of a pod's start that it speaks of where only an Event tells it, so that it ends without a word in the pod's statuses.
     pub(crate) fn told_of(self) -> Option<StartPart> {
-        self.consequences().told_of
+        match self.consequences().told_by {
+            ToldBy::Event(part) => Some(part),
+            ToldBy::Objects | ToldBy::EndedPod => None,
+        }
+    }
+
+    /// Whether a timeline tells it as soon as it is seen. Otherwise, where it fails the node within seconds, it is told then: until
+    /// then a pod that its kubelet ended is gone.
+    pub(crate) fn is_told_at_once(self) -> bool {
+        let CauseConsequences { grace, told_by, .. } = self.consequences();
+        match told_by {
+            ToldBy::EndedPod => true,
+            ToldBy::Objects | ToldBy::Event(_) => grace.is_none(),
+        }
+    }
+
+    /// Whether it may come of what its node's kubelet reports pressure of.
+    pub(crate) fn comes_of_pressure(self) -> bool {
+        self.consequences().comes_of_pressure
     }
 
     /// What becomes of the words for what the pod waits for.

@@ -4,7 +4,7 @@ use super::super::fake_cluster::template;
 use super::*;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::effect::Effect;
-use crate::engine::model::facts::Severity;
+use crate::engine::model::facts::{PodPhase, Severity};
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Snapshot;
 use crate::engine::report::story::{NodeChange, ProgressPoint, Story};
@@ -378,4 +378,24 @@ fn a_restart_is_told_beside_what_comes_of_it_and_a_failure_when_it_counts_as_one
     );
     let failed = story.moments().next_back().unwrap();
     assert_eq!(failed.at, snapshot.at + std::time::Duration::from_secs(30), "not since when it restarts");
+}
+
+/// Its controller deletes a pod that its kubelet ended long before that counts as a failure.
+#[test]
+fn why_its_kubelet_ended_a_pod_is_told_before_the_pod_is_gone() {
+    let mut fake = FakeCluster::rolling(3, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    let mut story = Story::default();
+    watch(&mut story, &mut console, &mut fake, 2);
+    fake.change_pod("n1", |pod| {
+        (pod.phase, pod.ready) = (PodPhase::Failed, false);
+        (pod.reason, pod.message) = (Some("Evicted".into()), Some("The node was low on resource: memory.".into()));
+    });
+    watch(&mut story, &mut console, &mut fake, 1);
+    fake.remove_pod("n1");
+    watch(&mut story, &mut console, &mut fake, 2);
+    let told = told(&story, "n1");
+    assert_eq!(told.first().map(String::as_str), Some("is not ready any more: rejected by kubelet"), "{told:?}");
+    assert_eq!(story.of_node("n1").next().unwrap().change.severity(), Severity::Warning);
+    assert!(told.len() > 1 && told[1..].iter().all(|told| !told.contains("rejected")), "once: {told:?}");
 }

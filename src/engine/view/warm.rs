@@ -384,6 +384,27 @@ fn failure_of(pod: &PodFact, server_now: Timestamp) -> Option<Cause> {
 /// The same of a pod in which every container brings an image.
 fn failure_of_images(pod: &PodFact, server_now: Timestamp) -> Option<Cause> {
     let cause = diagnose(pod, server_now)?;
-    // A pod that its kubelet rejected never pulls.
-    (cause.kind == CauseKind::Rejected || cause.kind.is_about_the_image()).then_some(cause)
+    keeps_images_away(pod, cause.kind).then_some(cause)
+}
+
+/// Whether what is wrong with a pod keeps its images from arriving.
+fn keeps_images_away(pod: &PodFact, kind: CauseKind) -> bool {
+    // A pod that its kubelet ended never pulls, whatever it was ended for.
+    let is_ended = pod.phase == PodPhase::Failed && pod.deletion_at.is_none();
+    is_ended || kind.is_about_the_image()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pod_that_its_kubelet_ended_brings_no_image_whatever_the_cause() {
+        let ended = PodFact { phase: PodPhase::Failed, reason: Some("Evicted".into()), ..PodFact::default() };
+        let waits = PodFact { phase: PodPhase::Pending, ..PodFact::default() };
+        for kind in CauseKind::ALL {
+            assert!(keeps_images_away(&ended, kind), "{kind:?}");
+            assert_eq!(keeps_images_away(&waits, kind), kind.is_about_the_image(), "{kind:?}");
+        }
+    }
 }
