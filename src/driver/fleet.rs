@@ -304,7 +304,7 @@ mod tests {
     use super::*;
     use crate::engine::model::facts::DaemonSetCounters;
     use crate::engine::model::prewarm::{Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
-    use crate::engine::model::record::{By, Halt, Paused};
+    use crate::engine::model::record::{By, Halt, HaltingGate, Paused};
 
     fn daemonset(updated: u32, available: u32) -> PartialDaemonSet {
         PartialDaemonSet {
@@ -401,8 +401,13 @@ mod tests {
     #[test]
     fn a_state_for_every_story() {
         let halted = record(|record| {
-            record.progress.halt =
-                Some(Halt { number: 1, at: Timestamp::default(), why: "3 failed".into(), nodes: Vec::new() });
+            record.progress.halt = Some(Halt {
+                number: 1,
+                gate: HaltingGate::default(),
+                at: Timestamp::default(),
+                why: "3 failed".into(),
+                nodes: Vec::new(),
+            });
         });
         let resumed = record(|record| {
             record.progress.halt = halted.progress.halt.clone();

@@ -13,7 +13,7 @@ use crate::engine::model::command::{Command, Takeover};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::prewarm::{PrewarmLeftover, PrewarmView};
-use crate::engine::model::record::{Halt, OURSELVES, Paused};
+use crate::engine::model::record::{Halt, HaltingGate, OURSELVES, Paused};
 use crate::engine::model::settings::Finish;
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 use insta::assert_snapshot;
@@ -104,8 +104,13 @@ async fn a_drive_to_where_everything_is_has_nothing_to_do() {
 async fn a_drive_that_halts_exits_with_its_own_code() {
     let mut halted = script::driving();
     halted.phase = Phase::Halted;
-    halted.halt =
-        Some(Halt { number: 1, at: at(0), why: "image not found on 1 node".into(), nodes: vec!["ipc-017".into()] });
+    halted.halt = Some(Halt {
+        number: 1,
+        gate: HaltingGate::default(),
+        at: at(0),
+        why: "image not found on 1 node".into(),
+        nodes: vec!["ipc-017".into()],
+    });
     halted.alarms = vec![Alarm::Halted { why: "image not found on 1 node".into() }];
     let script = Script::of(script::held_by_nobody()).then(halted.clone());
     let output = script.run("drive ds/agent").await;

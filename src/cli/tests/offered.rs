@@ -7,7 +7,7 @@ use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::{Prewarm, PrewarmMethod, PrewarmNodes};
-use crate::engine::model::record::Halt;
+use crate::engine::model::record::{Halt, HaltingGate};
 use crate::engine::report::snapshot::{Phase, Snapshot};
 
 /// A context, a namespace and a name that would each run something if they were not quoted.
@@ -21,7 +21,13 @@ fn named(snapshot: Snapshot) -> Snapshot {
 }
 
 fn halted() -> Snapshot {
-    let halt = Halt { number: 1, at: at(0), why: "image not found".into(), nodes: vec!["ipc-017".into()] };
+    let halt = Halt {
+        number: 1,
+        gate: HaltingGate::default(),
+        at: at(0),
+        why: "image not found".into(),
+        nodes: vec!["ipc-017".into()],
+    };
     Snapshot { phase: Phase::Halted, halt: Some(halt), ..rollout() }
 }
 

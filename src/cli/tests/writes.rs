@@ -6,7 +6,7 @@ use crate::engine::model::command::{Command, Refusal, Step};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::labels::Selector;
-use crate::engine::model::record::Halt;
+use crate::engine::model::record::{Halt, HaltingGate};
 use crate::engine::model::step_ahead::{NoStep, SelectionDone};
 use crate::engine::report::snapshot::Phase;
 use insta::assert_snapshot;
@@ -128,8 +128,13 @@ async fn a_selector_that_matches_no_node_is_not_set_unasked() {
 async fn going_on_past_a_halt_is_not_done_unasked() {
     let mut halted = rollout();
     halted.phase = Phase::Halted;
-    halted.halt =
-        Some(Halt { number: 1, at: at(0), why: "image not found on 1 node".into(), nodes: vec!["ipc-017".into()] });
+    halted.halt = Some(Halt {
+        number: 1,
+        gate: HaltingGate::default(),
+        at: at(0),
+        why: "image not found on 1 node".into(),
+        nodes: vec!["ipc-017".into()],
+    });
     let script = Script::of(halted).previews(Danger::Serious);
     let output = script.run("resume ds/agent").await;
     assert_eq!((output.code, script.asked().len()), (6, 0));

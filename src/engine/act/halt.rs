@@ -8,37 +8,10 @@ use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::model::record::size::clipped;
-use crate::engine::model::record::{Direction, EXCEPTIONS_LIMIT, Halt, Intent};
+use crate::engine::model::record::{Direction, EXCEPTIONS_LIMIT, Halt, HaltingGate, Intent};
 use crate::engine::model::rollout_event::{RolloutEventKind, Visibility};
-use crate::engine::model::settings::{Gates, OnFailure};
+use crate::engine::model::settings::Gates;
 use crate::engine::model::time::Timestamp;
-use crate::engine::model::with_all::with_all;
-
-with_all! {
-/// A gate that halts the rollout. What follows from a halt is asked for each of them below.
-#[derive(Clone, Copy)]
-enum HaltingGate {
-    /// Too many nodes failed.
-    FailureThreshold,
-}
-}
-
-impl HaltingGate {
-    /// Whether it halts a rollout of which every node is updated, too.
-    fn halts_what_is_complete(self) -> bool {
-        match self {
-            // With `finish=keep` a node may fail afterwards.
-            Self::FailureThreshold => true,
-        }
-    }
-
-    /// Whether the rollout then goes back, as far as its settings say.
-    fn goes_back(self, gates: &Gates) -> bool {
-        match self {
-            Self::FailureThreshold => gates.on_failure == OnFailure::RollBack,
-        }
-    }
-}
 
 /// Why the rollout halts.
 struct HaltReason {
@@ -56,20 +29,26 @@ impl Engine {
         if intent.direction() == Direction::Back || intent.target.is_none() || intent.change.is_some() {
             return;
         }
-        let Some(reason) = self.reason_to_halt(intent) else { return };
-        if !reason.gate.halts_what_is_complete() && self.is_complete(intent) {
-            return;
-        }
-        if self.is_halted(intent) {
-            self.halt_names(reason);
-        } else {
-            self.halt(reason, intent, now);
+        for reason in self.reasons_to_halt(intent).into_iter().flatten() {
+            if !reason.gate.halts_what_is_complete() && self.is_complete(intent) {
+                continue;
+            }
+            match self.halting_gate(intent) {
+                Some(gate) if gate == reason.gate => self.halt_names(reason),
+                Some(gate) if gate.is_grave() || !reason.gate.is_grave() => {}
+                // It may go back by it, so no other gate is asked now.
+                Some(_) | None => return self.halt(reason, intent, now),
+            }
         }
     }
 
-    /// Which gate halts the rollout now. All gates are named: one that halts is a [`HaltingGate`] and is asked here, after those that
-    /// stand here already.
-    fn reason_to_halt(&self, intent: &Intent) -> Option<HaltReason> {
+    /// The gate whose halt stands.
+    fn halting_gate(&self, intent: &Intent) -> Option<HaltingGate> {
+        self.progress.halt.as_ref().filter(|_| self.is_halted(intent)).map(|halt| halt.gate)
+    }
+
+    /// What each gate that halts has to say now. All gates are named: one that halts is a [`HaltingGate`] and is asked here, in its order.
+    fn reasons_to_halt(&self, intent: &Intent) -> [Option<HaltReason>; HaltingGate::ALL.len()] {
         // Gates on single nodes are carried out in `assess/rows/failure.rs`, `assess/rows/absence.rs` and `rules/suspects.rs`.
         let Gates {
             failure_threshold,
@@ -80,7 +59,9 @@ impl Engine {
             suspect_grace_secs: _,
             require_image: _,
         } = intent.gates;
-        self.too_many_failed(failure_threshold, intent)
+        HaltingGate::ALL.map(|gate| match gate {
+            HaltingGate::FailureThreshold => self.too_many_failed(failure_threshold, intent),
+        })
     }
 
     /// Nodes failed at the new revision, as many as the threshold says, leaving out those that an operator resumed past.
@@ -92,8 +73,11 @@ impl Engine {
             .filter(|row| self.has_failed(row) && !acknowledged_failures.contains(&self.name(row)))
             .collect();
         let threshold = threshold.of(self.assessment.desired, Rounding::Up).max(1);
-        // As long as any node is failed, the halt that stands keeps naming the nodes that are failed now.
-        let stands = self.is_halted(intent) && !failed.is_empty();
+        // As long as any node is failed, its own halt, if that stands, keeps naming the nodes that are failed now.
+        let stands = match self.halting_gate(intent) {
+            Some(HaltingGate::FailureThreshold) => !failed.is_empty(),
+            None => false,
+        };
         if u32::try_from(failed.len()).unwrap_or(u32::MAX) < threshold && !stands {
             return None;
         }
@@ -102,8 +86,9 @@ impl Engine {
         Some(HaltReason { gate: HaltingGate::FailureThreshold, why, nodes })
     }
 
-    /// After an operator resumed past the halt: what halted it is accepted, or it would halt again at once. The record does not
-    /// say which gate it was, and this is called again and again: each gate accepts what there is to accept, once.
+    /// After an operator resumed past the halt: what halted it is accepted, or it would halt again at once. The record names the gate
+    /// that halted last, and others may have halted before it; and this is called again and again. So each gate accepts what there is to
+    /// accept, once.
     fn go_on_past_halt(&mut self, intent: &Intent, now: Timestamp) {
         if self.progress.halt.as_ref().is_none_or(|halt| halt.number > intent.acknowledged_halt) {
             return;
@@ -150,7 +135,7 @@ impl Engine {
         };
         let number = self.progress.halt.as_ref().map_or(0, |halt| halt.number).max(intent.acknowledged_halt) + 1;
         self.tell_halted(number, &why, &reason.nodes);
-        self.progress.halt = Some(Halt { number, at: now, why: why.into(), nodes: reason.nodes });
+        self.progress.halt = Some(Halt { number, gate: reason.gate, at: now, why: why.into(), nodes: reason.nodes });
         if let Some(from) = before.filter(|_| goes_back) {
             self.happened(RolloutEventKind::RollingBack { to: from.clone() }, Visibility::Cluster);
             let id = self.new_change_id(self.edits.next_serial(), now);

@@ -25,7 +25,7 @@ pub(crate) trait FilterableCell {
 /// The columns of a table as the fields of a filter, in their order.
 pub(crate) fn fields<R, P: 'static, C>(columns: &[Column<R, P, C>]) -> Vec<FilterField> {
     let field = |column: &Column<R, P, C>| {
-        let headings = column.headers.iter().map(|heading| heading.to_lowercase().replace(' ', "-"));
+        let headings = column.headers.iter().map(|heading| by_heading(heading));
         let kind = match column.kind {
             ColumnKind::Number if column.name == "age" => FieldKind::Age,
             ColumnKind::Number => FieldKind::Number,
@@ -38,6 +38,11 @@ pub(crate) fn fields<R, P: 'static, C>(columns: &[Column<R, P, C>]) -> Vec<Filte
         FilterField { name: column.name.to_owned(), aliases, kind }
     };
     columns.iter().map(field).collect()
+}
+
+/// What a column is called by a heading of it.
+pub(super) fn by_heading(heading: &str) -> String {
+    heading.to_lowercase().replace(' ', "-")
 }
 
 /// A row of a table with these columns.

@@ -345,6 +345,8 @@ fn revision(node: &NodeView) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::filtering::by_heading;
+    use super::super::fleet::FLEET_COLUMNS;
     use super::super::tests::hidden_by_room;
     use super::super::widths;
     use super::*;
@@ -368,7 +370,7 @@ mod tests {
         assert!(shown.iter().all(|cells| *cells > 0), "{shown:?}");
     }
 
-    /// The README draws the table as a terminal of 80 columns shows it.
+    /// The README draws the table as a terminal of 80 columns shows it, and lists what the filter calls the columns of both tables.
     #[test]
     fn the_readme_shows_the_columns() {
         let table = NodeTable { name_width: 8, ..NodeTable::default() };
@@ -378,5 +380,13 @@ mod tests {
         let readme = include_str!("../../../README.md");
         let line = readme.lines().find(|line| line.trim_start().starts_with("NODE "));
         assert_eq!(line.unwrap_or_default().split_whitespace().collect::<Vec<_>>(), headers);
+        // By the longest heading of each.
+        let nodes = NODE_COLUMNS.iter().map(|column| column.headers[0]).collect::<Vec<_>>();
+        let fleet = FLEET_COLUMNS.iter().map(|column| column.headers[0]).collect::<Vec<_>>();
+        for headings in [nodes, fleet] {
+            let names: Vec<String> = headings.into_iter().map(by_heading).collect();
+            let list = format!("`{}`", names.join(" "));
+            assert!(readme.contains(&list), "the README lists no {list}");
+        }
     }
 }

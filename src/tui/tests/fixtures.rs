@@ -32,7 +32,7 @@ use crate::engine::model::pod_wait::{Blocked, Blocker, PodWait};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::pull::{Evidence, FinishedPull, PeerScope, PullFailure, PullState, PullSummary, SlowPull};
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::{Direction, Halt, Paused};
+use crate::engine::model::record::{Direction, Halt, HaltingGate, Paused};
 use crate::engine::model::settings::Settings;
 use crate::engine::model::site::SiteLabel;
 use crate::engine::model::step_ahead::{NoStep, SelectionDone, StepAhead};
@@ -364,7 +364,13 @@ pub(super) fn paused() -> Snapshot {
 
 pub(super) fn halted() -> Snapshot {
     let why: Str = "1 of 120 nodes failed (threshold 1): image not found on ipc-017".into();
-    let halt = Halt { number: 1, at: ago(2 * MINUTE), why: why.clone(), nodes: vec!["ipc-017".into()] };
+    let halt = Halt {
+        number: 1,
+        gate: HaltingGate::default(),
+        at: ago(2 * MINUTE),
+        why: why.clone(),
+        nodes: vec!["ipc-017".into()],
+    };
     let alarms = vec![crate::engine::report::snapshot::Alarm::Halted { why }];
     Snapshot { phase: Phase::Halted, halt: Some(halt), alarms, ..running() }
 }

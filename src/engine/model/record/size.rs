@@ -143,7 +143,7 @@ impl Progress {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Halt;
+    use super::super::{Halt, HaltingGate};
     use super::*;
 
     const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_000);
@@ -164,6 +164,7 @@ mod tests {
             acknowledged_failures: names("e", 2 * EXCEPTIONS_LIMIT, len).collect(),
             halt: Some(Halt {
                 number: 1,
+                gate: HaltingGate::default(),
                 at: NOW,
                 why: clipped(&"\"quoted\" ".repeat(500)),
                 nodes: names("h", EXCEPTIONS_LIMIT, len).collect(),

@@ -92,7 +92,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::super::{By, Halt, IntOrPercent, Paused, Record};
+    use super::super::{By, Halt, HaltingGate, IntOrPercent, Paused, Record};
     use super::*;
     use crate::engine::model::Str;
     use crate::engine::model::settings::Limit;
@@ -105,7 +105,13 @@ mod tests {
         record.intent.paused = Some(Paused { by: "ops".into(), at, why: Some("lunch".into()) });
         record.intent.budgets.max_unavailable = Limit::At(IntOrPercent::Int(3));
         record.progress.in_progress.insert("n1".into());
-        record.progress.halt = Some(Halt { number: 1, at, why: "image not found".into(), nodes: vec!["n1".into()] });
+        record.progress.halt = Some(Halt {
+            number: 1,
+            gate: HaltingGate::default(),
+            at,
+            why: "image not found".into(),
+            nodes: vec!["n1".into()],
+        });
         record.progress.drifts.lately.push(at);
         record
     }

@@ -25,6 +25,9 @@ impl Story {
 
     pub(super) fn watch_for_halts(&mut self, snapshot: &Snapshot) {
         let Some((halt, to)) = snapshot.halt.as_ref().zip(snapshot.to.as_ref()) else { return };
+        if !halt.gate.speaks_against_revision() {
+            return;
+        }
         let known = self.halted.iter().position(|halted| halted.revision == to.hash);
         if known.is_some_and(|known| self.halted[known].at == halt.at) {
             return;
