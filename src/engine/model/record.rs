@@ -579,7 +579,7 @@ mod tests {
     fn a_halt_names_its_gate_only_where_it_is_another_than_the_first() {
         let halted = |gate: &str| {
             format!(
-                r#"{{"version":1,"intent":{{}},"progress":{{"halt":{{"number":1,"at":7000{gate},"why":"","nodes":[]}}}}}}"#
+                r#"{{"version":1,"intent":{{}},"progress":{{"halt":{{"number":1,"at":"1970-01-01T00:00:07Z"{gate},"why":"","nodes":[]}}}}}}"#
             )
         };
         for (said, kept) in [("", None), (r#","gate":"moonPhase""#, Some("moonPhase"))] {
