@@ -334,9 +334,9 @@ impl FilterRow for RevisionRow<'_> {
     }
 }
 
-/// Where a roll back goes where none is named, as for the driver (`commands/undo.rs` of the engine): to the revision that most nodes come
-/// from, else to the newest other one of which a node has the images, as far as that is known. To one at which a rollout was seen to halt
-/// only where there is no other.
+/// Where a roll back goes where none is named, as for the driver (`commands/undo.rs` of the engine): a recorded rollout to the revision
+/// that most nodes come from; else to the newest other one of which a node has the images, as far as that is known. To one at which a
+/// rollout was seen to halt only where there is no other.
 pub(crate) fn roll_back_to<'a>(
     snapshot: &'a Snapshot,
     story: &Story,
@@ -344,7 +344,8 @@ pub(crate) fn roll_back_to<'a>(
 ) -> Option<&'a RevisionView> {
     let current = snapshot.to.as_ref().map(|revision| &revision.hash);
     let mut others = snapshot.revisions.iter().filter(|one| one.number.is_some() && Some(&one.hash) != current);
-    let from = snapshot.from.as_ref().map(|revision| &revision.hash);
+    // Where none is recorded, a node that was left behind long ago says nothing of where to go.
+    let from = snapshot.from.as_ref().filter(|_| snapshot.started_at.is_some()).map(|revision| &revision.hash);
     let halted = |one: &RevisionView| story.halted().iter().any(|halted| halted.revision == one.hash);
     let comes_from = others.clone().find(|one| Some(&one.hash) == from);
     let never_ran = |one: &RevisionView| images.iter().any(|(hash, images)| *hash == one.hash && images.present == 0);

@@ -16,7 +16,7 @@ use self::line::{filter_key, palette_key, refilter};
 use super::action::in_keys;
 use super::commands::{connected, follow_pod, read_log};
 use super::daemonset_ref::DaemonSetRef;
-use super::dialog::{DialogEvent, Form};
+use super::dialog::{DialogEvent, Focus, Form};
 use super::key::Key;
 use super::message::{ConsoleEffect, Msg};
 use super::model::{HelpFind, Model, Overlay, ShownSnapshot, Uptime, WriteAccess};
@@ -95,7 +95,8 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
             }
             let Overlay::Dialog(dialog) = &mut model.overlay else { return Vec::new() };
             let moved = match &mut dialog.form {
-                Form::Undo(form) if dialog.target == target => {
+                // Whoever has gone on to the buttons has seen which revision it is.
+                Form::Undo(form) if dialog.target == target && dialog.focus == Focus::Form => {
                     form.see_images(&snapshot, &page.story, &page.images_on_nodes)
                 }
                 _ => false,

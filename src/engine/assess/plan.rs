@@ -43,7 +43,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// `at most 2 down and 2 pulling at a time, 1 of a site`.
+    /// `at most 2 down and 2 pulling at a time, of each site at most 1`.
     pub(crate) fn pace_in_words(&self) -> String {
         let of_site = match self.max_pulling_per_site {
             Limit::Default => String::new(),

@@ -3,7 +3,7 @@
 //! ```text
 //! undo --to-revision 3 ─▶ that one
 //! undo ─┬─ recorded      ─▶ where the rollout came from
-//!       ├─ not recorded  ─▶ what most nodes run that is not the present one; else the newest that has run
+//!       ├─ not recorded  ─▶ the newest other one that has run; else the newest other one
 //!       └─ rolled back from the newest ─▶ refused: name one
 //! ```
 
@@ -68,10 +68,7 @@ impl Engine {
     fn goes_back_to<'a>(&self, intent: &Intent, revisions: &[&'a RevisionFact]) -> Option<&'a RevisionFact> {
         let others = || revisions.iter().copied().filter(|revision| Some(&revision.hash) != self.view.current.as_ref());
         let newest = others().next()?;
-        let came_from = match self.is_recorded() {
-            true => self.revision_before(intent),
-            false => self.majority_revision(self.view.current.as_ref()),
-        };
+        let came_from = self.revision_before(intent).filter(|_| self.is_recorded());
         if let Some(came_from) = came_from.and_then(|hash| others().find(|revision| revision.hash == hash)) {
             return Some(came_from);
         }
@@ -83,11 +80,13 @@ impl Engine {
         others().find(has_run).or(Some(newest))
     }
 
-    /// A warning where a roll back leads to a revision of which no node is known to have the images.
+    /// A warning where a roll back leads to a revision of which no node is known to have the images. Where each pod pulls anew, what a
+    /// node has tells nothing.
     pub(super) fn never_ran(&self, command: &Command, intent: &Intent) -> Option<String> {
         let (Command::Undo { .. }, Some(hash)) = (command, &intent.target) else { return None };
+        let revision = self.view.revision(hash).filter(|revision| !self.view.pulls_any_again(&revision.template))?;
         let images = self.images_of(hash).filter(|images| images.present == 0 && images.nodes > 0)?;
-        let number = self.view.revision(hash).map(|revision| revision.number.to_string()).unwrap_or_default();
+        let number = revision.number;
         Some(match images.absent == images.nodes {
             true => format!("No node has the images of revision {number}: it may never have run here."),
             false => format!("No node is known to have the images of revision {number}: it may never have run here."),

@@ -120,3 +120,23 @@ fn a_roll_back_leads_to_what_has_run() {
     lists(&mut fake, &mut console, "n4", &["docker.io/library/agent:v1", "docker.io/library/agent:v2"], true);
     assert_eq!(back_to(&fake, &mut console), ("agent:v2 → agent:v1".to_owned(), vec![]));
 }
+
+/// A node that was left behind long ago does not decide where the others go.
+#[test]
+fn a_straggler_does_not_turn_a_roll_back_to_its_own_revision() {
+    let mut fake = FakeCluster::rolling(5, 5);
+    let mut console = FakeConsole::open(&fake, "ops");
+    for image in ["agent:v2", "agent:v3"] {
+        console.set_image(&mut fake, image);
+        console.partition(&mut fake, 0);
+        console.run_for(&mut fake, 60);
+    }
+    assert_eq!(fake.at("hash3"), 5);
+    assert!(console.snapshot(&fake).started_at.is_none());
+    lists(&mut fake, &mut console, "n4", &["docker.io/library/agent:v2", "docker.io/library/agent:v3"], true);
+    fake.change_pod("n5", |pod| pod.revision = Some("hash1".into()));
+    console.hear(&fake);
+    let preview = console.engine.preview(&Command::Undo { to: None }, fake.now).unwrap();
+    assert_eq!(preview.changes[0].what(), "agent:v3 → agent:v2");
+    assert_eq!(preview.warnings, [""; 0]);
+}
