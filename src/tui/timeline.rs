@@ -130,7 +130,8 @@ impl Timeline {
             let events = snapshot.timeline.iter().cloned().map(TimelineEntry::Rollout);
             let controllers = story.of_controller().iter().cloned().map(TimelineEntry::Controller);
             let nodes = story.moments().cloned().map(TimelineEntry::Node);
-            self.entries = events.chain(controllers).chain(nodes).collect();
+            // Of the same instant nodes come first: what is done about the whole rollout follows from them.
+            self.entries = nodes.chain(controllers).chain(events).collect();
             self.entries.sort_by_key(TimelineEntry::at);
             self.arrange();
         }

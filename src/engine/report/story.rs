@@ -219,11 +219,13 @@ impl Story {
                 next.told = mark.told.filter(|_| mark.pod == next.pod);
             }
             next.troubled |= mark.troubled && !next.serves();
+            let fails = next.state == NodeState::Failed && mark.state != NodeState::Failed;
             for change in changes {
                 next.troubled |= change.severity() == Severity::Warning;
                 let at = match change {
-                    // It has been in trouble for longer; it counts as failed from now on, or since it halted the rollout.
-                    NodeChange::State { to: NodeState::Failed, .. } => {
+                    // It has been in trouble for longer; it counts as failed from now on, or since it halted the rollout. A restart that is
+                    // seen with that led to it.
+                    NodeChange::State { to: NodeState::Failed, .. } | NodeChange::Restarted { .. } if fails => {
                         let halt = snapshot.halt.as_ref().filter(|halt| halt.nodes.contains(&node.name));
                         halt.map_or(now, |halt| halt.at.clamp(mark.since.min(now), now))
                     }

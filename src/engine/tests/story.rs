@@ -5,6 +5,7 @@ use super::*;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::effect::Effect;
 use crate::engine::model::facts::{PodPhase, Severity};
+use crate::engine::model::record::{Halt, HaltingGate};
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Snapshot;
 use crate::engine::report::story::{NodeChange, ProgressPoint, Story};
@@ -398,4 +399,33 @@ fn why_its_kubelet_ended_a_pod_is_told_before_the_pod_is_gone() {
     assert_eq!(told.first().map(String::as_str), Some("is not ready any more: rejected by kubelet"), "{told:?}");
     assert_eq!(story.of_node("n1").next().unwrap().change.severity(), Severity::Warning);
     assert!(told.len() > 1 && told[1..].iter().all(|told| !told.contains("rejected")), "once: {told:?}");
+}
+
+/// The halt is noted before the snapshot that shows why: the timeline has the cause first.
+#[test]
+fn a_failure_that_halts_is_told_at_the_halt_and_after_the_restart_that_led_to_it() {
+    let mut fake = FakeCluster::rolling(3, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    let mut story = Story::default();
+    watch(&mut story, &mut console, &mut fake, 2);
+    let snapshot = console.snapshot(&fake);
+    let name = snapshot.nodes[0].name.clone();
+    let after = |secs: u64| snapshot.at + std::time::Duration::from_secs(secs);
+    let halt = Halt {
+        number: 1,
+        gate: HaltingGate::default(),
+        at: after(29),
+        why: "crash loop".into(),
+        nodes: vec![name.clone()],
+    };
+    for (secs, restarts, state) in [(5, 2, NodeState::Starting), (30, 3, NodeState::Failed)] {
+        let mut nodes = snapshot.nodes.to_vec();
+        nodes[0].pod = Some("agent-next".into());
+        (nodes[0].state, nodes[0].since, nodes[0].restarts) = (state, Some(after(4)), restarts);
+        let halt = (state == NodeState::Failed).then(|| halt.clone());
+        story.observe(&Snapshot { at: after(secs), nodes: nodes.into(), halt, ..snapshot.clone() });
+    }
+    let last: Vec<_> =
+        story.of_node(&name).rev().take(2).map(|moment| (moment.at, moment.change.to_string())).collect();
+    assert_eq!(last, [(after(29), "failed".to_owned()), (after(29), "restarted (restart 3)".to_owned())]);
 }

@@ -449,7 +449,7 @@ fn the_screen_and_the_story_are_saved_from_anywhere() {
 
 #[test]
 fn the_cursor_stays_on_what_happened_while_more_does() {
-    let mut console = TestConsole::on(with_events(), 80, 24).typed("Tjjj");
+    let mut console = TestConsole::on(with_events(), 80, 24).typed("Tjj");
     let selected = |console: &TestConsole| {
         console.model.rollout().unwrap().timeline.as_ref().unwrap().selected().unwrap().to_string()
     };

@@ -186,7 +186,7 @@ fn dialogs_show_what_they_would_do() {
 fn the_timeline_is_shown_at_all_sizes() {
     at_all_sizes("timeline", |width, height| TestConsole::on(events::with_events(), width, height).typed("T"));
     for (name, keys) in [
-        ("timeline_in_full", "Tjjj<enter>"),
+        ("timeline_in_full", "Tjj<enter>"),
         ("timeline_reported", "Tjjjjj<enter>"),
         ("timeline_filtered", "T/ops !step<enter>"),
         ("timeline_filter_too_narrow", "T/nobody<enter>"),

@@ -20,6 +20,7 @@
 //! `pgdn`; the line that is typed on is always seen, and on the buttons what it would do.
 
 mod image;
+mod preview;
 mod prewarm;
 mod tune;
 
@@ -28,14 +29,13 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use tui_input::Input;
 
+use self::preview::{fill_preview, name_nodes};
 use super::footer::skip_cells;
-use super::revisions::{field, field_path};
 use super::{RenderContext, ScreenParts, put, put_box, put_lines};
-use crate::engine::model::command::{Command, Preview, PrewarmCommand};
+use crate::engine::model::command::{Command, PrewarmCommand};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::model::settings::Setting;
-use crate::engine::model::template::diff::FieldChange;
 use crate::engine::report::guidance::Remedy;
 use crate::engine::report::snapshot::RevisionView;
 use crate::engine::report::snapshot::Snapshot;
@@ -54,14 +54,10 @@ use crate::tui::dialog::Undo;
 use crate::tui::dialog::form::StepChoice;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{fit, fit_middle, is_wider, width, wrap};
+use crate::tui::words::{fit, width, wrap};
 
-/// The most nodes that are named; the count is shown beside.
-const NAMED: usize = 200;
 /// How many lines of node names are shown until somebody scrolls.
 const FIRST_LINES: usize = 2;
-/// How many changed fields of the template are shown until somebody scrolls.
-const FIRST_FIELDS: usize = 5;
 /// Cells of a line's name.
 const NAME: usize = 14;
 /// With fewer cells than this, words move closer together.
@@ -470,93 +466,6 @@ fn fill_undo(body: &mut Body<'_>, form: &Undo, answer: &PreviewState, shown: &Sh
         for (container, image) in &chosen.images {
             body.say(&format!("  {container}: {image}"), ThemeRole::Muted);
         }
-    }
-}
-
-fn fill_preview(body: &mut Body<'_>, preview: &Preview, dialog: &Dialog) {
-    // Warnings are not for those who scroll.
-    for warning in &preview.warnings {
-        body.say(&format!("{} {warning}", body.ctx.glyph(Glyph::Alarm)), ThemeRole::Warn);
-    }
-    fill_changes(body, &preview.changes, dialog.top);
-    for effect in &preview.effects {
-        body.say(effect, ThemeRole::Text);
-    }
-    // The first nodes are in sight before what is written; the others may be many.
-    let names = !preview.nodes.is_empty() && !matches!(dialog.form, Form::Canary(_));
-    if names {
-        let shown = preview.nodes.iter().take(FIRST_NODES).map(|node| &**node).collect::<Vec<_>>().join(" ");
-        let more = if preview.nodes.len() > FIRST_NODES { " …" } else { "" };
-        let nodes = crate::tui::words::count(count_of(dialog), "node");
-        let order = if preview.nodes.len() > 1 { " in this order" } else { "" };
-        body.say(&format!("{nodes}{order}: {shown}{more}"), ThemeRole::Text);
-    }
-    for call in &preview.calls {
-        body.say(&format!("API: {call}"), ThemeRole::Muted);
-    }
-    if names && preview.nodes.len() > FIRST_NODES {
-        body.say(&format!("The other {}:", preview.nodes.len() - FIRST_NODES), ThemeRole::Text);
-        name_nodes(body, dialog.nodes().iter().skip(FIRST_NODES).map(|node| &**node));
-    }
-}
-
-/// So many nodes are named in one line.
-const FIRST_NODES: usize = 6;
-
-/// What changes in the template: the first fields, a line each; all of them in full once somebody scrolls.
-fn fill_changes(body: &mut Body<'_>, changes: &[FieldChange], top: usize) {
-    if changes.is_empty() {
-        return;
-    }
-    let count = if changes.len() == 1 { "1 field".to_owned() } else { format!("{} fields", changes.len()) };
-    body.say(&format!("The template changes in {count}:"), ThemeRole::Title);
-    let shown = if top > 0 || changes.len() <= FIRST_FIELDS { changes.len() } else { FIRST_FIELDS - 1 };
-    for change in &changes[..shown] {
-        let in_full = format!("  {}", field(change, usize::MAX));
-        if top > 0 {
-            body.say(&in_full, ThemeRole::Text);
-        } else if body.cells < NARROW && is_wider(&in_full, body.cells) {
-            // What it becomes is what somebody has to see: it gets a line of its own.
-            let path = field_path(change);
-            body.hidden = true;
-            let what = change.what_within(body.cells.saturating_sub(4));
-            for text in [format!("  {}", fit_middle(&path, body.cells.saturating_sub(2))), format!("    {what}")] {
-                let text = fit(&text, body.cells).into_owned();
-                body.lines.push(Line::from(body.ctx.span(text, ThemeRole::Text)));
-            }
-        } else {
-            body.hidden |= is_wider(&in_full, body.cells);
-            let text = format!("  {}", field(change, body.cells.saturating_sub(2)));
-            let text = fit(&text, body.cells).into_owned();
-            body.lines.push(Line::from(body.ctx.span(text, ThemeRole::Text)));
-        }
-    }
-    if changes.len() > shown {
-        body.hidden = true;
-        let more = format!("  and {} more", changes.len() - shown);
-        body.lines.push(Line::from(body.ctx.span(more, ThemeRole::Muted)));
-    }
-}
-
-fn count_of(dialog: &Dialog) -> u32 {
-    u32::try_from(dialog.nodes().len()).unwrap_or(u32::MAX)
-}
-
-/// Names nodes in columns; of very many the first, and how many more.
-fn name_nodes<'n>(body: &mut Body<'_>, names: impl ExactSizeIterator<Item = &'n str>) {
-    let all = names.len();
-    let names: Vec<&str> = names.take(NAMED).collect();
-    let cells =
-        names.iter().map(|name| width(name)).max().unwrap_or(0).clamp(1, body.cells.saturating_sub(4).max(1)) + 2;
-    let per_line = (body.cells.saturating_sub(2) / cells).max(1);
-    for row in names.chunks(per_line).take(body.rows) {
-        let text: String = row.iter().map(|name| format!("{:cells$}", fit_middle(name, cells - 2))).collect();
-        body.lines.push(Line::from(body.ctx.span(format!("  {}", text.trim_end()), ThemeRole::Text)));
-    }
-    let shown = names.len().min(per_line.saturating_mul(body.rows));
-    if all > shown {
-        body.hidden |= names.len() > shown;
-        body.lines.push(Line::from(body.ctx.span(format!("  and {} more", all - shown), ThemeRole::Muted)));
     }
 }
 

@@ -22,6 +22,14 @@ fn delete(sandbox: &Sandbox, policy: &str) {
     sandbox.admin().request(Method::DELETE, &path, Some(&json!({"propagationPolicy": policy}))).ok();
 }
 
+/// Somebody else's finalizer holds it, or lets it go.
+fn hold(sandbox: &Sandbox, finalizers: &[&str]) {
+    let patch = json!({"metadata": {"finalizers": finalizers}});
+    sandbox.admin().patch(&sandbox.path("daemonsets.apps", "agent"), &patch).ok();
+}
+
+const HELD: &[&str] = &["example.com/backup"];
+
 fn the_daemon_set(sandbox: &Sandbox) -> Option<Value> {
     let list = sandbox.admin().get(&sandbox.path("daemonsets.apps", "")).items();
     list.into_iter().find(|set| set["metadata"]["name"] == "agent")
@@ -58,10 +66,8 @@ async fn a_rollout_does_not_go_on_with_another_daemonset_of_the_same_name() {
     until(&rollout, "one is updated", |is| is.counts.updated == 1 && is.phase == Phase::Held).await;
 
     // A finalizer holds it for a while: it is being deleted, and its controller makes no pod any more.
-    let place = |sandbox: &Sandbox| sandbox.path("daemonsets.apps", "agent");
-    on(&sandbox, move |sandbox| {
-        let held = json!({"metadata": {"finalizers": ["example.com/backup"]}});
-        sandbox.admin().patch(&place(sandbox), &held).ok();
+    on(&sandbox, |sandbox| {
+        hold(sandbox, HELD);
         delete(sandbox, "Orphan");
     })
     .await;
@@ -70,8 +76,8 @@ async fn a_rollout_does_not_go_on_with_another_daemonset_of_the_same_name() {
     let refused = rollout.command(updated(4)).await.unwrap_err().to_string();
     assert!(refused.contains("being deleted"), "{refused}");
 
-    let uid = on(&sandbox, move |sandbox| {
-        sandbox.admin().patch(&place(sandbox), &json!({"metadata": {"finalizers": []}})).ok();
+    let uid = on(&sandbox, |sandbox| {
+        hold(sandbox, &[]);
         make_anew(sandbox)
     })
     .await;
@@ -146,12 +152,10 @@ async fn a_namespace_that_is_deleted_ends_its_rollouts() {
     until(&rollout, "one is updated", |is| is.counts.updated == 1 && is.phase == Phase::Held).await;
 
     // A finalizer of somebody else holds the DaemonSet, and with it the namespace.
-    let namespace = format!("/api/v1/namespaces/{}", sandbox.namespace());
-    let (place, path) = (sandbox.path("daemonsets.apps", "agent"), namespace.clone());
-    on(&sandbox, move |sandbox| {
-        let held = json!({"metadata": {"finalizers": ["example.com/backup"]}});
-        sandbox.admin().patch(&place, &held).ok();
-        sandbox.admin().request(Method::DELETE, &path, None).ok();
+    on(&sandbox, |sandbox| {
+        hold(sandbox, HELD);
+        let namespace = format!("/api/v1/namespaces/{}", sandbox.namespace());
+        sandbox.admin().request(Method::DELETE, &namespace, None).ok();
     })
     .await;
     let going = until(&rollout, "it is being deleted", |is| is.alarms.contains(&Alarm::BeingDeleted)).await;
@@ -163,11 +167,7 @@ async fn a_namespace_that_is_deleted_ends_its_rollouts() {
     until(&rollout, "its pods are gone", |is| is.nodes.iter().all(|node| node.pod.is_none())).await;
     assert_eq!(kubelet.running().len(), 0, "no pod is made in a namespace that is being deleted");
 
-    let place = sandbox.path("daemonsets.apps", "agent");
-    on(&sandbox, move |sandbox| {
-        sandbox.admin().patch(&place, &json!({"metadata": {"finalizers": []}})).ok();
-    })
-    .await;
+    on(&sandbox, |sandbox| hold(sandbox, &[])).await;
     let gone = until(&rollout, "it is gone", |is| is.daemonset == Presence::Absent).await;
     assert_eq!((&gone.phase, &gone.driver), (&Phase::Idle, &DriverView::Nobody));
     let refused = rollout.command(updated(4)).await.unwrap_err().to_string();
