@@ -74,7 +74,10 @@ fn a_step_that_arrives_late_does_not_undo_a_later_one() {
     ada.use_kubeconfig(line.kubeconfig(ada.kubeconfig()));
     let mut late = ada.start(&["step", DS, "--partition", "0", "--yes"]);
     late.until("leases/rolldeck-agent");
+    // Her write stays on its way until his is made, however long that takes on a machine with much else to do.
+    line.hold(true);
     bob.ok(&["step", DS, "--partition", "15", "--yes"]);
+    line.hold(false);
     assert_eq!(late.end().code(), Some(6), "{}", late.seen());
     let why = "the partition was set to 15 since this was asked for: look, and ask again if it is still wanted";
     let audited = ada.audit();

@@ -16,10 +16,18 @@ use tempfile::TempDir;
 /// The line; it is cut when dropped.
 #[derive(Debug)]
 pub(crate) struct Line {
-    round_trip: Arc<AtomicU64>,
-    closed: Arc<AtomicBool>,
+    state: Arc<LineState>,
     address: SocketAddr,
     directory: TempDir,
+}
+
+/// What the threads that carry it look at.
+#[derive(Debug, Default)]
+struct LineState {
+    /// In microseconds.
+    round_trip: AtomicU64,
+    holds: AtomicBool,
+    closed: AtomicBool,
 }
 
 impl Line {
@@ -27,21 +35,20 @@ impl Line {
     pub(crate) fn to(server: &str, round_trip: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, server) = (listener.local_addr().unwrap(), server.to_owned());
-        let line =
-            Self { round_trip: Arc::default(), closed: Arc::default(), address, directory: TempDir::new().unwrap() };
+        let line = Self { state: Arc::default(), address, directory: TempDir::new().unwrap() };
         line.set_round_trip(round_trip);
-        let (delay, closed) = (line.round_trip.clone(), line.closed.clone());
+        let state = line.state.clone();
         std::thread::spawn(move || {
             for near in listener.incoming().map_while(Result::ok) {
-                if closed.load(Ordering::Relaxed) {
+                if state.closed.load(Ordering::Relaxed) {
                     return;
                 }
                 let Ok(far) = TcpStream::connect(&server) else { continue };
-                let opened = Instant::now() + Duration::from_micros(delay.load(Ordering::Relaxed));
+                let opened = Instant::now() + Duration::from_micros(state.round_trip.load(Ordering::Relaxed));
                 let _ = (near.set_nodelay(true), far.set_nodelay(true));
                 let (Ok(near_too), Ok(far_too)) = (near.try_clone(), far.try_clone()) else { continue };
-                carry(near, far, opened, delay.clone(), closed.clone());
-                carry(far_too, near_too, opened, delay.clone(), closed.clone());
+                carry(near, far, opened, state.clone());
+                carry(far_too, near_too, opened, state.clone());
             }
         });
         line
@@ -49,7 +56,12 @@ impl Line {
 
     /// From now on an answer takes so long; what is under way is not overtaken.
     pub(crate) fn set_round_trip(&self, round_trip: Duration) {
-        self.round_trip.store(u64::try_from(round_trip.as_micros()).unwrap(), Ordering::Relaxed);
+        self.state.round_trip.store(u64::try_from(round_trip.as_micros()).unwrap(), Ordering::Relaxed);
+    }
+
+    /// What is under way, and what follows, arrives only once it is let go.
+    pub(crate) fn hold(&self, holds: bool) {
+        self.state.holds.store(holds, Ordering::Relaxed);
     }
 
     /// A copy of `kubeconfig` by which the server is at the other end of the line.
@@ -74,20 +86,21 @@ pub(crate) fn server_of(kubeconfig: &Path) -> String {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        self.closed.store(true, Ordering::Relaxed);
+        self.state.closed.store(true, Ordering::Relaxed);
         // The listener waits for one more.
         let _ = TcpStream::connect(self.address);
     }
 }
 
 /// Carries one direction of a connection: each piece half a round trip later, none before the connection is open, in order.
-fn carry(mut from: TcpStream, mut to: TcpStream, opened: Instant, delay: Arc<AtomicU64>, closed: Arc<AtomicBool>) {
+fn carry(mut from: TcpStream, mut to: TcpStream, opened: Instant, state: Arc<LineState>) {
     let (sender, pieces) = mpsc::channel::<(Instant, Vec<u8>)>();
+    let here = state.clone();
     std::thread::spawn(move || {
         let mut buffer = vec![0; 64 * 1024];
         loop {
             let read = from.read(&mut buffer).unwrap_or(0);
-            let one_way = Duration::from_micros(delay.load(Ordering::Relaxed) / 2);
+            let one_way = Duration::from_micros(here.round_trip.load(Ordering::Relaxed) / 2);
             let due = Instant::now().max(opened) + one_way;
             if sender.send((due, buffer[..read].to_vec())).is_err() || read == 0 {
                 return;
@@ -97,7 +110,11 @@ fn carry(mut from: TcpStream, mut to: TcpStream, opened: Instant, delay: Arc<Ato
     std::thread::spawn(move || {
         for (due, piece) in pieces {
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
-            if piece.is_empty() || closed.load(Ordering::Relaxed) || to.write_all(&piece).is_err() {
+            let is_closed = || state.closed.load(Ordering::Relaxed);
+            while state.holds.load(Ordering::Relaxed) && !is_closed() {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            if piece.is_empty() || is_closed() || to.write_all(&piece).is_err() {
                 break;
             }
         }
