@@ -197,22 +197,7 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Invocation, cla
     {
         return Err(error);
     }
-    if let (Some(DaemonSetName(name)), Some(_)) = (&cli.name, &cli.command) {
-        let why = format!("the DaemonSet comes after the command, as in `rolldeck status ds/{name}`");
-        return Err(command.error(clap::error::ErrorKind::ArgumentConflict, why));
-    }
-    if cli.pass_on_all_namespaces() {
-        let why =
-            "`-A` is for lists: `rolldeck -A`, `rolldeck status -A`; a DaemonSet is in one namespace: `-n NAMESPACE`";
-        return Err(command.error(clap::error::ErrorKind::ArgumentConflict, why));
-    }
-    if let Some(why) = cli.refused_output() {
-        return Err(command.error(clap::error::ErrorKind::ArgumentConflict, why));
-    }
-    if cli.tunes_nothing() {
-        let why = "name what to change, as in `rolldeck tune ds/agent --max-unavailable 5`; `--help` lists the rest";
-        return Err(command.error(clap::error::ErrorKind::MissingRequiredArgument, why));
-    }
+    cli.check_together(&mut command)?;
     Ok(Invocation(CommandLine::Typed(Box::new(cli))))
 }
 

@@ -5,6 +5,7 @@ mod one_shot;
 mod prewarm;
 mod report;
 mod revisions;
+mod together;
 mod tuning;
 mod values;
 
@@ -322,42 +323,6 @@ impl OnCluster {
 }
 
 impl Cli {
-    /// Why the output format that is asked for cannot be had of this command, if it cannot.
-    pub(crate) fn refused_output(&self) -> Option<String> {
-        let shape = self.global.output.as_ref().map(|output| &output.shape)?;
-        let status = match &self.command {
-            None => Some(self.name.is_some()),
-            Some(CliCommand::OnCluster(OnCluster::Status(args))) => Some(args.watch),
-            _ => None,
-        };
-        let history =
-            matches!(&self.command, Some(CliCommand::OnCluster(OnCluster::History(args))) if args.revision.is_none());
-        let prints_json =
-            !matches!(self.command, Some(CliCommand::Completions { .. } | CliCommand::Man | CliCommand::Demo(_)));
-        let only = |what: &str| Some(format!("`-o {shape}` is for {what}"));
-        match (shape, status) {
-            (OutputShape::Whole, _) | (OutputShape::Names | OutputShape::Wide, Some(false)) => None,
-            (OutputShape::Wide, None) if history => None,
-            (OutputShape::Template(_), _) if prints_json => None,
-            (OutputShape::Names | OutputShape::Wide, Some(true)) => only("what is printed once, not for changes"),
-            (OutputShape::Wide, None) => only("tables: `status` and `history`"),
-            (OutputShape::Names, None) => only("`status`"),
-            (OutputShape::Template(_), _) => only("commands that print JSON"),
-        }
-    }
-
-    /// Takes `-A` before the command for the command's own; whether the command has none.
-    pub(crate) fn pass_on_all_namespaces(&mut self) -> bool {
-        match &mut self.command {
-            None => false,
-            Some(CliCommand::OnCluster(OnCluster::Status(args))) if args.name.is_none() => {
-                args.all_namespaces |= self.all_namespaces;
-                false
-            }
-            Some(_) => self.all_namespaces,
-        }
-    }
-
     /// Whether it is `diff`, of which exit code 1 says that there are differences.
     pub(crate) fn is_diff(&self) -> bool {
         matches!(self.command, Some(CliCommand::OnCluster(OnCluster::Diff(_))))
@@ -370,14 +335,6 @@ impl Cli {
             Some(CliCommand::Config(args)) => !args.reference,
             _ => true,
         }
-    }
-
-    /// Whether it is a `tune` that names nothing to change.
-    pub(crate) fn tunes_nothing(&self) -> bool {
-        let Some(CliCommand::OnCluster(OnCluster::OneShot(OneShot::Tune(args)))) = &self.command else {
-            return false;
-        };
-        args.tuning.tuning().is_empty()
     }
 }
 

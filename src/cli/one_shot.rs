@@ -194,7 +194,12 @@ fn advice(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
         _ => lines.extend(halt_advice(place, snapshot)),
     }
     let is_said = lines.last().is_some_and(|line| line.starts_with("nobody drives"));
-    let under_way = matches!(snapshot.phase, Phase::Preparing | Phase::Held | Phase::Running | Phase::Releasing);
+    // Once the strategy is restored, only the record is left to go, and its controller replaces pods again.
+    let under_way = match snapshot.phase {
+        Phase::Preparing | Phase::Held | Phase::Running => true,
+        Phase::Releasing => snapshot.adopted,
+        _ => false,
+    };
     match &snapshot.driver {
         // Whoever carried it out itself is about to end.
         DriverView::Nobody | DriverView::Lost { .. } | DriverView::You { .. } if under_way => {

@@ -74,6 +74,8 @@ impl Task for PrewarmTask<'_> {
         if self.args.dry_run {
             return foreground.dry_run(&rollout, Command::Prewarm(command)).await;
         }
+        // What is refused is refused before anything is told.
+        rollout.preview(Command::Prewarm(command.clone())).await?;
         foreground.tell(&snapshot)?;
         foreground.settle_shown(&rollout, Command::Prewarm(command.clone())).await?;
         follow(foreground, &rollout, &command).await

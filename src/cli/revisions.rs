@@ -20,6 +20,7 @@ use super::json;
 use super::load;
 use super::output::Output;
 use super::status::{add_columns, age, with_all_watches};
+use super::suggested_commands::{CommandPlace, CommandTarget};
 use crate::driver::{Rollout, Session};
 use crate::engine::model::Str;
 use crate::engine::model::images_on_nodes::ImagesOnNodes;
@@ -38,7 +39,7 @@ pub(crate) async fn history(
 ) -> Result<Exit, CliError> {
     let (rollout, snapshot) = load::one_look(session, namespace, &args.name.0, args.timeout).await?;
     match &args.revision {
-        Some(called) => whole(&snapshot, called, output)?,
+        Some(called) => whole(&CommandPlace::of(session), &snapshot, called, output)?,
         None => list(&rollout, snapshot, output).await?,
     }
     Ok(Exit::Done)
@@ -94,9 +95,10 @@ fn images_in_words(images: &[(Str, Str)]) -> String {
 }
 
 /// Prints a revision with its template. The lines about it are comments, so that the whole is YAML.
-fn whole(snapshot: &Snapshot, called: &str, output: &mut Output) -> Result<(), CliError> {
-    let revision = snapshot.revision_called(called).map_err(no_such)?;
-    let template = template_of(revision)?;
+fn whole(place: &CommandPlace, snapshot: &Snapshot, called: &str, output: &mut Output) -> Result<(), CliError> {
+    let target = CommandTarget::new(place, snapshot);
+    let revision = snapshot.revision_called(called).map_err(|why| no_such(target, why))?;
+    let template = template_of(target, revision)?;
     match output.format() {
         OutputFormat::Json | OutputFormat::Yaml => {
             output.value(&json::WholeRevision::new(snapshot, revision, template.json()))?;
@@ -119,6 +121,8 @@ pub(crate) async fn diff(
     output: &mut Output,
 ) -> Result<Exit, CliError> {
     let (_rollout, snapshot) = load::one_look(session, namespace, &args.name.0, args.timeout).await?;
+    let place = CommandPlace::of(session);
+    let target = CommandTarget::new(&place, &snapshot);
     let (from, to) = match (&args.from, &args.to) {
         (None, _) => snapshot.compared_by_default(),
         (Some(from), None) => snapshot.revision_called(from).and_then(|from| Ok((from, snapshot.target_revision()?))),
@@ -126,8 +130,8 @@ pub(crate) async fn diff(
             snapshot.revision_called(from).and_then(|from| Ok((from, snapshot.revision_called(to)?)))
         }
     }
-    .map_err(no_such)?;
-    let templates = (template_of(from)?, template_of(to)?);
+    .map_err(|why| no_such(target, why))?;
+    let templates = (template_of(target, from)?, template_of(target, to)?);
     let changes = changes(templates.0, templates.1);
     match output.format() {
         OutputFormat::Json | OutputFormat::Yaml => {
@@ -179,12 +183,13 @@ fn lines(
     Ok(())
 }
 
-fn no_such(why: String) -> CliError {
-    CliError::new(CliErrorKind::NotFound, why).hinted("`rolldeck history ds/NAME` lists the revisions")
+fn no_such(target: CommandTarget<'_>, why: String) -> CliError {
+    CliError::new(CliErrorKind::NotFound, why).hinted(format!("{} lists the revisions", target.named("history")))
 }
 
-fn template_of(revision: &RevisionView) -> Result<&Template, CliError> {
-    let gone = || no_such(format!("{} is not in the history any more: its template is not known", revision.called()));
+fn template_of<'a>(target: CommandTarget<'_>, revision: &'a RevisionView) -> Result<&'a Template, CliError> {
+    let gone =
+        || no_such(target, format!("{} is not in the history any more: its template is not known", revision.called()));
     revision.template.as_ref().ok_or_else(gone)
 }
 

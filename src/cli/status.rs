@@ -384,7 +384,7 @@ fn pace_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
     std::iter::once(head).chain(snapshot.pace.iter().map(site)).collect()
 }
 
-const NODE_HEAD: [&str; 8] = ["NODE", "STATE", "REV", "IMAGE", "POD", "RESTARTS", "AGE", "WHY"];
+const NODE_HEAD: [&str; 8] = ["NODE", "STATE", "REV", "IMAGE", "POD", "RESTARTS", "POD-AGE", "WHY"];
 
 fn node_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
     let cells = snapshot.nodes.iter().map(|node| node_cells(node, snapshot.at).to_vec());

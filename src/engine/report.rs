@@ -52,7 +52,11 @@ impl Engine {
         let to_hash = intent.target.clone().or_else(|| self.view.current.clone());
         let find = |hash: &Str| revisions.iter().find(|revision| revision.hash == *hash).cloned();
         let to = to_hash.as_ref().and_then(find);
-        let from = self.majority_revision(to_hash.as_ref()).as_ref().and_then(find);
+        // Once the last nodes are on their way no pod has the old revision any more; the record knows which it was.
+        let by_rolldeck = recorded && phase != Phase::Native;
+        let before = || self.revision_before(&intent).filter(|_| by_rolldeck);
+        let left = self.majority_revision(to_hash.as_ref()).or_else(before);
+        let from = left.as_ref().and_then(find);
         let nodes = self.node_views(last, &phase, now);
         Snapshot {
             at: now,

@@ -25,6 +25,10 @@ impl Engine {
         if intent.direction() == Direction::Back {
             return Err(Refusal::NotNow(NoStep::GoingBack.to_string()));
         }
+        // A record that nothing follows from would only say that something is being prepared.
+        if !self.has_rollout(&intent) {
+            return Err(Refusal::NotNow(NoStep::NoRollout.to_string()));
+        }
         let fleet = self.assessment.fleet;
         let allowed = Limits::of(&self.view, &intent, &self.assessment).allowed;
         let partition = match step {

@@ -75,8 +75,18 @@ impl Engine {
         Watched::NEEDED.into_iter().any(|watched| self.view.watches.catches_up_until(watched, self.now).is_some())
     }
 
-    /// What cannot be seen that must be seen before anything is started; `None` when all is well.
+    /// What cannot be seen that must be seen before anything is started, and why; `None` when all is well. Where no watch comes through for
+    /// one reason, the whole cluster is named.
     pub(crate) fn blindness(&self) -> Option<Str> {
+        let down = |watched| match self.health(watched) {
+            WatchHealth::Down { why, .. } => Some(why.clone()),
+            _ => None,
+        };
+        let (first, others) = Watched::NEEDED.split_first()?;
+        if let Some(why) = down(*first).filter(|why| others.iter().all(|watched| down(*watched).as_ref() == Some(why)))
+        {
+            return Some(format!("the cluster cannot be watched: {why}").into());
+        }
         Watched::NEEDED.into_iter().find_map(|watched| match self.health(watched) {
             WatchHealth::Live => None,
             WatchHealth::Loading => Some(format!("{watched} are still loading").into()),

@@ -18,8 +18,7 @@ impl Engine {
         if let Some(why) = self.halted_by(intent) {
             return Err(NoStep::Halted { why });
         }
-        let has_rollout = self.is_adopted() || intent.target.is_some() || intent.change.is_some();
-        if !has_rollout && !self.is_under_way() {
+        if !self.has_rollout(intent) {
             return Err(NoStep::NoRollout);
         }
         let fleet = self.assessment.fleet;
@@ -53,6 +52,11 @@ impl Engine {
             _ if steps.into_iter().all(|(_, total)| total <= allowed) => NoStep::Last,
             _ => NoStep::NoneReady { left },
         })
+    }
+
+    /// Whether there is anything to step through: a rollout that is recorded, or one that is under way without a record.
+    pub(crate) fn has_rollout(&self, intent: &Intent) -> bool {
+        self.is_adopted() || intent.target.is_some() || intent.change.is_some() || self.is_under_way()
     }
 
     pub(crate) fn selection_done(&self, selector: &Selector, intent: &Intent) -> SelectionDone {

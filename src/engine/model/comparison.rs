@@ -1,4 +1,4 @@
-//! How many updated nodes of a site went down, and how many others.
+//! How many nodes of a site went down after their update, and how many before it.
 
 use std::fmt;
 
@@ -17,24 +17,25 @@ pub struct Comparison {
     pub updated_down: u32,
     /// Updated nodes.
     pub updated: u32,
-    /// Other nodes that went down.
+    /// Nodes that went down and were not updated then, whether they are now or not.
     pub others_down: u32,
-    /// Other nodes.
+    /// Those, and the nodes that are not updated.
     pub others: u32,
     /// Within how many seconds.
     pub window_secs: u32,
 }
 
-/// `2 of 6 nodes with the new revision, 1 of 114 others went down in 10m`, with the site where there are several.
+/// `2 of 6 nodes went down after their update, 1 of 114 before it, in 10m`, with the site where there are several. A node that went down
+/// and was updated later counts among those before it, so the words say when a node went down, not what it runs now.
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { site, updated_down, updated, others_down, others, window_secs } = self;
-        let nodes = if *updated == 1 { "node" } else { "nodes" };
-        write!(f, "{updated_down} of {updated} {nodes} with the new revision")?;
+        let nodes = if *updated == 1 { "node went down after its" } else { "nodes went down after their" };
+        write!(f, "{updated_down} of {updated} {nodes} update")?;
         if *others > 0 {
-            write!(f, ", {others_down} of {others} others")?;
+            write!(f, ", {others_down} of {others} before it,")?;
         }
-        write!(f, " went down in {}", Secs(*window_secs))?;
+        write!(f, " in {}", Secs(*window_secs))?;
         if site.is_empty() { Ok(()) } else { write!(f, " ({site})") }
     }
 }

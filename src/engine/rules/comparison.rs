@@ -107,9 +107,9 @@ mod tests {
     fn it_is_said_in_words() {
         assert_eq!(
             compare((2, 6), (1, 114)).to_string(),
-            "2 of 6 nodes with the new revision, 1 of 114 others went down in 10m"
+            "2 of 6 nodes went down after their update, 1 of 114 before it, in 10m"
         );
         let site = Comparison { site: "hall-a".into(), ..compare((2, 6), (1, 24)) };
-        assert_eq!(site.to_string(), "2 of 6 nodes with the new revision, 1 of 24 others went down in 10m (hall-a)");
+        assert_eq!(site.to_string(), "2 of 6 nodes went down after their update, 1 of 24 before it, in 10m (hall-a)");
     }
 }

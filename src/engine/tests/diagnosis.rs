@@ -148,7 +148,7 @@ fn nodes_that_went_down_lately_are_told_though_nothing_is_wrong_now() {
     let first = &diagnosis.findings[0];
     assert_eq!(
         (first.kind, &*first.title),
-        (FindingKind::Comparison, "14 of 15 nodes with the new revision went down in 10m")
+        (FindingKind::Comparison, "14 of 15 nodes went down after their update in 10m")
     );
     assert!(!diagnosis.is_bad());
 }

@@ -207,3 +207,28 @@ fn a_step_says_that_the_last_updated_nodes_have_been_ready_for_a_moment_only() {
     let said = next(&mut console, &fake);
     assert!(said.iter().all(|line| !line.contains("what crashes after its start")), "{said:?}");
 }
+
+#[test]
+fn where_nothing_is_rolled_out_no_step_is_recorded() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    for step in [Step::Next, Step::Updated(Int(3)), Step::Partition(Int(2)), Step::Back] {
+        let refused = console.ask(&mut fake, Command::Step(step)).unwrap_err();
+        assert!(refused.contains("no rollout is recorded, so there is no step to take"), "{refused}");
+    }
+    console.run_for(&mut fake, 20);
+    assert!(fake.lease.is_none(), "nothing is left behind that says it is being prepared");
+}
+
+#[test]
+fn the_last_nodes_on_their_way_still_tell_where_the_rollout_came_from() {
+    let mut fake = FakeCluster::rolling(4, 4);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::Step(Step::Updated(Percent(100)))).unwrap();
+    console.run(&mut fake);
+    assert_eq!(fake.deleted.len(), 4, "no pod of the old revision is left");
+    let snapshot = console.snapshot(&fake);
+    assert!(snapshot.counts.updated < 4, "they are on their way");
+    assert_eq!(snapshot.from.map(|from| from.hash), Some("hash1".into()));
+}

@@ -91,7 +91,7 @@ fn an_updated_node_that_stays_down_past_the_grace_halts() {
     assert_eq!((&snapshot.phase, snapshot.counts.failed), (&Phase::Halted, 1));
     let halt = snapshot.halt.unwrap();
     assert_eq!(halt.nodes, ["n2".into()]);
-    let why = "node stays down after its update (1 of 4 nodes with the new revision, 0 of 16 others went down in 10m) on 1 node";
+    let why = "node stays down after its update (1 of 4 nodes went down after their update, 0 of 16 before it, in 10m) on 1 node";
     assert_eq!(&*halt.why, why);
     assert_eq!(console.state(&fake, "n2").1, "NotReady since 5m, after its update; failed: it stays down");
     // Accepted, it is one that is down; and the rest goes on.
@@ -125,7 +125,7 @@ fn an_updated_node_that_goes_down_again_halts() {
         ready(&mut fake, &["n2"], true);
     }
     let halt = console.snapshot(&fake).halt.unwrap();
-    assert!(halt.why.starts_with("node went down again after its update (1 of 8 nodes with"), "{}", halt.why);
+    assert!(halt.why.starts_with("node went down again after its update (1 of 8 nodes went down"), "{}", halt.why);
     assert_eq!(suspect(&console.snapshot(&fake), "n2"), Some(SuspectView::Again));
     // What was accepted does not halt it again; what happens from then on does.
     console.ask(&mut fake, Command::Resume).unwrap();
@@ -219,7 +219,7 @@ fn updated_nodes_that_go_down_more_often_than_others_halt_before_the_grace() {
     assert_eq!(halt.nodes, ["n2".into(), "n3".into()]);
     assert_eq!(
         &*halt.why,
-        "updated nodes go down (2 of 6 nodes with the new revision, 1 of 114 others went down in 10m) on 2 nodes"
+        "updated nodes go down (2 of 6 nodes went down after their update, 1 of 114 before it, in 10m) on 2 nodes"
     );
     assert_eq!(snapshot.counts.failed, 2);
     // They are back, and it is accepted: it is not held against them again.
@@ -289,7 +289,7 @@ fn others_that_come_back_went_down_though_their_pods_are_not_ready_yet() {
     let snapshot = console.snapshot(&fake);
     assert_eq!(
         snapshot.comparisons[0].to_string(),
-        "2 of 2 nodes with the new revision, 4 of 18 others went down in 10m"
+        "2 of 2 nodes went down after their update, 4 of 18 before it, in 10m"
     );
     assert_eq!(snapshot.halt, None);
 }
@@ -338,13 +338,13 @@ fn the_next_driver_knows_who_went_down_when_and_how_often() {
     let mut eve = FakeConsole::open(&fake, "eve");
     // Three others went down at the time, as far as the record knows one.
     let comparison = |console: &mut FakeConsole, fake: &FakeCluster| console.snapshot(fake).comparisons[0].to_string();
-    assert_eq!(comparison(&mut eve, &fake), "2 of 6 nodes with the new revision, 1 of 114 others went down in 10m");
+    assert_eq!(comparison(&mut eve, &fake), "2 of 6 nodes went down after their update, 1 of 114 before it, in 10m");
     eve.run_for(&mut fake, 20);
     let _waits = eve.ask(&mut fake, Command::Drive(Takeover::IfFree));
     eve.run_for(&mut fake, 2);
     let halt = eve.snapshot(&fake).halt.unwrap();
     assert!(
-        halt.why.contains("updated nodes go down (2 of 6 nodes with the new revision, 1 of 114 others"),
+        halt.why.contains("updated nodes go down (2 of 6 nodes went down after their update, 1 of 114 before it"),
         "{}",
         halt.why
     );
@@ -376,7 +376,7 @@ fn a_node_that_vanishes_is_compared_and_not_waited_for() {
     ready(&mut fake, &["n3", "n4"], false);
     console.run_for(&mut fake, 40);
     let halt = console.snapshot(&fake).halt.unwrap();
-    assert!(halt.why.contains("3 of 6 nodes with the new revision, 0 of 114 others"), "{}", halt.why);
+    assert!(halt.why.contains("3 of 6 nodes went down after their update, 0 of 114 before it"), "{}", halt.why);
 }
 
 /// Somebody deletes the object of an old node at the time when an updated one goes down: that is no outage of their site.

@@ -57,7 +57,7 @@ fn it_waits_until_the_grace_is_over_and_says_until_when() {
     assert_eq!(judgement.changes_at, Some(NOW + Duration::from_secs(200)));
     assert_eq!(
         judgement.comparisons[0].to_string(),
-        "1 of 6 nodes with the new revision, 0 of 24 others went down in 10m (hall)"
+        "1 of 6 nodes went down after their update, 0 of 24 before it, in 10m (hall)"
     );
     falls(&mut nodes[1], 300);
     assert_eq!(judged(&nodes).verdicts[&1], SuspectView::Stays);
@@ -121,7 +121,7 @@ fn one_that_was_updated_after_it_had_been_down_went_down_as_an_old_one() {
     let judgement = judged(&nodes);
     assert_eq!(
         judgement.comparisons[0].to_string(),
-        "1 of 5 nodes with the new revision, 1 of 25 others went down in 10m (hall)"
+        "1 of 5 nodes went down after their update, 1 of 25 before it, in 10m (hall)"
     );
 }
 

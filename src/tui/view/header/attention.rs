@@ -298,11 +298,14 @@ pub(super) fn unseen(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize)
             WatchHealth::Down { why, .. } => format!("not seen, trying again: {why}"),
             WatchHealth::Loading | WatchHealth::Live => continue,
         };
+        // An alarm shows the same reason. It names one watch or the whole cluster: where several are down, all but that one are named here.
+        let names = |said: &str| said.starts_with("the cluster ") || said.contains(&*watched.to_string());
         let alarmed = |alarm: &Alarm| match (alarm, health) {
-            (Alarm::ViewStale { why }, WatchHealth::Lagging { why: lag, .. }) => why.contains(&**lag),
+            (Alarm::ViewStale { why: said }, WatchHealth::Lagging { why, .. } | WatchHealth::Down { why, .. }) => {
+                said.contains(&**why) && names(said)
+            }
             _ => false,
         };
-        // An alarm shows the same reason.
         if snapshot.alarms.iter().any(alarmed) {
             continue;
         }
