@@ -328,6 +328,12 @@ impl Telling<'_> {
     }
 
     fn nodes(&mut self, moved: Vec<(Option<&NodeView>, &NodeView)>) {
+        let becomes_updated = |was: Option<&NodeView>, node: &NodeView| {
+            node.state == NodeState::Updated && was.is_some_and(|was| was.state != NodeState::Updated)
+        };
+        // Of several that are updated at once, each is told with the count that it brings, the last with that of the snapshot.
+        let arrived = moved.iter().filter(|(was, node)| becomes_updated(*was, node)).count();
+        let mut updated = self.snapshot.counts.updated.saturating_sub(u32::try_from(arrived).unwrap_or(u32::MAX));
         let mut groups: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for (was, node) in moved {
             let key = (was.map(|was| was.state), node.state, node.cause.as_ref().map(|cause| cause.kind));
@@ -337,15 +343,23 @@ impl Telling<'_> {
             match group.as_slice() {
                 crowd if crowd.len() > CROWD => {
                     let why = crowd[0].1.cause.as_ref().map(|cause| format!(": {cause}")).unwrap_or_default();
+                    let came = crowd.iter().filter(|(was, node)| becomes_updated(*was, node)).count();
+                    updated = updated.saturating_add(u32::try_from(came).unwrap_or(u32::MAX));
                     let was = was.map(|was| format!("{was} → ")).unwrap_or_default();
                     self.say(Topic::Nodes, format!("{} nodes: {was}{state}{why}", crowd.len()));
                 }
-                few => few.iter().for_each(|(was, node)| self.node(was.map(|was| was.state), node)),
+                few => {
+                    for (was, node) in few {
+                        updated = updated.saturating_add(u32::from(becomes_updated(*was, node)));
+                        self.node(was.map(|was| was.state), node, updated);
+                    }
+                }
             }
         }
     }
 
-    fn node(&mut self, was: Option<NodeState>, node: &NodeView) {
+    /// Tells of one node; `updated` is how many are updated with it.
+    fn node(&mut self, was: Option<NodeState>, node: &NodeView, updated: u32) {
         // That it has begun to wait says its state.
         let node_only = NodeView { pod_wait: None, ..NodeView::clone(node) };
         let why = Why { node: &node_only, at: self.snapshot.at }.to_string();
@@ -353,7 +367,7 @@ impl Telling<'_> {
         let counts = self.snapshot.counts;
         let text = match (node.state, why.as_str(), message) {
             (NodeState::Updated, ..) if node.cause.is_none() => {
-                format!("{}: {}, {} of {}", node.name, node.state, counts.updated, counts.nodes)
+                format!("{}: {}, {updated} of {}", node.name, node.state, counts.nodes)
             }
             // The hold of an outdated node is the plan's, and was told with it.
             (NodeState::Outdated, ..) if node.cause.is_none() => {

@@ -7,6 +7,7 @@ mod health;
 mod holds;
 pub(super) mod idle;
 mod images_on_nodes;
+mod injected;
 mod intent;
 mod next_step;
 pub(super) mod old_pods;

@@ -13,6 +13,7 @@ pub mod fleet_state;
 pub(super) mod halting_gates;
 pub mod holder;
 pub(super) mod holds;
+pub(crate) mod injected;
 pub mod ownership;
 pub(crate) mod pace;
 pub(super) mod pulls;

@@ -82,7 +82,9 @@ impl Engine {
             return None;
         }
         let nodes = failed.iter().take(EXCEPTIONS_LIMIT).map(|row| self.name(row)).collect();
-        let why = failure_words(&failed, |row| self.suspect_words(row));
+        let why = failure_words(&failed, |row| {
+            self.suspect_words(row).or_else(|| Some(self.cause_in_words(row, row.cause.as_ref()?)))
+        });
         Some(HaltReason { gate: HaltingGate::FailureThreshold, why, nodes })
     }
 
@@ -154,14 +156,10 @@ impl Engine {
 }
 
 /// What failed and where, most frequent cause first: `image not found on ipc-017, ipc-018 and 3 more`.
-fn failure_words(failed: &[&Row], suspect: impl Fn(&Row) -> Option<String>) -> String {
+fn failure_words(failed: &[&Row], of: impl Fn(&Row) -> Option<String>) -> String {
     let mut causes: BTreeMap<String, u32> = BTreeMap::new();
     for row in failed {
-        let words = match (suspect(row), &row.cause) {
-            (Some(words), _) => words,
-            (None, Some(cause)) => cause.to_string(),
-            (None, None) => "failed".to_owned(),
-        };
+        let words = of(row).unwrap_or_else(|| "failed".to_owned());
         *causes.entry(words).or_default() += 1;
     }
     let mut causes: Vec<(String, u32)> = causes.into_iter().collect();

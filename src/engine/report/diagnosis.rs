@@ -17,7 +17,7 @@ use std::fmt;
 
 use super::snapshot::pull_words::PullEstimate;
 use super::snapshot::words::Why;
-use super::snapshot::{Alarm, NodeView, Snapshot};
+use super::snapshot::{Alarm, NodeView, RevisionView, Snapshot};
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::clocks::ClockOff;
@@ -30,6 +30,7 @@ use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::pull::{ImagePull, PullState};
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
+use crate::engine::rules::injected::injected_container;
 use crate::engine::rules::pulls::times_slower;
 
 /// How many different texts of a finding are kept as its evidence.
@@ -283,11 +284,11 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
     if let Some(cause) = &node.cause
         && is_trouble(cause, node)
     {
-        let found = warns(FindingKind::Cause(cause.kind), title(cause, node)).says(cause.message.clone());
+        let found = warns(FindingKind::Cause(cause.kind), title(cause, node, snapshot)).says(cause.message.clone());
         let pressure = node.pressure.as_ref().filter(|_| cause.kind.comes_of_pressure());
         let found_under = pressure.map(|pressure| format!("its kubelet reports {pressure}").into());
         let mut found = found.says(found_under);
-        found.remedies = remedies::of(cause, node);
+        found.remedies = remedies::of(cause, node, snapshot);
         found.commands = remedies::commands(cause, node, snapshot);
         return Some(found);
     }
@@ -366,10 +367,29 @@ fn is_trouble(cause: &Cause, node: &NodeView) -> bool {
     !(cause.kind.is_ordinary_at_start() && starts)
 }
 
+/// The container that the cause of a node is about, where the template of its pod does not name it.
+fn injected<'a>(cause: &'a Cause, node: &NodeView, snapshot: &Snapshot) -> Option<&'a Str> {
+    injected_container(cause, revision_of(node, snapshot)?.template.as_ref()?)
+}
+
+/// The revision of a node's pod.
+fn revision_of<'a>(node: &NodeView, snapshot: &'a Snapshot) -> Option<&'a RevisionView> {
+    snapshot.revisions.iter().find(|revision| Some(&revision.hash) == node.revision.as_ref())
+}
+
 /// The cause, and of which image where it is about one.
-fn title(cause: &Cause, node: &NodeView) -> String {
+fn title(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> String {
+    if let Some(container) = injected(cause, node, snapshot) {
+        return format!("{cause}: {container}, which is not in the template");
+    }
     if let (CauseKind::InitFailure, Some(container)) = (cause.kind, &cause.container) {
         return format!("{cause}: {container}");
+    }
+    // What is known of images on a node is about those of the target. A pod that is not at it fails of an image of its own revision.
+    if !node.at_target && cause.kind.is_about_the_image() {
+        let images = revision_of(node, snapshot).map(|revision| &revision.images);
+        let image = images.into_iter().flatten().find(|(container, _)| Some(container) == cause.container.as_ref());
+        return image.map_or_else(|| cause.to_string(), |(_, image)| format!("{cause}: {image}"));
     }
     // While it is pulled again, what the cause is about is still the image of its container.
     let failed = node.images.iter().find(|pull| matches!(pull.state, PullState::Failed { .. }));

@@ -152,3 +152,45 @@ fn nodes_that_went_down_lately_are_told_though_nothing_is_wrong_now() {
     );
     assert!(!diagnosis.is_bad());
 }
+
+/// A container that admission adds comes with every pod: the revision is not to blame, and no other one helps.
+#[test]
+fn a_container_that_no_template_names_is_not_blamed_on_the_revision() {
+    let (mut fake, mut console) = one_taken(4);
+    fake.kubelets();
+    fake.change_pod("n1", |pod| {
+        let mut proxy = pod.containers[0].clone();
+        proxy.name = "mesh-proxy".into();
+        (proxy.image_present, proxy.ready) = (false, false);
+        let message = "manifest for mesh:9 not found: manifest unknown".into();
+        proxy.state = ContainerState::Waiting { reason: "ErrImagePull".into(), message: Some(message) };
+        pod.containers.push(proxy);
+        pod.phase = PodPhase::Pending;
+    });
+    console.run_for(&mut fake, 10);
+    let finding = found(&mut console, &fake, "n1");
+    assert_eq!(finding.title, "image not found: mesh-proxy, which is not in the template");
+    assert!(finding.remedies[1].contains("neither a roll back nor another image helps"), "{finding:?}");
+    let halt = console.snapshot(&fake).halt.unwrap();
+    assert_eq!(&*halt.why, "image not found (mesh-proxy, not in the template) on 1 node");
+    let preview = console.engine.preview(&Command::Undo { to: None }, fake.now).unwrap();
+    let warned = |words: &str| preview.warnings.iter().any(|warning| warning.contains(words));
+    assert!(warned("What fails on 1 node is mesh-proxy, which is not in the template"), "{:?}", preview.warnings);
+}
+
+/// Another image was given after one that is missing: the pod that still fails of the first is not blamed on the second.
+#[test]
+fn a_pod_of_an_earlier_revision_fails_of_its_own_image() {
+    let (mut fake, mut console) = one_taken(4);
+    fake.slow = false;
+    fake.broken.push("agent:v2".into());
+    fake.kubelets();
+    console.run_for(&mut fake, 10);
+    assert!(console.snapshot(&fake).halt.is_some());
+    assert_eq!(found(&mut console, &fake, "n1").title, "image not found: agent:v2");
+    console.set_image(&mut fake, "agent:v3");
+    console.run_for(&mut fake, 10);
+    let finding = found(&mut console, &fake, "n1");
+    assert_eq!(finding.title, "image not found: agent:v2", "not that of the target");
+    assert_eq!(finding.remedies, ["its pod is still of revision 2: revision 3 replaces it once this node may be updated"]);
+}

@@ -229,7 +229,9 @@ pub(super) fn namespace(model: &mut Model, name: &str) -> Effects {
             let text = format!("namespace {name}: no DaemonSet was seen there; did you mean :ns {guess}?");
             model.say(StatusSeverity::Refused, text);
         }
-        None => say_what_is_listed(model, &format!("namespace {name}")),
+        // Where the list stays empty, the way back is not on screen.
+        None if known.iter().any(|known| known == name) => say_what_is_listed(model, &format!("namespace {name}")),
+        None => say_what_is_listed(model, &format!("namespace {name}: none was seen there yet; :ns all lists all")),
     }
     effects
 }

@@ -7,7 +7,6 @@ mod console;
 mod driver;
 mod image_volume;
 mod leftovers;
-mod mutating;
 mod plan;
 mod statefulset;
 mod surroundings;

@@ -1,18 +1,27 @@
 //! What an operator can do about each cause.
 
-use super::OfferedCommand;
+use super::{OfferedCommand, injected, revision_of};
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::container_log::{LogRun, LogSource};
 use crate::engine::model::kubectl_command::KubectlCommand;
 use crate::engine::model::pod_wait::PodWait;
-use crate::engine::report::snapshot::{NodeView, Snapshot};
+use crate::engine::report::snapshot::{NodeView, RevisionView, Snapshot};
 
 /// Of how many finalizers it is said who takes them off.
 const OWNERS: usize = 3;
 
 /// What to do about the cause of a node, most fitting first.
-pub(super) fn of(cause: &Cause, node: &NodeView) -> Vec<String> {
+pub(super) fn of(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> Vec<String> {
+    if let Some(container) = injected(cause, node, snapshot) {
+        return vec![
+            format!("find who adds {container} to pods as they are created (a mutating webhook or policy), and correct it there"),
+            "neither a roll back nor another image helps: pods of every revision get it".to_owned(),
+        ];
+    }
+    if let Some(text) = is_left_behind(cause, node, snapshot) {
+        return vec![text];
+    }
     if let (CauseKind::HeldByFinalizers, Some(PodWait::Finalizers(finalizers))) = (cause.kind, &node.pod_wait) {
         return finalizers.iter().take(OWNERS).map(owner_of).collect();
     }
@@ -71,6 +80,20 @@ pub(super) fn commands(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> V
         ) => return Vec::new(),
     };
     vec![OfferedCommand { text, command }]
+}
+
+/// What replaces a pod that fails of a container of its own revision, where the rollout leads to another one. `None` where the target has
+/// that image too.
+fn is_left_behind(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> Option<String> {
+    let target = snapshot.to.as_ref().filter(|_| snapshot.adopted && !node.at_target)?;
+    let (revision, container) = (revision_of(node, snapshot)?, cause.container.as_ref()?);
+    let image = |revision: &RevisionView| {
+        revision.images.iter().find(|(name, _)| name == container).map(|(_, image)| image.clone())
+    };
+    if cause.kind.is_about_the_image() && image(revision) == image(target) {
+        return None;
+    }
+    Some(format!("its pod is still of {}: {} replaces it once this node may be updated", revision.called(), target.called()))
 }
 
 /// Who takes a finalizer off.

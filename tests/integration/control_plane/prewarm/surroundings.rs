@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use super::mutating::MutatingPolicy;
 use super::*;
+use crate::control_plane::mutating::MutatingPolicy;
 use crate::control_plane::fixture::MISSING;
 
 /// What the API server would make of a pod for pre-warming.

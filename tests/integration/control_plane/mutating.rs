@@ -7,11 +7,11 @@ use crate::control_plane::fixture::RolloutFixture;
 const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
 
 /// A policy that changes new pods of the fixture's namespace. Gone when dropped.
-pub(super) struct MutatingPolicy<'a>(&'a RolloutFixture, String);
+pub(crate) struct MutatingPolicy<'a>(&'a RolloutFixture, String);
 
 impl<'a> MutatingPolicy<'a> {
     /// `condition`: for which pods; `patch`: what becomes of them; both in CEL.
-    pub(super) fn set(fixture: &'a RolloutFixture, name: &str, condition: &str, patch: &str) -> Self {
+    pub(crate) fn set(fixture: &'a RolloutFixture, name: &str, condition: &str, patch: &str) -> Self {
         let name = format!("{name}-{}", fixture.sandbox.namespace());
         let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]});
         let policy = json!({
