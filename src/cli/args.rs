@@ -38,7 +38,7 @@ pub(crate) const EXIT_CODE_TABLE: &[(&str, &str)] = &[
     ("1", "it went wrong: configuration, network, permission, the cluster's refusal"),
     ("2", "the command line makes no sense"),
     ("3", "not complete yet: running, held, paused, or out of time"),
-    ("4", "halted, paused by rolldeck itself, or failed"),
+    ("4", "halted, paused by rolldeck itself, rolled back while it drove, or failed"),
     ("5", "the DaemonSet, or a revision that was named, is not there"),
     ("6", "refused, also by the cluster (a policy, a permission), or declined; nothing was changed"),
     ("7", "somebody else drives"),

@@ -25,6 +25,7 @@ use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::node::NodeState;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::PrewarmView;
+use crate::engine::model::record::Direction;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{Alarm, NodeView, Phase, Snapshot};
@@ -237,7 +238,7 @@ impl Telling<'_> {
         let late = |snapshot: &Snapshot| snapshot.not_sent().map(|unsent| unsent.kind);
         let is_there = snapshot.daemonset == Presence::Present;
         if last.started_at.is_some() && snapshot.started_at.is_none() && snapshot.phase == Phase::Idle && is_there {
-            self.over();
+            self.over(last.direction);
         } else if last.phase != snapshot.phase || last.direction != snapshot.direction || late(last) != late(snapshot) {
             self.phase();
         }
@@ -274,10 +275,14 @@ impl Telling<'_> {
         }
     }
 
-    /// The rollout is over: that it is complete may have been true between two looks only.
-    fn over(&mut self) {
+    /// The rollout is over: that it is complete may have been true between two looks only. `direction` is where it led in the end.
+    fn over(&mut self, direction: Direction) {
         let Snapshot { counts, .. } = self.snapshot;
-        let how = if counts.updated == counts.nodes { "complete and handed back" } else { "handed back" };
+        let how = match direction {
+            Direction::Forward if counts.updated == counts.nodes => "complete and handed back",
+            Direction::Forward => "handed back",
+            Direction::Back => "rolled back and handed back",
+        };
         let text = format!("{how}: {}, {} of {} updated", self.snapshot.doing(), counts.updated, counts.nodes);
         self.say(Topic::Phase, text);
     }

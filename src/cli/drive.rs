@@ -3,7 +3,8 @@
 //! ```text
 //! open as Role::OneShot → edits (image, budgets, selector, partition) → close → open as Driver → Drive
 //!                → tell changes ─┬─ complete, or held with --until held      0
-//!                                ├─ halted, or paused by rolldeck itself     4
+//!                                ├─ halted, paused by rolldeck itself,
+//!                                │  or rolled back while it drove            4
 //!                                ├─ lease taken over, or not free            7
 //!                                └─ handed back early                        3
 //! ```
@@ -33,6 +34,7 @@ use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::PrewarmLeftover;
+use crate::engine::model::record::Direction;
 use crate::engine::model::settings::{Finish, Tuning};
 use crate::engine::model::unsent::UnsentKind;
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
@@ -214,13 +216,16 @@ struct DriveEnd {
     until: DriveUntil,
     /// Whether we have held the lease: from then on, somebody else's lease means that ours was taken over.
     drove: bool,
+    /// Where the rollout led when we began to drive it, and where it leads now, as far as one is recorded. One that is rolled back under us,
+    /// by whomever, is not done: a script that goes on after it would take it for a success.
+    course: Option<(Direction, Direction)>,
     /// What is waited for although everything else is over: what is left, and since when as much.
     cleaning: Option<(PrewarmLeftover, Instant)>,
 }
 
 impl DriveEnd {
     fn new(until: DriveUntil) -> Self {
-        Self { until, drove: false, cleaning: None }
+        Self { until, drove: false, course: None, cleaning: None }
     }
 
     /// How it is over, if it is.
@@ -233,7 +238,12 @@ impl DriveEnd {
             DriverView::Other { holder, .. } if self.drove => return Some(Err(taken_over(holder))),
             _ => {}
         }
-        let end = self.over(snapshot);
+        if self.drove && snapshot.started_at.is_some() {
+            let began = self.course.map_or(snapshot.direction, |(began, _)| began);
+            self.course = Some((began, snapshot.direction));
+        }
+        let went_back = self.course == Some((Direction::Forward, Direction::Back));
+        let end = self.over(snapshot).map(|end| if end == Exit::Done && went_back { Exit::Halted } else { end });
         if end.is_none() || !has_leftovers(snapshot) || !matches!(snapshot.driver, DriverView::You { .. }) {
             self.cleaning = None;
             return end.map(Ok);

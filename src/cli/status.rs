@@ -201,6 +201,9 @@ fn summary(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
     for alarm in &snapshot.alarms {
         say("ALARM", alarm.to_string());
     }
+    if let Some(last) = snapshot.last_rollout() {
+        say("before", format!("{last} {} ago", ShortDuration(snapshot.at.since(last.at))));
+    }
     say("change", format!("{}, {}", snapshot.change(), snapshot.numbers()));
     say("driver", driver_line(place, snapshot));
     say("budget", snapshot.budget_and_slots());

@@ -19,7 +19,7 @@ use crate::engine::model::comparison::Comparison;
 use crate::engine::model::estimate::{RolloutEstimate, UpdateTimes};
 use crate::engine::model::facts::Severity;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::{DriverStopped, Halt, Paused};
+use crate::engine::model::record::{Direction, DriverStopped, Halt, Paused};
 use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::settings::Settings;
 use crate::engine::model::step_ahead::{NoStep, StepAhead};
@@ -27,6 +27,7 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::model::unsent::Unsent;
 use crate::engine::model::wait::Wait;
 use crate::engine::report::snapshot::{Counts, Phase, Snapshot};
+use crate::engine::report::words::LastRollout;
 
 /// Where one rollout stands.
 #[derive(Serialize)]
@@ -51,6 +52,9 @@ pub(crate) struct StatusJson<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     comparisons: Vec<Compared<'a>>,
     started_at: Option<Timestamp>,
+    /// How the last rollout ended, while none is under way and Events still tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_rollout: Option<LastRolloutJson>,
     strategy: &'static str,
     /// `maxSurge` as its owner wrote it, where it surges.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,6 +113,25 @@ pub(crate) struct StatusJson<'a> {
     nodes: Option<Vec<NodeJson<'a>>>,
 }
 
+/// How a rollout ended.
+#[derive(Serialize, Clone, Debug)]
+#[serde(rename_all = "camelCase")]
+struct LastRolloutJson {
+    ended_at: Timestamp,
+    /// `complete` or `rolledBack`.
+    ended: &'static str,
+}
+
+impl LastRolloutJson {
+    fn new(last: LastRollout) -> Self {
+        let ended = match last.direction {
+            Direction::Forward => "complete",
+            Direction::Back => "rolledBack",
+        };
+        Self { ended_at: last.at, ended }
+    }
+}
+
 /// Whether to list the nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NodeListing {
@@ -137,6 +160,7 @@ impl<'a> StatusJson<'a> {
             halt: snapshot.halt.as_ref(),
             comparisons: snapshot.comparisons.iter().map(Compared::new).collect(),
             started_at: snapshot.started_at,
+            last_rollout: snapshot.last_rollout().map(LastRolloutJson::new),
             strategy: kinds::strategy(snapshot.strategy),
             max_surge: snapshot.surge,
             adopted: snapshot.adopted,

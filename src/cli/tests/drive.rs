@@ -13,7 +13,7 @@ use crate::engine::model::command::{Command, Takeover};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::prewarm::{PrewarmLeftover, PrewarmView};
-use crate::engine::model::record::{Halt, HaltingGate, OURSELVES, Paused};
+use crate::engine::model::record::{Direction, Halt, HaltingGate, OURSELVES, Paused};
 use crate::engine::model::settings::Finish;
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 use insta::assert_snapshot;
@@ -147,6 +147,25 @@ async fn a_drive_ends_where_rolldeck_itself_paused_and_stays_where_an_operator_d
     2026-11-18T11:16:50Z paused by rolldeck 10m ago: rolling back to revision 14 was refused: admission webhook denied the request, 38 of 120 updated
     "#);
     let output = begun().then(paused_by("ops@a", "link down")).then(idle).run("drive ds/agent").await;
+    assert_eq!(output.code, 0, "{}", output.error);
+}
+
+/// A script that goes on after a drive must not take a roll back for a success.
+#[tokio::test]
+async fn a_drive_whose_rollout_was_rolled_back_is_not_done() {
+    let mut back = script::driving();
+    back.direction = Direction::Back;
+    let mut idle = script::driving();
+    (idle.phase, idle.started_at) = (Phase::Idle, None);
+    let begun = || Script::of(script::held_by_nobody()).then(script::driving());
+    let output = begun().then(back.clone()).then(idle.clone()).run("drive ds/agent").await;
+    assert_eq!(output.code, 4, "{}", output.error);
+    assert!(output.text.contains("rolled back and handed back: idle"), "{}", output.text);
+    // Whoever drives a roll back to its end has done what was asked.
+    let output = Script::of(script::held_by_nobody()).then(back.clone()).then(idle.clone()).run("drive ds/agent").await;
+    assert_eq!(output.code, 0, "{}", output.error);
+    // Somebody thought better of it.
+    let output = begun().then(back).then(script::driving()).then(idle).run("drive ds/agent").await;
     assert_eq!(output.code, 0, "{}", output.error);
 }
 

@@ -1,5 +1,9 @@
 //! When the rollout will be done: how long the nodes that are done took, from the deletion of their pod until it was available,
 //! and how many may be down at once.
+//!
+//! What took long in the past is no guide where a link has filled since. So only the last [`RECENT`] nodes tell; a node that is on its way
+//! for longer than they took counts with what it has taken so far; and what is left takes at most as long as it does at the rate at which
+//! nodes became available lately.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,11 +19,14 @@ use crate::engine::model::node::{ImageState, NodeState};
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::Intent;
 use crate::engine::model::time::Timestamp;
-use crate::engine::rules::estimates::{each, until_done};
+use crate::engine::rules::estimates::{at_rate, each, until_done};
 
 /// How long a pod that is deleted takes to go, where its template does not say, and how long until the next one is made.
 const GRACE_SECS: u64 = 30;
 const MARGIN: Duration = Duration::from_secs(10);
+
+/// How many of the nodes that are done tell how long the next ones take: those that were available last.
+const RECENT: usize = 24;
 
 /// A node that is done: when its pod was made and when it was available, by the API server's clock.
 struct DoneNode {
@@ -37,7 +44,9 @@ impl Engine {
     ) -> RolloutEstimate {
         let Some(started_at) = self.progress.started_at else { return RolloutEstimate::None };
         let rows = || self.assessment.rows().filter(|row| row.in_fleet);
-        let done: Vec<DoneNode> = rows().filter_map(|row| self.done(row, intent, started_at)).collect();
+        let mut done: Vec<DoneNode> = rows().filter_map(|row| self.done(row, intent, started_at)).collect();
+        done.sort_unstable_by_key(|done| done.available_at);
+        done.drain(..done.len().saturating_sub(RECENT));
         let mut took: Vec<Duration> = done.iter().map(|done| done.available_at.since(done.made_at)).collect();
         let nodes = u32::try_from(took.len()).unwrap_or(u32::MAX);
         let Some(of_pod) = each(&mut took) else { return RolloutEstimate::None };
@@ -67,17 +76,28 @@ impl Engine {
             return RolloutEstimate::Blocked { by };
         }
         let going = self.until_made(&done);
-        let each = TimeRange { least: of_pod.least + going, most: of_pod.most + going };
         let under_way: Vec<Duration> = moving.iter().map(|row| self.under_way_for(row, going)).collect();
+        let mut each = TimeRange { least: of_pod.least + going, most: of_pod.most + going };
+        each.most = each.most.max(slower(&took, going, &under_way));
         let at_once = self.at_once(intent, limits, moving.len(), rows().filter(left));
-        let until = |waiting: usize| until_done(each, &under_way, waiting, at_once);
+        let ends: Vec<Timestamp> = done.iter().map(|done| done.available_at).collect();
+        let until = |waiting: usize| {
+            let range = until_done(each, &under_way, waiting, at_once)?;
+            let lately = at_rate(&ends, self.view.server_time(now), each.most + MARGIN, waiting + under_way.len());
+            // Beyond the last ones on their way, which take as long as each.
+            let most =
+                if waiting > 0 { lately.map_or(range.most, |lately| lately.max(range.most)) } else { range.most };
+            Some(TimeRange { most, ..range }.rounded())
+        };
         let waiting = rows().filter(left).count();
         let in_step = usize::try_from(self.plan.in_line).unwrap_or(usize::MAX).min(waiting);
+        let is_last = limits.allowed >= self.assessment.fleet && intent.selector.is_none();
         match until(waiting) {
             // What takes longer than it should may take any time.
             Some(rollout) if rollout.most.is_zero() => RolloutEstimate::None,
             Some(rollout) => RolloutEstimate::Known {
-                step: until(in_step).filter(|step| in_step < waiting && !step.most.is_zero()),
+                // The last step is all that is left, also what cannot go now.
+                step: until(in_step).filter(|step| !is_last && in_step < waiting && !step.most.is_zero()),
                 rollout,
                 nodes,
             },
@@ -147,15 +167,27 @@ impl Engine {
         if pulling == 0 {
             return may_be_down;
         }
-        let per_site = intent.budgets.max_pulling_per_site.at().map(|limit| {
-            let of_site = |site: &Str| {
-                self.assessment.rows().filter(|row| row.in_fleet && self.view.nodes[row.node].site == *site).count()
-            };
-            let may = |(site, left): (&&Str, &u32)| {
-                limit.of(u32::try_from(of_site(site)).unwrap_or(u32::MAX), Rounding::Up).min(*left)
-            };
-            sites.iter().map(may).fold(0, u32::saturating_add)
-        });
-        may_be_down.min(count(limits.max_pulling)).min(per_site.map_or(usize::MAX, count))
+        let of_site = |site: &Str| {
+            self.assessment.rows().filter(|row| row.in_fleet && self.view.nodes[row.node].site == *site).count()
+        };
+        // What operators allow, and what the link bears where the pace follows that.
+        let asked = |site: &Str| match intent.budgets.max_pulling_per_site.at() {
+            Some(limit) => limit.of(u32::try_from(of_site(site)).unwrap_or(u32::MAX), Rounding::Up),
+            None => limits.max_pulling,
+        };
+        let may = |(site, left): (&&Str, &u32)| {
+            let asked = asked(site);
+            self.paced_limit(site, asked).unwrap_or(asked).min(*left)
+        };
+        let per_site = sites.iter().map(may).fold(0, u32::saturating_add);
+        may_be_down.min(count(limits.max_pulling)).min(count(per_site))
     }
+}
+
+/// How long the slower ones take, where those on their way have taken longer so far than the nodes that are done.
+fn slower(took: &[Duration], going: Duration, under_way: &[Duration]) -> Duration {
+    let longest = took.iter().max().copied().unwrap_or_default() + going;
+    let overdue = under_way.iter().copied().filter(|elapsed| *elapsed > longest);
+    let mut all: Vec<Duration> = took.iter().map(|took| *took + going).chain(overdue).collect();
+    each(&mut all).map_or(Duration::ZERO, |all| all.most)
 }

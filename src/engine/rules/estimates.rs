@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::pulls::usual;
 use crate::engine::model::estimate::{TimeRange, TimeSpread};
 use crate::engine::model::pull::PeerScope;
+use crate::engine::model::time::Timestamp;
 
 /// From fewer nodes nothing is estimated.
 pub(crate) const ENOUGH: usize = 3;
@@ -39,7 +40,19 @@ pub(crate) fn until_done(each: TimeRange, under_way: &[Duration], waiting: usize
         return None;
     }
     let of = |each: Duration| last_ends(each, under_way, waiting, at_once);
-    Some(TimeRange { least: of(each.least), most: of(each.most) }.rounded())
+    Some(TimeRange { least: of(each.least), most: of(each.most) })
+}
+
+/// How long `left` take at the rate at which the last ones ended, until `now`; `ends` in order. Before a pause longer than `gap` nothing
+/// counts: then nothing may have been on its way. `None` where fewer than [`ENOUGH`] have ended since, or in no time at all.
+pub(crate) fn at_rate(ends: &[Timestamp], now: Timestamp, gap: Duration, left: usize) -> Option<Duration> {
+    let follows = |pair: &&[Timestamp]| pair[1].since(pair[0]) <= gap;
+    let counted = ends.windows(2).rev().take_while(follows).count();
+    let began = *ends.get(ends.len().checked_sub(counted + 1)?)?;
+    let elapsed = now.since(began);
+    let enough = counted >= ENOUGH && !elapsed.is_zero();
+    let left = u32::try_from(left).unwrap_or(u32::MAX);
+    enough.then(|| elapsed.saturating_mul(left) / u32::try_from(counted).unwrap_or(u32::MAX))
 }
 
 /// When the last one ends if each takes as long: whoever is free takes the next.
@@ -84,6 +97,21 @@ mod tests {
     fn two_nodes_are_no_measure() {
         assert_eq!(each(&mut [secs(60), secs(60)]), None);
         assert_eq!(each(&mut [secs(90), secs(30), secs(60), secs(120), secs(10)]), Some(range(30, 90)));
+    }
+
+    #[test]
+    fn what_is_left_takes_as_long_as_it_did_lately() {
+        let at = |secs: i64| Timestamp::from_millis(1_800_000_000_000 + secs * 1_000);
+        let of = |ends: &[i64], now: i64, left: usize| {
+            let ends: Vec<Timestamp> = ends.iter().map(|secs| at(*secs)).collect();
+            at_rate(&ends, at(now), secs(60), left).map(|time| time.as_secs())
+        };
+        assert_eq!(of(&[0, 30, 60], 90, 10), None, "two after the first tell nothing");
+        assert_eq!(of(&[0, 30, 60, 90], 90, 10), Some(300), "three in 90 s");
+        assert_eq!(of(&[0, 30, 60, 90], 180, 10), Some(600), "nothing has ended since");
+        assert_eq!(of(&[0, 30, 60, 90, 1_000, 1_010, 1_020, 1_030], 1_030, 10), Some(100), "it was held in between");
+        assert_eq!(of(&[0, 0, 0, 0], 0, 10), None, "in no time");
+        assert_eq!(of(&[], 5, 10), None);
     }
 
     #[test]

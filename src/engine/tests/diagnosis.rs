@@ -192,5 +192,8 @@ fn a_pod_of_an_earlier_revision_fails_of_its_own_image() {
     console.run_for(&mut fake, 10);
     let finding = found(&mut console, &fake, "n1");
     assert_eq!(finding.title, "image not found: agent:v2", "not that of the target");
-    assert_eq!(finding.remedies, ["its pod is still of revision 2: revision 3 replaces it once this node may be updated"]);
+    assert_eq!(
+        finding.remedies,
+        ["its pod is still of revision 2: revision 3 replaces it once this node may be updated"]
+    );
 }

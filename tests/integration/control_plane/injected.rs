@@ -13,7 +13,8 @@ fn inject<'a>(fixture: &'a RolloutFixture, image: &str) -> MutatingPolicy<'a> {
     let patch = format!("[JSONPatch{{op: 'add', path: '/spec/containers/-', value: {container}}}]");
     let policy = MutatingPolicy::set(fixture, "mesh", "true", &patch);
     let path = format!("{}?dryRun=All", fixture.sandbox.path("pods", ""));
-    let pod = serde_json::json!({"metadata": {"name": "probe"}, "spec": {"containers": [{"name": "p", "image": "p:1"}]}});
+    let pod =
+        serde_json::json!({"metadata": {"name": "probe"}, "spec": {"containers": [{"name": "p", "image": "p:1"}]}});
     let injected = || fixture.sandbox.admin().post(&path, &pod).body["spec"].to_string().contains("mesh-proxy");
     eventually("the policy is followed", SOON, || injected().then_some(()));
     policy

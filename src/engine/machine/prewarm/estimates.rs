@@ -50,7 +50,7 @@ impl Engine {
             // Sites that have no limit of their own share that of the whole.
             let share = (job.slots.limit as usize * all(left)).div_ceil(total.max(1)).max(1);
             let at_once = site.limit.map_or(share, |limit| share.min(limit as usize));
-            let range = until_done(each, &left.pulling, left.waiting, at_once);
+            let range = until_done(each, &left.pulling, left.waiting, at_once).map(TimeRange::rounded);
             // What takes longer than it should may take any time.
             site.estimate = range.filter(|range| !range.most.is_zero());
         }

@@ -15,7 +15,9 @@ const OWNERS: usize = 3;
 pub(super) fn of(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> Vec<String> {
     if let Some(container) = injected(cause, node, snapshot) {
         return vec![
-            format!("find who adds {container} to pods as they are created (a mutating webhook or policy), and correct it there"),
+            format!(
+                "find who adds {container} to pods as they are created (a mutating webhook or policy), and correct it there"
+            ),
             "neither a roll back nor another image helps: pods of every revision get it".to_owned(),
         ];
     }
@@ -93,7 +95,11 @@ fn is_left_behind(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> Option
     if cause.kind.is_about_the_image() && image(revision) == image(target) {
         return None;
     }
-    Some(format!("its pod is still of {}: {} replaces it once this node may be updated", revision.called(), target.called()))
+    Some(format!(
+        "its pod is still of {}: {} replaces it once this node may be updated",
+        revision.called(),
+        target.called()
+    ))
 }
 
 /// Who takes a finalizer off.

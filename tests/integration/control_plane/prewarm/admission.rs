@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::driver::DriverHere;
 use super::{FULL, LIMIT, is_warm, present, start, with_images_to_wait_for, witness_of_warm_pods};
-use crate::control_plane::mutating::MutatingPolicy;
 use crate::control_plane::fixture::{GOOD, NODES, RolloutFixture, SOON};
+use crate::control_plane::mutating::MutatingPolicy;
 use crate::control_plane::refused::Policy;
 use crate::support::control_plane::{eventually, sandbox};
 

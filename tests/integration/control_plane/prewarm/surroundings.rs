@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use super::*;
-use crate::control_plane::mutating::MutatingPolicy;
 use crate::control_plane::fixture::MISSING;
+use crate::control_plane::mutating::MutatingPolicy;
 
 /// What the API server would make of a pod for pre-warming.
 fn containers_of_a_new_pod(fixture: &RolloutFixture) -> String {
