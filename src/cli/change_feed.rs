@@ -415,6 +415,7 @@ fn summary(node: &NodeView) -> impl PartialEq + use<> {
         restarted: _,
         suspect: _,
         serves: _,
+        committed: _,
         // They are the cluster's, and no part of the rollout.
         eligible: _,
         ineligible: _,

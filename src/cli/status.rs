@@ -455,6 +455,7 @@ fn node_cells(node: &NodeView, at: Timestamp) -> [String; NODE_HEAD.len()] {
         at_target: _,
         prewarm: _,
         serves: _,
+        committed: _,
         selected: _,
         site: _,
         clock_skew_millis: _,

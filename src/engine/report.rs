@@ -369,6 +369,7 @@ impl Engine {
             eligible: row.in_fleet,
             ineligible: if row.in_fleet { None } else { self.ineligible_because(row.node).map(Box::new) },
             serves: row.ready,
+            committed: row.committed,
             selected: row.selected,
             site: entry.site.clone(),
             labels: entry.fact.as_ref().map(|fact| fact.labels.clone()).unwrap_or_default(),

@@ -49,6 +49,8 @@ pub(crate) struct SiteCounts {
     pub(crate) moving: u32,
     /// In trouble, as the list has it.
     pub(crate) trouble: u32,
+    /// Of those, failed.
+    pub(crate) failed: u32,
     /// Not Ready, and not because of the rollout.
     pub(crate) down: u32,
 }
@@ -219,6 +221,7 @@ impl SiteCounts {
             counts.nodes += u32::from(node.state != NodeState::Ineligible);
             counts.updated += u32::from(node.state == NodeState::Updated);
             counts.trouble += u32::from(is_trouble);
+            counts.failed += u32::from(matches!(trouble, Some(TroubleKind::Failed(_))));
             counts.down += u32::from(node.state == NodeState::NodeDown && !is_trouble);
             counts.moving += u32::from(still_moves || badness(node) == 4);
         }

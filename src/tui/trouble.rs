@@ -14,6 +14,8 @@ pub(crate) enum TroubleKind {
     Suspect,
     /// Its node is down, and its pod was deleted: by its controller outside of every budget, or by the update that was under way.
     DownReplaced,
+    /// Its node went down when it was about to be updated: it is charged to the budget, and its old pod is untouched.
+    DownNext,
     /// Its containers restarted after it had been ready; it is soaking because of that.
     Restarted,
     /// Not failed yet, but its pod has a cause for not being available.
@@ -29,7 +31,8 @@ impl TroubleKind {
             (_, Some(Blame::Suspect), _) => Some(Self::Suspect),
             _ if node.suspect.is_some_and(SuspectView::has_failed) => Some(Self::Suspect),
             (NodeState::Soaking, _, None) if node.restarted.is_some() => Some(Self::Restarted),
-            (NodeState::NodeDown, Some(Blame::Rollout), _) => Some(Self::DownReplaced),
+            (NodeState::NodeDown, Some(Blame::Rollout), _) if node.committed => Some(Self::DownReplaced),
+            (NodeState::NodeDown, Some(Blame::Rollout), _) => Some(Self::DownNext),
             (NodeState::NodeDown | NodeState::Outdated | NodeState::Ineligible, _, _) => None,
             // A pod that has just started is not ready for a while in the ordinary course.
             (NodeState::Starting | NodeState::Soaking, _, Some(cause)) if cause.is_ordinary_at_start() => None,
@@ -43,7 +46,7 @@ impl TroubleKind {
         match self {
             Self::Failed(_) => 0,
             Self::Suspect => 1,
-            Self::DownReplaced => 2,
+            Self::DownReplaced | Self::DownNext => 2,
             Self::Restarted => 3,
             Self::Struggling(_) => 4,
         }

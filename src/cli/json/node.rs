@@ -93,6 +93,8 @@ impl<'a> NodeJson<'a> {
             suspect,
             ineligible,
             serves,
+            // `state` and `why` say it.
+            committed: _,
             selected,
             site,
             clock_skew_millis,

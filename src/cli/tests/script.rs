@@ -390,6 +390,7 @@ pub(super) fn node(name: &str, state: NodeState) -> NodeView {
         eligible: true,
         ineligible: None,
         serves: true,
+        committed: false,
         selected: true,
         site: Str::default(),
         labels: Default::default(),

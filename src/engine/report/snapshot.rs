@@ -418,6 +418,8 @@ pub struct NodeView {
     pub ineligible: Option<Box<Ineligible>>,
     /// Whether its pod is Ready on a Ready node.
     pub serves: bool,
+    /// Whether it has the new pod, or its pod is going or gone: its update has begun.
+    pub committed: bool,
     /// Whether it matches the selector (true without one).
     pub selected: bool,
     /// Its site; empty where it has not got the label that names it.

@@ -90,6 +90,7 @@ pub(super) fn node(name: &str) -> NodeView {
         eligible: true,
         ineligible: None,
         serves: true,
+        committed: false,
         selected: true,
         site: "munich".into(),
         labels: [("kubernetes.io/hostname", name), ("line", "line3"), ("topology.kubernetes.io/zone", "munich")]
@@ -117,6 +118,7 @@ pub(super) fn target(name: &str, state: NodeState, secs: u64) -> NodeView {
         revision: Some("7d9f5c66b4".into()),
         revision_number: Some(15),
         at_target: true,
+        committed: true,
         image: ImageState::Present,
         pod_created_at: Some(ago(secs + 30)),
         ..node(name)

@@ -124,6 +124,7 @@ pub(super) fn about(
         eligible,
         ineligible,
         serves,
+        committed,
         selected,
         // Its label is among them.
         site: _,
@@ -168,7 +169,7 @@ pub(super) fn about(
     }
     if let Some(blame) = *blame {
         let by = page.snapshot().map(|snapshot| snapshot.budget.replaced_by).unwrap_or_default();
-        say(&mut lines, "Down", in_words(blame, by), ThemeRole::Text);
+        say(&mut lines, "Down", in_words(blame, *committed, by), ThemeRole::Text);
     }
     if let Some(suspect) = *suspect {
         let role = if suspect.has_failed() { ThemeRole::Bad } else { ThemeRole::Warn };
@@ -261,8 +262,9 @@ pub(super) fn about(
     (lines, reasons)
 }
 
-fn in_words(blame: Blame, replaced_by: Replacer) -> &'static str {
+fn in_words(blame: Blame, committed: bool, replaced_by: Replacer) -> &'static str {
     match blame {
+        Blame::Rollout if !committed => "before its update began: charged to the budget, as it was next",
         Blame::Rollout if replaced_by == Replacer::Controller => "by its controller",
         Blame::Suspect if replaced_by == Replacer::Controller => "since after its controller had given it a new pod",
         Blame::Rollout => "by the rollout: charged to the budget",

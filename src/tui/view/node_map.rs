@@ -177,7 +177,8 @@ fn draw_cells(
 fn title(ctx: &RenderContext<'_>, name: &str, counts: SiteCounts, cells: usize) -> Vec<Span<'static>> {
     let numbers = format!("{}/{}", counts.updated, counts.nodes);
     let signs = [
-        (Glyph::Failed, counts.trouble, ThemeRole::Bad),
+        (Glyph::Failed, counts.failed, ThemeRole::Bad),
+        (Glyph::Suspect, counts.trouble - counts.failed, ThemeRole::Bad),
         (Glyph::Down, counts.down, ThemeRole::Warn),
         (Glyph::Moving, counts.moving, ThemeRole::Busy),
     ];
@@ -299,8 +300,10 @@ fn bars(
             ctx.span(ctx.glyph(Glyph::BarRest).repeat(bar - done - moving), ThemeRole::BarRest),
             ctx.span(format!(" {:>numbers$}", format!("{}/{}", counts.updated, counts.nodes)), ThemeRole::Text),
         ];
-        if counts.trouble > 0 {
-            spans.push(ctx.span(format!(" {}{}", ctx.glyph(Glyph::Failed), counts.trouble), ThemeRole::Bad));
+        for (glyph, nodes) in [(Glyph::Failed, counts.failed), (Glyph::Suspect, counts.trouble - counts.failed)] {
+            if nodes > 0 {
+                spans.push(ctx.span(format!(" {}{nodes}", ctx.glyph(glyph)), ThemeRole::Bad));
+            }
         }
         Line::from(spans)
     };

@@ -264,7 +264,9 @@ impl fmt::Display for Why<'_> {
                 since(f)?;
                 match (&node.pod_wait, blame) {
                     (Some(wait), _) => write!(f, "; {}", wait.as_of(*at)),
-                    (None, Some(Blame::Rollout)) => f.write_str(", while it was updated"),
+                    (None, Some(Blame::Rollout)) if node.committed => f.write_str(", while it was updated"),
+                    // The record names it, and its pod is still there: it was next.
+                    (None, Some(Blame::Rollout)) => f.write_str(", before its update began"),
                     (None, Some(Blame::Node | Blame::PreExisting | Blame::Suspect) | None) => {
                         f.write_str(", by itself")
                     }

@@ -252,7 +252,9 @@ pub(super) fn trouble(
     let words = page.summary.trouble.iter().map(|trouble| {
         let (glyph, role) = match trouble.kind {
             TroubleKind::Failed(_) => (Glyph::Failed, ThemeRole::Bad),
-            TroubleKind::Suspect | TroubleKind::DownReplaced => (Glyph::Suspect, ThemeRole::Bad),
+            TroubleKind::Suspect | TroubleKind::DownReplaced | TroubleKind::DownNext => {
+                (Glyph::Suspect, ThemeRole::Bad)
+            }
             TroubleKind::Restarted | TroubleKind::Struggling(_) => (Glyph::Moving, ThemeRole::Warn),
         };
         vec![ctx.span(format!("{} {}", ctx.glyph(glyph), group(ctx, page, shown, trouble)), role)]
@@ -280,6 +282,7 @@ pub(super) fn group(
         TroubleKind::Failed(None) => "failed".to_owned(),
         TroubleKind::Suspect => "went down since update".to_owned(),
         TroubleKind::DownReplaced => "down, pod deleted".to_owned(),
+        TroubleKind::DownNext => "down before its update".to_owned(),
         TroubleKind::Restarted => "restarted since update".to_owned(),
     };
     let node = page.summary.table.short(&trouble.example);
