@@ -250,7 +250,15 @@ async fn open_session(access: Access) -> Result<Arc<dyn Session>, AccessError> {
 
 async fn run_typed(mut cli: Cli) -> Result<CallerTask, CliError> {
     if cli.reads_config() {
-        cli.config = config::load(cli.global.config.as_deref()).map_err(|error| CliError::failed(error.to_string()))?;
+        cli.config = match config::load(cli.global.config.as_deref()) {
+            Ok(file) => file,
+            // The brake works without the file.
+            Err(error) if cli.is_pause() => {
+                streams::say_on_stderr(&Printable::lines(&format!("Warning: left out: {error}")));
+                ConfigFile::default()
+            }
+            Err(error) => return Err(CliError::failed(error.to_string())),
+        };
     }
     let ascii = cli.global.ascii || cli.config.values.glyphs == Some(GlyphChoice::Ascii);
     let charset = if ascii { Charset::Ascii } else { Charset::Unicode };

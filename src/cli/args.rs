@@ -328,6 +328,11 @@ impl Cli {
         matches!(self.command, Some(CliCommand::OnCluster(OnCluster::Diff(_))))
     }
 
+    /// Whether it is `pause`, which stops what takes nodes down and so must not fail of anything beside the way to the cluster.
+    pub(crate) fn is_pause(&self) -> bool {
+        matches!(&self.command, Some(CliCommand::OnCluster(OnCluster::OneShot(OneShot::Pause(_)))))
+    }
+
     /// Whether the configuration file matters: a broken one must not keep anybody from seeing how it is written.
     pub(crate) fn reads_config(&self) -> bool {
         match &self.command {

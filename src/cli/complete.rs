@@ -281,6 +281,7 @@ mod tests {
         "theme",
         "timeout",
         "to",
+        "why",
         "write_kubeconfig",
     ];
 

@@ -175,6 +175,7 @@ fn is_momentary(hold: &Hold) -> bool {
         | Hold::SiteOutage(_)
         | Hold::NotProven
         | Hold::DeletionRefused { .. }
+        | Hold::NoAnswer
         | Hold::ApiLatencyTooHigh { .. } => false,
     }
 }

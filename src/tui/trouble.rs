@@ -33,6 +33,8 @@ impl TroubleKind {
             (NodeState::Soaking, _, None) if node.restarted.is_some() => Some(Self::Restarted),
             (NodeState::NodeDown, Some(Blame::Rollout), _) if node.committed => Some(Self::DownReplaced),
             (NodeState::NodeDown, Some(Blame::Rollout), _) => Some(Self::DownNext),
+            // Another image was given after one that fails: what the rollout took down stays in sight until it serves again.
+            (NodeState::Outdated, Some(Blame::Rollout), Some(cause)) => Some(Self::Struggling(cause)),
             (NodeState::NodeDown | NodeState::Outdated | NodeState::Ineligible, _, _) => None,
             // A pod that has just started is not ready for a while in the ordinary course.
             (NodeState::Starting | NodeState::Soaking, _, Some(cause)) if cause.is_ordinary_at_start() => None,

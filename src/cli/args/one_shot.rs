@@ -98,7 +98,10 @@ impl OneShot {
             Self::Select(args) => {
                 (args.name, args.how, Command::Select(args.selector.filter(|selector| !selector.is_empty())))
             }
-            Self::Pause(args) => (args.name, args.how, Command::Pause { why: args.reason }),
+            Self::Pause(PauseArgs { name, why, reason, how }) => {
+                let why = if why.is_empty() { reason } else { Some(why.join(" ")) };
+                (name, how, Command::Pause { why })
+            }
             Self::Resume(args) => (args.name, args.how, Command::Resume),
             Self::Undo(args) => (args.name, args.how, Command::Undo { to: args.to_revision }),
             Self::Release(args) => {
@@ -215,6 +218,9 @@ pub(crate) struct PauseArgs {
     #[arg(value_name = "ds/NAME")]
     pub(crate) name: DaemonSetName,
     /// Why, for those who find it paused
+    #[arg(value_name = "WHY", value_parser = words(), conflicts_with = "reason")]
+    pub(crate) why: Vec<String>,
+    /// The same, as a flag
     #[arg(long, value_name = "WHY", value_parser = words())]
     pub(crate) reason: Option<String>,
     #[command(flatten)]

@@ -24,6 +24,7 @@ pub(super) fn alarm(alarm: &Alarm) -> &'static str {
         Alarm::Halted { .. } => "halted",
         Alarm::ViewStale { .. } => "viewStale",
         Alarm::ApiLatencyTooHigh { .. } => "apiLatencyTooHigh",
+        Alarm::NoAnswer => "noAnswer",
         Alarm::WriteFailing { .. } => "writeFailing",
         Alarm::RecordUnreadable { .. } => "recordUnreadable",
         Alarm::ForeignRecord => "foreignRecord",

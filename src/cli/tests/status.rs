@@ -221,8 +221,11 @@ async fn json_has_the_words_of_the_console() {
 async fn how_far_away_the_api_server_is_and_what_is_waited_for() {
     let until = at(600) + Duration::from_millis(5_500);
     let wait = Wait::Rate { per_sec: 20, waiting: 110, until };
-    let distance =
-        DistanceView { round_trip: Some(Duration::from_millis(620)), pause_within: Some(Duration::from_millis(2_300)) };
+    let distance = DistanceView {
+        round_trip: Some(Duration::from_millis(620)),
+        silent: false,
+        pause_within: Some(Duration::from_millis(2_300)),
+    };
     let script = Script::of(Snapshot { distance, waits: Some(wait), ..rollout() });
     let text = script.run("status ds/agent").await.text;
     let output: Vec<&str> = text.lines().filter(|line| line.contains("waits") || line.contains("API")).collect();

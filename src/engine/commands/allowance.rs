@@ -32,6 +32,11 @@ impl Engine {
         let fleet = self.assessment.fleet;
         let allowed = Limits::of(&self.view, &intent, &self.assessment).allowed;
         let partition = match step {
+            Step::Partition(IntOrPercent::Int(count)) if count > fleet => {
+                return Err(Refusal::Invalid(format!(
+                    "{count} nodes are more than the {fleet} that there are; to keep all of them say 100%"
+                )));
+            }
             Step::Partition(partition) => partition,
             Step::Updated(IntOrPercent::Int(count)) if count > fleet => {
                 return Err(Refusal::Invalid(format!(
@@ -122,7 +127,7 @@ impl Engine {
         if after.allowed <= before.allowed {
             let first = match after.allowed == before.allowed {
                 true => "Moves nothing: as many may be updated already.".to_owned(),
-                false => format!("No more than {} updated in total from now on.", counted_are(after.allowed as usize)),
+                false => self.fewer_than_are_updated(after.allowed),
             };
             return vec![first, "Reverts no node: undo does.".to_owned()];
         }
@@ -153,6 +158,21 @@ impl Engine {
         }
         lines.push("You can pause at any time. Stepping back reverts no node: undo does.".to_owned());
         lines
+    }
+
+    /// What it means that only `allowed` nodes may be updated, of which more may be already.
+    fn fewer_than_are_updated(&self, allowed: u32) -> String {
+        match self.updated_or_on_the_way() {
+            updated if updated > allowed => {
+                format!("{} already or on their way: no other is started.", counted_updated(updated))
+            }
+            _ => format!("No more than {} updated in total from now on.", counted_are(allowed as usize)),
+        }
+    }
+
+    /// How many nodes are at the target or on their way there; 0 while the new revision is not settled.
+    pub(super) fn updated_or_on_the_way(&self) -> u32 {
+        if self.is_ready_to_update(&self.intent()) { self.count_rows(|row| row.committed) } else { 0 }
     }
 
     fn why_it_moves_nothing(&self, intent: &Intent) -> String {
@@ -209,6 +229,11 @@ impl Engine {
 /// `1 node`, `12 nodes`.
 pub(crate) fn counted(nodes: usize) -> String {
     if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") }
+}
+
+/// `1 node is updated`, `12 nodes are updated`.
+fn counted_updated(nodes: u32) -> String {
+    format!("{} updated", counted_are(nodes as usize))
 }
 
 /// `1 node is`, `12 nodes are`.

@@ -50,6 +50,8 @@ impl Engine {
         let limits = Limits::of(&self.view, &intent, &self.assessment);
         let mut effects = self.effects_in_words(command, &nodes, &limits, now);
         if let (Command::Undo { .. }, Some(hash)) = (command, &intent.target) {
+            let at = effects.len().min(1);
+            effects.splice(at..at, self.goes_back_later(&intent, &nodes));
             effects.extend(self.images_of(hash).map(|images| format!("{images}.")));
         }
         if self.intent().paused.is_some() && intent.paused.is_none() && *command != Command::Resume {
@@ -95,7 +97,7 @@ impl Engine {
             title: match command {
                 _ if resolved.brake => "Emergency brake".into(),
                 Command::Resume if self.resumes_past_a_halt() => "Resume past the halt".into(),
-                command => title_of(command, &limits),
+                command => title_of(command, &limits, self.updated_or_on_the_way()),
             },
             effects,
             warnings: self
@@ -364,12 +366,17 @@ impl Engine {
     }
 }
 
-fn title_of(command: &Command, limits: &Limits) -> String {
+/// `updated` is how many nodes are updated already, or on their way.
+fn title_of(command: &Command, limits: &Limits, updated: u32) -> String {
     match command {
         Command::Adopt => "Adopt".into(),
         Command::SetImage(_) => "Set image".into(),
         Command::Step(_) => {
-            format!("Step: {} updated in total, {} stay", counted(limits.allowed as usize), limits.keep)
+            let allowed = counted(limits.allowed as usize);
+            match updated > limits.allowed {
+                true => format!("Step: {allowed} may be updated, {updated} are already"),
+                false => format!("Step: {allowed} updated in total, {} stay", limits.keep),
+            }
         }
         Command::Select(Some(selector)) => format!("Select nodes: {selector}"),
         Command::Select(None) => "Remove the node selector".into(),

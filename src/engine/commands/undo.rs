@@ -7,8 +7,11 @@
 //!       └─ rolled back from the newest ─▶ refused: name one
 //! ```
 
+use std::collections::BTreeSet;
+
 use super::resolved::Resolved;
 use crate::engine::machine::Engine;
+use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Refusal};
 use crate::engine::model::facts::RevisionFact;
 use crate::engine::model::record::{Change, Intent};
@@ -78,6 +81,20 @@ impl Engine {
         let has_run =
             |revision: &&RevisionFact| self.images_of(&revision.hash).is_some_and(|images| images.present > 0);
         others().find(has_run).or(Some(newest))
+    }
+
+    /// How many nodes besides `nodes`, whose pods are replaced at once, are not at the revision that a roll back under `intent` leads to.
+    pub(super) fn goes_back_later(&self, intent: &Intent, nodes: &[Str]) -> Option<String> {
+        let back = self.going_back(intent);
+        let at_once: BTreeSet<&Str> = nodes.iter().collect();
+        let later = back.rows().filter(|row| row.in_fleet && row.old && !at_once.contains(&self.name(row))).count();
+        match later {
+            0 => None,
+            1 => Some("1 node more is not at it: it is down, or its pod is going. It follows.".to_owned()),
+            _ => {
+                Some(format!("{later} nodes more are not at it: they are down, or their pods are going. They follow."))
+            }
+        }
     }
 
     /// A warning where a roll back leads to a revision of which no node is known to have the images. Where each pod pulls anew, what a

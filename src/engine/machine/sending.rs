@@ -14,10 +14,12 @@ impl Engine {
         self.deletions.is_unanswered(uid)
     }
 
-    /// Holds everything where we drive and the API server is too far away to do it safely.
+    /// Holds everything where we drive and the API server is too far away to do it safely, or does not answer.
     pub(crate) fn too_far_to_drive(&self) -> Option<Hold> {
-        let too_far = self.sending.distance.too_far().filter(|_| self.lock.holds())?;
-        Some(Hold::ApiLatencyTooHigh { round_trip: rounded(too_far) })
+        let distance = &self.sending.distance;
+        let too_far = || distance.too_far().map(|too_far| Hold::ApiLatencyTooHigh { round_trip: rounded(too_far) });
+        let silent = || distance.is_silent().then_some(Hold::NoAnswer);
+        too_far().or_else(silent).filter(|_| self.lock.holds())
     }
 
     /// For how long after a pause elsewhere a deletion may still be sent from here; its way to the server comes on top.

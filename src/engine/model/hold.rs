@@ -90,6 +90,8 @@ pub enum Hold {
         /// How long it takes to answer.
         round_trip: Duration,
     },
+    /// The API server did not answer the last writes of this driver.
+    NoAnswer,
     /// Nothing is in its way, and it waits: in line, or for what becomes of its deletion.
     Waits(Wait),
     /// It is next.

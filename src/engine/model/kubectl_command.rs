@@ -9,6 +9,15 @@ use super::shell::{shell_flag, shell_word};
 pub enum KubectlCommand {
     /// Prints a log.
     Log(LogSource),
+    /// Prints what is known of a pod.
+    Pod {
+        /// What of it.
+        reads: PodReading,
+        /// The pod's namespace.
+        namespace: Str,
+        /// The pod.
+        pod: Str,
+    },
     /// Prints a node with the requests of all its pods.
     DescribeNode {
         /// The node.
@@ -23,6 +32,17 @@ pub enum KubectlCommand {
     },
 }
 
+/// What a command prints of a pod.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PodReading {
+    /// Its Events.
+    Events,
+    /// The pod in words.
+    Description,
+    /// The pod as the API server has it.
+    Yaml,
+}
+
 impl KubectlCommand {
     /// The command, quoted for a shell; `cluster` are the flags that lead to the cluster, quoted already. `None` where a name cannot be
     /// pasted safely.
@@ -30,6 +50,14 @@ impl KubectlCommand {
         let kubectl = if cluster.is_empty() { "kubectl".to_owned() } else { format!("kubectl {cluster}") };
         match self {
             Self::Log(source) => source.kubectl(cluster),
+            Self::Pod { reads, namespace, pod } => {
+                let (namespace, pod) = (shell_flag("-n", namespace)?, shell_word(pod)?);
+                Some(match reads {
+                    PodReading::Events => format!("{kubectl} events {namespace} --for pod/{pod}"),
+                    PodReading::Description => format!("{kubectl} describe pod {namespace} {pod}"),
+                    PodReading::Yaml => format!("{kubectl} get pod {namespace} {pod} -o yaml"),
+                })
+            }
             Self::DescribeNode { node } => Some(format!("{kubectl} describe node {}", shell_word(node)?)),
             Self::DropFinalizers { namespace, pod } => {
                 let (namespace, pod) = (shell_flag("-n", namespace)?, shell_word(pod)?);
@@ -54,6 +82,20 @@ mod tests {
             Some(
                 r#"kubectl --context prod patch pod -n edge agent-x --type merge -p '{"metadata":{"finalizers":null}}'"#
             )
+        );
+        let reads = [PodReading::Events, PodReading::Description, PodReading::Yaml];
+        let lines = reads.map(|reads| {
+            KubectlCommand::Pod { reads, namespace: namespace.clone(), pod: pod.clone() }
+                .line("--context prod")
+                .unwrap()
+        });
+        assert_eq!(
+            lines,
+            [
+                "kubectl --context prod events -n edge --for pod/agent-x",
+                "kubectl --context prod describe pod -n edge agent-x",
+                "kubectl --context prod get pod -n edge agent-x -o yaml"
+            ]
         );
         let node = KubectlCommand::DescribeNode { node: "ipc 1".into() };
         assert_eq!(node.line("").as_deref(), Some("kubectl describe node 'ipc 1'"));

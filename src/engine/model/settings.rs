@@ -56,7 +56,7 @@ settings! {
                 default: Some("as the DaemonSet says"),
             },
             refuse_zero: Some("a budget of 0 lets nothing be replaced: write 1 or more, or pause"),
-            danger: Danger::Serious,
+            danger: Danger::ExceedsBudget,
         };
 
         /// At most so many nodes pulling at once; `default`: as many as may be down

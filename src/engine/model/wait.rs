@@ -13,6 +13,8 @@ use super::time::Timestamp;
 pub struct DistanceView {
     /// How long it takes to answer; `None` before that is measured.
     pub round_trip: Option<Duration>,
+    /// The last writes were not answered: what was measured before says nothing of now.
+    pub silent: bool,
     /// How long a pause from elsewhere takes to bite, with the round trip as it is; `None` where this console does not drive.
     pub pause_within: Option<Duration>,
 }
@@ -23,13 +25,14 @@ impl DistanceView {
 
     /// The round trip, where it is long enough to matter.
     pub fn notable(&self) -> Option<Duration> {
-        self.round_trip.filter(|round_trip| *round_trip >= Self::NOTABLE)
+        self.round_trip.filter(|round_trip| *round_trip >= Self::NOTABLE && !self.silent)
     }
 }
 
 impl fmt::Display for DistanceView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.round_trip {
+            _ if self.silent => f.write_str("does not answer")?,
             Some(round_trip) => write!(f, "answers in {}", Short(round_trip))?,
             None => f.write_str("not measured yet")?,
         }

@@ -61,10 +61,13 @@ impl Engine {
         alarms.extend(self.suspects.judgement().outages.iter().cloned().map(Alarm::SiteOutage));
         alarms.extend(self.budget_alarm().filter(|_| recorded));
         alarms.extend(self.release_alarm(intent).filter(|_| recorded));
-        for why in self.failures.of_lease().into_iter().chain(self.failures.of_write()) {
+        // That a write of the lease fails is what the alarm of a silent server says.
+        let distance_alarm = self.distance_alarm().filter(|_| recorded);
+        let of_lease = self.failures.of_lease().filter(|_| distance_alarm != Some(Alarm::NoAnswer));
+        for why in of_lease.into_iter().chain(self.failures.of_write()) {
             alarms.push(Alarm::WriteFailing { why: why.clone() });
         }
-        alarms.extend(self.distance_alarm().filter(|_| recorded));
+        alarms.extend(distance_alarm);
         // Also when the lease could not be renewed for so long that we may not act any more.
         let drives = self.lock.holds() && self.config().role == Role::Driver;
         if let Some(why) = self.blindness().filter(|_| drives) {
@@ -118,11 +121,12 @@ impl Engine {
         Some(Alarm::DeletionRefused { node, count, why, others: moving || self.plan.in_line > count })
     }
 
-    /// Says so, and what to do.
+    /// The alarm for a server that is too far away, or silent, with what to do.
     fn distance_alarm(&self) -> Option<Alarm> {
-        let drives = self.lock.holds() && self.config().role == Role::Driver;
-        let too_far = self.sending.distance.too_far().filter(|_| drives)?;
-        Some(Alarm::ApiLatencyTooHigh { round_trip: rounded(too_far) })
+        let distance = &self.sending.distance;
+        let too_far = || distance.too_far().map(|too_far| Alarm::ApiLatencyTooHigh { round_trip: rounded(too_far) });
+        let silent = || distance.is_silent().then_some(Alarm::NoAnswer);
+        too_far().or_else(silent).filter(|_| self.lock.holds() && self.config().role == Role::Driver)
     }
 
     /// The alarm for a complete rollout whose release waits.

@@ -152,6 +152,7 @@ impl Alarm {
             Self::DeletionRefused { .. }
             | Self::ControllerIdle { .. }
             | Self::SiteOutage(_)
+            | Self::NoAnswer
             | Self::ApiLatencyTooHigh { .. }
             | Self::ViewStale { .. }
             | Self::WriteFailing { .. }
@@ -203,6 +204,7 @@ impl Hold {
             | Self::SiteOutage(_)
             | Self::NotProven
             | Self::DeletionRefused { .. }
+            | Self::NoAnswer
             | Self::ApiLatencyTooHigh { .. }
             | Self::Waits(_) => HeldBy::Itself,
         }

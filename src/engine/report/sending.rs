@@ -17,7 +17,8 @@ impl Engine {
         let round_trip = self.sending.distance.round_trip();
         let takes_effect = || rounded(self.sends_after_a_pause(now) + round_trip.unwrap_or_default());
         DistanceView {
-            round_trip: round_trip.map(rounded),
+            round_trip: self.sending.distance.measured().map(rounded),
+            silent: self.sending.distance.is_silent(),
             pause_within: (self.config().role == Role::Driver && self.lock.holds()).then(takes_effect),
         }
     }

@@ -360,6 +360,8 @@ pub enum Alarm {
         /// How long it takes to answer.
         round_trip: Duration,
     },
+    /// The API server did not answer the last writes of this driver: nothing is started.
+    NoAnswer,
     /// The record on the Lease cannot be read.
     RecordUnreadable {
         /// Why.
@@ -481,6 +483,7 @@ impl Alarm {
             | Self::Halted { .. }
             | Self::ViewStale { .. }
             | Self::WriteFailing { .. }
+            | Self::NoAnswer
             | Self::ApiLatencyTooHigh { .. }
             | Self::RecordUnreadable { .. }
             | Self::ForeignRecord

@@ -17,7 +17,7 @@ use crate::engine::model::budget::{BudgetView, Replacer};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{SkippedObjects, WatchHealth};
 use crate::engine::model::facts::StrategyKind;
-use crate::engine::model::image::version_of;
+use crate::engine::model::image::{repository_of, version_of};
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::person_of;
 use crate::engine::model::record::Direction;
@@ -276,8 +276,10 @@ impl fmt::Display for ChangeWords<'_> {
 fn write_versions(f: &mut fmt::Formatter<'_>, change: &ImageChange) -> fmt::Result {
     let (from, to) = (change.from.as_deref(), change.to.as_deref());
     match (from, to) {
-        // The same version of another repository would read `v1 → v1`.
-        (Some(from), Some(to)) if version_of(from) == version_of(to) => write!(f, "{from} → {to}"),
+        // Of another repository, the versions alone would hide what changes: `v1 → v1`, or `v1 → latest`.
+        (Some(from), Some(to)) if repository_of(from) != repository_of(to) || version_of(from) == version_of(to) => {
+            write!(f, "{from} → {to}")
+        }
         (from, to) => {
             write!(f, "{} → {}", from.map_or("none", version_of), to.map_or("none", version_of))
         }

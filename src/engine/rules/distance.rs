@@ -37,7 +37,7 @@ pub(crate) const SENDING: Duration = Duration::from_millis(500);
 pub(crate) const FARTHEST: Duration = Duration::from_millis(2_500);
 /// How many round trips are remembered: about 25 s of renewals.
 const KEPT: usize = 8;
-/// So many writes in a row without an answer are taken for distance.
+/// After so many writes in a row without an answer nothing is started, as if the server were far away.
 const SILENT: u32 = 2;
 
 /// How far away the API server is.
@@ -74,15 +74,24 @@ impl Distance {
     /// The round trip: the second longest of those that are remembered, so that one that had to open a connection first, or
     /// met a lost packet, does not count, and a line that is congested does. `None` before anything is known.
     pub(crate) fn round_trip(&self) -> Option<Duration> {
+        if self.is_silent() { self.measured().max(Some(WRITE_TIMEOUT)) } else { self.measured() }
+    }
+
+    /// Whether the last writes were not answered: that says nothing of how far away the server is.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.unanswered >= SILENT
+    }
+
+    /// The round trip as answers tell it. `None` before there is one.
+    pub(crate) fn measured(&self) -> Option<Duration> {
         let mut measured: Vec<Duration> = self.measured.iter().copied().collect();
         measured.sort_unstable();
-        let known = match (measured.as_slice(), self.reported) {
+        match (measured.as_slice(), self.reported) {
             ([.., second, _], _) => Some(*second),
             ([only], Some(reported)) => Some(reported.min(*only)),
             ([only], None) => Some(*only),
             ([], reported) => reported,
-        };
-        if self.unanswered >= SILENT { known.max(Some(WRITE_TIMEOUT)) } else { known }
+        }
     }
 
     /// How old a proof may be when a deletion is decided behind it.
@@ -91,9 +100,9 @@ impl Distance {
         (round_trip * 3 / 2 + MARGIN).clamp(LEAST_PROOF, MOST_PROOF)
     }
 
-    /// The round trip, where it is too long to start anything.
+    /// The round trip as answers tell it, where it is too long to start anything.
     pub(crate) fn too_far(&self) -> Option<Duration> {
-        self.round_trip().filter(|round_trip| *round_trip > FARTHEST)
+        self.measured().filter(|round_trip| *round_trip > FARTHEST)
     }
 }
 
@@ -163,18 +172,19 @@ mod tests {
     }
 
     #[test]
-    fn no_answer_at_all_is_as_good_as_far_away() {
+    fn no_answer_at_all_starts_nothing_and_is_no_distance() {
         let mut distance = after(&[20; 8]);
         distance.unanswered(WRITE_TIMEOUT);
-        assert_eq!(distance.too_far(), None);
+        assert!(!distance.is_silent());
         distance.unanswered(WRITE_TIMEOUT);
-        assert_eq!(distance.too_far(), Some(WRITE_TIMEOUT));
+        assert_eq!((distance.is_silent(), distance.too_far()), (true, None));
+        assert_eq!((distance.round_trip(), distance.measured()), (Some(WRITE_TIMEOUT), Some(millis(20))));
         distance.answered(millis(20));
-        assert_eq!(distance.too_far(), None);
+        assert!(!distance.is_silent());
         // A server that fails at once is near.
         distance.unanswered(millis(20));
         distance.unanswered(millis(20));
-        assert_eq!(distance.too_far(), None);
+        assert!(!distance.is_silent());
     }
 
     #[test]

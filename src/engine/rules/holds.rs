@@ -56,6 +56,7 @@ impl Hold {
             | Self::SiteOutage(_)
             | Self::NotProven
             | Self::DeletionRefused { .. }
+            | Self::NoAnswer
             | Self::ApiLatencyTooHigh { .. } => HoldKind::InTheWay,
         }
     }

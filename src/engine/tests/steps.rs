@@ -131,7 +131,7 @@ fn a_step_that_moves_nothing_says_so_where_it_is_asked_for_by_number() {
         ]
     );
     let preview = console.engine.preview(&Command::Step(Step::Back), fake.now).unwrap();
-    assert_eq!(preview.effects[0], "No more than 1 node is updated in total from now on.");
+    assert_eq!(preview.effects[0], "3 nodes are updated already or on their way: no other is started.");
 }
 
 /// What is offered is what is done: whatever state a rollout is in, the step on screen is there, and frees what it says.

@@ -317,7 +317,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         name: "kubectl",
         keys: &[char('x')],
         label: "kubectl",
-        help: "the kubectl command that prints the same log, to copy",
+        help: "the kubectl command that prints what this tab shows, to copy",
         footer: Some(26),
         ..on_node(ActionId::LogCommand)
     },

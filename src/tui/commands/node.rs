@@ -1,7 +1,8 @@
 //! The page of a node: opening it, its tabs, its log.
 
 use super::effects::{Effects, refuse};
-use crate::engine::model::container_log::{LogRun, LogSource};
+use crate::engine::model::container_log::LogSource;
+use crate::engine::model::kubectl_command::{KubectlCommand, PodReading};
 use crate::tui::list::Move;
 use crate::tui::log_pane::{LogPane, LogTop, contains};
 use crate::tui::message::ConsoleEffect;
@@ -162,16 +163,26 @@ pub(super) fn move_by(model: &mut Model, movement: Move) {
     page.set_top(to.min(last));
 }
 
-/// Shows the command that prints the same log.
+/// Shows the command that prints what the open tab shows.
 pub(super) fn command(model: &mut Model) -> Effects {
     let namespace = model.rollout().map(|page| page.target.namespace.clone()).unwrap_or_default();
     let cluster = model.cluster_flags.clone();
-    let source = model.node_page().and_then(|page| {
-        let run = page.tab.run().unwrap_or(LogRun::Current);
-        let (pod, container) = (page.inspection.pod.read()?.name.clone(), page.container()?.name.clone());
-        Some(LogSource { namespace, pod, container, run })
+    let command = model.node_page().and_then(|page| {
+        let pod = page.inspection.pod.read()?.name.clone();
+        let read = |reads| KubectlCommand::Pod { reads, namespace: namespace.clone(), pod: pod.clone() };
+        Some(match (page.tab, page.tab.run()) {
+            (_, Some(run)) => {
+                let container = page.container()?.name.clone();
+                KubectlCommand::Log(LogSource { namespace: namespace.clone(), pod: pod.clone(), container, run })
+            }
+            (NodeTab::Events, None) => read(PodReading::Events),
+            (NodeTab::Yaml, None) => read(PodReading::Yaml),
+            (NodeTab::Why | NodeTab::Describe | NodeTab::Log | NodeTab::Previous, None) => {
+                read(PodReading::Description)
+            }
+        })
     });
-    match source.map(|source| cluster.and_then(|cluster| source.kubectl(&cluster))) {
+    match command.map(|command| cluster.and_then(|cluster| command.line(&cluster))) {
         Some(Some(command)) => model.say(StatusSeverity::Plain, command),
         Some(None) => model.say(StatusSeverity::Refused, "a name in the command cannot be pasted safely"),
         None => model.say(StatusSeverity::Refused, "the pod is not read yet"),

@@ -17,7 +17,8 @@ fn millis(millis: u64) -> Duration {
 
 /// A rollout that is driven from so far away.
 fn far(round_trip: u64, pause_within: u64) -> Snapshot {
-    let distance = DistanceView { round_trip: Some(millis(round_trip)), pause_within: Some(millis(pause_within)) };
+    let distance =
+        DistanceView { round_trip: Some(millis(round_trip)), silent: false, pause_within: Some(millis(pause_within)) };
     Snapshot { distance, ..fixtures::running() }
 }
 

@@ -276,13 +276,13 @@ fn tuning_names_what_changes_and_what_it_comes_to() {
     );
     assert_eq!(preview.danger, Danger::Bounded);
     let all = console.engine.preview(&Command::Tune(ask("100%")), fake.now).unwrap();
-    assert_eq!(all.danger, Danger::Serious);
+    assert_eq!(all.danger, Danger::ExceedsBudget, "a typing error must not take the whole fleet down");
     assert!(all.effects.contains(&"Every one of the 20 nodes may be down at once.".to_owned()), "{:?}", all.effects);
     let step = Command::Step(crate::engine::model::command::Step::Updated(
         crate::engine::model::quantity::IntOrPercent::Int(3),
     ));
     let with_a_step = console.engine.preview(&step.clone().under(ask("100%")), fake.now).unwrap();
-    assert_eq!(with_a_step.danger, Danger::Serious, "whichever command the budget comes with");
+    assert_eq!(with_a_step.danger, Danger::ExceedsBudget, "whichever command the budget comes with");
     assert_eq!(console.engine.preview(&step.under(ask("25%")), fake.now).unwrap().danger, Danger::Bounded);
     let refused = console.ask(&mut fake, Command::Tune(ask("0"))).unwrap_err();
     assert!(refused.contains("write 1 or more, or pause"), "{refused}");

@@ -9,6 +9,7 @@ use super::{Alarm, NodeView, Phase};
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::clocks::ClockOff;
+use crate::engine::model::effect::WRITE_TIMEOUT;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::pod_wait::PodWait;
@@ -136,6 +137,7 @@ impl fmt::Display for Hold {
             Self::SiteOutage(outage) => write!(f, "site outage: {outage}"),
             Self::NotProven => f.write_str("waits until the image is proven"),
             Self::DeletionRefused { why } => write!(f, "deletion refused: {why}"),
+            Self::NoAnswer => f.write_str("the API server does not answer"),
             Self::ApiLatencyTooHigh { round_trip } => write!(f, "too far: API answers in {}", Short(*round_trip)),
             Self::Waits(wait @ (Wait::Answer { .. } | Wait::WatchEvent { .. } | Wait::Lost { .. })) => wait.fmt(f),
             Self::Waits(wait) => write!(f, "next; {wait}"),
@@ -217,6 +219,12 @@ impl fmt::Display for Alarm {
                  nearer to it, on a control-plane host over SSH for example. Nothing is started until then",
                 Short(*round_trip),
                 Short(FARTHEST)
+            ),
+            Self::NoAnswer => write!(
+                f,
+                "nothing is started: the API server did not answer the last writes within {}; look whether it runs, and the way to \
+                 it. It is tried again by itself",
+                Short(WRITE_TIMEOUT)
             ),
             Self::WriteFailing { why } => write!(f, "a write keeps failing: {why}"),
             Self::RecordUnreadable { why } => write!(f, "the rollout's record cannot be read: {why}"),

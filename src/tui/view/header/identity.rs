@@ -41,7 +41,10 @@ pub(super) fn identity(
             right.push(dot());
         }
         right.push(fresh(ctx, page, shown, cells));
-        if let Some(round_trip) = shown.snapshot.distance.notable().filter(|_| !narrow) {
+        if shown.snapshot.distance.silent && !narrow {
+            right.push(dot());
+            right.push(ctx.span("API no answer", ThemeRole::Warn));
+        } else if let Some(round_trip) = shown.snapshot.distance.notable().filter(|_| !narrow) {
             right.push(dot());
             let role = if round_trip > FAR { ThemeRole::Warn } else { ThemeRole::Text };
             right.push(ctx.span(format!("API {}", Short(round_trip)), role));

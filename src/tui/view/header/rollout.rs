@@ -7,7 +7,7 @@ use super::rail::{gates, rail, speed};
 use super::{prewarm, recorded, unsent};
 use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::facts::StrategyKind;
-use crate::engine::model::image::version_of;
+use crate::engine::model::image::{repository_of, version_of};
 use crate::engine::model::person_of;
 use crate::engine::model::record::Direction;
 use crate::engine::report::snapshot::Alarm;
@@ -72,6 +72,7 @@ fn versions_of(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Ve
     if let [change] = snapshot.image_changes.as_slice()
         && let (Some(from), Some(to)) = (&change.from, &change.to)
         && version_of(from) != version_of(to)
+        && repository_of(from) == repository_of(to)
     {
         let (from, to) = (short_version(version_of(from)), short_version(version_of(to)));
         let arrow = format!(" {} ", ctx.glyph(Glyph::Arrow));
