@@ -79,7 +79,7 @@ async fn carry_out(
     if how.dry_run {
         return report(&commands, &before, &preview, None, output);
     }
-    accept_failures(&command, &before, how.yes)?;
+    accept_the_halt(&command, &before, how.yes)?;
     accept_no_match(&command, &before, how.yes)?;
     confirm(&preview, &before, Consent::from_flag(how.yes), &output.streams()).await?;
     let settled = match tokio::time::timeout(how.timeout, rollout.command(command)).await {
@@ -229,27 +229,33 @@ fn advice(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
     lines
 }
 
-/// Where a halted rollout failed, and what can be done about it; nothing where none is halted.
+/// Where a rollout halted, and what can be done about it; nothing where none is halted.
 pub(crate) fn halt_advice(place: &CommandPlace, snapshot: &Snapshot) -> Option<String> {
     let halt = snapshot.halt.as_ref().filter(|_| snapshot.phase == Phase::Halted)?;
-    let failed = halt.nodes.iter().take(FIRST_NODES).map(|node| &**node).collect::<Vec<_>>().join(" ");
-    let more = if halt.nodes.len() > FIRST_NODES { " …" } else { "" };
+    let named = halt.named().iter().take(FIRST_NODES).map(|node| &**node).collect::<Vec<_>>().join(" ");
+    let more = if halt.named().len() > FIRST_NODES { " …" } else { "" };
     let target = CommandTarget::new(place, snapshot);
-    let (undo, resume) = (target.named("undo"), target.named("resume"));
-    let failed = if failed.is_empty() { String::new() } else { format!("failed on {failed}{more}: ") };
-    Some(format!("{failed}{undo} rolls back, {resume} goes on past it"))
+    let place = match named.is_empty() {
+        true => String::new(),
+        false => format!("{} {named}{more}: ", halt.gate.where_in_words()),
+    };
+    let undo = match halt.gate.offers_undo() {
+        true => format!("{} rolls back, ", target.named("undo")),
+        false => String::new(),
+    };
+    Some(format!("{place}{undo}{} goes on past it", target.named("resume")))
 }
 
 /// Refuses to resume past a halt if there is nobody to ask and `--yes` is not given: whoever resumes after a pause may not know
 /// that the rollout has halted meanwhile.
-fn accept_failures(command: &Command, snapshot: &Snapshot, yes: bool) -> Result<(), CliError> {
+fn accept_the_halt(command: &Command, snapshot: &Snapshot, yes: bool) -> Result<(), CliError> {
     let halted = snapshot.phase == Phase::Halted && *command.inner() == Command::Resume;
     if !halted || yes || somebody_to_ask() {
         return Ok(());
     }
-    let why = snapshot.halt.as_ref().map(|halt| halt.why.to_string()).unwrap_or_default();
-    let refused =
-        format!("this accepts the failures that halted it ({why}), and there is nobody to ask; nothing was changed");
+    let (gate, why) = snapshot.halt.as_ref().map(|halt| (halt.gate, &*halt.why)).unwrap_or_default();
+    let accepted = gate.accepted_in_words();
+    let refused = format!("this accepts {accepted} ({why}), and there is nobody to ask; nothing was changed");
     Err(CliError::new(CliErrorKind::Refused, refused).hinted("`--yes` says that it is meant"))
 }
 

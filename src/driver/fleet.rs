@@ -401,13 +401,7 @@ mod tests {
     #[test]
     fn a_state_for_every_story() {
         let halted = record(|record| {
-            record.progress.halt = Some(Halt {
-                number: 1,
-                gate: HaltingGate::default(),
-                at: Timestamp::default(),
-                why: "3 failed".into(),
-                nodes: Vec::new(),
-            });
+            record.progress.halt = Some(Halt::new(1, HaltingGate::default(), Timestamp::default(), "3 failed".into()));
         });
         let resumed = record(|record| {
             record.progress.halt = halted.progress.halt.clone();

@@ -231,7 +231,7 @@ fn a_halt_says_what_is_so_while_any_of_its_nodes_has_failed() {
     console.run_for(&mut fake, 60);
     let said = |console: &mut FakeConsole, fake: &FakeCluster| {
         let halt = console.snapshot(fake).halt.unwrap();
-        (halt.why.to_string(), halt.nodes.len())
+        (halt.why.to_string(), halt.named().len())
     };
     assert_eq!(said(&mut console, &fake), ("image not found on 2 nodes".into(), 2));
     fake.change_pod("n1", |pod| {

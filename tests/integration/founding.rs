@@ -145,7 +145,7 @@ fn says_why_where_and_since_when(fixture: &mut SimulatedFixture, stopped_after: 
     let untouched = fixture.ledger.untouched();
     let lost: Vec<&str> =
         shown.nodes.iter().map(|node| &*node.name).filter(|name| !untouched.contains(*name)).collect();
-    let mut named: Vec<&str> = halt.nodes.iter().map(|node| &**node).collect();
+    let mut named: Vec<&str> = halt.named().iter().map(|node| &**node).collect();
     named.sort_unstable();
     assert_eq!(named, lost, "it names every node that it lost, and no other");
     for node in shown.nodes.iter() {

@@ -104,14 +104,10 @@ async fn a_drive_to_where_everything_is_has_nothing_to_do() {
 async fn a_drive_that_halts_exits_with_its_own_code() {
     let mut halted = script::driving();
     halted.phase = Phase::Halted;
-    halted.halt = Some(Halt {
-        number: 1,
-        gate: HaltingGate::default(),
-        at: at(0),
-        why: "image not found on 1 node".into(),
-        nodes: vec!["ipc-017".into()],
-    });
-    halted.alarms = vec![Alarm::Halted { why: "image not found on 1 node".into() }];
+    halted.halt = Some(
+        Halt::new(1, HaltingGate::default(), at(0), "image not found on 1 node".into()).on(vec!["ipc-017".into()]),
+    );
+    halted.alarms = vec![Alarm::Halted { gate: HaltingGate::default(), why: "image not found on 1 node".into() }];
     let script = Script::of(script::held_by_nobody()).then(halted.clone());
     let output = script.run("drive ds/agent").await;
     assert_eq!(output.code, Exit::Halted.code());

@@ -21,13 +21,7 @@ fn named(snapshot: Snapshot) -> Snapshot {
 }
 
 fn halted() -> Snapshot {
-    let halt = Halt {
-        number: 1,
-        gate: HaltingGate::default(),
-        at: at(0),
-        why: "image not found".into(),
-        nodes: vec!["ipc-017".into()],
-    };
+    let halt = Halt::new(1, HaltingGate::default(), at(0), "image not found".into()).on(vec!["ipc-017".into()]);
     Snapshot { phase: Phase::Halted, halt: Some(halt), ..rollout() }
 }
 

@@ -128,13 +128,9 @@ async fn a_selector_that_matches_no_node_is_not_set_unasked() {
 async fn going_on_past_a_halt_is_not_done_unasked() {
     let mut halted = rollout();
     halted.phase = Phase::Halted;
-    halted.halt = Some(Halt {
-        number: 1,
-        gate: HaltingGate::default(),
-        at: at(0),
-        why: "image not found on 1 node".into(),
-        nodes: vec!["ipc-017".into()],
-    });
+    halted.halt = Some(
+        Halt::new(1, HaltingGate::default(), at(0), "image not found on 1 node".into()).on(vec!["ipc-017".into()]),
+    );
     let script = Script::of(halted).previews(Danger::Serious);
     let output = script.run("resume ds/agent").await;
     assert_eq!((output.code, script.asked().len()), (6, 0));

@@ -102,9 +102,9 @@ impl Engine {
         }
     }
 
-    /// The nodes that the halt names have failed and do not halt it again.
+    /// The nodes that had failed at the halt do not halt it again.
     fn accept_failures(&mut self, now: Timestamp) {
-        let accepted = self.progress.halt.as_mut().map(|halt| std::mem::take(&mut halt.nodes)).unwrap_or_default();
+        let accepted = self.progress.halt.as_mut().map(Halt::take_failed).unwrap_or_default();
         if accepted.is_empty() {
             return;
         }
@@ -117,9 +117,9 @@ impl Engine {
     /// The halt that stands names other nodes now.
     fn halt_names(&mut self, reason: HaltReason) {
         let why = clipped(&reason.why).to_string();
-        if let Some(halt) = self.progress.halt.as_mut().filter(|halt| halt.nodes != reason.nodes) {
+        if let Some(halt) = self.progress.halt.as_mut().filter(|halt| halt.named() != reason.nodes) {
             halt.why = why.into();
-            halt.nodes = reason.nodes;
+            halt.set_named(reason.nodes);
         }
     }
 
@@ -137,7 +137,7 @@ impl Engine {
         };
         let number = self.progress.halt.as_ref().map_or(0, |halt| halt.number).max(intent.acknowledged_halt) + 1;
         self.tell_halted(number, &why, &reason.nodes);
-        self.progress.halt = Some(Halt { number, gate: reason.gate, at: now, why: why.into(), nodes: reason.nodes });
+        self.progress.halt = Some(Halt::new(number, reason.gate, now, why.into()).on(reason.nodes));
         if let Some(from) = before.filter(|_| goes_back) {
             self.happened(RolloutEventKind::RollingBack { to: from.clone() }, Visibility::Cluster);
             let id = self.new_change_id(self.edits.next_serial(), now);

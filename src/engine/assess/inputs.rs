@@ -18,7 +18,7 @@ pub(crate) struct Inputs {
     down_before: BTreeMap<Str, Timestamp>,
     left_out_since: Option<Timestamp>,
     acknowledged_failures: BTreeSet<Str>,
-    halted_on: Vec<Str>,
+    failed_at_halt: Vec<Str>,
     in_progress: BTreeSet<Str>,
     origin: Option<Str>,
     started_at: Option<Timestamp>,
@@ -35,7 +35,7 @@ impl Inputs {
             down_before,
             left_out_since,
             acknowledged_failures,
-            halted_on,
+            failed_at_halt,
             in_progress,
             origin,
             started_at,
@@ -47,7 +47,7 @@ impl Inputs {
             && *down_before == progress.down_before
             && *left_out_since == progress.left_out_since
             && *acknowledged_failures == progress.acknowledged_failures
-            && *halted_on == progress.halted_on()
+            && *failed_at_halt == progress.failed_at_halt()
             && *in_progress == progress.in_progress
             && *origin == progress.origin
             && *started_at == progress.started_at
@@ -84,7 +84,7 @@ impl Inputs {
             left_out_since,
             in_progress,
             acknowledged_failures,
-            // Of the halt, on which nodes.
+            // Of the halt, which nodes had failed.
             halt: _,
             // Judged when all rows are there.
             suspects: _,
@@ -106,7 +106,7 @@ impl Inputs {
             down_before: down_before.clone(),
             left_out_since: *left_out_since,
             acknowledged_failures: acknowledged_failures.clone(),
-            halted_on: progress.halted_on().to_vec(),
+            failed_at_halt: progress.failed_at_halt().to_vec(),
             in_progress: in_progress.clone(),
             origin: origin.clone(),
             started_at: *started_at,

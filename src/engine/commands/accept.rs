@@ -1,4 +1,4 @@
-//! Resuming past a halt: which failed nodes the operator accepts by it. The preview lists them before anything is written.
+//! Resuming past a halt: what the operator accepts by it, such as which failed nodes. The preview lists them before anything is written.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,12 @@ use crate::engine::model::command::Refusal;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::node::Blame;
 use crate::engine::model::record::Progress;
+use crate::engine::rules::halting_gates::AcceptedByResuming;
 use crate::engine::writes::pending::Needs;
 
 /// How many nodes are named.
 const NAMED: usize = 5;
-/// What is said of a node that the halt names and that has recovered.
+/// What is said of a node that had failed at the halt and that has recovered.
 const WELL: &str = "well again by now";
 
 impl Engine {
@@ -68,11 +69,18 @@ impl Engine {
         self.is_halted(&self.intent())
     }
 
-    /// The failures that going on accepts, a line each and the worst first; the lines of a preview.
+    /// What going on accepts; the lines of a preview.
     pub(super) fn accepted_in_words(&self) -> Vec<String> {
-        if !self.resumes_past_a_halt() {
-            return Vec::new();
+        match self.progress.halt.as_ref().filter(|_| self.resumes_past_a_halt()) {
+            None => Vec::new(),
+            Some(halt) => match halt.gate.accepted_by_resuming() {
+                AcceptedByResuming::Failures => self.accepted_failures_in_words(),
+            },
         }
+    }
+
+    /// The failures that going on accepts, a line each and the worst first.
+    fn accepted_failures_in_words(&self) -> Vec<String> {
         let (well, failures): (Vec<_>, Vec<_>) = self.failures().into_iter().partition(|(_, cause)| cause == WELL);
         let count = failures.len();
         let mut lines = vec![match count {
@@ -119,10 +127,10 @@ impl Engine {
         self.progress.halt.as_ref().map(|halt| halt.why.clone()).unwrap_or_default()
     }
 
-    /// The nodes that the halt names, with what is wrong with each, in natural order.
+    /// The nodes that had failed at the halt, with what is wrong with each, in natural order.
     fn failures(&self) -> Vec<(Str, String)> {
         let Some(halt) = &self.progress.halt else { return Vec::new() };
-        halt.nodes
+        halt.failed()
             .iter()
             .map(|name| {
                 let row = self.view.node(name).and_then(|node| self.assessment.row(node));

@@ -23,7 +23,8 @@ pub(crate) fn halted_without_nodes() -> (Snapshot, Preview) {
     nodes.iter().for_each(|node| fake.create_pod(node));
     let lease = fake.lease.as_mut().unwrap();
     let halt = lease.record.as_mut().unwrap().as_mut().unwrap().progress.halt.as_mut().unwrap();
-    (halt.why, halt.nodes) = (HALTED.into(), Vec::new());
+    halt.why = HALTED.into();
+    halt.set_named(Vec::new());
     fake.tell_lease();
     let mut console = FakeConsole::open(&fake, "ada");
     let preview = console.engine.preview(&Command::Resume, fake.now).unwrap();

@@ -417,15 +417,15 @@ pub struct Fell {
 }
 
 impl Progress {
-    /// The nodes that it halted on, as long as nobody has resumed past that.
-    pub(crate) fn halted_on(&self) -> &[Str] {
-        self.halt.as_ref().map_or(&[], |halt| &halt.nodes)
+    /// The nodes that had failed when it halted, as long as nobody has resumed past that.
+    pub(crate) fn failed_at_halt(&self) -> &[Str] {
+        self.halt.as_ref().map_or(&[], Halt::failed)
     }
 
     /// Whether the driver that halted saw this node fail, resumed past or not. The grace of its trouble was over then,
     /// which an engine that was started later cannot have seen.
     pub(crate) fn has_failed(&self, node: &Str) -> bool {
-        self.halted_on().contains(node) || self.acknowledged_failures.contains(node)
+        self.failed_at_halt().contains(node) || self.acknowledged_failures.contains(node)
     }
 }
 

@@ -44,7 +44,7 @@ impl Engine {
         if self.is_halted(intent)
             && let Some(halt) = &self.progress.halt
         {
-            alarms.push(Alarm::Halted { why: why_and_where(halt).into() });
+            alarms.push(Alarm::Halted { gate: halt.gate, why: why_and_where(halt).into() });
         }
         let foreign = recorded
             && intent.change.is_none()
@@ -183,8 +183,8 @@ impl Engine {
 /// Why it halted, and on which nodes: once they are well again, nothing else on the screen names them.
 fn why_and_where(halt: &Halt) -> String {
     const NAMED: usize = 3;
-    let named: Vec<&str> = halt.nodes.iter().take(NAMED).map(|node| &**node).collect();
-    match (named.is_empty(), halt.nodes.len() > NAMED) {
+    let named: Vec<&str> = halt.named().iter().take(NAMED).map(|node| &**node).collect();
+    match (named.is_empty(), halt.named().len() > NAMED) {
         (true, _) => halt.why.to_string(),
         (false, true) => format!("{} ({}, …)", halt.why, named.join(", ")),
         (false, false) => format!("{} ({})", halt.why, named.join(", ")),

@@ -26,6 +26,7 @@ use crate::engine::model::record::Direction;
 use crate::engine::model::settings::Finish;
 use crate::engine::model::step_ahead::{NoStep, StepAhead};
 use crate::engine::model::time::ShortDuration;
+use crate::engine::rules::halting_gates::AcceptedByResuming;
 
 /// How many nodes are named.
 const NAMED: usize = 3;
@@ -146,7 +147,13 @@ impl Alarm {
             // A larger budget gives the revision that failed to more nodes.
             Self::BudgetUsedUp { .. } => vec![Remedy::Undo, Remedy::SetImage],
             Self::ReleaseWaits { .. } => vec![Remedy::ReleaseEarly],
-            Self::Halted { .. } => vec![Remedy::Undo, Remedy::ResumePastFailures],
+            Self::Halted { gate, .. } => {
+                let undo = gate.offers_undo().then_some(Remedy::Undo);
+                let resume = match gate.accepted_by_resuming() {
+                    AcceptedByResuming::Failures => Remedy::ResumePastFailures,
+                };
+                undo.into_iter().chain([resume]).collect()
+            }
             Self::RecordUnreadable { .. } => vec![Remedy::DropUnreadableRecord],
             Self::ForeignRecord => vec![Remedy::SetImage, Remedy::DropForeignRecord],
             Self::DeletionRefused { .. }

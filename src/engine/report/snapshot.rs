@@ -32,7 +32,7 @@ use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::{PrewarmState, PrewarmView};
 use crate::engine::model::pull::{ImagePull, PullSummary, UsualPull};
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::{Direction, DriverStopped, Halt, Paused};
+use crate::engine::model::record::{Direction, DriverStopped, Halt, HaltingGate, Paused};
 use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::settings::Settings;
 use crate::engine::model::site::SiteLabel;
@@ -342,6 +342,8 @@ pub enum Alarm {
     },
     /// The rollout halted.
     Halted {
+        /// Which gate halted it.
+        gate: HaltingGate,
         /// What happened.
         why: Str,
     },

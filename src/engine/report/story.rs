@@ -226,7 +226,7 @@ impl Story {
                     // It has been in trouble for longer; it counts as failed from now on, or since it halted the rollout. A restart that is
                     // seen with that led to it.
                     NodeChange::State { to: NodeState::Failed, .. } | NodeChange::Restarted { .. } if fails => {
-                        let halt = snapshot.halt.as_ref().filter(|halt| halt.nodes.contains(&node.name));
+                        let halt = snapshot.halt.as_ref().filter(|halt| halt.failed().contains(&node.name));
                         halt.map_or(now, |halt| halt.at.clamp(mark.since.min(now), now))
                     }
                     NodeChange::State { .. } if next.since > mark.since => next.since,

@@ -4,6 +4,13 @@
 use crate::engine::model::record::HaltingGate;
 use crate::engine::model::settings::{Gates, OnFailure};
 
+/// What an operator accepts by resuming past a halt. Previews of a resume and the remedies of the halt are made by it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AcceptedByResuming {
+    /// The failures of the nodes that had failed when it halted ([`Halt::failed`](crate::engine::model::record::Halt::failed)).
+    Failures,
+}
+
 impl HaltingGate {
     /// Whether it halts a rollout of which every node is updated, too.
     pub(crate) fn halts_what_is_complete(self) -> bool {
@@ -30,6 +37,34 @@ impl HaltingGate {
 
     /// Whether it speaks against the revision: then that is none to go back to.
     pub(crate) fn speaks_against_revision(self) -> bool {
+        match self {
+            Self::FailureThreshold => true,
+        }
+    }
+
+    /// What an operator who resumes past its halt accepts.
+    pub(crate) fn accepted_by_resuming(self) -> AcceptedByResuming {
+        match self {
+            Self::FailureThreshold => AcceptedByResuming::Failures,
+        }
+    }
+
+    /// The same as the end of a sentence: `this accepts …`.
+    pub(crate) fn accepted_in_words(self) -> &'static str {
+        match self {
+            Self::FailureThreshold => "the failures that halted it",
+        }
+    }
+
+    /// What the nodes that its halt names have to do with it, before their names: `failed on ipc-017`.
+    pub(crate) fn where_in_words(self) -> &'static str {
+        match self {
+            Self::FailureThreshold => "failed on",
+        }
+    }
+
+    /// Whether a roll back is offered as a remedy of its halt, before the resume.
+    pub(crate) fn offers_undo(self) -> bool {
         match self {
             Self::FailureThreshold => true,
         }

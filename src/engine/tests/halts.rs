@@ -1,7 +1,7 @@
 //! Going on past a halt, and what is refused until somebody did.
 
 use super::*;
-use crate::engine::model::record::Direction;
+use crate::engine::model::record::{Direction, HaltingGate};
 use crate::engine::model::settings::{Gates, Limit, OnFailure};
 use crate::engine::model::template::TaintEffect;
 use crate::engine::report::guidance::Remedy;
@@ -17,6 +17,39 @@ fn halted() -> (FakeCluster, FakeConsole) {
     console.run_for(&mut fake, 60);
     assert_eq!(console.snapshot(&fake).phase, Phase::Halted);
     (fake, console)
+}
+
+/// A rollout that this gate has halted.
+fn halted_by(gate: HaltingGate) -> (FakeCluster, FakeConsole) {
+    match gate {
+        HaltingGate::FailureThreshold => halted(),
+    }
+}
+
+/// Whoever resumes past a halt accepts what halted it, and no failure that did not.
+#[test]
+fn past_the_halt_of_any_gate_it_goes_on_and_only_failures_are_acknowledged() {
+    for gate in HaltingGate::ALL {
+        let (mut fake, mut console) = halted_by(gate);
+        let halt = console.snapshot(&fake).halt.unwrap();
+        assert_eq!(halt.gate, gate);
+        let acknowledged = match gate {
+            HaltingGate::FailureThreshold => halt.named().iter().cloned().collect(),
+        };
+        // A node that is well would be acknowledged for an instant only, which nobody sees here: so none is well while it is resumed.
+        let named = halt.named();
+        named.iter().for_each(|node| fake.set_ready(node, false));
+        console.ask(&mut fake, Command::Resume).unwrap();
+        console.run_for(&mut fake, 2);
+        assert_eq!(console.engine.progress.acknowledged_failures, acknowledged, "{gate:?}: as soon as it is resumed");
+        named.iter().filter(|node| !acknowledged.contains(*node)).for_each(|node| fake.set_ready(node, true));
+        // Longer than a grace and than the progress deadline: whatever the gate counts by is counted again meanwhile.
+        for minute in 0..10 {
+            console.run_for(&mut fake, 60);
+            assert_eq!(console.snapshot(&fake).halt, None, "{gate:?}: {minute} minutes after it was resumed");
+            assert_eq!(console.engine.progress.acknowledged_failures, acknowledged, "{gate:?}");
+        }
+    }
 }
 
 #[test]
@@ -43,7 +76,7 @@ fn nothing_more_is_let_go_while_it_is_halted() {
 #[test]
 fn going_on_says_which_failures_are_accepted_and_asks() {
     let (mut fake, mut console) = halted();
-    let failed: Vec<String> = console.snapshot(&fake).halt.unwrap().nodes.iter().map(ToString::to_string).collect();
+    let failed: Vec<String> = console.snapshot(&fake).halt.unwrap().named().iter().map(ToString::to_string).collect();
     let preview = console.engine.preview(&Command::Resume, fake.now).unwrap();
     assert_eq!((preview.danger, &*preview.title), (Danger::Serious, "Resume past the halt"));
     for node in &failed {
@@ -106,7 +139,7 @@ fn an_image_that_the_network_keeps_away_holds_the_rollout_and_it_goes_on_by_itse
 #[test]
 fn a_node_that_halted_the_rollout_is_failed_for_whoever_looks_later() {
     let (mut fake, mut console) = halted();
-    let named = console.snapshot(&fake).halt.unwrap().nodes;
+    let named = console.snapshot(&fake).halt.unwrap().named().to_vec();
     assert!(!named.is_empty());
     let failed = |fake: &FakeCluster, role: Role| {
         let snapshot = FakeConsole::open_as(fake, "eve", role).snapshot(fake);
@@ -142,7 +175,7 @@ fn of_many_failures_a_few_are_named_and_all_are_counted() {
     console.set_image(&mut fake, "agent:bad");
     console.partition(&mut fake, 0);
     console.run_for(&mut fake, 60);
-    let failed = console.snapshot(&fake).halt.unwrap().nodes.len();
+    let failed = console.snapshot(&fake).halt.unwrap().named().len();
     assert!(failed > 5, "{failed}");
     let preview = console.engine.preview(&Command::Resume, fake.now).unwrap();
     let text = preview.effects.join("\n");

@@ -411,13 +411,7 @@ fn a_failure_that_halts_is_told_at_the_halt_and_after_the_restart_that_led_to_it
     let snapshot = console.snapshot(&fake);
     let name = snapshot.nodes[0].name.clone();
     let after = |secs: u64| snapshot.at + std::time::Duration::from_secs(secs);
-    let halt = Halt {
-        number: 1,
-        gate: HaltingGate::default(),
-        at: after(29),
-        why: "crash loop".into(),
-        nodes: vec![name.clone()],
-    };
+    let halt = Halt::new(1, HaltingGate::default(), after(29), "crash loop".into()).on(vec![name.clone()]);
     for (secs, restarts, state) in [(5, 2, NodeState::Starting), (30, 3, NodeState::Failed)] {
         let mut nodes = snapshot.nodes.to_vec();
         nodes[0].pod = Some("agent-next".into());

@@ -366,14 +366,8 @@ pub(super) fn paused() -> Snapshot {
 
 pub(super) fn halted() -> Snapshot {
     let why: Str = "1 of 120 nodes failed (threshold 1): image not found on ipc-017".into();
-    let halt = Halt {
-        number: 1,
-        gate: HaltingGate::default(),
-        at: ago(2 * MINUTE),
-        why: why.clone(),
-        nodes: vec!["ipc-017".into()],
-    };
-    let alarms = vec![crate::engine::report::snapshot::Alarm::Halted { why }];
+    let halt = Halt::new(1, HaltingGate::default(), ago(2 * MINUTE), why.clone()).on(vec!["ipc-017".into()]);
+    let alarms = vec![crate::engine::report::snapshot::Alarm::Halted { gate: HaltingGate::default(), why }];
     Snapshot { phase: Phase::Halted, halt: Some(halt), alarms, ..running() }
 }
 

@@ -9,7 +9,7 @@ const OPEN: [&str; 6] = ["Where", "()", "( )", ": (", " on \n", ", ,"];
 #[test]
 fn a_halt_without_nodes_is_shown_without_a_place() {
     let (snapshot, preview) = halted_without_nodes();
-    assert!(snapshot.halt.as_ref().is_some_and(|halt| halt.nodes.is_empty()), "{:?}", snapshot.halt);
+    assert!(snapshot.halt.as_ref().is_some_and(|halt| halt.named().is_empty()), "{:?}", snapshot.halt);
     for (width, height) in [(120, 40), (80, 24), (60, 20)] {
         let shown = || TestConsole::on(snapshot.clone(), width, height);
         for keys in ["", "T", "T<enter>"] {

@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 use super::console::TestConsole;
 use super::fixtures::{self, ago, running, the_target};
 use crate::engine::model::driver::DriverView;
-use crate::engine::model::record::DriverStopped;
+use crate::engine::model::record::{DriverStopped, HaltingGate};
 use crate::engine::model::unsent::{Unsent, UnsentKind};
 use crate::engine::report::snapshot::Alarm;
 use crate::engine::report::snapshot::Phase;
@@ -65,7 +65,10 @@ fn why_the_last_driver_stopped() {
 
 #[test]
 fn a_success_gives_way_to_a_newer_alarm() {
-    let halted = || Snapshot { alarms: vec![Alarm::Halted { why: "image not found on 1 node".into() }], ..running() };
+    let halted = || Snapshot {
+        alarms: vec![Alarm::Halted { gate: HaltingGate::default(), why: "image not found on 1 node".into() }],
+        ..running()
+    };
     let mut console = TestConsole::on(running(), 80, 24);
     let done = || Msg::Done(the_target(), Ok("60 of 120 nodes may be updated".into()));
     console.tell(done());

@@ -39,7 +39,7 @@ impl Assessor<'_> {
         // While the watch of pods is not live, the pod may exist without being seen.
         let known = matches!(self.view.health(Watched::Pods), WatchHealth::Live);
         // An earlier driver saw it fail: it was missing for longer than we have been watching.
-        let halted_on_it = known && self.question.progress.halted_on().contains(&entry.name);
+        let seen_failed = known && self.question.progress.failed_at_halt().contains(&entry.name);
         if let Some(refusal) = self.view.creation.refusal() {
             let grace = refusal.kind.grace().unwrap_or_default();
             let refused_for = now.since(refusal.since.max(since));
@@ -48,7 +48,7 @@ impl Assessor<'_> {
             return Some(Absence {
                 cause: Some(cause),
                 trouble: true,
-                failed: halted_on_it || (known && refused_for >= grace),
+                failed: seen_failed || (known && refused_for >= grace),
             });
         }
         let deadline = Duration::from(self.question.intent.gates.progress_deadline_secs);
@@ -60,7 +60,7 @@ impl Assessor<'_> {
             self.wake_after(limit, absent_for);
         }
         let kind = if idle { CauseKind::ControllerIdle } else { CauseKind::NotCreated };
-        let failed = halted_on_it || (known && absent_for >= deadline);
+        let failed = seen_failed || (known && absent_for >= deadline);
         let cause = if failed {
             Some(Cause { kind: CauseKind::Deadline, container: None, message: Some(kind.to_string().into()) })
         } else {

@@ -90,7 +90,7 @@ fn an_updated_node_that_stays_down_past_the_grace_halts() {
     let snapshot = console.snapshot(&fake);
     assert_eq!((&snapshot.phase, snapshot.counts.failed), (&Phase::Halted, 1));
     let halt = snapshot.halt.unwrap();
-    assert_eq!(halt.nodes, ["n2".into()]);
+    assert_eq!(halt.named(), ["n2".into()]);
     let why = "node stays down after its update (1 of 4 nodes went down after their update, 0 of 16 before it, in 10m) on 1 node";
     assert_eq!(&*halt.why, why);
     assert_eq!(console.state(&fake, "n2").1, "NotReady since 5m, after its update; failed: it stays down");
@@ -216,7 +216,7 @@ fn updated_nodes_that_go_down_more_often_than_others_halt_before_the_grace() {
     console.run_for(&mut fake, 10);
     let snapshot = console.snapshot(&fake);
     let halt = snapshot.halt.unwrap();
-    assert_eq!(halt.nodes, ["n2".into(), "n3".into()]);
+    assert_eq!(halt.named(), ["n2".into(), "n3".into()]);
     assert_eq!(
         &*halt.why,
         "updated nodes go down (2 of 6 nodes went down after their update, 1 of 114 before it, in 10m) on 2 nodes"
@@ -271,7 +271,7 @@ fn who_does_not_come_back_with_its_site_has_failed() {
     console.run_for(&mut fake, 299);
     assert_eq!(console.snapshot(&fake).halt, None);
     console.run_for(&mut fake, 2);
-    assert_eq!(console.snapshot(&fake).halt.unwrap().nodes, ["n2".into()]);
+    assert_eq!(console.snapshot(&fake).halt.unwrap().named(), ["n2".into()]);
 }
 
 /// Nodes are back a moment before their pods are ready.

@@ -42,14 +42,66 @@ pub struct Halt {
     pub at: Timestamp,
     /// What happened, in words.
     pub why: Str,
-    /// Where: at most [`EXCEPTIONS_LIMIT`](super::EXCEPTIONS_LIMIT) nodes.
-    pub nodes: Vec<Str>,
+    /// Where: at most [`EXCEPTIONS_LIMIT`](super::EXCEPTIONS_LIMIT) nodes. What they have to do with it depends on the gate, so they are
+    /// read by [`Self::named`] or [`Self::failed`] only.
+    nodes: Vec<Str>,
+}
+
+impl Halt {
+    /// A halt that names no node.
+    pub fn new(number: u32, gate: HaltingGate, at: Timestamp, why: Str) -> Self {
+        Self { number, gate, at, why, nodes: Vec::new() }
+    }
+
+    /// The same halt, which names these nodes.
+    pub fn on(self, nodes: Vec<Str>) -> Self {
+        Self { nodes, ..self }
+    }
+
+    /// Names other nodes from now on.
+    pub(crate) fn set_named(&mut self, nodes: Vec<Str>) {
+        self.nodes = nodes;
+    }
+
+    /// The nodes that are shown with it. They need not have failed: see [`Self::failed`].
+    pub fn named(&self) -> &[Str] {
+        &self.nodes
+    }
+
+    /// Those of the named nodes that have failed: they count as failed for whoever drives next, and an operator who resumes accepts their
+    /// failures. Empty for a gate that names nodes for another reason.
+    pub fn failed(&self) -> &[Str] {
+        match self.gate {
+            HaltingGate::FailureThreshold => &self.nodes,
+        }
+    }
+
+    /// The nodes that have failed, which the halt names no longer: an operator has accepted their failures.
+    pub(crate) fn take_failed(&mut self) -> Vec<Str> {
+        let failed = self.failed().to_vec();
+        self.nodes.retain(|node| !failed.contains(node));
+        failed
+    }
+
+    /// Names one node less, where the record has no room for all.
+    pub(super) fn leave_out_a_node(&mut self) -> Option<Str> {
+        self.nodes.pop()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::Record;
     use super::*;
+
+    /// The record has the names under `nodes`, as versions write it that read all of them as failed.
+    #[test]
+    fn a_halt_is_read_with_the_nodes_that_it_was_written_with() {
+        let text = r#"{"number":1,"at":"1970-01-01T00:00:07.000Z","why":"image not found","nodes":["n1","n2"]}"#;
+        let halt: Halt = serde_json::from_str(text).unwrap();
+        assert_eq!((halt.named(), halt.failed()), (&["n1".into(), "n2".into()][..], &["n1".into(), "n2".into()][..]));
+        assert_eq!(serde_json::to_string(&halt).unwrap(), text);
+    }
 
     /// Versions that know one gate only write no gate and need none; one that is not known yet is not lost.
     #[test]

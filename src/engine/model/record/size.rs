@@ -64,31 +64,60 @@ impl Progress {
     /// How many bytes of `room` are left for names of nodes in progress. Other lists make way for them.
     pub(crate) fn room_for_names(&self, room: usize) -> usize {
         let lists = Self {
+            // Make way. Names of down nodes do so, too, but that they do is to be noted.
             down_before: Default::default(),
             acknowledged_failures: Default::default(),
             refused: Default::default(),
-            halt: self.halt.clone().map(|mut halt| {
-                halt.nodes.clear();
-                halt
-            }),
-            ..self.clone()
+            halt: self.halt.clone().map(|halt| halt.on(Vec::new())),
+            // Stay, by this estimate.
+            started_at: self.started_at,
+            origin: self.origin.clone(),
+            adopted: self.adopted,
+            drifted: self.drifted,
+            drifts: self.drifts.clone(),
+            left_out_since: self.left_out_since,
+            in_progress: self.in_progress.clone(),
+            idle_since: self.idle_since,
+            suspects: self.suspects.clone(),
+            others_down: self.others_down.clone(),
+            compared_since: self.compared_since,
+            driver_stopped: self.driver_stopped.clone(),
         };
-        // Names of down nodes make way too, but that they do is to be noted.
         room.saturating_sub(bytes_of(&lists) + SPARE)
     }
 
     /// Whether it certainly takes no more than `room` bytes, by a cheap estimate.
     fn surely_fits(&self, room: usize) -> bool {
         const LONGEST_ENTRY: usize = 300;
-        let nodes = self.halt.as_ref().map_or(0, |halt| halt.nodes.len());
-        let others_down: usize = self.others_down.values().map(|fell| 1 + fell.len()).sum();
+        let Self {
+            // Lists: their entries are counted.
+            in_progress,
+            down_before,
+            acknowledged_failures,
+            refused,
+            halt,
+            suspects,
+            others_down,
+            // Instants, marks and reasons that are clipped: all of them together are shorter than 8 reasons.
+            started_at: _,
+            origin: _,
+            adopted: _,
+            drifted: _,
+            drifts: _,
+            left_out_since: _,
+            idle_since: _,
+            compared_since: _,
+            driver_stopped: _,
+        } = self;
+        let named = halt.as_ref().map_or(0, |halt| halt.named().len());
+        let others_down: usize = others_down.values().map(|fell| 1 + fell.len()).sum();
         // A refusal has words, too.
-        let entries = self.in_progress.len()
-            + self.down_before.len()
-            + self.acknowledged_failures.len()
-            + nodes
-            + 4 * self.refused.len()
-            + self.suspects.len()
+        let entries = in_progress.len()
+            + down_before.len()
+            + acknowledged_failures.len()
+            + named
+            + 4 * refused.len()
+            + suspects.len()
             + others_down;
         entries * LONGEST_ENTRY + 8 * REASON_LIMIT < room
     }
@@ -104,38 +133,59 @@ impl Progress {
             return;
         }
         let mut over = bytes_of(self).saturating_sub(room);
+        let Self {
+            // Lists that may be shortened.
+            refused,
+            others_down,
+            halt,
+            acknowledged_failures,
+            suspects,
+            down_before,
+            // Says that names of down nodes were left out.
+            left_out_since,
+            // Stay, whatever there is room for.
+            in_progress: _,
+            started_at: _,
+            origin: _,
+            adopted: _,
+            drifted: _,
+            drifts: _,
+            idle_since: _,
+            compared_since: _,
+            driver_stopped: _,
+        } = self;
         while over > 0
-            && let Some(refused) = self.refused.pop_last()
+            && let Some(refused) = refused.pop_last()
         {
             over = over.saturating_sub(bytes_of(&refused));
         }
         // Counts for comparisons are dropped before the names of nodes: without them a suspect still fails by staying down.
         while over > 0
-            && let Some(site) = self.others_down.pop_last()
+            && let Some(site) = others_down.pop_last()
         {
             over = over.saturating_sub(bytes_of(&site));
         }
-        if let Some(halt) = &mut self.halt {
+        if let Some(halt) = halt {
             while over > 0
-                && let Some(name) = halt.nodes.pop()
+                && let Some(name) = halt.leave_out_a_node()
             {
                 over = over.saturating_sub(bytes_of_name(&name));
             }
         }
         while over > 0
-            && let Some(name) = self.acknowledged_failures.pop_last()
+            && let Some(name) = acknowledged_failures.pop_last()
         {
             over = over.saturating_sub(bytes_of_name(&name));
         }
         while over > 0
-            && let Some(suspect) = self.suspects.pop_last()
+            && let Some(suspect) = suspects.pop_last()
         {
             over = over.saturating_sub(bytes_of(&suspect));
         }
         while over > 0
-            && let Some((name, since)) = self.down_before.pop_last()
+            && let Some((name, since)) = down_before.pop_last()
         {
-            self.left_out_since.get_or_insert(began_at);
+            left_out_since.get_or_insert(began_at);
             over = over.saturating_sub(bytes_of_name(&name) + bytes_of(&since) + 1);
         }
     }
@@ -162,13 +212,14 @@ mod tests {
             in_progress: names("t", in_progress, len).collect(),
             down_before: names("d", EXCEPTIONS_LIMIT, len).map(|name| (name, NOW)).collect(),
             acknowledged_failures: names("e", 2 * EXCEPTIONS_LIMIT, len).collect(),
-            halt: Some(Halt {
-                number: 1,
-                gate: HaltingGate::default(),
-                at: NOW,
-                why: clipped(&"\"quoted\" ".repeat(500)),
-                nodes: names("h", EXCEPTIONS_LIMIT, len).collect(),
-            }),
+            halt: Some(
+                Halt::new(1, HaltingGate::default(), NOW, clipped(&"\"quoted\" ".repeat(500))).on(names(
+                    "h",
+                    EXCEPTIONS_LIMIT,
+                    len,
+                )
+                .collect()),
+            ),
             ..Progress::default()
         }
     }

@@ -105,13 +105,8 @@ mod tests {
         record.intent.paused = Some(Paused { by: "ops".into(), at, why: Some("lunch".into()) });
         record.intent.budgets.max_unavailable = Limit::At(IntOrPercent::Int(3));
         record.progress.in_progress.insert("n1".into());
-        record.progress.halt = Some(Halt {
-            number: 1,
-            gate: HaltingGate::default(),
-            at,
-            why: "image not found".into(),
-            nodes: vec!["n1".into()],
-        });
+        record.progress.halt =
+            Some(Halt::new(1, HaltingGate::default(), at, "image not found".into()).on(vec!["n1".into()]));
         record.progress.drifts.lately.push(at);
         record
     }

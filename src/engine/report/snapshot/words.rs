@@ -211,7 +211,7 @@ impl fmt::Display for Alarm {
             Self::ReleaseWaits { pods, nodes } => {
                 write!(f, "every node is updated, the release waits: it would remove {pods} for good, on {nodes}")
             }
-            Self::Halted { why } => write!(f, "halted: {why}"),
+            Self::Halted { gate: _, why } => write!(f, "halted: {why}"),
             Self::ViewStale { why } => write!(f, "nothing is started: {why}"),
             Self::ApiLatencyTooHigh { round_trip } => write!(
                 f,

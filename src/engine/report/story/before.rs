@@ -77,7 +77,7 @@ pub(super) fn reconstruct(
             }
             NodeState::Failed => {
                 // The pod does not tell when it failed; a halt because of it does.
-                let halt = snapshot.halt.as_ref().filter(|halt| halt.nodes.contains(&node.name));
+                let halt = snapshot.halt.as_ref().filter(|halt| halt.failed().contains(&node.name));
                 let since = halt.map_or(since, |halt| since.min(halt.at.max(made)));
                 say(since, None, node.state, cause(node));
             }

@@ -101,7 +101,7 @@ fn who_goes_on_past_a_refusal_is_not_held_by_it_again() {
     assert_eq!(fake.deleted.len(), 2, "one more, by the budget of two");
     let snapshot = console.snapshot(&fake);
     assert_eq!(snapshot.phase, Phase::Halted, "which is a failure of its own");
-    assert_eq!(snapshot.halt.unwrap().nodes, ["n2".into()]);
+    assert_eq!(snapshot.halt.unwrap().named(), ["n2".into()]);
 }
 
 #[test]
