@@ -56,11 +56,27 @@ impl Engine {
 
     /// Drops names of nodes to which an exception does not apply any more.
     pub(super) fn keep_exceptions(&mut self) {
-        let progress = &self.progress;
-        if progress.down_before.is_empty()
-            && progress.acknowledged_failures.is_empty()
-            && progress.in_progress.is_empty()
-        {
+        let Progress {
+            // End with what is seen of their nodes. Where none of them names a node there is nothing to do.
+            down_before,
+            acknowledged_failures,
+            in_progress,
+            // End otherwise, or not before the next rollout.
+            started_at: _,
+            origin: _,
+            adopted: _,
+            drifted: _,
+            drifts: _,
+            left_out_since: _,
+            refused: _,
+            idle_since: _,
+            halt: _,
+            suspects: _,
+            others_down: _,
+            compared_since: _,
+            driver_stopped: _,
+        } = &self.progress;
+        if down_before.is_empty() && acknowledged_failures.is_empty() && in_progress.is_empty() {
             return;
         }
         let there: std::collections::BTreeSet<Str> =
