@@ -55,10 +55,28 @@ enum ToldBy {
 /// A part of a pod's start that its statuses call `ContainerCreating` all the while.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum StartPart {
-    /// Its volumes are attached and mounted. The Event that one is attached ends what was told before.
+    /// Its volumes are attached and mounted.
     Volumes,
     /// Its sandbox is set up, with its network.
     Sandbox,
+}
+
+impl StartPart {
+    /// Whether the Event that a volume is attached ends what was told of it before.
+    pub(crate) fn ends_when_a_volume_is_attached(self) -> bool {
+        match self {
+            Self::Volumes => true,
+            Self::Sandbox => false,
+        }
+    }
+
+    /// Whether a newer Event of a pull, of whichever container or image volume of the pod, ends what was told of it before.
+    pub(crate) fn ends_when_a_pull_begins(self) -> bool {
+        match self {
+            // A kubelet pulls once volumes are mounted and the sandbox is there.
+            Self::Volumes | Self::Sandbox => true,
+        }
+    }
 }
 
 /// What a cause says of the image.
@@ -249,6 +267,20 @@ impl CauseKind {
                 true
             }
             ImageVerdict::Nothing | ImageVerdict::Refused | ImageVerdict::Unusable => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Otherwise `starting_state` (`assess/rows/state.rs`) would call a node *pulling* whose pod has not come that far: it asks whether
+    /// the trouble is about the image, and no container says that a pull failed.
+    #[test]
+    fn no_cause_that_only_an_event_tells_is_about_the_image() {
+        for cause in CauseKind::ALL {
+            assert!(cause.told_of().is_none() || !cause.is_about_the_image(), "{cause:?}");
         }
     }
 }

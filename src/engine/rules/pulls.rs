@@ -177,6 +177,15 @@ mod tests {
     use super::*;
     use crate::engine::model::template::ContainerRole;
 
+    /// By the one a node's state is *pulling* or *pull failed*, by the other its image is: a cause that only one of them takes for one of
+    /// images would show both at odds.
+    #[test]
+    fn a_cause_about_the_image_says_what_is_wrong_with_the_pull_and_no_other_does() {
+        for cause in CauseKind::ALL {
+            assert_eq!(of_cause(cause).is_some(), cause.is_about_the_image(), "{cause:?}");
+        }
+    }
+
     fn came(transfer_ms: u64, took_ms: u64, bytes: Option<u64>) -> PulledEvent {
         let (took, transfer) = (Duration::from_millis(took_ms), Duration::from_millis(transfer_ms));
         PulledEvent::Came(Some(FinishedPull { took, transfer, bytes }))

@@ -1,9 +1,11 @@
 //! What is waited for, said in words: by each node that moves, and by the rollout before any can.
 
 use super::*;
+use crate::engine::model::Str;
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::facts::{ClusterEvent, PodPhase};
 use crate::engine::model::settings::Secs;
+use crate::engine::rules::recognise::{TextSource, told_of_starts};
 
 /// Four nodes, the first of which was just taken; its replacement gets ready only when it is told to.
 fn one_taken() -> (FakeCluster, FakeConsole) {
@@ -15,6 +17,20 @@ fn one_taken() -> (FakeCluster, FakeConsole) {
     console.run(&mut fake);
     assert_eq!(fake.deleted.len(), 1);
     (fake, console)
+}
+
+/// The pod that was taken from the first node is gone, and its kubelet has the next one, which has not begun: its uid.
+fn replaced_and_not_begun(fake: &mut FakeCluster, console: &mut FakeConsole) -> Str {
+    let gone: Vec<_> = fake.pods.values().filter(|pod| pod.deletion_at.is_some()).cloned().collect();
+    fake.take_pod(&gone[0].uid);
+    console.run(fake);
+    fake.create_pod("n1");
+    fake.change_pod("n1", |pod| {
+        (pod.bound, pod.phase) = (true, PodPhase::Pending);
+        pod.containers[0].image_present = false;
+        pod.containers[0].state = ContainerState::Waiting { reason: "ContainerCreating".into(), message: None };
+    });
+    fake.pods.values().find(|pod| pod.node.as_deref() == Some("n1")).unwrap().uid.clone()
 }
 
 #[test]
@@ -83,16 +99,7 @@ fn a_pod_that_is_deleted_on_a_node_that_is_down_is_not_called_down_by_itself() {
 #[test]
 fn a_volume_or_a_sandbox_is_the_cause_until_the_pod_begins() {
     let (mut fake, mut console) = one_taken();
-    let gone: Vec<_> = fake.pods.values().filter(|pod| pod.deletion_at.is_some()).cloned().collect();
-    fake.take_pod(&gone[0].uid);
-    console.run(&mut fake);
-    fake.create_pod("n1");
-    fake.change_pod("n1", |pod| {
-        (pod.bound, pod.phase) = (true, PodPhase::Pending);
-        pod.containers[0].image_present = false;
-        pod.containers[0].state = ContainerState::Waiting { reason: "ContainerCreating".into(), message: None };
-    });
-    let uid = fake.pods.values().find(|pod| pod.node.as_deref() == Some("n1")).unwrap().uid.clone();
+    let uid = replaced_and_not_begun(&mut fake, &mut console);
     let tell = |console: &mut FakeConsole, fake: &FakeCluster, version: u64, reason: &str| {
         let event = ClusterEvent {
             version: Some(version),
@@ -133,6 +140,39 @@ fn a_volume_or_a_sandbox_is_the_cause_until_the_pod_begins() {
     assert_ne!(cause(&mut console, &fake), Some(CauseKind::PodSandbox));
     tell(&mut console, &fake, 12, "FailedMount");
     assert_ne!(cause(&mut console, &fake), Some(CauseKind::VolumeMount), "a pod that runs has its volumes");
+}
+
+/// Each word by which a cause is recognised in Events of a pod that has not begun is read off such an Event.
+#[test]
+fn whatever_events_tell_of_a_start_is_the_cause_of_a_pod_that_does_not_begin() {
+    let told: Vec<_> = told_of_starts().collect();
+    assert!(told.len() >= 5, "{told:?}");
+    for (source, kind, word) in told {
+        let (mut fake, mut console) = one_taken();
+        let uid = replaced_and_not_begun(&mut fake, &mut console);
+        let (reason, message) = match source {
+            TextSource::StartEventReason => (word, "it does not start"),
+            TextSource::PodReason
+            | TextSource::WaitingReason
+            | TextSource::PullMessage
+            | TextSource::EndReason
+            | TextSource::CreationMessage => unreachable!("{source:?} is read off no Event of a pod"),
+        };
+        let event = ClusterEvent {
+            version: Some(7),
+            object: uid,
+            reason: reason.into(),
+            message: message.into(),
+            at: fake.now,
+            count: 1,
+            ..ClusterEvent::default()
+        };
+        console.engine.observe(Event::Cluster(Box::new(event)), fake.now);
+        let snapshot = console.snapshot(&fake);
+        let node = snapshot.nodes.iter().find(|node| &*node.name == "n1").unwrap();
+        let cause = node.cause.as_ref().map(|cause| (cause.kind, cause.message.as_deref()));
+        assert_eq!(cause, Some((kind, Some(message))), "{source:?}: {word}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! `ContainerCreating` all the while.
 //!
 //! A note ends where its pod begins: once a container has its image, runs or ended (`rules::diagnose::diagnose_start`), or once a newer
-//! Event tells of a pull, because a kubelet pulls after the sandbox is there. A volume that is attached ends what was told of volumes; a
+//! Event tells of a pull, because a kubelet pulls after the sandbox is there. A volume that is attached ends what was told of volumes (`StartPart` says what ends what); a
 //! kubelet that cannot mount it all the same repeats that. Of two notes the one that was written later counts, in whatever order they come.
 
 use std::collections::HashMap;
@@ -29,6 +29,13 @@ struct StartNote {
     cause: Option<Cause>,
 }
 
+impl StartNote {
+    /// The part of the start that it speaks of, if it is not over.
+    fn part(&self) -> Option<StartPart> {
+        self.cause.as_ref()?.kind.told_of()
+    }
+}
+
 /// The newest note of each pod, by its uid.
 #[derive(Debug, Default)]
 pub(super) struct StartNotes {
@@ -44,9 +51,9 @@ impl StartNotes {
         }
         let written = Written::of(event);
         let known = self.pods.get(&event.object);
-        let of_sandbox =
-            |note: &StartNote| note.cause.as_ref().is_some_and(|it| it.kind.told_of() == Some(StartPart::Sandbox));
-        if known.is_some_and(|known| written.is_before(known.written) || (kind.is_none() && of_sandbox(known))) {
+        // Without a cause it is the Event that a volume is attached.
+        let is_ended = |note: &StartNote| note.part().is_none_or(StartPart::ends_when_a_volume_is_attached);
+        if known.is_some_and(|known| written.is_before(known.written) || (kind.is_none() && !is_ended(known))) {
             return false;
         }
         if known.is_none() && self.pods.len() >= PODS {
@@ -72,7 +79,8 @@ impl View {
     pub(super) fn start_note(&self, uid: &str) -> Option<&Cause> {
         let note = self.start_notes.pods.get(uid)?;
         let begun = self.pulls.begun(uid).is_some_and(|begun| !begun.is_before(note.written));
-        note.cause.as_ref().filter(|_| !begun)
+        let is_over = begun && note.part().is_none_or(StartPart::ends_when_a_pull_begins);
+        note.cause.as_ref().filter(|_| !is_over)
     }
 
     /// Takes in an Event about a pod that is not gone, and what follows from it for the pod.
