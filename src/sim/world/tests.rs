@@ -1,9 +1,12 @@
 //! Whole clusters in virtual time: how they begin, fail, recover and replay. What other tests of clusters need is here too.
 
+mod misfortune;
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use self::misfortune::misfortune;
 use super::object::{Body, Owner, Pod, PodStatus};
 use super::scenario::{ClusterFault, ControllerVariant, FleetFault, PullQuota, built_in};
 use super::*;
@@ -273,39 +276,6 @@ fn every_world_recovers() {
             let fact = node.node_fact().unwrap();
             assert!(fact.ready == ConditionStatus::True && fact.taints.is_empty(), "seed {seed}: {fact:?}");
         }
-    }
-}
-
-fn misfortune(node: Str, rng: &mut fastrand::Rng) -> Fault {
-    let faults = [
-        FleetFault::PowerOff,
-        FleetFault::PowerOn,
-        FleetFault::Cut,
-        FleetFault::Restore,
-        FleetFault::ProbesFail,
-        FleetFault::ProbesPass,
-        FleetFault::DiskFull,
-        FleetFault::DiskFree,
-        FleetFault::EvictAll,
-    ];
-    let daemon_set: Str = "edge/agent".into();
-    match rng.usize(..faults.len() + 5) {
-        0 => ClusterFault::DeletePods { daemon_set, node }.into(),
-        1 => ClusterFault::SetImages {
-            daemon_set,
-            images: image(["v1", "v2", "v3", "missing", "crash"][rng.usize(..5)]),
-        }
-        .into(),
-        2 => {
-            let kind = if rng.bool() { StrategyKind::OnDelete } else { StrategyKind::RollingUpdate };
-            ClusterFault::SetStrategy { daemon_set, kind, max_unavailable: None }.into()
-        }
-        3 => ClusterFault::Compact.into(),
-        4 => {
-            let quota = PullQuota { pulls: rng.u32(1..9), per: Duration::from_secs(rng.u64(10..200)) };
-            FleetFault::LimitPulls { registry: "registry.example".into(), quota: Some(quota) }.into()
-        }
-        nth => faults[nth - 5](node).into(),
     }
 }
 

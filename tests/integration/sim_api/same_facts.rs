@@ -1,13 +1,17 @@
 //! The attack is told of objects by `Object::…_fact`, the product by the cluster adapter. Both must say the same of the same object: a
 //! field that only one of them reads would be tested by the attack and unknown in a real cluster, or the other way round.
 
+// Faults of the world are drawn by the dice of its own tests.
+#[path = "../../../src/sim/world/tests/misfortune.rs"]
+mod misfortune;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use rolldeck::cluster::{Cluster, ClusterTarget};
 use rolldeck::engine::model::Str;
 use rolldeck::engine::model::event::{Event, Watched};
-use rolldeck::engine::model::facts::{DaemonSetFact, NodeFact};
+use rolldeck::engine::model::facts::{DaemonSetFact, NodeFact, StrategyKind};
 use rolldeck::engine::model::image::repository_of;
 use rolldeck::engine::model::record::{RECORD, Record};
 use rolldeck::sim::api::{ApiOptions, serve};
@@ -15,36 +19,12 @@ use rolldeck::sim::world::World;
 use rolldeck::sim::world::kind::Kind;
 use rolldeck::sim::world::object::Object;
 use rolldeck::sim::world::scenario::built_in;
-use rolldeck::sim::world::scenario::{ClusterFault, Fault, FleetFault};
+use rolldeck::sim::world::scenario::{ClusterFault, Fault, FleetFault, PullQuota};
 use serde_json::json;
 use tokio::sync::mpsc;
 
+use self::misfortune::misfortune;
 use super::support::Api;
-
-/// What goes wrong for a node, or for all of them by a new image; drawn by dice.
-fn misfortune(node: Str, dice: &mut fastrand::Rng) -> Fault {
-    let faults: [fn(Str) -> FleetFault; 9] = [
-        FleetFault::PowerOff,
-        FleetFault::PowerOn,
-        FleetFault::Cut,
-        FleetFault::Restore,
-        FleetFault::ProbesFail,
-        FleetFault::ProbesPass,
-        FleetFault::DiskFull,
-        FleetFault::DiskFree,
-        FleetFault::EvictAll,
-    ];
-    let daemon_set: Str = "edge/agent".into();
-    match dice.usize(..faults.len() + 4) {
-        0 => ClusterFault::DeletePods { daemon_set, node }.into(),
-        1..=3 => {
-            let version = ["v1", "v2", "v3", "missing", "crash"][dice.usize(..5)];
-            let images = [("agent".into(), format!("registry.example/agent:{version}"))].into();
-            ClusterFault::SetImages { daemon_set, images }.into()
-        }
-        nth => faults[nth - 4](node).into(),
-    }
-}
 
 /// What both sides say of each object, by kind and name; values of kinds that cannot be compared in whole are cut to what both read.
 type Facts = BTreeMap<(Watched, String), String>;
