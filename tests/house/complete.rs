@@ -1,4 +1,4 @@
-//! What no compiler asks for when a gate or a cause is added: a rule, a test, dice of the attack, a row of the document.
+//! What no compiler asks for when a gate or a cause is added: a rule, a test, a row of the document.
 
 use std::path::{Path, PathBuf};
 
@@ -70,16 +70,13 @@ fn causes() -> Vec<String> {
 }
 
 #[test]
-fn every_gate_has_a_rule_a_test_and_dice_of_the_attack() {
+fn every_gate_has_a_rule_and_a_test() {
     let (rules, tests) = (texts(RULES, false), texts(&["src/engine", "src/engine/tests.rs"], true));
-    let dice = texts(&["src/sim/attack/generator"], false);
     let mut missing = Vec::new();
     for gate in gates() {
-        let drawn = dice.contains(&format!("{gate}: Some")) || dice.contains(&format!("{gate} = Some"));
         for (there, what) in [
             (has(&rules, &gate), "no rule reads it (`act`, `assess`, `machine` or `rules` of the engine)"),
             (has(&tests, &gate), "no test of the engine names it"),
-            (drawn, "the attack draws no value of it (`src/sim/attack/generator`)"),
         ] {
             missing.extend((!there).then(|| format!("`{gate}`: {what}")));
         }

@@ -1,8 +1,9 @@
-//! Every kind of fault, and every command that an operator can give, is made by some case.
+//! Every kind of fault, every command that an operator can give, and another value than its default of every setting is made by some case.
 
 use std::collections::BTreeSet;
 
 use crate::engine::model::command::{Command, Takeover};
+use crate::engine::model::settings::{Setting, Settings};
 use crate::sim::attack::case::{Act, Case, LeaseEdit};
 use crate::sim::attack::faults::{FaultKind, of_world};
 use crate::sim::attack::network::NetworkProfile;
@@ -127,4 +128,53 @@ fn every_command_is_given() {
     let given: BTreeSet<&str> = cases.flat_map(|case| case.acts.into_iter().flat_map(|(_, act)| given(&act))).collect();
     let absent: Vec<&str> = COMMANDS.into_iter().filter(|name| !given.contains(name)).collect();
     assert_eq!(absent, NOT_GIVEN, "no seed gives these: see `OPERATOR_ACTS`");
+}
+
+/// Why no case sets it to another value than its default.
+fn why_not_drawn(setting: Setting) -> Option<&'static str> {
+    match setting {
+        Setting::Order => Some("no promise depends on which node goes next"),
+        Setting::Finish => {
+            Some("every case ends with a release (`finish.rs`), so that what stays adopted is handed back, too")
+        }
+        Setting::MaxUnavailable
+        | Setting::MaxPulling
+        | Setting::MaxPullingPerSite
+        | Setting::SiteLabel
+        | Setting::Pace
+        | Setting::Strict
+        | Setting::FailureThreshold
+        | Setting::ProgressDeadline
+        | Setting::MaxRestarts
+        | Setting::Soak
+        | Setting::SuspectGrace
+        | Setting::RequireImage
+        | Setting::OnFailure
+        | Setting::Steps
+        | Setting::Prewarm
+        | Setting::OnDrift => None,
+    }
+}
+
+/// The settings that it sets to another value than their default.
+fn changed(act: &Act) -> Vec<Setting> {
+    match act {
+        Act::Ask(_, command) | Act::OneShot(command) => {
+            let (tuning, defaults) = (command.tuning(), Settings::default());
+            let differs = |setting: &Setting| setting.value_in(&tuning) != Some(setting.value(&defaults));
+            tuning.named().filter(differs).collect()
+        }
+        Act::Upon { act, .. } => changed(act),
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn every_setting_is_drawn_with_another_value_than_its_default() {
+    let acts = (0..1_000).flat_map(|seed| Case::random(seed).acts);
+    let drawn: BTreeSet<&str> = acts.flat_map(|(_, act)| changed(&act)).map(Setting::name).collect();
+    for setting in Setting::ALL {
+        let is_drawn = drawn.contains(setting.name());
+        assert_eq!(!is_drawn, why_not_drawn(*setting).is_some(), "{setting:?}: drawn: {is_drawn}, see `gates.rs`");
+    }
 }
