@@ -30,8 +30,11 @@ pub(crate) struct Column<R, P: 'static, C> {
     pub(crate) width: Width<P>,
     /// How rows are sorted by it; nothing where the table cannot be sorted by it.
     pub(crate) order: Option<fn(&R, &R) -> Ordering>,
-    /// What the filter finds in it; without it, what its cell says. A column of numbers without it is not searched, only compared.
+    /// What the filter finds in it; without it, what its cell says.
     pub(crate) words: Option<fn(&R, &P) -> String>,
+    /// Whether what is typed without a column's name is looked for in it, also while it is hidden. Not where only the number counts, and
+    /// not where all rows say the same: each word of it would match everywhere.
+    pub(crate) searched: bool,
     /// What is in its cell of this row, when it is so many cells wide.
     pub(crate) cell: fn(&R, &P, usize) -> (C, ThemeRole),
 }

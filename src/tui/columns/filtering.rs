@@ -76,7 +76,7 @@ impl<R, P, C: FilterableCell> FilterRow for ColumnRow<'_, R, P, C> {
             return Cow::Borrowed(known);
         }
         let mut text = String::with_capacity(128);
-        for column in self.columns.iter().filter(|column| column.kind != ColumnKind::Number || column.words.is_some()) {
+        for column in self.columns.iter().filter(|column| column.searched) {
             text.push_str(&self.words_of(column));
             text.push('\n');
         }

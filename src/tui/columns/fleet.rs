@@ -71,6 +71,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         }]),
         order: Some(|a, b| natord::compare(&a.namespace, &b.namespace)),
         words: None,
+        searched: true,
         cell: |row, _, _| text(&row.namespace, ThemeRole::Text),
     },
     FleetColumn {
@@ -81,6 +82,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         width: Width::Always(|fleet, cells| longest(fleet, |row| &row.name).clamp(9, names(cells).1.max(9))),
         order: Some(|a, b| natord::compare(&a.name, &b.name)),
         words: Some(|row, _| format!("{}/{}", row.namespace, row.name)),
+        searched: true,
         cell: |row, _, _| text(&row.name, ThemeRole::Title),
     },
     FleetColumn {
@@ -95,6 +97,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         }]),
         order: None,
         words: None,
+        searched: false,
         cell: |row, _, _| {
             let role = if row.from.is_some() { ThemeRole::Text } else { ThemeRole::Muted };
             text(&revisions(row), role)
@@ -115,6 +118,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         ]),
         order: None,
         words: Some(|row, _| images(row)),
+        searched: true,
         cell: |row, _, _| {
             let role = if row.from.is_some() { ThemeRole::Text } else { ThemeRole::Muted };
             text(&images(row), role)
@@ -131,6 +135,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         ]),
         order: Some(|a, b| done(a).cmp(&done(b))),
         words: None,
+        searched: false,
         cell: |row, fleet, _| {
             let (updated, desired) = (row.counters.updated, row.counters.desired);
             (FleetCell::Progress { updated, desired, numbers: progress_width(fleet) }, ThemeRole::Text)
@@ -144,6 +149,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         width: Width::Optional(&[Share { priority: 2, cells: digits, keep: 12 }]),
         order: Some(|a, b| Reverse(unavailable(a)).cmp(&Reverse(unavailable(b)))),
         words: None,
+        searched: false,
         cell: |row, _, _| {
             let role = if unavailable(row) > 0 { ThemeRole::Warn } else { ThemeRole::Text };
             text(&row.counters.available.to_string(), role)
@@ -160,6 +166,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         ]),
         order: None,
         words: Some(|row, _| row.strategy.clone()),
+        searched: true,
         cell: |row, _, _| text(&row.strategy, ThemeRole::Text),
     },
     FleetColumn {
@@ -170,6 +177,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         width: Width::Rest(0),
         order: None,
         words: Some(|row, _| row.standing()),
+        searched: true,
         cell: |row, _, _| text(&row.standing(), standing_role(row)),
     },
     FleetColumn {
@@ -180,6 +188,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         width: Width::Optional(&[Share { priority: 1, cells: |_, _| 4, keep: 12 }]),
         order: Some(|a, b| (a.since.is_none(), Reverse(a.since)).cmp(&(b.since.is_none(), Reverse(b.since)))),
         words: None,
+        searched: false,
         cell: |row, _, _| match (row.since, &row.state) {
             // Nothing happens there: since when is of no use to anybody.
             (None, FleetState::UpToDate | FleetState::Adopted) => text("", ThemeRole::Muted),
@@ -198,6 +207,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         ]),
         order: Some(|a, b| driver_rank(a).cmp(&driver_rank(b))),
         words: Some(|row, _| row.driven_by.to_string()),
+        searched: true,
         cell: |row, _, _| {
             let role = if row.driven_by == DrivenBy::You { ThemeRole::Live } else { ThemeRole::Text };
             text(&row.driven_by.to_string(), role)

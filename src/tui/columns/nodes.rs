@@ -77,8 +77,10 @@ impl NodeTable {
 
     /// With room for what was shown before: columns that move with every snapshot cannot be read, and cost a whole screen each time.
     pub(crate) fn no_narrower_than(self, before: &Self) -> Self {
-        let why_width = self.why_width.max(before.why_width);
-        Self { why_width, pod_width: self.pod_width.max(before.pod_width), ..self }
+        // All fields are named: it is to be said of each whether it is what was shown before that counts.
+        let Self { domain, name_width, why_width, pod_width, at } = self;
+        let (why_width, pod_width) = (why_width.max(before.why_width), pod_width.max(before.pod_width));
+        Self { domain, name_width, why_width, pod_width, at }
     }
 
     /// The same at another instant: for a list that is frozen.
@@ -131,6 +133,7 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
         }),
         order: Some(|a, b| natord::compare(&a.name, &b.name)),
         words: Some(|node, _| node.name.to_string()),
+        searched: true,
         cell: |node, table, _| (NodeCell::Text(table.short(&node.name).to_owned()), sign(node).1),
     },
     NodeColumn {
@@ -144,6 +147,7 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
             let blame = node.blame.map(|blame| blame.to_string()).unwrap_or_default();
             format!("{} {blame}", node.state)
         }),
+        searched: true,
         cell: |node, _, _| (NodeCell::Text(state(node)), sign(node).1),
     },
     NodeColumn {
@@ -154,6 +158,7 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
         width: Width::Content(6, |table| table.why_width.max(3)),
         order: None,
         words: Some(|node, table| Why { node, at: table.at }.to_string()),
+        searched: true,
         cell: |node, _, _| (NodeCell::Why, sign(node).1),
     },
     NodeColumn {
@@ -164,6 +169,7 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
         width: Width::Optional(&[Share { priority: 6, cells: |_, _| 14, keep: 44 }]),
         order: None,
         words: None,
+        searched: true,
         cell: |node, _, _| (NodeCell::Text(node.site.to_string()), ThemeRole::Text),
     },
     NodeColumn {
@@ -174,6 +180,7 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
         width: Width::Optional(&[Share { priority: 1, cells: |_, _| 3, keep: 16 }]),
         order: Some(|a, b| a.revision_number.cmp(&b.revision_number)),
         words: Some(|node, _| revision(node)),
+        searched: true,
         cell: |node, _, _| {
             (NodeCell::Text(revision(node)), if node.at_target { ThemeRole::NewRev } else { ThemeRole::OldRev })
         },
@@ -189,6 +196,7 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
         ]),
         order: None,
         words: Some(|node, _| image(node).2),
+        searched: true,
         cell: |node, _, cells| {
             let (glyph, role, words) = image(node);
             let cell = match (node.image, node.usual_pull.as_deref().copied()) {
@@ -207,6 +215,7 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
         width: Width::Growing(&[Share { priority: 3, cells: |_, _| 5, keep: 22 }], |table| table.pod_width),
         order: None,
         words: Some(|node, _| node.pod.as_deref().unwrap_or_default().to_owned()),
+        searched: true,
         cell: |node, table, cells| {
             let pod = node.pod.as_deref().unwrap_or_default();
             // What tells a DaemonSet's pods apart is the last part of the name.
@@ -223,6 +232,7 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
         width: Width::Optional(&[Share { priority: 4, cells: |_, _| 3, keep: 22 }]),
         order: Some(|a, b| Reverse(a.restarts).cmp(&Reverse(b.restarts))),
         words: None,
+        searched: false,
         cell: |node, _, _| match node.pod {
             Some(_) => {
                 let role = if node.restarts > 0 { ThemeRole::Warn } else { ThemeRole::Muted };
@@ -239,6 +249,7 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
         width: Width::Optional(&[Share { priority: 0, cells: |_, _| 4, keep: 0 }]),
         order: Some(|a, b| Reverse(a.since).cmp(&Reverse(b.since))),
         words: None,
+        searched: false,
         cell: |node, _, _| {
             let since = node.since.or(node.pod_created_at);
             (since.map_or_else(|| NodeCell::Text(String::new()), NodeCell::Age), ThemeRole::Text)
