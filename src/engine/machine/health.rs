@@ -79,7 +79,7 @@ impl Engine {
     /// one reason, the whole cluster is named.
     pub(crate) fn blindness(&self) -> Option<Str> {
         let down = |watched| match self.health(watched) {
-            WatchHealth::Down { why, .. } => Some(why.clone()),
+            WatchHealth::Down { why, .. } => Some(why),
             _ => None,
         };
         let (first, others) = Watched::NEEDED.split_first()?;
