@@ -235,7 +235,7 @@ pub(crate) fn halt_advice(place: &CommandPlace, snapshot: &Snapshot) -> Option<S
     let named = halt.named().iter().take(FIRST_NODES).map(|node| &**node).collect::<Vec<_>>().join(" ");
     let more = if halt.named().len() > FIRST_NODES { " …" } else { "" };
     let target = CommandTarget::new(place, snapshot);
-    let place = match named.is_empty() {
+    let nodes = match named.is_empty() {
         true => String::new(),
         false => format!("{} {named}{more}: ", halt.gate.where_in_words()),
     };
@@ -243,7 +243,7 @@ pub(crate) fn halt_advice(place: &CommandPlace, snapshot: &Snapshot) -> Option<S
         true => format!("{} rolls back, ", target.named("undo")),
         false => String::new(),
     };
-    Some(format!("{place}{undo}{} goes on past it", target.named("resume")))
+    Some(format!("{nodes}{undo}{} goes on past it", target.named("resume")))
 }
 
 /// Refuses to resume past a halt if there is nobody to ask and `--yes` is not given: whoever resumes after a pause may not know

@@ -50,14 +50,14 @@ impl HaltingGate {
     }
 
     /// The same as the end of a sentence: `this accepts …`.
-    pub(crate) fn accepted_in_words(self) -> &'static str {
+    pub fn accepted_in_words(self) -> &'static str {
         match self {
             Self::FailureThreshold => "the failures that halted it",
         }
     }
 
     /// What the nodes that its halt names have to do with it, before their names: `failed on ipc-017`.
-    pub(crate) fn where_in_words(self) -> &'static str {
+    pub fn where_in_words(self) -> &'static str {
         match self {
             Self::FailureThreshold => "failed on",
         }
