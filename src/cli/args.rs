@@ -35,12 +35,12 @@ use crate::engine::model::settings::{Finish, Tuning};
 /// Exit codes and what they mean.
 pub(crate) const EXIT_CODE_TABLE: &[(&str, &str)] = &[
     ("0", "done; for `status`: complete, every node at the target"),
-    ("1", "it went wrong: configuration, network, permission, the cluster's refusal"),
+    ("1", "it went wrong: configuration, network, credentials, a write that failed"),
     ("2", "the command line makes no sense"),
     ("3", "not complete yet: running, held, paused, or out of time"),
     ("4", "halted, paused by rolldeck itself, rolled back while it drove, or failed"),
     ("5", "the DaemonSet, or a revision that was named, is not there"),
-    ("6", "refused, also by the cluster (a policy, a permission), or declined; nothing was changed"),
+    ("6", "refused before anything was written (by rolldeck, a policy, a right that is missing), or declined"),
     ("7", "somebody else drives"),
     ("130", "interrupted (143: terminated); the lease was given back"),
 ];

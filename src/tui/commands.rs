@@ -33,6 +33,7 @@ use super::status::StatusSeverity;
 use super::theme::Glyphs;
 use super::view;
 use crate::engine::report::diagnosis::Diagnosis;
+use crate::engine::report::snapshot::Snapshot;
 
 /// Does what the action `id` stands for, with what was typed after its name.
 pub(crate) fn run(model: &mut Model, id: ActionId, argument: &str) -> Effects {
@@ -184,7 +185,13 @@ fn glyphs(model: &mut Model, name: &str) -> Effects {
 /// Has the screen and the rollout on it written to files.
 fn save(model: &mut Model) -> Effects {
     let screen = view::text(model);
-    let rollout = model.rollout().and_then(|page| Some((page.snapshot()?.clone(), page.story.clone())));
+    // Snapshots come when something changes, and what is saved is as of now.
+    let now = model.now;
+    let rollout = model.rollout().and_then(|page| {
+        let shown = page.shown()?;
+        let snapshot = Snapshot { at: shown.reading().clock(now, 1), ..Snapshot::clone(&shown.snapshot) };
+        Some((Arc::new(snapshot), page.story.clone()))
+    });
     model.say(StatusSeverity::Busy, "saving …");
     vec![ConsoleEffect::Save { screen, rollout: rollout.map(Box::new) }]
 }

@@ -315,8 +315,12 @@ impl Dialog {
     fn not_yet(&self) -> DialogEvent {
         match self.answer {
             PreviewState::Asking(_) => DialogEvent::NotYet("what it would do is not known yet: press enter again"),
-            // The dialog says what is missing.
-            PreviewState::Incomplete(_) | PreviewState::Refused(_) | PreviewState::Preview(_) => DialogEvent::None,
+            // The dialog says what is missing, or why.
+            PreviewState::Incomplete(_) => {
+                DialogEvent::NotYet("nothing is done: something is missing, as the dialog says")
+            }
+            PreviewState::Refused(_) => DialogEvent::NotYet("nothing is done: it would be refused, as the dialog says"),
+            PreviewState::Preview(_) => DialogEvent::None,
         }
     }
 

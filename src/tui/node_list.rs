@@ -12,7 +12,7 @@
 //!
 //! A list that is filtered, or sorted by a column, is flat: it has nodes only.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::mem::{Discriminant, discriminant};
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,6 +46,8 @@ pub(crate) struct NodeList {
     open: Vec<(GroupKey, bool)>,
     /// Where the pinned nodes were at the last arrangement: when one of them is updated, it stays there for a while.
     places: HashMap<Str, usize>,
+    /// Those of them that were down: one that comes back with the pod that it had has not been updated now.
+    down: HashSet<Str>,
     /// The nodes that have just been updated, and when that was seen, by the console's clock.
     just_done: HashMap<Str, Duration>,
     /// How many lines the pinned part takes. It grows at once and shrinks seldom, so that the rest holds still.
@@ -223,6 +225,8 @@ impl NodeList {
         groups.sort_by_key(|group| group.key.rank());
         let pinned: Vec<u32> = [trouble, self.where_they_were(moving, just_done, nodes)].concat();
         self.places = (0..).zip(&pinned).map(|(place, index)| (nodes[*index as usize].name.clone(), place)).collect();
+        let down = pinned.iter().map(|index| &nodes[*index as usize]).filter(|node| node.state == NodeState::NodeDown);
+        self.down = down.map(|node| node.name.clone()).collect();
         self.fold(&mut groups, nodes.len(), pinned.is_empty());
         self.pinned = pinned.len();
         self.rows = pinned.into_iter().map(NodeRow::Node).collect();
@@ -247,7 +251,9 @@ impl NodeList {
         if self.places.is_empty() {
             return;
         }
-        let is_done = |node: &&Arc<NodeView>| node.state == NodeState::Updated && self.places.contains_key(&node.name);
+        let is_done = |node: &&Arc<NodeView>| {
+            node.state == NodeState::Updated && self.places.contains_key(&node.name) && !self.down.contains(&node.name)
+        };
         for node in nodes.iter().filter(is_done) {
             self.just_done.entry(node.name.clone()).or_insert(now);
         }
@@ -267,6 +273,7 @@ impl NodeList {
     /// Takes what nodes are now for the first that is known of them.
     pub(crate) fn forget_changes(&mut self) {
         self.places.clear();
+        self.down.clear();
         self.just_done.clear();
     }
 

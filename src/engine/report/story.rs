@@ -218,6 +218,10 @@ impl Story {
             if !changes.iter().any(says_why) {
                 next.told = mark.told.filter(|_| mark.pod == next.pod);
             }
+            // Whether the image has come is told once that is known.
+            if changes.is_empty() && mark.pod == next.pod && may_have_pulled(mark.state, next.state) {
+                (next.state, next.since) = (mark.state, mark.since);
+            }
             next.troubled |= mark.troubled && !next.serves();
             let fails = next.state == NodeState::Failed && mark.state != NodeState::Failed;
             for change in changes {
@@ -381,6 +385,11 @@ fn changed(was: &NodeMark, is: &NodeMark, node: &NodeView) -> Option<NodeChange>
     new_trouble(was, trouble, node)
 }
 
+/// Whether a pod has left a pull behind it, be it that the image is there or that its kubelet waits to try again.
+fn may_have_pulled(was: NodeState, is: NodeState) -> bool {
+    was == NodeState::Pulling && matches!(is, NodeState::Creating | NodeState::Starting)
+}
+
 /// Whether a kubelet that could not pull an image tries again, or is about to: that is no change worth telling, as it does so often.
 /// `lacks_image`: something is wrong with the pod, or its images are not known to be there.
 fn goes_on_trying(was: NodeState, is: NodeState, lacks_image: bool) -> bool {
@@ -484,6 +493,12 @@ impl fmt::Display for NodeChange {
                 f.write_str("is not ready any more")
             }
             (NodeState::Starting, ..) => f.write_str("starts"),
+            (NodeState::Soaking, Some(NodeState::Pulling), Some(after)) => {
+                write!(f, "pulled and ready after {after}, soaks")
+            }
+            (NodeState::Updated, Some(NodeState::Pulling), Some(after)) => {
+                write!(f, "updated, pulled and ready after {after}")
+            }
             (NodeState::Soaking, Some(NodeState::Starting), Some(after)) => write!(f, "ready after {after}, soaks"),
             (NodeState::Soaking, ..) => f.write_str("ready, soaks"),
             (NodeState::Updated, ..) => f.write_str("updated"),

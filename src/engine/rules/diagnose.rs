@@ -120,7 +120,10 @@ fn not_ready(pod: &PodFact) -> Option<Cause> {
     (running && !pod.ready && pod.phase == PodPhase::Running).then(|| {
         let names: Vec<&str> =
             pod.containers.iter().filter(|container| !container.ready).map(|container| &*container.name).collect();
-        cause(CauseKind::NotReady, Some(format!("containers with unready status: {}", names.join(", ")).into()))
+        // Where its node is not Ready, the pod is not either, whatever its containers were last.
+        let message =
+            (!names.is_empty()).then(|| format!("containers with unready status: {}", names.join(", ")).into());
+        cause(CauseKind::NotReady, message)
     })
 }
 

@@ -5,6 +5,7 @@ use super::*;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::effect::Effect;
 use crate::engine::model::facts::{PodPhase, Severity};
+use crate::engine::model::node::ImageState;
 use crate::engine::model::record::{Halt, HaltingGate};
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Snapshot;
@@ -161,7 +162,8 @@ fn a_pull_that_failed_is_not_told_as_one_that_ended() {
     let name = snapshot.nodes[0].name.clone();
     assert_eq!(
         told(&story, &name),
-        ["pulls the image", "image pull fails", "pulls the image", "pulls the image", "pulled in 30s"]
+        ["pulls the image", "image pull fails", "pulls the image", "pulled in 30s"],
+        "that it is tried again and again is told once"
     );
 }
 
@@ -422,4 +424,27 @@ fn a_failure_that_halts_is_told_at_the_halt_and_after_the_restart_that_led_to_it
     let last: Vec<_> =
         story.of_node(&name).rev().take(2).map(|moment| (moment.at, moment.change.to_string())).collect();
     assert_eq!(last, [(after(29), "failed".to_owned()), (after(29), "restarted (restart 3)".to_owned())]);
+}
+
+/// A kubelet has the container created before it reports the image: that the image has come is told once it is known.
+#[test]
+fn the_end_of_a_pull_is_told_though_the_image_is_reported_later() {
+    let mut fake = FakeCluster::rolling(3, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    let mut story = Story::default();
+    watch(&mut story, &mut console, &mut fake, 2);
+    let snapshot = console.snapshot(&fake);
+    let mut see = |secs: u64, state: NodeState, image: ImageState| {
+        let mut nodes = snapshot.nodes.to_vec();
+        let at = snapshot.at + std::time::Duration::from_secs(secs);
+        nodes[0].pod = Some("agent-next".into());
+        (nodes[0].state, nodes[0].since, nodes[0].image) = (state, Some(at), image);
+        story.observe(&Snapshot { at, nodes: nodes.into(), ..snapshot.clone() });
+    };
+    see(1, NodeState::Pulling, ImageState::Unknown);
+    see(39, NodeState::Starting, ImageState::Unknown);
+    see(40, NodeState::Starting, ImageState::Present);
+    see(45, NodeState::Soaking, ImageState::Present);
+    let name = snapshot.nodes[0].name.clone();
+    assert_eq!(told(&story, &name), ["pulls the image", "pulled in 39s", "ready after 5s, soaks"]);
 }

@@ -6,8 +6,8 @@ use crate::tui::status::StatusSeverity;
 
 pub(super) type Effects = Vec<ConsoleEffect>;
 
-/// Says why nothing is done.
+/// Says why nothing is done, until something else is.
 pub(super) fn refuse(model: &mut Model, why: String) -> Effects {
-    model.say(StatusSeverity::Refused, why);
+    model.say(StatusSeverity::KeyRefused, why);
     Vec::new()
 }

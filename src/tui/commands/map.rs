@@ -35,7 +35,9 @@ pub(super) fn site(model: &mut Model, key: &str) -> Effects {
         let known = block_labels(&shown.snapshot.nodes);
         let hint = match known.is_empty() {
             true => "no label tells the nodes apart".to_owned(),
-            false => format!("there are {}", known.iter().take(5).cloned().collect::<Vec<_>>().join(", ")),
+            false => {
+                format!("labels that tell them apart: {}", known.iter().take(5).cloned().collect::<Vec<_>>().join(", "))
+            }
         };
         return refuse(model, format!("no node has the label `{key}`; {hint}"));
     }

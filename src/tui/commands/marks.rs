@@ -30,6 +30,10 @@ pub(super) fn clear(model: &mut Model) -> Effects {
     let Some(page) = model.rollout_mut() else { return Vec::new() };
     let number = u32::try_from(page.marked.len()).unwrap_or(u32::MAX);
     page.marked.clear();
-    model.say(StatusSeverity::Plain, format!("{} not marked any more", count(number, "node")));
+    let text = match number {
+        0 => "no node is marked".to_owned(),
+        _ => format!("{} not marked any more", count(number, "node")),
+    };
+    model.say(StatusSeverity::Plain, text);
     Vec::new()
 }

@@ -252,6 +252,12 @@ fn a_filter_with_a_name_is_used_by_it() {
     assert!(console.screen().contains("ipc-017") && !console.screen().contains("ipc-018"), "{}", console.screen());
     console.type_keys("/<c-u>@bda");
     assert!(console.screen().contains("there is no bookmark `@bda`: did you mean `@bad`?"), "{}", console.screen());
+    console.type_keys("<c-u>@nothing");
+    assert!(
+        console.screen().contains("there is no bookmark `@nothing`; there are @bad, @hall"),
+        "{}",
+        console.screen()
+    );
     console.type_keys("<c-u>@hall");
     assert!(!console.screen().contains("no bookmark"), "{}", console.screen());
 }

@@ -110,7 +110,7 @@ fn sites_are_chosen_by_label() {
     let unknown = console(":site rak<enter>");
     assert_eq!(
         said(&unknown),
-        "no node has the label `rak`; there are topology.kubernetes.io/zone, rack",
+        "no node has the label `rak`; labels that tell them apart: topology.kubernetes.io/zone, rack",
         "those that tell nodes apart"
     );
     assert!(said(&console(":site rack=1<enter>")).contains("write the key of a label that nodes have, such as `rack`"));

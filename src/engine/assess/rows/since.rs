@@ -37,6 +37,15 @@ impl Assessor<'_> {
         Some(self.server_now - observed.elapsed(said, self.question.now, self.server_now))
     }
 
+    /// Since when the target is the target, as far as known: since its revision was made, or since the rollout to it began. A revision that is
+    /// rolled back to was made long before.
+    fn target_since(&self) -> Option<Timestamp> {
+        let target = self.question.target.as_ref()?;
+        let made = self.view.revision(target).map(|revision| revision.created_at);
+        let began = self.question.progress.started_at.map(|at| self.view.server_time(at));
+        made.max(began)
+    }
+
     pub(super) fn since(&self, state: NodeState, entry: &NodeEntry, pods: &OnNode<'_>) -> Option<Timestamp> {
         let (live, fact) = (pods.live, entry.fact.as_ref());
         if let (NodeState::Creating | NodeState::Failed, None, Some(missing_since)) = (state, live, entry.missing_since)
@@ -78,9 +87,16 @@ impl Assessor<'_> {
                 let began = self.restarts_since(pod, clock).filter(|_| in_trouble);
                 began.or_else(|| pod.fact.containers.iter().filter_map(run).max()).unwrap_or(pod.fact.created_at)
             }),
-            NodeState::Soaking | NodeState::Updated | NodeState::Outdated | NodeState::Ineligible => {
-                live.map(|pod| pod.fact.ready_since.map_or(pod.fact.created_at, |at| by_server(at, clock)))
+            NodeState::Soaking | NodeState::Updated | NodeState::Ineligible => live.map(|pod| serves_since(pod, clock)),
+            // A pod that serves for long is outdated since there is another target.
+            NodeState::Outdated => {
+                live.map(|pod| serves_since(pod, clock).max(self.target_since().unwrap_or_default()))
             }
         }
     }
+}
+
+/// Since when a pod has been Ready; since it was made, where it is not.
+fn serves_since(pod: &PodEntry, clock: Option<i64>) -> Timestamp {
+    pod.fact.ready_since.map_or(pod.fact.created_at, |at| by_server(at, clock))
 }

@@ -68,7 +68,8 @@ pub(super) fn reconstruct(
                     from: None,
                     to: NodeState::Updated,
                     after: None,
-                    down: Some(since.since(down)),
+                    // When its old pod went is not known from the new one; there may have been none.
+                    down: known.is_some().then(|| since.since(down)),
                     why: None,
                     recovers: false,
                 };

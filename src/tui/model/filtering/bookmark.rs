@@ -9,10 +9,11 @@ use crate::tui::words::meant;
 /// The name of those that are marked.
 const MARKED: &str = "marked";
 
-/// `text`, with what its names stand for. A word that begins with `@` and is no name is a word like any other.
+/// `text`, with what its names stand for. A word that begins with `@` and cannot be a name, as `@sha256:…`, is a word like any other; so
+/// is the beginning of a name, which is still being typed.
 ///
 /// # Errors
-/// Says which name was probably meant, or that no node is marked.
+/// Says which name was probably meant, or which there are, or that no node is marked.
 pub(super) fn expanded(text: &str, bookmarks: &[Bookmark], marked: Option<&BTreeSet<Str>>) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     for part in text.split_inclusive(char::is_whitespace) {
@@ -31,6 +32,13 @@ pub(super) fn expanded(text: &str, bookmarks: &[Bookmark], marked: Option<&BTree
             Some(name) if let Some(meant) = meant(name, names(bookmarks, marked)) => {
                 return Err(format!("there is no bookmark `@{name}`: did you mean `@{meant}`?"));
             }
+            Some(name) if is_name(name) && !names(bookmarks, marked).any(|known| known.starts_with(name)) => {
+                let known: Vec<String> = names(bookmarks, marked).map(|known| format!("@{known}")).collect();
+                return Err(match known.as_slice() {
+                    [] => format!("there is no bookmark `@{name}`: [bookmarks] of the configuration file has none"),
+                    known => format!("there is no bookmark `@{name}`; there are {}", known.join(", ")),
+                });
+            }
             _ => out.push_str(part),
         }
     }
@@ -43,6 +51,11 @@ pub(super) fn completions(text: &str, bookmarks: &[Bookmark], marked: Option<&BT
     let Some(begun) = text.get(start..).and_then(|word| word.strip_prefix('@')) else { return Vec::new() };
     let fitting = names(bookmarks, marked).filter(|name| name.starts_with(begun) && *name != begun);
     fitting.map(|name| format!("{}@{name}", &text[..start])).collect()
+}
+
+/// Whether a bookmark could be called so.
+fn is_name(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'))
 }
 
 fn names<'a>(bookmarks: &'a [Bookmark], marked: Option<&BTreeSet<Str>>) -> impl Iterator<Item = &'a str> {

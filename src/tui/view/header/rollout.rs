@@ -246,7 +246,12 @@ pub(super) fn budget(
     let BesideBar { has_estimate, has_times, .. } = beside_bar(ctx, page, shown, cells);
     let budget = &snapshot.budget;
     let role = if budget.charged > budget.max_unavailable { ThemeRole::Bad } else { ThemeRole::Text };
-    let mut words = vec![vec![ctx.span(budget.to_string(), role)]];
+    // Of the nodes so far it would tell another limit than it is.
+    let budget_line = match snapshot.phase {
+        Phase::Loading => ctx.span("budget not known yet", ThemeRole::Muted),
+        _ => ctx.span(budget.to_string(), role),
+    };
+    let mut words = vec![vec![budget_line]];
     if recorded(snapshot) {
         words.push(vec![ctx.span(format!("pull slots {} of {}", budget.pulling, budget.max_pulling), ThemeRole::Text)]);
         if snapshot.direction == Direction::Forward {
