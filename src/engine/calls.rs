@@ -144,6 +144,8 @@ impl Engine {
         let of_note = self.tell_asked(id, &command);
         resolved.edits.into_iter().for_each(|edit| self.edit(Some(id), edit));
         if resolved.brake {
+            // An operator who brakes does not wait for an earlier patch to be tried again.
+            self.daemonset.retry.succeeded();
             self.daemonset.set_brake(self.sees_daemonset());
         }
         match &command {

@@ -75,6 +75,8 @@ pub(crate) struct FakeCluster {
     pub(crate) sets_listed: usize,
     /// Pods for pre-warming are refused with these words.
     pub(crate) refuses_warm: Option<Str>,
+    /// Admission sets `RollingUpdate` in whatever write sets another strategy.
+    pub(crate) rolling_only: bool,
     /// How many pods for pre-warming were made in all.
     pub(crate) warm_made: usize,
     /// New pods find their image on their node; else they are still to pull it.
@@ -131,6 +133,7 @@ impl FakeCluster {
             sets_made: 0,
             sets_listed: 0,
             refuses_warm: None,
+            rolling_only: false,
             warm_made: 0,
             holds_images: true,
             defaults: Tuning { soak_secs: Some(Secs(0)), ..Tuning::default() },

@@ -12,6 +12,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::Unsettled;
 use crate::engine::model::effect::{Done, EffectError, EffectErrorKind, EffectId, Outcome};
 use crate::engine::model::event::{Event, WatchHealth, Watched};
+use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::CHANGE;
 use crate::engine::model::rollout_event::EventOutcome;
 use crate::engine::model::time::Timestamp;
@@ -133,6 +134,7 @@ impl Engine {
 
     fn patch_outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
         let Some(patching) = self.daemonset.answered(id) else { return };
+        let outcome = self.unless_without_effect(patching.kind, outcome, now);
         let (result, said) = reported(&outcome);
         self.tell_patch(patching.kind, result, said);
         match outcome {
@@ -170,6 +172,23 @@ impl Engine {
                     self.note_failure(&error);
                 }
             }
+        }
+    }
+
+    /// Takes an adoption for refused that admission undid in the same write: the answer is a success, and the DaemonSet is not on `OnDelete`.
+    /// What the server stored is seen all the same.
+    fn unless_without_effect(&mut self, kind: PatchPurpose, outcome: Outcome, now: Timestamp) -> Outcome {
+        match outcome {
+            Ok(Done::DaemonSet(fact))
+                if kind == PatchPurpose::Adopt && fact.strategy.kind == StrategyKind::RollingUpdate =>
+            {
+                self.view.watches.expect(Watched::DaemonSet, &fact.resource_version, now);
+                self.view.observe(Event::DaemonSet(fact), now);
+                let message = "setting OnDelete had no effect: a mutating webhook or policy sets another update strategy in the same \
+                               write";
+                Err(EffectError { kind: EffectErrorKind::Invalid, message: message.into() })
+            }
+            outcome => outcome,
         }
     }
 

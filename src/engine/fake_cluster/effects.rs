@@ -83,7 +83,9 @@ impl FakeCluster {
                     DaemonSetPatch::Adopt { original } => {
                         self.set_original(Some(original));
                         let mut raw = self.daemonset.strategy.raw.clone();
-                        raw["type"] = "OnDelete".into();
+                        if !self.rolling_only {
+                            raw["type"] = "OnDelete".into();
+                        }
                         self.set_strategy(raw);
                     }
                     DaemonSetPatch::Template { template, change } => {

@@ -171,6 +171,36 @@ fn nothing_is_replaced_while_the_new_revision_is_not_seen() {
     nothing_is_left(&fixture);
 }
 
+/// Admission sets `RollingUpdate` in the write that sets `OnDelete`: the API server answers with success, and its controller goes on. Every
+/// command that needs `OnDelete` fails with that, nothing is said to be adopted, and no template is written that the controller would roll.
+#[test]
+fn an_adoption_that_admission_undoes_is_told_and_changes_nothing() {
+    let Some((fixture, operator)) = fixture("rolling-only") else { return };
+    let (began, before) = (Instant::now(), fixture.witness.pods());
+    let policy = Policy::rolling_only(&fixture);
+    for (line, code) in [
+        (&["adopt", DS, "--yes", "--timeout", "30s"][..], 1),
+        (&["set-image", DS, IMAGE, "--yes", "--timeout", "30s"], 6),
+        (&["pause", DS, "--timeout", "30s"], 1),
+    ] {
+        let said = operator.run(line);
+        assert_eq!(said.status.code(), Some(code), "{}", text(&said));
+        assert!(text(&said).contains("a mutating webhook or policy sets another update strategy"), "{}", text(&said));
+    }
+    let status = operator.ok_or_not(&["status", DS]);
+    assert!(!status.contains("OnDelete (ours)") && !status.contains("replaces no pod any more"), "{status}");
+    assert_eq!(fixture.daemon_set()["spec"]["template"]["spec"]["containers"][0]["image"], V1, "nothing is rolled out");
+    assert!(replaced(&before, &fixture.witness.pods()).is_empty());
+    operator.ok(&["release", DS, "--yes", "--timeout", "30s"]);
+    nothing_is_left(&fixture);
+
+    drop(policy);
+    operator.ok(&["drive", DS, "--image", IMAGE, "--to", "100%", "--yes", "--timeout", "180s"]);
+    until_serving(&fixture, NODES, V2);
+    assert_within_budget(&fixture, began);
+    nothing_is_left(&fixture);
+}
+
 /// P9: released as it was found.
 fn nothing_is_left(fixture: &RolloutFixture) {
     let daemon_set = fixture.daemon_set();
@@ -203,6 +233,24 @@ impl<'a> Policy<'a> {
         }]);
         let policy = Self::install(fixture, "v1", "validating", json!({"validations": validations}));
         eventually("the policy is in force", SOON, || (!admits(fixture, image)).then_some(()));
+        policy
+    }
+
+    /// Sets `RollingUpdate` for any other update strategy, in the same write.
+    fn rolling_only(fixture: &'a RolloutFixture) -> Self {
+        let expression = "[JSONPatch{op: 'replace', path: '/spec/updateStrategy/type', value: 'RollingUpdate'}]";
+        let spec = json!({
+            "matchConditions": [{"name": "other", "expression": "object.spec.updateStrategy.type != 'RollingUpdate'"}],
+            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}],
+            "reinvocationPolicy": "Never",
+        });
+        let policy = Self::install(fixture, "v1", "mutating", spec);
+        let path = format!("{}?dryRun=All", fixture.sandbox.path("daemonsets.apps", "agent"));
+        eventually("the policy is in force", SOON, || {
+            let patch = json!({"spec": {"updateStrategy": {"type": "OnDelete", "rollingUpdate": null}}});
+            let answer = fixture.sandbox.admin().patch(&path, &patch);
+            (answer.body["spec"]["updateStrategy"]["type"] == "RollingUpdate").then_some(())
+        });
         policy
     }
 

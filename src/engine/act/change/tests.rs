@@ -249,3 +249,21 @@ fn what_was_refused_is_not_sent_again() {
     console.run_for(&mut fake, 60);
     assert!(intent(&fake).paused.is_some());
 }
+
+/// A policy sets `RollingUpdate` in the write that sets `OnDelete`: the answer is a success, and nothing is adopted.
+#[test]
+fn an_adoption_without_effect_is_refused() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    fake.rolling_only = true;
+    let mut console = FakeConsole::open(&fake, "ops");
+    for command in [Command::Adopt, Command::Pause { why: None }] {
+        let refused = console.ask(&mut fake, command).unwrap_err();
+        assert!(refused.contains("sets another update strategy"), "{refused}");
+    }
+    console.run_for(&mut fake, 30);
+    let snapshot = console.snapshot(&fake);
+    assert!(!snapshot.adopted && snapshot.original_strategy.is_none(), "{:?}", snapshot.original_strategy);
+    let told: Vec<String> = snapshot.timeline.iter().map(ToString::to_string).collect();
+    assert!(!told.iter().any(|told| told.contains("adopted:")), "{told:?}");
+    assert_eq!((fake.deleted.len(), fake.at("hash2")), (0, 0));
+}
