@@ -175,8 +175,8 @@ impl Engine {
         }
     }
 
-    /// Takes an adoption for refused that admission undid in the same write: the answer is a success, and the DaemonSet is not on `OnDelete`.
-    /// What the server stored is seen all the same.
+    /// Takes an adoption for refused that admission undid in the same write: the answer is a success, and the DaemonSet is not on `OnDelete`
+    /// (docs/kubernetes.md, *OnDelete*). What the server stored is seen all the same.
     fn unless_without_effect(&mut self, kind: PatchPurpose, outcome: Outcome, now: Timestamp) -> Outcome {
         match outcome {
             Ok(Done::DaemonSet(fact))
