@@ -71,7 +71,14 @@ fn present(snapshot: &Snapshot) -> usize {
 
 /// What pre-warming must leave alone: the DaemonSet with its counters, its revisions, its pods.
 fn application(fixture: &RolloutFixture) -> Value {
-    let mut daemon_set = fixture.daemon_set();
+    // Its controller writes what it counts a moment after pods are ready: where the machine is busy, some seconds.
+    let mut daemon_set = eventually("its controller has counted all pods as available", SOON, || {
+        let daemon_set = fixture.daemon_set();
+        let status = &daemon_set["status"];
+        let desired = &status["desiredNumberScheduled"];
+        (desired.is_u64() && [&status["numberReady"], &status["numberAvailable"]].iter().all(|count| *count == desired))
+            .then_some(daemon_set)
+    });
     daemon_set["metadata"]["resourceVersion"].take();
     daemon_set["metadata"]["managedFields"].take();
     let mut revisions = versions(fixture, "/apis/apps/v1", "controllerrevisions");
