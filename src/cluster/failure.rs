@@ -62,6 +62,12 @@ pub(crate) enum Failure {
          first, or change the policy", clip(.0, MESSAGE)
     )]
     MutatedByAdmission(String),
+    /// A dry run shows that admission would take the DaemonSet off `OnDelete` with this write.
+    #[error(
+        "a mutating webhook or policy would set another update strategy with it, and its controller would replace pods by itself; \
+         change the policy"
+    )]
+    HandedBackByAdmission,
     /// The request or the answer is malformed.
     #[error("{}", clip(.0, MESSAGE))]
     Malformed(String),
@@ -114,7 +120,7 @@ impl Failure {
             Self::Broken(why) => Self::Broken(change(why)),
             Self::MutatedByAdmission(why) => Self::MutatedByAdmission(change(why)),
             Self::Malformed(why) => Self::Malformed(change(why)),
-            same @ (Self::TooLate | Self::Timeout(_) | Self::TooLong { .. }) => same,
+            same @ (Self::HandedBackByAdmission | Self::TooLate | Self::Timeout(_) | Self::TooLong { .. }) => same,
         }
     }
 
@@ -158,7 +164,7 @@ impl Failure {
                 (400..500, _) => EffectErrorKind::Invalid,
                 _ => EffectErrorKind::Unknown,
             },
-            Self::MutatedByAdmission(_) => EffectErrorKind::Invalid,
+            Self::MutatedByAdmission(_) | Self::HandedBackByAdmission => EffectErrorKind::Invalid,
             Self::TooLate => EffectErrorKind::TooLate,
             Self::Connect(_) | Self::Tls(_) | Self::Proxy(_) | Self::Credentials(_) => EffectErrorKind::NotSent,
             Self::Timeout(_) | Self::Broken(_) | Self::TooLong { .. } | Self::Malformed(_) => EffectErrorKind::Unknown,

@@ -27,7 +27,7 @@ use crate::engine::model::effect::{
     DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome, WRITE_TIMEOUT,
 };
 use crate::engine::model::event::Event;
-use crate::engine::model::facts::{DaemonSetFact, LeaseFact};
+use crate::engine::model::facts::{DaemonSetFact, LeaseFact, StrategyKind};
 use crate::engine::model::prewarm::PREWARM;
 use crate::engine::model::record::{CHANGE, lease_name};
 use crate::engine::model::template::Template;
@@ -182,17 +182,23 @@ impl Writer {
                 Some(self.http.clock().now() + PATCH_LEAVES_WITHIN)
             }
         };
-        let permitted = match patch {
+        let harmless = match patch {
             DaemonSetPatch::Release { expected_template: Some(template), .. } => {
-                match self.dry_run(&path, &request, template, leave_by).await {
-                    // The dry run failed: nothing was written.
-                    Err(failure) if failure.kind().may_have_happened() => {
-                        return Executed::only(Err(unsent(&what, &failure)));
-                    }
-                    answer => answer,
-                }
+                self.dry_run(&path, &request, leave_by, |stored| keeps_template(template, stored)).await
             }
-            _ => Ok(()),
+            // Admission that sets the update strategy does so with every write: its controller would roll out what is written.
+            DaemonSetPatch::Template { .. } | DaemonSetPatch::ForgetChange => {
+                self.dry_run(&path, &request, leave_by, keeps_on_delete).await
+            }
+            // What this one is for is seen in its answer.
+            DaemonSetPatch::Adopt { .. } | DaemonSetPatch::Release { expected_template: None, .. } => Ok(()),
+        };
+        let permitted = match harmless {
+            // The dry run failed: nothing was written.
+            Err(failure) if failure.kind().may_have_happened() => {
+                return Executed::only(Err(unsent(&what, &failure)));
+            }
+            answer => answer,
         };
         let answer = match permitted {
             Ok(()) => self.send(Method::PATCH, (&path, request.content_type), &request.body, leave_by).await,
@@ -218,14 +224,14 @@ impl Writer {
         Executed { outcome: Err(error), events: vec![Event::DaemonSet(Box::new(fresh))] }
     }
 
-    /// Sends a patch as a dry run (`dryRun=All`), and fails if admission would change the template. It passes if a
+    /// Sends a patch as a dry run (`dryRun=All`), and fails if what would be stored, as admission leaves it, `is_harmless` not. It passes if a
     /// webhook does not support dry runs, because the result is then unknown.
     async fn dry_run(
         &self,
         path: &str,
         request: &PatchRequest,
-        template: &Template,
         leave_by: Option<Timestamp>,
+        is_harmless: impl FnOnce(&DaemonSetFact) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let path = with_query(path, &[("dryRun", "All")]);
         let body = match self.send(Method::PATCH, (&path, request.content_type), &request.body, leave_by).await {
@@ -234,12 +240,7 @@ impl Writer {
             }
             answer => answer?,
         };
-        let fact = self.workload.fact(read(&body)?).map_err(Failure::Malformed)?;
-        if fact.template == *template {
-            Ok(())
-        } else {
-            Err(Failure::MutatedByAdmission(differences(template, &fact.template)))
-        }
+        is_harmless(&self.workload.fact(read(&body)?).map_err(Failure::Malformed)?)
     }
 
     async fn create_lease(&self, write: &LeaseWrite) -> Executed {
@@ -379,6 +380,22 @@ fn read(body: &[u8]) -> Result<Value, Failure> {
 
 pub(super) fn error(what: &str, failure: &Failure) -> EffectError {
     EffectError { kind: failure.kind(), message: format!("{what}: {failure}").into() }
+}
+
+/// Refuses what would be stored with another template than `template`.
+fn keeps_template(template: &Template, stored: &DaemonSetFact) -> Result<(), Failure> {
+    match stored.template == *template {
+        true => Ok(()),
+        false => Err(Failure::MutatedByAdmission(differences(template, &stored.template))),
+    }
+}
+
+/// Refuses what would be stored with another update strategy than `OnDelete`.
+fn keeps_on_delete(stored: &DaemonSetFact) -> Result<(), Failure> {
+    match stored.strategy.kind {
+        StrategyKind::OnDelete => Ok(()),
+        StrategyKind::RollingUpdate => Err(Failure::HandedBackByAdmission),
+    }
 }
 
 /// As [`error`], for a failure before anything was sent: nothing can have been done.

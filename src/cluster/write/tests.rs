@@ -99,24 +99,51 @@ async fn a_refused_delete_says_what_was_attempted() {
 #[tokio::test]
 async fn a_patch_whose_test_fails_is_a_conflict_and_brings_the_object_as_it_is() {
     let (writer, server) = writer(vec![
+        Says::Json(200, on_delete("7")),
         Says::Json(422, status(422, "Invalid")),
         Says::Json(200, daemonset("8")),
+        Says::Json(200, on_delete("8")),
         Says::Json(422, status(422, "Invalid")),
         Says::Json(200, daemonset("8")),
     ])
     .await;
-    let patch = |version: &str| Effect::PatchDaemonSet {
-        resource_version: version.into(),
-        patch: DaemonSetPatch::Template { template: json!({"spec": {}}), change: None },
-    };
+    let patch = template_patch;
     let outdated = writer.execute(&patch("7")).await;
     assert_eq!(kind(&outdated), EffectErrorKind::Conflict);
     assert!(matches!(&outdated.events[..], [Event::DaemonSet(fresh)] if &*fresh.resource_version == "8"));
     let nonsense = writer.execute(&patch("8")).await;
     assert_eq!(kind(&nonsense), EffectErrorKind::Invalid, "it did not change: the patch itself is refused");
-    let asked = &server.asked()[0];
+    let asked = &server.asked()[1];
     assert_eq!(asked.line, "PATCH /apis/apps/v1/namespaces/edge/daemonsets/agent?fieldManager=rolldeck");
     assert_eq!(asked.content_type, "application/json-patch+json");
+}
+
+fn on_delete(version: &str) -> Value {
+    let mut object = daemonset(version);
+    object["spec"]["updateStrategy"] = json!({"type": "OnDelete"});
+    object
+}
+
+fn template_patch(version: &str) -> Effect {
+    Effect::PatchDaemonSet {
+        resource_version: version.into(),
+        patch: DaemonSetPatch::Template { template: json!({"spec": {}}), change: None },
+    }
+}
+
+/// Its controller would roll the template out, without the budget.
+#[tokio::test]
+async fn a_template_is_not_sent_where_its_dry_run_shows_another_strategy() {
+    let mut rolling = daemonset("7");
+    rolling["spec"]["updateStrategy"] = json!({"type": "RollingUpdate"});
+    let (writer, server) = writer(vec![Says::Json(200, rolling), Says::Json(200, on_delete("7"))]).await;
+    let executed = writer.execute(&template_patch("7")).await;
+    assert_eq!(kind(&executed), EffectErrorKind::Invalid);
+    let why = executed.outcome.unwrap_err().message;
+    assert!(why.contains("would set another update strategy with it"), "{why}");
+    let asked: Vec<String> = server.asked().into_iter().map(|asked| asked.line).collect();
+    let path = "/apis/apps/v1/namespaces/edge/daemonsets/agent";
+    assert_eq!(asked, [format!("PATCH {path}?dryRun=All&fieldManager=rolldeck"), format!("GET {path}")]);
 }
 
 #[tokio::test]

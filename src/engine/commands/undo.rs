@@ -87,7 +87,8 @@ impl Engine {
     pub(super) fn goes_back_later(&self, intent: &Intent, nodes: &[Str]) -> Option<String> {
         let back = self.going_back(intent);
         let at_once: BTreeSet<&Str> = nodes.iter().collect();
-        let later = back.rows().filter(|row| row.in_fleet && row.old && !at_once.contains(&self.name(row))).count();
+        let later =
+            back.rows().filter(|row| row.in_fleet && !row.at_target && !at_once.contains(&self.name(row))).count();
         match later {
             0 => None,
             1 => Some("1 node more is not at it: it is down, or its pod is going. It follows.".to_owned()),

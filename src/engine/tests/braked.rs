@@ -167,3 +167,25 @@ fn driving_a_paused_rollout_lets_no_node_go() {
     let paused = "This console becomes the driver. The rollout is paused: nothing moves until it is resumed.";
     assert!(preview.effects.iter().any(|line| line == paused), "{:?}", preview.effects);
 }
+
+/// A node that was updated and is down goes back later; one that never left the revision is not spoken of.
+#[test]
+fn a_roll_back_counts_nodes_that_are_down_and_no_node_that_stays() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 6);
+    console.run_for(&mut fake, 60);
+    assert_eq!(fake.at("hash2"), 4);
+    let undo = Command::Undo { to: None };
+    let effects = |console: &mut FakeConsole, fake: &FakeCluster| {
+        console.hear(fake);
+        console.engine.preview(&undo, fake.now).unwrap().effects
+    };
+    let all = effects(&mut console, &fake);
+    assert!(all[0].starts_with("4 nodes are not at that revision") && !all[1].contains("more"), "{all:?}");
+    fake.set_node_ready("n2", false);
+    let effects = effects(&mut console, &fake);
+    assert!(effects[0].starts_with("3 nodes are not at that revision"), "{effects:?}");
+    assert_eq!(effects[1], "1 node more is not at it: it is down, or its pod is going. It follows.");
+}

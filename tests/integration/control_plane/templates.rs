@@ -201,6 +201,31 @@ fn an_adoption_that_admission_undoes_is_told_and_changes_nothing() {
     nothing_is_left(&fixture);
 }
 
+/// The same policy comes into force in the middle of a rollout. Any write of the DaemonSet would hand it back to its controller together with
+/// what it writes: so a new template is refused, and the DaemonSet stays on `OnDelete`.
+#[test]
+fn no_write_hands_the_daemonset_back_where_admission_would() {
+    let Some((fixture, operator)) = fixture("rolling-later") else { return };
+    let began = Instant::now();
+    operator.ok(&["set-image", DS, IMAGE, "--yes"]);
+    operator.ok(&["drive", DS, "--to", "4", "--until", "held", "--timeout", "120s"]);
+    until_serving(&fixture, NEW, V2);
+    let policy = Policy::rolling_only(&fixture);
+    let said = operator.run(&["set-image", DS, "agent=registry.test/agent:v3", "--yes", "--timeout", "60s"]);
+    println!("{}", text(&said));
+    std::thread::sleep(Duration::from_secs(5));
+    assert_eq!(fixture.daemon_set()["spec"]["updateStrategy"]["type"], "OnDelete", "{}", text(&said));
+    assert_eq!(said.status.code(), Some(6), "{}", text(&said));
+    assert_eq!(fixture.witness.deletes_since(began).len(), NEW, "no other pod is replaced");
+
+    drop(policy);
+    operator.ok(&["resume", DS, "--yes"]);
+    operator.ok(&["drive", DS, "--to", "100%", "--timeout", "180s"]);
+    until_serving(&fixture, NODES, V2);
+    assert_within_budget(&fixture, began);
+    nothing_is_left(&fixture);
+}
+
 /// P9: released as it was found.
 fn nothing_is_left(fixture: &RolloutFixture) {
     let daemon_set = fixture.daemon_set();
