@@ -187,7 +187,7 @@ impl Engine {
     fn resolve_drive(&self, takeover: Takeover, by: By, now: Timestamp) -> Result<Resolved, Refusal> {
         if !self.has_work() {
             return Err(Refusal::NotNow(
-                "no rollout is recorded, so there is nothing to drive; set an image or step first".into(),
+                "no rollout is recorded, so there is nothing to drive: `set-image` begins one".into(),
             ));
         }
         let (edits, danger) = match (self.lock.living_other(now), takeover) {

@@ -31,6 +31,12 @@ impl TroubleKind {
             (_, Some(Blame::Suspect), _) => Some(Self::Suspect),
             _ if node.suspect.is_some_and(SuspectView::has_failed) => Some(Self::Suspect),
             (NodeState::Soaking, _, None) if node.restarted.is_some() => Some(Self::Restarted),
+            // Between two crashes its container runs, and nothing else tells that it restarts.
+            (NodeState::Starting, Some(Blame::Rollout), cause)
+                if node.keeps_restarting() && cause.is_none_or(CauseKind::is_ordinary_at_start) =>
+            {
+                Some(Self::Restarted)
+            }
             (NodeState::NodeDown, Some(Blame::Rollout), _) if node.committed => Some(Self::DownReplaced),
             (NodeState::NodeDown, Some(Blame::Rollout), _) => Some(Self::DownNext),
             // Another image was given after one that fails: what the rollout took down stays in sight until it serves again.

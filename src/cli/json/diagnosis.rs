@@ -108,6 +108,7 @@ fn word(kind: FindingKind) -> &'static str {
         FindingKind::Restarted => "restarted",
         FindingKind::SlowPull => "slowPull",
         FindingKind::Comparison => "comparison",
+        FindingKind::Prewarm => "prewarm",
         FindingKind::Pressure => "pressure",
         FindingKind::Clock => "clock",
         FindingKind::Moving => "moving",

@@ -135,7 +135,7 @@ impl Engine {
         let frees = u32::try_from(nodes).unwrap_or(u32::MAX).saturating_sub(self.plan.in_line);
         let settled = self.is_ready_to_update(&intent);
         let mut lines = match frees {
-            0 if settled => vec![self.why_it_moves_nothing(&intent)],
+            0 if settled => vec![self.why_it_moves_nothing(&intent, after.allowed)],
             _ => vec![format!("{} more may be updated ({} in total), {pace}.", counted(frees as usize), after.allowed)],
         };
         if frees > 0 && self.plan.in_line > 0 {
@@ -175,9 +175,13 @@ impl Engine {
         if self.is_ready_to_update(&self.intent()) { self.count_rows(|row| row.committed) } else { 0 }
     }
 
-    fn why_it_moves_nothing(&self, intent: &Intent) -> String {
+    fn why_it_moves_nothing(&self, intent: &Intent, allowed: u32) -> String {
         let left = self.count_rows(|row| !row.committed);
+        let updated = self.updated_or_on_the_way();
         match &intent.selector {
+            _ if updated > 0 && allowed <= updated => {
+                format!("Moves nothing: {} already or on their way.", counted_updated(updated))
+            }
             _ if left == 0 => "Moves nothing: every node is updated, or on its way.".to_owned(),
             Some(selector) => format!("Moves nothing now: {}.", self.selection_done(selector, intent)),
             None => format!(

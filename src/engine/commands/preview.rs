@@ -11,6 +11,7 @@ use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Early, Preview, PrewarmCommand, Refusal};
 use crate::engine::model::config::Role;
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::gitops_owner::{GitOpsOwner, RevertTrigger, StrategyOwnership};
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::record::{Change, Direction, Intent, lease_name};
@@ -86,7 +87,14 @@ impl Engine {
             });
         }
         if let Some(holder) = self.lock.living_other(now).filter(|_| resolved.drive && !takes_over) {
-            effects.push(format!("{holder} drives and carries it out."));
+            effects.push(match self.lock.view(now) {
+                DriverView::Unconfirmed { .. } => {
+                    format!(
+                        "{holder} drove last: if it is alive it carries this out, if not, whoever drives next does."
+                    )
+                }
+                _ => format!("{holder} drives and carries it out."),
+            });
         }
         let changes = resolved.edits.iter().find_map(|edit| match edit {
             Edit::Change { change, .. } => Some(self.template_changes(change)),

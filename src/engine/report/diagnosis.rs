@@ -64,6 +64,8 @@ pub enum FindingKind {
     SlowPull,
     /// Nodes went down lately, in numbers that do not speak against the revision (yet).
     Comparison,
+    /// Images that are pre-warmed did not arrive.
+    Prewarm,
     /// A kubelet reports pressure.
     Pressure,
     /// A clock is off.
@@ -142,6 +144,10 @@ impl Diagnosis {
         let mut findings: Vec<Finding> = snapshot.alarms.iter().map(of_alarm).collect();
         let compared = snapshot.comparisons.iter().map(|compared| compared.to_string());
         findings.extend(compared.map(|title| Finding::new(FindingKind::Comparison, title, Severity::Normal)));
+        // What it brings is no part of the rollout, and nodes that lack it are well; that it did not come is wrong all the same.
+        let failed = snapshot.prewarm.as_ref().filter(|prewarm| prewarm.counts.failed > 0 || prewarm.error.is_some());
+        findings
+            .extend(failed.map(|prewarm| Finding::new(FindingKind::Prewarm, prewarm.to_string(), Severity::Warning)));
         let mut places: HashMap<(FindingKind, String), usize> = HashMap::new();
         let (mut nodes, mut at_goal) = (0, 0);
         for node in snapshot.nodes.iter() {
@@ -313,6 +319,12 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
         let found = warns(FindingKind::Restarted, "restarts after it was ready".to_owned());
         let text: Str = format!("{} times{exit}", restarted.times).into();
         return Some(found.says(Some(text)).do_this(&["read the log of the run before"]));
+    }
+    if node.keeps_restarting() {
+        let found = warns(FindingKind::Restarted, "restarts before it was ready".to_owned());
+        let times =
+            if node.restarts == 1 { "once so far".to_owned() } else { format!("{} times so far", node.restarts) };
+        return Some(found.says(Some(times.into())).do_this(&["read the log of the run before"]));
     }
     if let Some((image, compared)) = slow_pull(node, snapshot) {
         let found = warns(FindingKind::SlowPull, format!("slow pull of {image}"));

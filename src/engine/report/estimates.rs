@@ -28,6 +28,10 @@ const MARGIN: Duration = Duration::from_secs(10);
 /// How many of the nodes that are done tell how long the next ones take: those that were available last.
 const RECENT: usize = 24;
 
+/// Where no node became available for so many times as long as one takes, nothing may have been on its way. Nodes of a slower site take
+/// several times as long as the last ones, which is no pause.
+const PAUSE: u32 = 3;
+
 /// A node that is done: when its pod was made and when it was available, by the API server's clock.
 struct DoneNode {
     made_at: Timestamp,
@@ -83,7 +87,8 @@ impl Engine {
         let ends: Vec<Timestamp> = done.iter().map(|done| done.available_at).collect();
         let until = |waiting: usize| {
             let range = until_done(each, &under_way, waiting, at_once)?;
-            let lately = at_rate(&ends, self.view.server_time(now), each.most + MARGIN, waiting + under_way.len());
+            let lately =
+                at_rate(&ends, self.view.server_time(now), each.most * PAUSE + MARGIN, waiting + under_way.len());
             // Beyond the last ones on their way, which take as long as each.
             let most =
                 if waiting > 0 { lately.map_or(range.most, |lately| lately.max(range.most)) } else { range.most };

@@ -457,6 +457,11 @@ impl WatchView {
 }
 
 impl NodeView {
+    /// Whether its new pod has not been ready yet and its containers restart: they run between two crashes, and then nothing else tells.
+    pub fn keeps_restarting(&self) -> bool {
+        self.state == NodeState::Starting && self.at_target && self.restarts > 0
+    }
+
     /// Whether it goes next, whatever it waits for in line.
     pub fn is_next(&self) -> bool {
         self.hold.as_ref().is_some_and(|hold| hold.kind() == HoldKind::Next)

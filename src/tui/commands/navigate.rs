@@ -247,11 +247,19 @@ fn say_what_is_listed(model: &mut Model, listed: &str) {
 }
 
 fn list(model: &mut Model, namespace: Option<Str>) -> Effects {
+    let left = model.rollout().map(|page| page.target.clone());
     let mut effects = leave_rollout(model);
     if model.fleet.as_ref().is_none_or(|page| page.namespace != namespace) {
         let sort = model.fleet.as_ref().map(|page| page.sort).unwrap_or_default();
         effects.push(ConsoleEffect::Fleet(namespace.as_deref().map(Into::into)));
         model.fleet = Some(FleetPage { sort, ..FleetPage::new(namespace) });
+    }
+    // Rows are put in another order just when something breaks: the row that one comes from stays the current one then.
+    if let (Some(left), Some(page)) = (left, &mut model.fleet)
+        && page.list.selected().is_none()
+    {
+        let row = (0..page.rows.len()).find(|row| page.target(*row).as_ref() == Some(&left));
+        page.list.select(row.unwrap_or(0), left);
     }
     model.page = Page::Fleet;
     model.overlay = Overlay::None;

@@ -220,7 +220,11 @@ pub(super) fn about(
     }
     if let Some(restarted) = *restarted {
         let exit = restarted.exit.map(|exit| format!(", last exit {exit}")).unwrap_or_default();
-        let then = if restarted.speaks_against_revision() { "; no serving pod is replaced meanwhile" } else { "" };
+        let then = if restarted.speaks_against_revision() && node.state != NodeState::Failed {
+            "; no serving pod is replaced meanwhile"
+        } else {
+            ""
+        };
         let times = restarted.times;
         say(&mut lines, "Restarts", &format!("{times}× after it was ready{exit}: watched{then}"), ThemeRole::Warn);
     }

@@ -151,12 +151,14 @@ pub struct PullEstimate {
 }
 
 impl PullEstimate {
-    /// The same for a narrow column: `~66%`, of a slow one `6×`. A hundred is not reached before the image is there.
+    /// The same for a narrow column: `~66%`; `late` once it takes longer than usual, because how far it is cannot be told then; of a slow one
+    /// `6×`.
     pub fn short(self) -> String {
         let Self { elapsed, usual } = self;
         match times_slower(elapsed, usual) {
             Some(times) => format!("{times}×"),
-            None => format!("~{}%", (elapsed.as_millis() * 100 / usual.median.as_millis().max(1)).min(99)),
+            None if elapsed >= usual.median => "late".to_owned(),
+            None => format!("~{}%", elapsed.as_millis() * 100 / usual.median.as_millis().max(1)),
         }
     }
 }

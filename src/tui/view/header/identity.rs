@@ -41,10 +41,7 @@ pub(super) fn identity(
             right.push(dot());
         }
         right.push(fresh(ctx, page, shown, cells));
-        if shown.snapshot.distance.silent && !narrow {
-            right.push(dot());
-            right.push(ctx.span("API no answer", ThemeRole::Warn));
-        } else if let Some(round_trip) = shown.snapshot.distance.notable().filter(|_| !narrow) {
+        if let Some(round_trip) = shown.snapshot.distance.notable().filter(|_| !narrow) {
             right.push(dot());
             let role = if round_trip > FAR { ThemeRole::Warn } else { ThemeRole::Text };
             right.push(ctx.span(format!("API {}", Short(round_trip)), role));
@@ -167,6 +164,10 @@ fn fresh(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot, cel
             _ => "live, in part".to_owned(),
         };
         return ctx.span(words, ThemeRole::Warn);
+    }
+    // Watches that say nothing may be quiet or cut: an API server that leaves writes unanswered is not taken for live.
+    if shown.snapshot.distance.silent {
+        return ctx.span("API no answer", ThemeRole::Stale);
     }
     ctx.span("live", ThemeRole::Live)
 }
