@@ -1,6 +1,7 @@
 //! Going on past a halt, and what is refused until somebody did.
 
 use super::*;
+use crate::engine::model::Str;
 use crate::engine::model::record::{Direction, HaltingGate};
 use crate::engine::model::settings::{Gates, Limit, OnFailure};
 use crate::engine::model::template::TaintEffect;
@@ -26,7 +27,24 @@ fn halted_by(gate: HaltingGate) -> (FakeCluster, FakeConsole) {
     }
 }
 
-/// Whoever resumes past a halt accepts what halted it, and no failure that did not.
+/// After an operator resumed past its halt, this makes that the same gate has to halt again, because of other nodes than those that were
+/// accepted.
+fn strikes_again(gate: HaltingGate, fake: &mut FakeCluster, accepted: &[Str]) {
+    match gate {
+        // The image came to the nodes that were accepted. Their pods are well, so the next node of the selector is updated, and fails.
+        HaltingGate::FailureThreshold => {
+            for node in accepted {
+                fake.change_pod(node, |pod| {
+                    pod.containers[0].state = ContainerState::Running { since: None };
+                    pod.containers[0].image_present = true;
+                });
+                fake.set_ready(node, true);
+            }
+        }
+    }
+}
+
+/// Whoever resumes past a halt accepts what halted it, and no failure that did not. What comes after that halts it once more.
 #[test]
 fn past_the_halt_of_any_gate_it_goes_on_and_only_failures_are_acknowledged() {
     for gate in HaltingGate::ALL {
@@ -49,6 +67,12 @@ fn past_the_halt_of_any_gate_it_goes_on_and_only_failures_are_acknowledged() {
             assert_eq!(console.snapshot(&fake).halt, None, "{gate:?}: {minute} minutes after it was resumed");
             assert_eq!(console.engine.progress.acknowledged_failures, acknowledged, "{gate:?}");
         }
+        // A gate that accepts for good whatever there was to accept once would guard nothing from then on.
+        strikes_again(gate, &mut fake, named);
+        console.run_for(&mut fake, 120);
+        let again = console.snapshot(&fake).halt.unwrap_or_else(|| panic!("{gate:?} does not halt a second time"));
+        assert_eq!(again.gate, gate);
+        assert!(again.number > halt.number, "{gate:?}: {again:?}");
     }
 }
 
