@@ -68,6 +68,10 @@ fn of_pod(fact: PodFact) -> Vec<Shown> {
 }
 
 fn of_node(fact: NodeFact) -> Vec<Shown> {
+    shown(texts_of_node(fact).into_iter().flatten(), NAME).collect()
+}
+
+fn texts_of_node(fact: NodeFact) -> Vec<Option<Str>> {
     let NodeFact {
         name: _,
         version: _,
@@ -84,7 +88,7 @@ fn of_node(fact: NodeFact) -> Vec<Shown> {
         clock_skew_millis: _,
         details: NodeDetails { architecture, kubelet_version },
     } = fact;
-    shown([ready_reason, architecture, kubelet_version].into_iter().flatten(), NAME).collect()
+    vec![ready_reason, architecture, kubelet_version]
 }
 
 fn of_lease(fact: LeaseFact) -> Vec<Shown> {
@@ -216,6 +220,19 @@ fn revision() -> Value {
 /// Fields without which an object is another one: what it is about, and in which state.
 fn keeps_its_state(field: &str) -> bool {
     matches!(field, "component" | "type" | "status" | "phase" | "deletionTimestamp" | "operator")
+}
+
+/// Otherwise a bound is tried of nothing.
+#[test]
+fn a_node_has_every_text_that_is_read_of_it() {
+    let node = include_str!("fixtures/node.json");
+    let wire = serde_json::from_str::<NodeWire<'_>>(node).unwrap();
+    for (nth, text) in texts_of_node(wire.fact(&Wanted::default(), &mut Interner::default())).into_iter().enumerate() {
+        assert!(
+            text.is_some_and(|text| !text.is_empty()),
+            "text {nth} of `texts_of_node` is not in fixtures/node.json"
+        );
+    }
 }
 
 #[test]
