@@ -144,6 +144,7 @@ fn cause(kind: CauseKind, message: Option<Str>) -> Cause {
 
 #[cfg(test)]
 mod tests {
+    use super::super::recognise::all_words;
     use super::*;
     use crate::engine::model::template::ContainerRole;
 
@@ -162,6 +163,16 @@ mod tests {
             last_exit: None,
             restarts: 0,
             ready: false,
+        }
+    }
+
+    /// A source of words that nobody asks would recognise nothing.
+    #[test]
+    fn whatever_is_recognised_of_a_pod_is_what_is_wrong_with_it() {
+        for (source, kind, word) in all_words() {
+            let Some(pod) = source.pod_that_says(word) else { continue };
+            let found = diagnose(&pod, Timestamp::default()).map(|cause| cause.kind);
+            assert_eq!(found, Some(kind), "{source:?}: {word}");
         }
     }
 

@@ -4,6 +4,10 @@
 //! The tests fail until a new cause is in the table, or is named there as one that is found otherwise.
 
 use crate::engine::model::cause::CauseKind;
+#[cfg(test)]
+use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact};
+#[cfg(test)]
+use crate::engine::model::template::ContainerRole;
 
 /// Where words are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -149,13 +153,61 @@ impl TextSource {
             | Self::CreationMessage => false,
         }
     }
+
+    /// Whether it says how a container ended.
+    fn tells_how_a_container_ended(self) -> bool {
+        match self {
+            Self::EndReason => true,
+            Self::PodReason
+            | Self::WaitingReason
+            | Self::PullMessage
+            | Self::StartEventReason
+            | Self::CreationMessage => false,
+        }
+    }
+
+    /// A pod whose fact says `word` in this source; `None` where no fact of a pod does.
+    pub(crate) fn pod_that_says(self, word: &str) -> Option<PodFact> {
+        let with = |state| {
+            let container = ContainerFact {
+                name: "agent".into(),
+                role: ContainerRole::Main,
+                image_present: false,
+                state,
+                last_end: None,
+                last_exit: None,
+                restarts: 0,
+                ready: false,
+            };
+            Some(PodFact { containers: vec![container], ..PodFact::default() })
+        };
+        match self {
+            Self::PodReason => {
+                Some(PodFact { node: Some("n1".into()), reason: Some(word.into()), ..PodFact::default() })
+            }
+            Self::WaitingReason => with(ContainerState::Waiting { reason: word.into(), message: None }),
+            Self::PullMessage => {
+                with(ContainerState::Waiting { reason: "ErrImagePull".into(), message: Some(word.into()) })
+            }
+            Self::EndReason => with(ContainerState::Terminated { reason: word.into(), exit_code: 1, message: None }),
+            // Notes of Events have it: a test in `engine/tests/waits.rs` tells an Event with each word.
+            Self::StartEventReason => None,
+            // There is no pod: a test in `view/creation.rs` tells a refusal with each word.
+            Self::CreationMessage => None,
+        }
+    }
+}
+
+/// The table, word by word.
+#[cfg(test)]
+pub(crate) fn all_words() -> impl Iterator<Item = (TextSource, CauseKind, &'static str)> {
+    TABLE.into_iter().flat_map(|(source, cause, words)| words.iter().map(move |word| (source, cause, *word)))
 }
 
 /// What Events tell of pods that have not begun, word by word.
 #[cfg(test)]
 pub(crate) fn told_of_starts() -> impl Iterator<Item = (TextSource, CauseKind, &'static str)> {
-    let entries = TABLE.into_iter().filter(|(source, ..)| source.tells_of_a_start());
-    entries.flat_map(|(source, cause, words)| words.iter().map(move |word| (source, cause, *word)))
+    all_words().filter(|(source, ..)| source.tells_of_a_start())
 }
 
 #[cfg(test)]
@@ -212,6 +264,23 @@ mod tests {
         for cause in CauseKind::ALL {
             let in_events = told_of_starts().any(|(_, told, _)| told == cause);
             assert_eq!(in_events, cause.told_of().is_some(), "{cause:?}: `ToldBy::Event`, or else an entry of Events");
+        }
+    }
+
+    /// Otherwise trouble that statuses or other objects tell, for as long as it is so, would end with a note that nobody wrote of it.
+    #[test]
+    fn what_only_an_event_tells_is_recognised_in_events_of_a_start_alone() {
+        for (source, cause, word) in all_words().filter(|(_, cause, _)| cause.told_of().is_some()) {
+            assert!(source.tells_of_a_start(), "{cause:?} is `ToldBy::Event`, and is recognised in {source:?}: {word}");
+        }
+    }
+
+    /// Otherwise a pod that restarts too often would fail with `CrashLoop`, whatever its container said of its end.
+    #[test]
+    fn a_cause_that_the_end_of_a_container_tells_fails_its_node_under_its_own_name() {
+        for (source, cause, word) in all_words().filter(|(source, ..)| source.tells_how_a_container_ended()) {
+            let fails_by_itself = cause.grace().is_some() || cause.says_why_it_restarts();
+            assert!(fails_by_itself, "{cause:?} of {source:?} ({word}): give it a grace, or `says_why_it_restarts`");
         }
     }
 

@@ -234,6 +234,15 @@ fn refusal_kind(message: &str) -> CauseKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::rules::recognise::all_words;
+
+    /// The words that are looked for in refusals are looked for where refusals are told.
+    #[test]
+    fn whatever_is_recognised_of_a_refusal_is_why_there_is_no_pod() {
+        for (source, kind, word) in all_words().filter(|(source, ..)| *source == TextSource::CreationMessage) {
+            assert_eq!(refusal_kind(&format!("Error creating: {word}")), kind, "{source:?}: {word}");
+        }
+    }
 
     #[test]
     fn a_refusal_is_called_what_the_api_server_means() {
