@@ -113,9 +113,23 @@ fn parse_container(mut container: FieldReader, role: ContainerRole) -> Answer<Co
 }
 
 fn render_container(container: &ContainerStatus, o: &mut ObjectWriter<'_>) {
-    let fact = &container.fact;
-    o.put("name", &*fact.name);
-    o.object("state", |o| match &fact.state {
+    // All fields are named: a new one is written here, and read in `parse_container`.
+    let ContainerStatus { fact, image, image_id, started, last_exit } = container;
+    let ContainerFact {
+        name,
+        // Which of both lists it is in.
+        role: _,
+        // Whether there is an `imageID`.
+        image_present: _,
+        state,
+        last_end,
+        // The code of `last_exit`.
+        last_exit: _,
+        restarts,
+        ready,
+    } = fact;
+    o.put("name", &**name);
+    o.object("state", |o| match state {
         ContainerState::Waiting { reason, message } => o.object("waiting", |o| {
             o.put("reason", &**reason);
             o.put_some("message", message.as_deref());
@@ -130,20 +144,20 @@ fn render_container(container: &ContainerStatus, o: &mut ObjectWriter<'_>) {
         }),
     });
     o.object("lastState", |o| {
-        if fact.last_end.is_some() || container.last_exit.is_some() {
+        if last_end.is_some() || last_exit.is_some() {
             o.object("terminated", |o| {
-                o.put("exitCode", &container.last_exit.map_or(0, |exit| exit.code));
-                o.put_some("reason", fact.last_end.as_deref());
-                o.put_some("startedAt", container.last_exit.map(|exit| exit.started_at.to_rfc3339()));
-                o.put_some("finishedAt", container.last_exit.map(|exit| exit.finished_at.to_rfc3339()));
+                o.put("exitCode", &last_exit.map_or(0, |exit| exit.code));
+                o.put_some("reason", last_end.as_deref());
+                o.put_some("startedAt", last_exit.map(|exit| exit.started_at.to_rfc3339()));
+                o.put_some("finishedAt", last_exit.map(|exit| exit.finished_at.to_rfc3339()));
             });
         }
     });
-    o.put("ready", &fact.ready);
-    o.put("restartCount", &fact.restarts);
-    o.put("image", &*container.image);
-    o.put("imageID", container.image_id.as_deref().unwrap_or_default());
-    o.put("started", &container.started);
+    o.put("ready", ready);
+    o.put("restartCount", restarts);
+    o.put("image", &**image);
+    o.put("imageID", image_id.as_deref().unwrap_or_default());
+    o.put("started", started);
 }
 
 /// A pod phase's name.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use rolldeck::engine::model::facts::{ConditionStatus, ContainerState, PodPhase, Taint};
+use rolldeck::engine::model::facts::{ConditionStatus, ContainerFact, ContainerState, PodPhase, Taint};
 use rolldeck::engine::model::template::ContainerRole;
 use rolldeck::engine::model::template::TaintEffect;
 use rolldeck::engine::model::time::Timestamp;
@@ -125,8 +125,22 @@ pub(super) fn pod_status(uid: &str, status: &PodStatus, clock: FastClock) -> Val
 }
 
 fn container_status(container: &ContainerStatus, clock: FastClock) -> Value {
-    let fact = &container.fact;
-    let state = match &fact.state {
+    // All fields are named: a new one is written here.
+    let ContainerStatus { fact, image, image_id, started, last_exit } = container;
+    let ContainerFact {
+        name,
+        // Which of both lists it is in.
+        role: _,
+        // Whether there is an `imageID`.
+        image_present: _,
+        state,
+        last_end,
+        // The code of `last_exit`.
+        last_exit: _,
+        restarts,
+        ready,
+    } = fact;
+    let state = match state {
         ContainerState::Waiting { reason, message } => {
             json!({"waiting": {"reason": &**reason, "message": message.as_deref()}})
         }
@@ -135,23 +149,23 @@ fn container_status(container: &ContainerStatus, clock: FastClock) -> Value {
             json!({"terminated": {"reason": &**reason, "exitCode": exit_code, "message": message.as_deref()}})
         }
     };
-    let last = container.last_exit.map(|exit| {
+    let last = last_exit.map(|exit| {
         json!({"terminated": {
-            "reason": fact.last_end.as_deref(),
+            "reason": last_end.as_deref(),
             "exitCode": exit.code,
             "startedAt": time(clock, exit.started_at),
             "finishedAt": time(clock, exit.finished_at),
         }})
     });
     json!({
-        "name": &*fact.name,
-        "image": &*container.image,
-        "imageID": container.image_id.as_deref().unwrap_or_default(),
+        "name": &**name,
+        "image": &**image,
+        "imageID": image_id.as_deref().unwrap_or_default(),
         "state": state,
         "lastState": last.unwrap_or_else(|| json!({})),
-        "ready": fact.ready,
-        "started": container.started,
-        "restartCount": fact.restarts,
+        "ready": ready,
+        "started": started,
+        "restartCount": restarts,
     })
 }
 
