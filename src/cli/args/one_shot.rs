@@ -34,7 +34,7 @@ pub(crate) enum OneShot {
     Pause(PauseArgs),
     /// Go on after a pause or a halt
     ///
-    /// Past a halt it says which failures that accepts, and asks; where nobody can be asked, it needs `--yes`.
+    /// Past a halt it says what that accepts, and asks; where nobody can be asked, it needs `--yes`.
     Resume(OneShotArgs),
     /// Roll back to the revision before, or to a given one
     Undo(UndoArgs),

@@ -73,7 +73,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         aliases: &["continue"],
         keys: &[char('C')],
         label: "continue",
-        help: "go on after a pause or a halt; past a halt it says which failures that accepts",
+        help: "go on after a pause or a halt; past a halt it says what that accepts",
         footer: Some(2),
         when: stopped,
         ..change(ActionId::Resume, Guard::Write(&[Right::UpdateLease]))
