@@ -501,19 +501,11 @@ mod tests {
         assert!(Record::parse("{").is_err());
     }
 
-    /// A change that sets it to another value than its default.
-    fn another(setting: Setting) -> Tuning {
-        let default = setting.value(&Settings::default());
-        let texts = setting.kind().choices.iter().copied().chain(["7", "70s", "25%", "10%,100%", "example.com/line"]);
-        let mut changes = texts.filter_map(|text| setting.read(text).ok());
-        changes.find(|change| setting.value_in(change).as_ref() != Some(&default)).unwrap()
-    }
-
     /// A record that was written before there was a setting is read by a program that has it.
     #[test]
     fn a_setting_that_the_record_does_not_have_has_its_default() {
         let mut written = Intent::default();
-        Setting::ALL.iter().for_each(|setting| written.tune(&another(*setting)));
+        Setting::ALL.iter().for_each(|setting| written.tune(&setting.another()));
         let written = serde_json::to_value(&written).unwrap();
         for missing in Setting::ALL {
             let words = missing.field().split('_').enumerate();
@@ -528,7 +520,7 @@ mod tests {
             let read = Record::parse(&text).unwrap().intent.settings();
             for setting in Setting::ALL {
                 let default = setting.value(&Settings::default());
-                let set = setting.value_in(&another(*setting)).unwrap();
+                let set = setting.value_in(&setting.another()).unwrap();
                 let wanted = if setting == missing { default } else { set };
                 assert_eq!(setting.value(&read), wanted, "{setting:?} of a record without {missing:?}");
             }

@@ -296,6 +296,17 @@ impl Setting {
 }
 
 #[cfg(test)]
+impl Setting {
+    /// A change that sets it to another value than its default.
+    pub(crate) fn another(self) -> Tuning {
+        let default = self.value(&Settings::default());
+        let texts = self.kind().choices.iter().copied().chain(["7", "70s", "25%", "10%,100%", "example.com/line"]);
+        let mut changes = texts.filter_map(|text| self.read(text).ok());
+        changes.find(|change| self.value_in(change).as_ref() != Some(&default)).unwrap()
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

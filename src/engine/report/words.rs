@@ -481,7 +481,47 @@ impl fmt::Display for PlanView {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
     use crate::engine::model::quantity::IntOrPercent;
+    use crate::engine::model::settings::Setting;
+
+    /// Where a setting is told that the sentence about gates leaves out; `None`: the sentence tells it.
+    fn told_elsewhere(setting: Setting) -> Option<&'static str> {
+        match setting {
+            Setting::MaxUnavailable
+            | Setting::MaxPulling
+            | Setting::MaxPullingPerSite
+            | Setting::SiteLabel
+            | Setting::Pace
+            | Setting::Strict => Some("the budgets have lines of their own"),
+            Setting::Steps => Some("the plan has a line of its own"),
+            Setting::FailureThreshold
+            | Setting::ProgressDeadline
+            | Setting::MaxRestarts
+            | Setting::Soak
+            | Setting::SuspectGrace
+            | Setting::RequireImage
+            | Setting::OnFailure
+            | Setting::Prewarm
+            | Setting::OnDrift
+            | Setting::Order
+            | Setting::Finish => None,
+        }
+    }
+
+    #[test]
+    fn a_setting_that_is_not_as_by_default_is_seen_in_the_sentence_about_gates() {
+        let fake = FakeCluster::rolling(1, 1);
+        let mut snapshot = FakeConsole::open(&fake, "ops").snapshot(&fake);
+        snapshot.settings = Settings::default();
+        let usual = snapshot.gating().to_string();
+        for setting in Setting::ALL {
+            snapshot.settings = Settings::default();
+            setting.another().apply_to(&mut snapshot.settings);
+            let said = snapshot.gating().to_string();
+            assert_eq!(said == usual, told_elsewhere(*setting).is_some(), "{setting:?}: {said}");
+        }
+    }
 
     #[test]
     fn the_budget_is_said_term_by_term() {

@@ -148,7 +148,41 @@ fn sparkline(speed: &UpdateSpeed) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
     use crate::engine::model::quantity::IntOrPercent::{Int, Percent};
+    use crate::engine::model::settings::{Setting, Settings};
+
+    /// Why the header does not tell a setting beside the steps; `None`: it does.
+    fn left_out(setting: Setting) -> Option<&'static str> {
+        match setting {
+            Setting::MaxUnavailable
+            | Setting::MaxPulling
+            | Setting::MaxPullingPerSite
+            | Setting::SiteLabel
+            | Setting::Pace
+            | Setting::Strict => Some("the budget has a place of its own"),
+            Setting::Steps => Some("the rail itself"),
+            Setting::ProgressDeadline | Setting::MaxRestarts | Setting::SuspectGrace => {
+                Some("limits of a single node, which `status` and the form of settings tell")
+            }
+            Setting::Prewarm | Setting::OnDrift | Setting::Order | Setting::Finish => Some("no gate"),
+            Setting::FailureThreshold | Setting::Soak | Setting::RequireImage | Setting::OnFailure => None,
+        }
+    }
+
+    #[test]
+    fn a_gate_that_is_not_as_by_default_is_seen_beside_the_steps() {
+        let fake = FakeCluster::rolling(1, 1);
+        let mut snapshot = FakeConsole::open(&fake, "ops").snapshot(&fake);
+        snapshot.started_at = Some(snapshot.at);
+        for setting in Setting::ALL {
+            snapshot.settings = Settings::default();
+            assert_eq!(gates(&snapshot), "", "all is as it is by default");
+            setting.another().apply_to(&mut snapshot.settings);
+            let said = gates(&snapshot);
+            assert_eq!(said.is_empty(), left_out(*setting).is_some(), "{setting:?}: {said}");
+        }
+    }
 
     #[test]
     fn a_number_that_the_plan_does_not_have_stands_between_its_steps() {
