@@ -52,7 +52,8 @@ impl Engine {
         if chosen.template == daemonset.template && is_target && intent.change.is_none() {
             return Err(Refusal::NotNow(format!("the template already is that of revision {}", chosen.number)));
         }
-        let says = format!("template is that of revision {}; nodes still on it count as updated", chosen.number);
+        let says =
+            format!("roll back: template is that of revision {}; nodes still on it count as updated", chosen.number);
         Ok(self.resolve_change(Change::Revision(chosen.hash.clone()), says, now))
     }
 
