@@ -30,7 +30,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::estimate::whole_secs;
 use crate::engine::model::event::WatchHealth;
-use crate::engine::model::facts::{DaemonSetCounters, NodeDetails};
+use crate::engine::model::facts::{DaemonSetCounters, NodeDetails, StrategyKind};
 use crate::engine::model::image::version_of;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::pace::PacedSite;
@@ -231,7 +231,15 @@ fn summary(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
         say("waits", guidance.waits);
     }
     if let Some(original) = &snapshot.original_strategy {
-        say("strategy", format!("OnDelete (ours), was {original}"));
+        say(
+            "strategy",
+            match snapshot.strategy {
+                StrategyKind::OnDelete => format!("OnDelete (ours), was {original}"),
+                StrategyKind::RollingUpdate => {
+                    format!("RollingUpdate; {original} is saved as the original one: release forgets it")
+                }
+            },
+        );
     }
     for gitops_owner in snapshot.gitops_owners.iter() {
         say("managed", format!("by {gitops_owner}, which {}", gitops_owner.expects()));

@@ -66,10 +66,7 @@ impl Engine {
             strategy: self.strategy(),
             surge: self.surge(),
             adopted: self.is_adopted(),
-            original_strategy: daemonset
-                .filter(|_| self.is_adopted())
-                .and_then(Self::original_strategy)
-                .map(|saved| strategy_words(&saved).into()),
+            original_strategy: daemonset.and_then(Self::original_strategy).map(|saved| strategy_words(&saved).into()),
             gitops_owners: self.view.gitops_owners.clone(),
             counters: daemonset.map(|daemonset| daemonset.counters).unwrap_or_default(),
             driver: self.driver_view(now),

@@ -63,7 +63,7 @@ pub struct Snapshot {
     pub surge: Option<IntOrPercent>,
     /// Whether rolldeck has taken over pod replacement (`OnDelete` with the original strategy saved).
     pub adopted: bool,
-    /// The original strategy as it was saved, in words, while adopted.
+    /// The original strategy as it was saved, in words: while adopted, and where an adoption had no effect or a rollout lost its record.
     pub original_strategy: Option<Str>,
     /// What else manages the DaemonSet: what acts by itself first.
     pub gitops_owners: Arc<[GitOpsOwner]>,
