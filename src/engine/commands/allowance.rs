@@ -25,8 +25,9 @@ impl Engine {
         if intent.direction() == Direction::Back {
             return Err(Refusal::NotNow(NoStep::GoingBack.to_string()));
         }
-        // A record that nothing follows from would only say that something is being prepared.
-        if !self.has_rollout(&intent) {
+        // A record that nothing follows from would only say that something is being prepared. One that is there is gone on with: whoever asked
+        // for the adoption may have been killed before it.
+        if !self.is_recorded() && !self.has_rollout(&intent) {
             return Err(Refusal::NotNow(NoStep::NoRollout.to_string()));
         }
         let fleet = self.assessment.fleet;
