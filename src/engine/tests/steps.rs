@@ -232,3 +232,17 @@ fn the_last_nodes_on_their_way_still_tell_where_the_rollout_came_from() {
     assert!(snapshot.counts.updated < 4, "they are on their way");
     assert_eq!(snapshot.from.map(|from| from.hash), Some("hash1".into()));
 }
+
+/// Found by the attack (seed 128): whoever asked for the adoption was killed before it. The record stands, so a step goes on with it.
+#[test]
+fn a_step_goes_on_with_a_record_whose_adoption_was_not_made() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    fake.rolling_only = true;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.ask(&mut fake, Command::Adopt).unwrap_err();
+    assert!(console.snapshot(&fake).phase == Phase::Preparing && fake.lease.is_some());
+    fake.rolling_only = false;
+    console.ask(&mut fake, Command::Step(Step::Updated(Percent(100)))).unwrap();
+    console.run_for(&mut fake, 60);
+    assert!(console.snapshot(&fake).adopted);
+}
