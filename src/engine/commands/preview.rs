@@ -51,8 +51,11 @@ impl Engine {
         let limits = Limits::of(&self.view, &intent, &self.assessment);
         let mut effects = self.effects_in_words(command, &nodes, &limits, now);
         if let (Command::Undo { .. }, Some(hash)) = (command, &intent.target) {
-            let at = effects.len().min(1);
-            effects.splice(at..at, self.goes_back_later(&intent, &nodes));
+            if let Some(later) = self.goes_back_later(&intent, &nodes) {
+                // Where none goes at once, the first line says that all are there.
+                let at = usize::from(!nodes.is_empty());
+                effects.splice(at..1, [later]);
+            }
             effects.extend(self.images_of(hash).map(|images| format!("{images}.")));
         }
         if self.intent().paused.is_some() && intent.paused.is_none() && *command != Command::Resume {

@@ -84,18 +84,20 @@ impl Engine {
         others().find(has_run).or(Some(newest))
     }
 
-    /// How many nodes besides `nodes`, whose pods are replaced at once, are not at the revision that a roll back under `intent` leads to.
+    /// What a roll back under `intent` comes to beside what it does to `nodes`, whose pods are replaced at once: a sentence on the other nodes that
+    /// are not at its revision.
     pub(super) fn goes_back_later(&self, intent: &Intent, nodes: &[Str]) -> Option<String> {
         let back = self.going_back(intent);
         let at_once: BTreeSet<&Str> = nodes.iter().collect();
         let later =
             back.rows().filter(|row| row.in_fleet && !row.at_target && !at_once.contains(&self.name(row))).count();
+        let (more, that) = if nodes.is_empty() { ("", "that revision") } else { (" more", "it") };
         match later {
             0 => None,
-            1 => Some("1 node more is not at it: it is down, or its pod is going. It follows.".to_owned()),
-            _ => {
-                Some(format!("{later} nodes more are not at it: they are down, or their pods are going. They follow."))
-            }
+            1 => Some(format!("1 node{more} is not at {that}: it is down, or its pod is going. It follows.")),
+            _ => Some(format!(
+                "{later} nodes{more} are not at {that}: they are down, or their pods are going. They follow."
+            )),
         }
     }
 
@@ -110,5 +112,18 @@ impl Engine {
             true => format!("No node has the images of revision {number}: it may never have run here."),
             false => format!("No node is known to have the images of revision {number}: it may never have run here."),
         })
+    }
+
+    /// A warning where a roll back replaces pods though what failed is in no template: the new pods of the earlier revision get it too.
+    pub(super) fn rolls_back_in_vain(&self, command: &Command) -> Option<String> {
+        let Command::Undo { .. } = command.inner() else { return None };
+        let failed = || self.assessment.rows().filter(|row| row.in_fleet && row.failure);
+        let container = failed().find_map(|row| self.injected(row))?;
+        let nodes = failed().filter(|row| self.injected(row).is_some()).count();
+        let nodes = if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") };
+        Some(format!(
+            "What fails on {nodes} is {container}, which is not in the template: something adds it to each pod that is created. Pods \
+             of the earlier revision get it too, also in place of pods that serve. Whoever adds it has to correct it first."
+        ))
     }
 }

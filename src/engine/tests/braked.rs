@@ -188,4 +188,13 @@ fn a_roll_back_counts_nodes_that_are_down_and_no_node_that_stays() {
     let effects = effects(&mut console, &fake);
     assert!(effects[0].starts_with("3 nodes are not at that revision"), "{effects:?}");
     assert_eq!(effects[1], "1 node more is not at it: it is down, or its pod is going. It follows.");
+    for node in ["n1", "n3", "n4"] {
+        fake.set_node_ready(node, false);
+    }
+    console.hear(&fake);
+    let effects = console.engine.preview(&undo, fake.now).unwrap().effects;
+    assert!(
+        effects[0].starts_with("4 nodes are not at that revision: they are down"),
+        "it does not say that all are there: {effects:?}"
+    );
 }
