@@ -37,7 +37,7 @@ use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::snapshot::Snapshot;
-use crate::engine::report::story::Story;
+use crate::engine::report::story::{EarlierStory, Story};
 
 /// How long the console stays armed.
 pub(crate) const ARMED_FOR: Duration = Duration::from_secs(600);
@@ -87,6 +87,8 @@ pub(crate) struct Model {
     pub(crate) status: Option<Status>,
     /// By which label the maps of DaemonSets tell nodes apart, where that was chosen with `:site`.
     pub(crate) chosen_sites: HashMap<DaemonSetRef, String>,
+    /// What was told of the rollout that was closed last, if it is opened again.
+    pub(crate) closed_story: Option<(DaemonSetRef, EarlierStory)>,
     /// What was typed after `:`, oldest first.
     pub(crate) history: Vec<String>,
     /// The number of the last question to a driver.

@@ -22,6 +22,7 @@ use crate::engine::model::rollout_event::{
     Visibility,
 };
 use crate::engine::model::time::Timestamp;
+use crate::engine::model::unsent::LATE;
 use crate::engine::model::{Str, person_of};
 use crate::engine::rules::commands::Reporting;
 use crate::engine::writes::daemonset::PatchPurpose;
@@ -63,10 +64,14 @@ impl Engine {
         command: Option<CommandId>,
         said: Option<Str>,
     ) {
-        let said = said.map(|said| self.without_values(&said));
-        let rollout_event = RolloutEvent { at: self.now, by, kind, outcome: result, command, said, visibility };
-        if visibility >= Visibility::Timeline {
-            self.event_log.keep(rollout_event.clone());
+        self.log_as_of(self.now, RolloutEvent { at: self.now, by, kind, outcome: result, command, said, visibility });
+    }
+
+    /// Logs what happened now. The timeline of this console lists it by `listed_at`.
+    fn log_as_of(&mut self, listed_at: Timestamp, mut rollout_event: RolloutEvent) {
+        rollout_event.said = rollout_event.said.map(|said| self.without_values(&said));
+        if rollout_event.visibility >= Visibility::Timeline {
+            self.event_log.keep(RolloutEvent { at: listed_at, ..rollout_event.clone() });
         }
         self.say(Notice::Happened(Box::new(rollout_event)));
     }
@@ -152,30 +157,35 @@ impl Engine {
 
     /// A command is done, or failed.
     pub(crate) fn settled(&mut self, pending: Pending, result: Result<String, Unsettled>) {
+        let id = pending.id;
         if pending.of_note {
-            self.tell_settled(pending.id, pending.command, &result);
+            self.tell_settled(pending, &result);
         }
-        self.say(Notice::Settled { id: pending.id, result });
+        self.say(Notice::Settled { id, result });
     }
 
-    fn tell_settled(&mut self, id: CommandId, command: Command, result: &Result<String, Unsettled>) {
-        let by = Some(self.actor());
+    /// The timeline lists a command that was done in time by when it was asked for: it is settled only when the API server has
+    /// answered, and the first pod that it lets go may be deleted just before that.
+    fn tell_settled(&mut self, pending: Pending, result: &Result<String, Unsettled>) {
         let (outcome, said) = match result {
             Ok(said) => (EventOutcome::Done, said.clone()),
             Err(why) => (EventOutcome::Failed, why.to_string()),
         };
-        let visibility = match command.reporting() {
+        let visibility = match pending.command.reporting() {
             Reporting::ByTheLease | Reporting::ByTheLeaseWhereDriving if result.is_ok() => Visibility::Log,
             Reporting::Whole | Reporting::ByTheLease | Reporting::ByTheLeaseWhereDriving => Visibility::Cluster,
         };
-        self.log_event(
-            by,
-            RolloutEventKind::Command(command),
+        let in_time = result.is_ok() && self.now.since(pending.asked_at) <= LATE;
+        let done = RolloutEvent {
+            at: self.now,
+            by: Some(self.actor()),
+            kind: RolloutEventKind::Command(pending.command),
             outcome,
+            command: Some(pending.id),
+            said: Some(said.as_str().into()),
             visibility,
-            Some(id),
-            Some(said.as_str().into()),
-        );
+        };
+        self.log_as_of(if in_time { pending.asked_at } else { self.now }, done);
     }
 
     // ── The rollout ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -12,6 +12,7 @@
 
 mod before;
 mod controller;
+mod earlier;
 mod halts;
 mod speed;
 
@@ -23,6 +24,7 @@ use serde::Serialize;
 
 use self::controller::ControllerMark;
 pub use self::controller::{ControllerChange, ControllerMoment};
+pub use self::earlier::EarlierStory;
 pub use self::halts::HaltedRevision;
 pub use self::speed::UpdateSpeed;
 use super::node_story::clock_time;
@@ -48,6 +50,10 @@ pub struct Story {
     moments: VecDeque<NodeMoment>,
     progress: Vec<ProgressPoint>,
     seen_since: Option<Timestamp>,
+    /// As of when the last snapshot was.
+    seen_until: Option<Timestamp>,
+    /// What was told before the view was closed, until the first snapshot is there.
+    earlier: Option<Box<EarlierStory>>,
     dropped: u64,
     /// The revision that nodes were counted by last, and when it became another one.
     target: Option<Str>,
@@ -170,9 +176,12 @@ impl Story {
 
     fn begin(&mut self, snapshot: &Snapshot, taken: impl Fn(&str) -> Option<Timestamp>) {
         let (moments, progress) = before::reconstruct(snapshot, taken);
-        moments.into_iter().for_each(|moment| self.keep(moment));
+        let told_until = self.take_earlier();
+        let untold = moments.into_iter().filter(|moment| told_until.is_none_or(|until| moment.at > until));
+        untold.for_each(|moment| self.keep(moment));
         self.progress = progress;
         self.seen_since = Some(snapshot.at);
+        self.seen_until = Some(snapshot.at);
         self.marks = snapshot.nodes.iter().map(|node| (node.name.clone(), NodeMark::of(node, snapshot.at))).collect();
         self.mark_progress(snapshot);
         self.watch_the_controller(snapshot);
@@ -188,6 +197,7 @@ impl Story {
         if self.seen_since.is_none() {
             return self.begin(snapshot, |_| None);
         }
+        self.seen_until = Some(snapshot.at);
         self.compare(snapshot);
         self.mark_progress(snapshot);
         self.watch_the_controller(snapshot);

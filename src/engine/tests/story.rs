@@ -100,6 +100,34 @@ fn what_was_not_watched_is_read_off_the_pods() {
 }
 
 #[test]
+fn a_story_goes_on_when_its_rollout_is_opened_again() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    fake.broken.push("agent:bad".into());
+    let mut console = FakeConsole::open(&fake, "ops");
+    let mut whole = Story::default();
+    watch(&mut whole, &mut console, &mut fake, 2);
+    console.set_image(&mut fake, "agent:bad");
+    console.partition(&mut fake, 3);
+    watch(&mut whole, &mut console, &mut fake, 60);
+    let before: Vec<_> = whole.moments().cloned().collect();
+    assert!(before.iter().any(|moment| moment.change.to_string() == "failed: image not found"), "{before:?}");
+
+    // Closed, opened, closed before anything is there, and opened again; meanwhile a good image brings the rollout on.
+    let closed = Story::after(whole.into_earlier().unwrap()).into_earlier().unwrap();
+    console.set_image(&mut fake, "agent:v3");
+    console.partition(&mut fake, 3);
+    console.run_for(&mut fake, 120);
+    let mut again = Story::after(closed);
+    watch(&mut again, &mut console, &mut fake, 1);
+    let after: Vec<_> = again.moments().cloned().collect();
+    assert_eq!(after[..before.len()], before, "what was seen is told as it was seen");
+    let since = &after[before.len()..];
+    assert_eq!(since.iter().filter(|moment| moment.change.to_string().starts_with("updated")).count(), 3, "{since:?}");
+    assert!(since.iter().all(|moment| moment.at > before.last().unwrap().at));
+    assert_eq!(again.halted().len(), 1, "a revision at which it halted is still known as one");
+}
+
+#[test]
 fn a_failure_and_a_restart_are_told_with_their_cause() {
     let mut fake = FakeCluster::rolling(6, 1);
     fake.broken.push("agent:bad".into());

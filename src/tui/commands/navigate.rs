@@ -4,6 +4,7 @@ use super::effects::{Effects, refuse};
 use super::revisions;
 use super::{map, node};
 use crate::engine::model::Str;
+use crate::engine::report::story::Story;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::list::Move;
 use crate::tui::message::ConsoleEffect;
@@ -99,11 +100,14 @@ pub(crate) fn open_rollout(model: &mut Model, target: DaemonSetRef) -> Effects {
     let mut effects = leave_rollout(model);
     let known = model.rollouts.iter().position(|page| page.target == target);
     if known.is_some_and(|at| model.rollouts[at].stopped) {
-        model.rollouts.retain(|page| page.target != target);
+        close_page(model, &target);
     }
     if !model.rollouts.iter().any(|page| page.target == target) {
         let mut page = RolloutPage::new(target.clone());
         page.map.choose(model.chosen_sites.get(&target).cloned());
+        if let Some((_, earlier)) = model.closed_story.take_if(|(closed, _)| *closed == target) {
+            page.story = Story::after(earlier);
+        }
         model.rollouts.push(page);
         effects.push(ConsoleEffect::Open(target.clone()));
     }
@@ -120,8 +124,16 @@ fn leave_rollout(model: &mut Model) -> Effects {
     }
     let leave = model.rollout().filter(|page| !page.driven_by_us()).map(|page| page.target.clone());
     let Some(target) = leave else { return Vec::new() };
-    model.rollouts.retain(|page| page.target != target);
+    close_page(model, &target);
     vec![ConsoleEffect::Close(target)]
+}
+
+/// Takes a rollout out of the model. What its story told is kept until another rollout is closed.
+fn close_page(model: &mut Model, target: &DaemonSetRef) {
+    let closed = model.rollouts.extract_if(.., |page| page.target == *target).last();
+    if let Some(earlier) = closed.and_then(|page| page.story.into_earlier()) {
+        model.closed_story = Some((target.clone(), earlier));
+    }
 }
 
 /// Back one level: filter, then selection, then page.

@@ -130,6 +130,7 @@ pub(super) fn model(
         overlay: Overlay::None,
         status: None,
         chosen_sites: HashMap::new(),
+        closed_story: None,
         history: Vec::new(),
         serial: 0,
     };

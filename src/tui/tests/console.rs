@@ -61,6 +61,7 @@ impl TestConsole {
             overlay: Overlay::None,
             status: None,
             chosen_sites: HashMap::new(),
+            closed_story: None,
             history: Vec::new(),
             serial: 0,
         };

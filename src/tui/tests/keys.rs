@@ -330,6 +330,8 @@ fn what_we_drive_is_kept_when_its_page_is_left_and_the_rest_is_let_go() {
     observed.effects.clear();
     observed.type_keys("<enter>");
     assert_eq!(observed.effects, [ConsoleEffect::Open(the_target())], "the worst is first");
+    let page = observed.model.rollout().unwrap();
+    assert!(page.story.clone().into_earlier().is_some(), "what was told of it is not forgotten");
 }
 
 #[test]

@@ -62,6 +62,33 @@ fn a_whole_rollout_is_told_in_a_few_lines() {
 }
 
 #[test]
+fn the_timeline_lists_a_command_by_when_it_was_asked_for() {
+    let mut fake = FakeCluster::rolling(5, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    let listed = |console: &mut FakeConsole, fake: &FakeCluster| {
+        let timeline = console.snapshot(fake).timeline;
+        timeline.iter().rfind(|event| matches!(event.kind, RolloutEventKind::Command(_))).unwrap().at
+    };
+    console.set_image(&mut fake, "agent:v2");
+    for (answered_after, in_time) in [(1, true), (5, false)] {
+        fake.wait(60);
+        console.run(&mut fake);
+        let asked_at = fake.now;
+        console.engine.command(Command::Step(Step::Next), asked_at).unwrap();
+        fake.wait(answered_after);
+        console.run(&mut fake);
+        let settled_at = fake.now;
+        assert_eq!(listed(&mut console, &fake), if in_time { asked_at } else { settled_at });
+        let logged = console.happened.iter().rfind(|event| matches!(event.kind, RolloutEventKind::Command(_)));
+        assert_eq!(
+            logged.unwrap().at,
+            settled_at,
+            "the audit log tells what was asked for and what came of it one by one"
+        );
+    }
+}
+
+#[test]
 fn every_command_is_in_the_log_with_what_came_of_it() {
     let mut fake = FakeCluster::rolling(5, 1);
     let mut console = FakeConsole::open(&fake, "ops");
