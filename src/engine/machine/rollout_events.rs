@@ -13,6 +13,8 @@ use super::Engine;
 use crate::engine::lease::lock::Want;
 use crate::engine::model::command::{Command, CommandId, Unsettled};
 use crate::engine::model::config::Role;
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::ClusterEvent;
 use crate::engine::model::image::without_user;
 use crate::engine::model::notice::Notice;
@@ -39,6 +41,19 @@ pub(crate) struct ReportedDriver {
     held_by_other: bool,
     /// We hold the lease, but could not renew it in time.
     lapsed: bool,
+    /// The other process whose renewals were seen.
+    witness: Witness,
+}
+
+/// Another process that drives, as far as it was seen to.
+#[derive(Debug, Default)]
+enum Witness {
+    #[default]
+    Nobody,
+    /// It renewed its lease before our eyes.
+    Renewing(Str),
+    /// It did, until its lease ran out.
+    Silent(Str),
 }
 
 impl Engine {
@@ -352,5 +367,29 @@ impl Engine {
         if other.is_some() {
             self.reported_driver.other = other;
         }
+        self.watch_the_other_driver(now);
+    }
+
+    /// Records for the timeline when another process that drove before our eyes stops renewing its lease, and when it renews it
+    /// after all. Nothing is recorded of one that was gone when we came, nor while the Lease cannot be seen.
+    fn watch_the_other_driver(&mut self, now: Timestamp) {
+        if self.health(Watched::Lease) != WatchHealth::Live {
+            return;
+        }
+        let before = std::mem::take(&mut self.reported_driver.witness);
+        self.reported_driver.witness = match (self.lock.view(now), before) {
+            (DriverView::Lost { holder, .. }, Witness::Renewing(known)) if known == holder => {
+                self.happened(RolloutEventKind::DriverSilent { holder: holder.clone() }, Visibility::Timeline);
+                Witness::Silent(holder)
+            }
+            (DriverView::Other { holder, .. }, Witness::Silent(known)) if known == holder => {
+                self.happened(RolloutEventKind::DriverBack { holder: holder.clone() }, Visibility::Timeline);
+                Witness::Renewing(holder)
+            }
+            (DriverView::Other { holder, .. }, _) => Witness::Renewing(holder),
+            // Who asked for the lease waits until it runs out, and knows.
+            (DriverView::Lost { .. } | DriverView::Waiting { .. } | DriverView::Unconfirmed { .. }, before) => before,
+            (DriverView::Unknown | DriverView::Nobody | DriverView::You { .. }, _) => Witness::Nobody,
+        };
     }
 }

@@ -14,17 +14,15 @@
 //! are written anywhere.
 
 mod command_reason;
-
-use std::fmt;
+mod words;
 
 use serde::Serialize;
 
 use self::command_reason::CommandReason;
 use super::Str;
-use super::command::{Command, CommandId, Early, Step, Takeover};
+use super::command::{Command, CommandId};
 use super::effect::EffectErrorKind;
 use super::facts::Severity;
-use super::image::version_of;
 use super::time::Timestamp;
 
 /// One thing that happened.
@@ -135,6 +133,16 @@ pub enum RolloutEventKind {
     LeaseGivenBack {
         /// Who had asked for it.
         to: Option<Str>,
+    },
+    /// Another process drove before our eyes, and has not renewed its lease for so long that it has run out.
+    DriverSilent {
+        /// Who.
+        holder: Str,
+    },
+    /// It renewed its lease after all.
+    DriverBack {
+        /// Who.
+        holder: Str,
     },
     /// A pod was replaced: its deletion was sent, or answered.
     DeletePod {
@@ -317,7 +325,8 @@ impl RolloutEvent {
             | RolloutEventKind::TemplateChangedByOthers { .. }
             | RolloutEventKind::ChangeRefused { .. }
             | RolloutEventKind::StrategyDrifted { .. }
-            | RolloutEventKind::LeaseLost { .. } => Severity::Warning,
+            | RolloutEventKind::LeaseLost { .. }
+            | RolloutEventKind::DriverSilent { .. } => Severity::Warning,
             RolloutEventKind::Adopted
             | RolloutEventKind::TemplateChanged { .. }
             | RolloutEventKind::Complete { .. }
@@ -326,6 +335,7 @@ impl RolloutEvent {
             | RolloutEventKind::LeaseAcquired
             | RolloutEventKind::LeaseTakenOver { .. }
             | RolloutEventKind::LeaseGivenBack { .. }
+            | RolloutEventKind::DriverBack { .. }
             | RolloutEventKind::DeletePod { .. }
             | RolloutEventKind::CreateWarmPod { .. }
             | RolloutEventKind::DeleteWarmPod { .. }
@@ -371,6 +381,8 @@ impl RolloutEvent {
             RolloutEventKind::LeaseTakenOver { .. } => "RolloutTakenOver",
             RolloutEventKind::LeaseLost { .. } => "RolloutDriverLost",
             RolloutEventKind::LeaseGivenBack { .. } => "RolloutDriverLeft",
+            RolloutEventKind::DriverSilent { .. } => "RolloutDriverSilent",
+            RolloutEventKind::DriverBack { .. } => "RolloutDriverBack",
             RolloutEventKind::DeletePod { .. } => "RolloutPodDeleted",
             RolloutEventKind::CreateWarmPod { .. } => "RolloutPrewarmPodCreated",
             RolloutEventKind::DeleteWarmPod { .. } => "RolloutPrewarmPodDeleted",
@@ -395,207 +407,6 @@ impl RolloutEvent {
         match &self.kind {
             RolloutEventKind::Reported { identity, .. } => Some(identity),
             _ => None,
-        }
-    }
-}
-
-/// What happened, in one sentence without who and when.
-impl fmt::Display for RolloutEvent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let said = self.said.as_deref().unwrap_or_default();
-        match (&self.kind, self.outcome) {
-            (RolloutEventKind::Command(command), EventOutcome::Requested) => {
-                write!(f, "requested: {}", CommandWords(command))
-            }
-            (RolloutEventKind::Command(command), EventOutcome::Refused) => {
-                write!(f, "refused: {}: {said}", CommandWords(command))
-            }
-            (RolloutEventKind::Command(command), EventOutcome::Failed) => {
-                write!(f, "failed: {}: {said}", CommandWords(command))
-            }
-            (RolloutEventKind::Command(Command::Pause { why: Some(why) }), _) => write!(f, "{said}: {why}"),
-            (RolloutEventKind::Command(Command::Step(step)), _) => write!(f, "step {}: {said}", StepWords(step)),
-            (RolloutEventKind::Command(_), _) => f.write_str(said),
-            (RolloutEventKind::Reported { .. }, _) => write!(f, "reported: {said}"),
-            (RolloutEventKind::DeletePod { node, pod, .. }, result) => {
-                write!(f, "delete pod {pod} on {node}: {}", result.words())?;
-                if said.is_empty() { Ok(()) } else { write!(f, ": {said}") }
-            }
-            (RolloutEventKind::CreateWarmPod { node, pod }, result) => {
-                write!(f, "create pre-warm pod {pod} on {node}: {}", result.words())?;
-                if said.is_empty() { Ok(()) } else { write!(f, ": {said}") }
-            }
-            (RolloutEventKind::DeleteWarmPod { node, pod, .. }, result) => {
-                write!(f, "delete pre-warm pod {pod} on {node}: {}", result.words())?;
-                if said.is_empty() { Ok(()) } else { write!(f, ": {said}") }
-            }
-            (what @ (RolloutEventKind::CreateWarmSet { .. } | RolloutEventKind::DeleteWarmSet { .. }), result) => {
-                write!(f, "{what}: {}", result.words())?;
-                if said.is_empty() { Ok(()) } else { write!(f, ": {said}") }
-            }
-            (RolloutEventKind::PatchDaemonSet { change }, result) => {
-                write!(f, "{}: {}", change.words(), result.words())?;
-                if said.is_empty() { Ok(()) } else { write!(f, ": {said}") }
-            }
-            (what, _) => write!(f, "{what}"),
-        }
-    }
-}
-
-impl fmt::Display for RolloutEventKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let by = |manager: &Option<Str>| manager.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
-        match self {
-            Self::Adopted => f.write_str("adopted: its controller replaces no pod any more"),
-            Self::TemplateChanged { from, to, images } => {
-                let number = |number: &Option<i64>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
-                match (from, to) {
-                    // Its controller gives the revision of an earlier template a new number.
-                    (Some(older), Some(to)) if to <= older => {
-                        write!(f, "template changed: revision {older} → that of revision {to}")?;
-                    }
-                    (from, to) => write!(f, "template changed: revision {} → {}", number(from), number(to))?,
-                }
-                images.iter().try_for_each(|image| write!(f, ", {image}"))
-            }
-            Self::TemplateChangedByOthers { manager } => {
-                write!(f, "paused: the template was changed{} in the middle of the rollout", by(manager))
-            }
-            Self::ChangeRefused { why } => write!(f, "paused: {why}"),
-            Self::StrategyDrifted { manager, then, enforced } => {
-                let then = match then {
-                    DriftResponse::Paused => "paused",
-                    DriftResponse::Enforced => "OnDelete is set again",
-                    DriftResponse::Noted => "paused already",
-                };
-                write!(f, "{then}: the update strategy was changed back{}", by(manager))?;
-                match enforced {
-                    0 | 1 => Ok(()),
-                    times => write!(f, "; set again {times} times lately"),
-                }
-            }
-            Self::Halted { why, nodes, .. } => {
-                write!(f, "halted: {why}")?;
-                match nodes.as_slice() {
-                    [] => Ok(()),
-                    [a, b, c, rest @ ..] if !rest.is_empty() => write!(f, " ({a}, {b}, {c} …)"),
-                    nodes => write!(f, " ({})", nodes.join(", ")),
-                }
-            }
-            Self::RollingBack { to } => write!(f, "rolling back to revision {to}, as the gates say"),
-            Self::Complete { nodes } => write!(f, "complete: all {nodes} nodes are at the target"),
-            Self::PrewarmComplete { nodes } => {
-                write!(f, "pre-warming is complete: {nodes} nodes have the images")
-            }
-            Self::Released => f.write_str("released: the original update strategy is restored"),
-            Self::LeaseAcquired => f.write_str("drives the rollout now"),
-            Self::LeaseTakenOver { from, succession: Succession::HandedOver } => {
-                write!(f, "drives the rollout now, handed over by {from}")
-            }
-            Self::LeaseTakenOver { from, succession: Succession::Expired } => {
-                write!(f, "drives the rollout now, in place of {from}, which stopped renewing its lease")
-            }
-            Self::LeaseLost { to: Some(to) } => write!(f, "does not drive any more: {to} does"),
-            Self::LeaseLost { to: None } => f.write_str("cannot renew its lease in time: starts nothing more"),
-            Self::LeaseGivenBack { to: Some(to) } => write!(f, "drives no more, gave the lease back for {to}"),
-            Self::LeaseGivenBack { to: None } => f.write_str("drives no more, gave the lease back"),
-            Self::DeletePod { node, pod, .. } => write!(f, "delete pod {pod} on {node}"),
-            Self::CreateWarmPod { node, pod } => write!(f, "create pre-warm pod {pod} on {node}"),
-            Self::DeleteWarmPod { node, pod, .. } => write!(f, "delete pre-warm pod {pod} on {node}"),
-            Self::CreateWarmSet { set } => write!(f, "create pre-warm statefulset {set}"),
-            Self::DeleteWarmSet { set, .. } => write!(f, "delete pre-warm statefulset {set}"),
-            Self::PatchDaemonSet { change } => f.write_str(change.words()),
-            Self::Reported { reason, .. } => f.write_str(reason),
-            Self::Command(command) => write!(f, "{}", CommandWords(command)),
-        }
-    }
-}
-
-impl fmt::Display for ImageChanged {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { container, from, to } = self;
-        let version = |image: &Option<Str>| image.as_deref().map_or("none", version_of).to_owned();
-        match (from, to) {
-            // The same version of another repository would read `v1 → v1`.
-            (Some(from), Some(to)) if version_of(from) == version_of(to) => write!(f, "{container} {from} → {to}"),
-            _ => write!(f, "{container} {} → {}", version(from), version(to)),
-        }
-    }
-}
-
-impl PatchChange {
-    fn words(self) -> &'static str {
-        match self {
-            Self::Adopt => "set OnDelete",
-            Self::Template => "change the template",
-            Self::ForgetChange => "remove the annotation of the change",
-            Self::Release => "restore the update strategy",
-        }
-    }
-}
-
-impl EventOutcome {
-    /// In words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Requested => "requested",
-            Self::Refused => "refused",
-            Self::Sent => "sent",
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Conflict => "conflict, not done",
-            Self::NotFound => "gone already",
-            Self::Forbidden => "forbidden, not done",
-            Self::Invalid => "refused by the server, not done",
-            Self::Throttled => "throttled, not done",
-            Self::NotSent => "not sent",
-            Self::LostAnswer => "no answer, may have been done",
-        }
-    }
-}
-
-/// A command as one would say it: `pause (link down)`, `step to 50%`.
-struct CommandWords<'a>(&'a Command);
-
-impl fmt::Display for CommandWords<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Command::Adopt => f.write_str("adopt"),
-            Command::SetImage(images) => {
-                f.write_str("set image")?;
-                images.iter().try_for_each(|(container, image)| write!(f, " {container}={image}"))
-            }
-            Command::Step(step) => write!(f, "step {}", StepWords(step)),
-            Command::Select(Some(selector)) => write!(f, "only nodes with {selector}"),
-            Command::Select(None) => f.write_str("all nodes, whatever their labels"),
-            Command::Pause { why: Some(why) } => write!(f, "pause ({why})"),
-            Command::Pause { why: None } => f.write_str("pause"),
-            Command::Resume => f.write_str("resume"),
-            Command::Undo { to: Some(revision) } => write!(f, "roll back to revision {revision}"),
-            Command::Undo { to: None } => f.write_str("roll back"),
-            Command::Release(Early::Accept) => f.write_str("release early"),
-            Command::Release(Early::Refuse) => f.write_str("release"),
-            Command::Tune(tuning) => write!(f, "tune {tuning}"),
-            Command::Tuned { tuning, command } => write!(f, "{}, {tuning}", CommandWords(command)),
-            Command::Prewarm(asked) => write!(f, "{asked}"),
-            Command::Drive(Takeover::IfFree) => f.write_str("drive"),
-            Command::Drive(Takeover::Ask) => f.write_str("drive, taking over"),
-            Command::StopDriving => f.write_str("stop driving"),
-            Command::GiveUpDriving { why } => write!(f, "stop driving ({why})"),
-        }
-    }
-}
-
-/// `to the next`, `back`, `to 50%`.
-struct StepWords<'a>(&'a Step);
-
-impl fmt::Display for StepWords<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Step::Next => f.write_str("to the next"),
-            Step::Back => f.write_str("back"),
-            Step::Updated(count) => write!(f, "to {count}"),
-            Step::Partition(keep) => write!(f, "to partition {keep}"),
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::engine::model::command::{Command, Step, Takeover};
 use crate::engine::model::config::Role;
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{ClusterEvent, ReportedBy, Severity};
-use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind, Visibility};
+use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility};
 use crate::engine::model::settings::{Gates, OnFailure};
 
 /// What everybody is told of it, a line each: `ops: …` or `-: …` for what happened by itself.
@@ -59,6 +59,39 @@ fn a_whole_rollout_is_told_in_a_few_lines() {
     assert_eq!((deletions(EventOutcome::Sent), deletions(EventOutcome::Done)), (20, 20), "each pod is in the log");
     let timeline = console.engine.snapshot(fake.now).timeline;
     assert!(timeline.len() < 15 && timeline.is_sorted_by_key(|known| known.at), "and none is on the timeline");
+}
+
+#[test]
+fn a_driver_that_ends_without_a_word_is_told_on_the_timeline_of_who_looks_on() {
+    let mut fake = FakeCluster::rolling(20, 1);
+    let mut driver = FakeConsole::open(&fake, "ops");
+    driver.set_image(&mut fake, "agent:v2");
+    driver.partition(&mut fake, 10);
+    let mut looks_on = FakeConsole::open_as(&fake, "eve", Role::Driver);
+    let told = |console: &mut FakeConsole, fake: &FakeCluster| -> Vec<String> {
+        let timeline = console.snapshot(fake).timeline;
+        let of_driver = |event: &&RolloutEvent| {
+            matches!(event.kind, RolloutEventKind::DriverSilent { .. } | RolloutEventKind::DriverBack { .. })
+        };
+        timeline.iter().filter(of_driver).map(ToString::to_string).collect()
+    };
+    for _ in 0..10 {
+        driver.run_for(&mut fake, 1);
+        looks_on.run(&mut fake);
+    }
+    looks_on.run_for(&mut fake, 10);
+    assert_eq!(told(&mut looks_on, &fake), Vec::<String>::new(), "it may still renew its lease");
+    let mut comes_later = FakeConsole::open_as(&fake, "bob", Role::Driver);
+    looks_on.run_for(&mut fake, 20);
+    comes_later.run_for(&mut fake, 1);
+    let holder = fake.lease.as_ref().unwrap().holder.clone().unwrap();
+    let silent = format!("nobody drives any more: {holder} has stopped renewing its lease");
+    assert_eq!(told(&mut looks_on, &fake), [silent.clone()], "once");
+    assert!(told(&mut comes_later, &fake).is_empty(), "who comes later did not see it drive");
+
+    driver.run_for(&mut fake, 5);
+    looks_on.run_for(&mut fake, 1);
+    assert_eq!(told(&mut looks_on, &fake), [silent, format!("{holder} renews its lease again, and drives")]);
 }
 
 #[test]
