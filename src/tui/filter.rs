@@ -131,6 +131,12 @@ impl Filter {
         Ok(Self { text: trimmed.to_owned(), test: grammar::parse(trimmed, schema)? })
     }
 
+    /// The same filter, shown as it was typed: with names in place of what they stand for.
+    #[must_use]
+    pub(crate) fn shown_as(self, typed: &str) -> Self {
+        Self { text: typed.trim().to_owned(), ..self }
+    }
+
     /// As it was typed; empty when it lets everything through.
     pub(crate) fn text(&self) -> &str {
         &self.text

@@ -21,6 +21,7 @@ pub(super) fn toggle(model: &mut Model) -> Effects {
             count(number, "node")
         ),
     };
+    model.filter_by_new_marks();
     model.say(StatusSeverity::Plain, text);
     Vec::new()
 }
@@ -34,6 +35,7 @@ pub(super) fn clear(model: &mut Model) -> Effects {
         0 => "no node is marked".to_owned(),
         _ => format!("{} not marked any more", count(number, "node")),
     };
+    model.filter_by_new_marks();
     model.say(StatusSeverity::Plain, text);
     Vec::new()
 }

@@ -155,7 +155,8 @@ impl Model {
             page.search = text.to_owned();
             return Ok(());
         }
-        let filter = Filter::parse(&bookmark::expanded(text, &self.bookmarks, self.marked())?, &self.filter_schema())?;
+        let expanded = bookmark::expanded(text, &self.bookmarks, self.marked())?;
+        let filter = Filter::parse(&expanded, &self.filter_schema())?.shown_as(text);
         match &self.page {
             Page::Fleet => {
                 if let Some(page) = &mut self.fleet {
@@ -181,6 +182,18 @@ impl Model {
             }
         }
         Ok(())
+    }
+
+    /// Shows which nodes are marked now, where the filter asks for them; all nodes, if none is.
+    pub(crate) fn filter_by_new_marks(&mut self) {
+        let page = self.rollout().filter(|page| page.lists_nodes() && bookmark::asks_for_marks(page.filter.text()));
+        let Some(text) = page.map(|page| page.filter.text().to_owned()) else { return };
+        if self.set_filter(&text).is_err()
+            && let Some(page) = self.rollout_mut()
+        {
+            page.filter = Filter::default();
+            page.arrange();
+        }
     }
 
     /// The nodes that are marked on the page that is open.

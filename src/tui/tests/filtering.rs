@@ -273,12 +273,16 @@ fn marked_nodes_are_found_again_and_their_names_copied() {
     console.type_keys("/@mar<tab><enter>");
     let screen = console.screen();
     assert!(screen.contains("ipc-017") && screen.contains("ipc-018") && !screen.contains("ipc-031 "), "{screen}");
+    assert!(screen.contains("filter @marked (2 of") && !screen.contains("name~"), "as it was typed: {screen}");
     console.type_keys(":copy marked<enter>");
     let copied = console.effects.iter().find_map(|effect| match effect {
         ConsoleEffect::Copy(text) => Some(text.as_str()),
         _ => None,
     });
     assert_eq!(copied, Some("ipc-017 ipc-018"));
-    console.type_keys("/<c-u><enter>:unmark<enter>");
+    console.type_keys(" ");
+    assert!(console.screen().contains("filter @marked (1 of"), "it follows the marks: {}", console.screen());
+    console.type_keys(":unmark<enter>");
+    assert!(!console.screen().contains("filter @marked"), "where none is marked all are shown: {}", console.screen());
     assert_eq!(marks(&console), 0, "{}", console.screen());
 }

@@ -45,6 +45,11 @@ pub(super) fn expanded(text: &str, bookmarks: &[Bookmark], marked: Option<&BTree
     Ok(out)
 }
 
+/// Whether a filter asks for the nodes that are marked.
+pub(super) fn asks_for_marks(text: &str) -> bool {
+    text.split_whitespace().any(|word| word.strip_prefix('@') == Some(MARKED))
+}
+
 /// Whole lines that the last word could become, if it begins a name.
 pub(super) fn completions(text: &str, bookmarks: &[Bookmark], marked: Option<&BTreeSet<Str>>) -> Vec<String> {
     let start = text.rfind(char::is_whitespace).map_or(0, |at| at + 1);
