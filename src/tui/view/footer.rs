@@ -9,7 +9,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-use super::{RenderContext, ScreenParts, Shape, put, put_rule};
+use super::{RenderContext, ScreenParts, Shape, header, put, put_rule};
 use crate::engine::model::step_ahead::NoStep;
 use crate::engine::report::snapshot::Phase;
 use crate::tui::action::{ACTIONS, Action, ActionId, ActionScope, key_of};
@@ -20,7 +20,7 @@ use crate::tui::model::{Model, Overlay, Page};
 use crate::tui::prompt::Prompt;
 use crate::tui::status::StatusSeverity;
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{fit, is_wider, width, wrap};
+use crate::tui::words::{fit, fit_middle, is_wider, width, wrap};
 
 /// Draws both lines, or what is typed on them. Returns where text is being typed.
 pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Buffer) -> Option<Position> {
@@ -148,16 +148,29 @@ pub(super) fn skip_cells(text: &str, cells: usize) -> String {
         .collect()
 }
 
+/// Context and namespace of a rollout, where the header has no room for them.
+fn unnamed_cluster(ctx: &RenderContext<'_>, cells: u16) -> Option<String> {
+    let Page::Rollout(target) = &ctx.model.page else { return None };
+    // Of a protected context the name has a line of its own.
+    let is_named = cells >= header::NAMES_CLUSTER || ctx.model.protected;
+    (!is_named).then(|| format!("{}/{}", fit_middle(&ctx.model.context, usize::from(cells) / 2), target.namespace))
+}
+
 fn draw_status(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     let Some(status) = &ctx.model.status else {
+        let cluster = unnamed_cluster(ctx, area.width);
         match ctx.model.filter().filter(|filter| !filter.is_all()) {
-            _ if Shape::of(ctx.model) > Shape::Folded => put_rule(ctx, buffer, area, ""),
+            _ if Shape::of(ctx.model) > Shape::Folded => put_rule(ctx, buffer, area, &cluster.unwrap_or_default()),
             // Where there is no room for a rule that says it.
             Some(filter) => {
                 let text = format!(" filter {}", fit(filter.text(), usize::from(area.width).saturating_sub(22)));
                 say(ctx, buffer, area, &format!("{text} (esc clears)"), ThemeRole::Muted);
             }
-            None => {}
+            None => {
+                if let Some(cluster) = cluster {
+                    say(ctx, buffer, area, &format!(" {cluster}"), ThemeRole::Muted);
+                }
+            }
         }
         return;
     };

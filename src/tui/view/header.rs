@@ -41,10 +41,13 @@ use crate::tui::model::ShownSnapshot;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, width};
 
+/// From how many columns on the first line names context, namespace and DaemonSet.
+pub(super) const NAMES_CLUSTER: u16 = 80;
+
 /// The lines above the list of a rollout.
 pub(super) fn lines(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<'static>> {
     let mut lines = about_rollout(ctx, shape, area);
-    if let Some(banner) = banner(ctx, usize::from(area.width)).filter(|_| area.width < 80) {
+    if let Some(banner) = banner(ctx, usize::from(area.width)).filter(|_| area.width < NAMES_CLUSTER) {
         lines.insert(0, Line::from(vec![Span::raw(" "), banner]));
     }
     lines

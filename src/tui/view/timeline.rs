@@ -133,6 +133,10 @@ impl TimelineColumns {
         let time = take(TIME, 40);
         Self([time, age, who, free])
     }
+
+    fn tells_who(&self) -> bool {
+        self.0[2] > 0
+    }
 }
 
 fn draw_row(
@@ -154,7 +158,11 @@ fn draw_row(
         clock_time(entry.at()),
         format!("{:>AGE$}", ctx.age(shown, entry.at())),
         short(&entry.subject()),
-        entry.to_string(),
+        // Where there is no room for who, what happened to a node still names it.
+        match entry {
+            TimelineEntry::Node(_) if !columns.tells_who() => format!("{}: {entry}", entry.subject()),
+            _ => entry.to_string(),
+        },
     ];
     let cells = cells.each_ref().map(String::as_str);
     let styles = [ThemeRole::Muted, ThemeRole::Text, by, role].map(|role| ctx.style(role));

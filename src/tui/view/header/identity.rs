@@ -28,7 +28,7 @@ pub(super) fn identity(
     shown: Option<&ShownSnapshot>,
     cells: usize,
 ) -> Line<'static> {
-    let narrow = cells < 80;
+    let narrow = cells < usize::from(super::NAMES_CLUSTER);
     let mut right: Vec<Span<'static>> = Vec::new();
     let dot = || Span::styled(format!(" {} ", ctx.glyph(Glyph::Dot)), ctx.style(ThemeRole::Muted));
     for span in warnings(ctx, cells) {
