@@ -3,14 +3,17 @@
 //! ```text
 //!  first signal ──▶ told to all who listen ──▶ they stop driving and return ──▶ the process ends
 //!              └──▶ 4.5 s later, if it has not: it is ended
-//!  second signal ──▶ it is ended at once
+//!  second signal ──▶ it is ended at once, unless it comes together with the first
 //! ```
+//!
+//! One event often sends several signals. `timeout` signals its child and then the process group that the child is in. When a
+//! terminal is closed, the kernel sends SIGHUP to the processes in front, and so does the shell that it belonged to.
 //!
 //! A thread of its own waits for them. It depends on no runtime, on no lock that a writer holds, and on no output.
 
 use std::io;
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -18,6 +21,9 @@ use tokio::sync::watch;
 
 /// How long an orderly end may take: of the 5 s that are promised, the rest is for the end itself.
 pub(crate) const LEAVE_WITHIN: Duration = Duration::from_millis(4_500);
+
+/// Signals that come so soon after the first belong to it. Who presses ctrl-c again, because it takes too long, is slower.
+const TOGETHER: Duration = Duration::from_millis(300);
 
 static ENDING: OnceLock<watch::Receiver<Option<EndSignal>>> = OnceLock::new();
 static LAST: OnceLock<fn()> = OnceLock::new();
@@ -62,7 +68,7 @@ impl Listener {
         self.0.borrow().is_some()
     }
 
-    /// Waits for the first signal; returns at once if it has come. The second ends the process.
+    /// Waits for the first signal; returns at once if it has come.
     pub(crate) async fn ended(&mut self) -> EndSignal {
         match self.0.wait_for(Option::is_some).await.map(|ending| *ending) {
             Ok(Some(ending)) => ending,
@@ -84,9 +90,12 @@ pub(crate) fn listen() -> io::Result<Listener> {
     if ENDING.set(ending).is_ok() {
         let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
         std::thread::Builder::new().name("signals".into()).spawn(move || {
+            let mut first: Option<Instant> = None;
             for ending in signals.forever().filter_map(EndSignal::of) {
-                if sent.borrow().is_some() {
-                    end(ending);
+                match first {
+                    Some(first) if first.elapsed() < TOGETHER => continue,
+                    Some(_) => end(ending),
+                    None => first = Some(Instant::now()),
                 }
                 sent.send_replace(Some(ending));
                 // Without a thread that waits, the process could not be ended later, so it is ended at once.

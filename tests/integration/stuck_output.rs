@@ -25,6 +25,20 @@ fn sighup_ends_a_drive_whose_output_is_stuck() {
     a_signal_ends_a_drive(Signal::HUP, 130);
 }
 
+/// `timeout` sends SIGTERM twice, to its child and to their process group; a terminal that is closed sends SIGHUP twice.
+#[test]
+fn signals_that_come_together_let_a_drive_give_its_lease_back() {
+    let practice = Practice::start();
+    let mut drive = Unread::drive(&practice, DS, &ROLLOUT);
+    drive.until_stuck();
+    drive.signal(Signal::HUP);
+    std::thread::sleep(Duration::from_millis(5));
+    drive.signal(Signal::TERM);
+    assert_eq!(drive.gone().code(), Some(130), "the first one counts");
+    let status = practice.status(DS).0;
+    assert_eq!(status["driver"]["state"], "nobody", "{status}");
+}
+
 #[track_caller]
 fn a_signal_ends_a_drive(signal: Signal, code: i32) {
     let practice = Practice::start();
