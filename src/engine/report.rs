@@ -36,6 +36,7 @@ use super::model::pull::{PullCounts, PullState, PullSummary, UsualPull};
 use super::model::quantity::Rounding;
 use super::model::record::Intent;
 use super::model::time::Timestamp;
+use super::rules::holds::ToldBy;
 
 impl Engine {
     /// The snapshot; nodes that are the same in `last` are shared with it.
@@ -176,8 +177,11 @@ impl Engine {
         let comes = |row: &Row| row.state.is_moving() || self.suspects.judgement().may_come_back(row.node);
         let moving = crowded || rows().any(|row| row.in_fleet && comes(row));
         let in_line = self.plan.in_line > 0;
-        let somebody_drives = !matches!(self.rollout_hold(intent, now), RolloutHold::Held(Hold::NobodyDrives));
-        if moving || (in_line && somebody_drives) { Phase::Running } else { Phase::Held }
+        let held = match self.rollout_hold(intent, now) {
+            RolloutHold::Held(hold) => hold.told_by() == ToldBy::Held,
+            RolloutHold::None => false,
+        };
+        if moving || (in_line && !held) { Phase::Running } else { Phase::Held }
     }
 
     /// Whether a first listing is still out of what the rows are made of, and may yet come.

@@ -27,6 +27,7 @@ use crate::engine::model::settings::Finish;
 use crate::engine::model::step_ahead::{NoStep, StepAhead};
 use crate::engine::model::time::ShortDuration;
 use crate::engine::rules::halting_gates::AcceptedByResuming;
+use crate::engine::rules::holds::{HoldKind, ToldBy};
 
 /// How many nodes are named.
 const NAMED: usize = 3;
@@ -173,8 +174,8 @@ impl Alarm {
 enum HeldBy {
     /// The new revision is in trouble elsewhere: said of a rollout that runs.
     Trouble,
-    /// Nobody drives: said of a rollout that is held.
-    NobodyDrives,
+    /// It holds the whole rollout, and nothing else says so ([`ToldBy::Held`]); what would end it, `None`: time.
+    WholeRollout(Option<Remedy>),
     /// Its node is down: counted together with the nodes whose state says so.
     NodeDown,
     /// Nothing that is in its way: the state of the node is named instead.
@@ -187,7 +188,7 @@ impl Hold {
     fn held_by(&self) -> HeldBy {
         match self {
             Self::Unproven { .. } => HeldBy::Trouble,
-            Self::NobodyDrives => HeldBy::NobodyDrives,
+            Self::NobodyDrives => HeldBy::WholeRollout(Some(Remedy::Drive)),
             Self::NodeDown => HeldBy::NodeDown,
             Self::Partition { .. } | Self::Next => HeldBy::Nothing,
             Self::NoRollout
@@ -271,7 +272,7 @@ impl Snapshot {
             Phase::Running if let Some(waits) = self.silent_driver() => {
                 Some(Guidance { waits, remedies: vec![Remedy::Drive] })
             }
-            Phase::Running => self.held_by_trouble(),
+            Phase::Running => self.held_by_trouble().or_else(|| self.all_wait()),
             Phase::Loading => self.loading_in_words().map(|waits| Guidance { waits, remedies: Vec::new() }),
             Phase::Held if self.alarms.contains(&Alarm::BeingDeleted) => Some(Guidance {
                 waits: "it is being deleted: no node is updated any more".into(),
@@ -344,14 +345,38 @@ impl Snapshot {
         Some(Guidance { waits, remedies: [Remedy::Undo].into_iter().chain(limit).collect() })
     }
 
+    /// Nothing moves, and each node that is left waits for something that holds it alone, such as its image. Nothing is said where an
+    /// alarm says why.
+    fn all_wait(&self) -> Option<Guidance> {
+        let is_left = |node: &&NodeView| node.eligible && node.state != NodeState::Updated;
+        let mut left = self.nodes.iter().filter(is_left);
+        let alone = |node: &NodeView| match &node.hold {
+            Some(hold) => hold.told_by() == ToldBy::Nodes && hold.kind() != HoldKind::Next,
+            None => matches!(node.state, NodeState::Failed | NodeState::NodeDown),
+        };
+        let in_the_way = |node: &NodeView| node.hold.as_ref().is_some_and(|hold| hold.kind() == HoldKind::InTheWay);
+        let all = self.alarms.is_empty()
+            && left.clone().any(in_the_way)
+            && left.all(|node| !node.state.is_moving() && alone(node));
+        let by_partition = |node: &NodeView| node.hold.as_ref().is_some_and(|hold| hold.kind() == HoldKind::Partition);
+        all.then(|| Guidance { waits: self.left_in_words(|node| !by_partition(node)), remedies: Vec::new() })
+    }
+
     /// Nothing more may be updated as things stand.
     fn held(&self, drive: Option<Remedy>) -> Guidance {
-        let undriven = self.held_by(HeldBy::NobodyDrives);
-        if undriven > 0 {
-            // Another step would let more nodes go, and still nobody would update them.
-            let nodes = if undriven == 1 { "1 node" } else { &format!("{undriven} nodes") };
-            let waits = format!("nobody drives: {nodes} may be updated, and nothing moves");
-            return Guidance { waits, remedies: vec![Remedy::Drive] };
+        let whole = |node: &&NodeView| node.hold.as_ref().is_some_and(|hold| hold.told_by() == ToldBy::Held);
+        if let Some(hold) = self.nodes.iter().find(whole).and_then(|node| node.hold.as_ref()) {
+            // Another step would let more nodes go, and still none of them would be updated.
+            let nodes = match self.nodes.iter().filter(whole).count() {
+                1 => "1 node".to_owned(),
+                nodes => format!("{nodes} nodes"),
+            };
+            let waits = format!("{hold}: {nodes} may be updated, and nothing moves");
+            let ends_by = match hold.held_by() {
+                HeldBy::WholeRollout(remedy) => remedy,
+                HeldBy::Trouble | HeldBy::NodeDown | HeldBy::Nothing | HeldBy::Itself => None,
+            };
+            return Guidance { waits, remedies: ends_by.into_iter().collect() };
         }
         let mut remedies: Vec<Remedy> = Vec::new();
         // Nodes that may be updated wait for the budget, about which there is an alarm: a step would let none of them go.
@@ -369,7 +394,7 @@ impl Snapshot {
                 remedies.push(Remedy::LiftSelector { frees: done.lifting_frees });
                 done.to_string()
             }
-            Some(Err(_)) => self.left_in_words(),
+            Some(Err(_)) => self.left_in_words(|_| true),
             None => "held".to_owned(),
         };
         if self.counts.failed > 0 {
@@ -397,9 +422,9 @@ impl Snapshot {
     }
 
     /// `waits for 3 nodes: 2 down, 1 cordoned (n7, n8, n9)`.
-    fn left_in_words(&self) -> String {
-        let left: Vec<&NodeView> =
-            self.nodes.iter().filter(|node| node.eligible && node.state != NodeState::Updated).collect();
+    fn left_in_words(&self, counts: impl Fn(&NodeView) -> bool) -> String {
+        let is_left = |node: &&NodeView| node.eligible && node.state != NodeState::Updated && counts(node);
+        let left: Vec<&NodeView> = self.nodes.iter().filter(is_left).collect();
         if left.is_empty() {
             return "every node is updated".to_owned();
         }
@@ -411,7 +436,7 @@ impl Snapshot {
                 (state, Some(hold)) => match hold.held_by() {
                     HeldBy::NodeDown => "down".to_owned(),
                     HeldBy::Nothing => state.to_string(),
-                    HeldBy::Trouble | HeldBy::NobodyDrives | HeldBy::Itself => hold.to_string(),
+                    HeldBy::Trouble | HeldBy::WholeRollout(_) | HeldBy::Itself => hold.to_string(),
                 },
             };
             match causes.iter_mut().find(|(known, _)| *known == words) {

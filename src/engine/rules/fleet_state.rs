@@ -4,7 +4,7 @@
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::quantity::Rounding;
-use crate::engine::model::record::{Direction, Record};
+use crate::engine::model::record::{Direction, Intent, Progress, Record};
 use crate::engine::model::time::Timestamp;
 
 /// What is known of a DaemonSet in a list.
@@ -43,28 +43,69 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
         };
     };
     let intent = &record.intent;
-    if let Some(halt) = record.progress.halt.as_ref().filter(|halt| halt.number > intent.acknowledged_halt) {
+    // Named one by one: who adds a field decides whether it changes what the list shows.
+    let Intent {
+        change,
+        partition,
+        selector,
+        paused,
+        releasing,
+        acknowledged_halt,
+        // In `direction`.
+        back_to: _,
+        // They say how it goes on, and not whether.
+        target: _,
+        requested_change: _,
+        outcome: _,
+        steps: _,
+        budgets: _,
+        gates: _,
+        finish: _,
+        handover: _,
+        on_drift: _,
+        order: _,
+        prewarm: _,
+    } = intent;
+    let Progress {
+        halt,
+        adopted,
+        in_progress,
+        started_at: _,
+        origin: _,
+        drifted: _,
+        drifts: _,
+        down_before: _,
+        left_out_since: _,
+        refused: _,
+        idle_since: _,
+        acknowledged_failures: _,
+        suspects: _,
+        others_down: _,
+        compared_since: _,
+        driver_stopped: _,
+    } = &record.progress;
+    if let Some(halt) = halt.as_ref().filter(|halt| halt.number > *acknowledged_halt) {
         return FleetState::Halted(halt.why.to_string());
     }
     // As `Engine::has_drifted` has it. The controller goes on while the rollout is paused.
-    if record.progress.adopted && intent.releasing.is_none() && daemonset.strategy == StrategyKind::RollingUpdate {
+    if *adopted && releasing.is_none() && daemonset.strategy == StrategyKind::RollingUpdate {
         return FleetState::StrategyDrifted;
     }
-    if let Some(paused) = &intent.paused {
+    if let Some(paused) = paused {
         return FleetState::Paused(format!("by {}", paused.by));
     }
     let keep = match intent.direction() {
-        Direction::Forward => intent.partition.of(desired, Rounding::Down).min(desired),
+        Direction::Forward => partition.of(desired, Rounding::Down).min(desired),
         Direction::Back => 0,
     };
     // Counters do not tell which nodes a selector leaves out. Nodes that are being updated are named in the record; an old pod
     // that is unavailable by itself may stay so for good, and does not mean that anything moves.
     let may_move = outdated.saturating_sub(unavailable) > keep
         && driven
-        && (intent.selector.is_none() || intent.direction() == Direction::Back);
+        && (selector.is_none() || intent.direction() == Direction::Back);
     // Without a driver nobody takes back what is named there: what was in flight has arrived once all are available.
-    let in_flight = !record.progress.in_progress.is_empty() && (driven || unavailable > 0);
-    let moves = in_flight || intent.change.is_some();
+    let in_flight = !in_progress.is_empty() && (driven || unavailable > 0);
+    let moves = in_flight || change.is_some();
     match outdated {
         _ if may_move || moves => match intent.direction() {
             Direction::Forward => FleetState::Rolling,

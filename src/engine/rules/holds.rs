@@ -27,7 +27,49 @@ impl HoldKind {
     }
 }
 
+/// How people are told of a hold that holds the whole rollout, and not only single nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ToldBy {
+    /// The rollout has a phase of this name.
+    Phase,
+    /// An alarm says it; the phase stays `running`.
+    Alarm,
+    /// Nothing else does: the rollout counts as held, and this is what it waits for.
+    Held,
+    /// It holds single nodes only: each is shown with it.
+    Nodes,
+}
+
 impl Hold {
+    /// How people are told of it where it holds the whole rollout.
+    pub(crate) fn told_by(&self) -> ToldBy {
+        match self {
+            Self::NoRollout | Self::Native | Self::Preparing | Self::BeingDeleted | Self::Paused | Self::Halted => {
+                ToldBy::Phase
+            }
+            Self::NotSent | Self::ViewStale | Self::NoAnswer | Self::ApiLatencyTooHigh { .. } => ToldBy::Alarm,
+            Self::NobodyDrives => ToldBy::Held,
+            Self::Partition { .. }
+            | Self::Selector
+            | Self::NodeDown
+            | Self::Cordoned
+            | Self::OtherPodGoes
+            | Self::Budget { .. }
+            | Self::NoBudget
+            | Self::SeveralPods
+            | Self::PullLimit { .. }
+            | Self::SitePullLimit { .. }
+            | Self::ImageAbsent
+            | Self::Unproven { .. }
+            | Self::RecordFull
+            | Self::SiteOutage(_)
+            | Self::NotProven
+            | Self::DeletionRefused { .. }
+            | Self::Waits(_)
+            | Self::Next => ToldBy::Nodes,
+        }
+    }
+
     /// What it means for the plan.
     pub(crate) fn kind(&self) -> HoldKind {
         match self {

@@ -94,9 +94,16 @@ fn a_node_waits_for_the_volumes_image_where_images_are_required() {
     let required = Tuning { require_image: Some(true), ..Tuning::default() };
     console.ask(&mut fake, Command::Tune(required)).unwrap();
     fake.refuses_warm = Some("exceeded quota".into());
-    console.partition(&mut fake, 0);
-    console.run_for(&mut fake, 3);
+    // Of the other two nodes the partition keeps one.
+    console.partition(&mut fake, 1);
+    console.run_for(&mut fake, 60);
     assert_eq!(fake.deleted, [Str::from("n3")]);
+    let snapshot = console.snapshot(&fake);
+    let waits = snapshot.guidance().map(|guidance| guidance.waits).unwrap_or_default();
+    assert_eq!(
+        waits, "waits for 1 node: 1 image not on the node yet (n1)",
+        "said at the top, where nothing else moves"
+    );
 }
 
 #[test]

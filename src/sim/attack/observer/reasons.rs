@@ -2,6 +2,7 @@
 
 use super::Observer;
 use crate::engine::model::Str;
+use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::guidance::Remedy;
@@ -31,6 +32,19 @@ fn waits(node: &NodeView) -> bool {
     !matches!(node.state, NodeState::Updated | NodeState::Ineligible)
 }
 
+/// Why the first of the nodes waits, where the rollout counts as running and every node that is not updated waits, none of them in line.
+/// What is said elsewhere is left aside: that the view is stale, that something was not sent yet, that it is being prepared.
+fn all_held_by(snapshot: &Snapshot) -> Option<&Hold> {
+    let said =
+        |hold: &Hold| matches!(hold, Hold::Next | Hold::Waits(_) | Hold::ViewStale | Hold::NotSent | Hold::Preparing);
+    let in_line = |hold: &&Hold| !said(hold);
+    let mut waiting = snapshot.nodes.iter().filter(|node| waits(node));
+    let held = |node: &&NodeView| node.hold.as_ref().is_some_and(|hold| in_line(&hold)) && !node.state.is_moving();
+    let first = waiting.next().filter(held)?;
+    let all = snapshot.phase == Phase::Running && waiting.all(|node| held(&node));
+    first.hold.as_ref().filter(|_| all)
+}
+
 fn rollout_in_silence(snapshot: &Snapshot) -> Option<String> {
     let guidance = snapshot.guidance();
     if matches!(snapshot.phase, Phase::Preparing | Phase::Releasing) && snapshot.blocked.is_none() {
@@ -38,6 +52,9 @@ fn rollout_in_silence(snapshot: &Snapshot) -> Option<String> {
     }
     if snapshot.phase == Phase::Held && guidance.is_none() {
         return Some("it is held and does not say why".to_owned());
+    }
+    if let Some(hold) = all_held_by(snapshot).filter(|_| guidance.is_none() && snapshot.alarms.is_empty()) {
+        return Some(format!("nothing moves, all nodes wait ({hold}), and it does not say why"));
     }
     let idle = |remedy: &&Remedy| matches!(remedy, Remedy::Step(ahead) if ahead.frees == Some(0));
     let offered = guidance.as_ref().and_then(|guidance| guidance.remedies.iter().find(idle));
