@@ -36,7 +36,7 @@ use super::model::pull::{PullCounts, PullState, PullSummary, UsualPull};
 use super::model::quantity::Rounding;
 use super::model::record::Intent;
 use super::model::time::Timestamp;
-use super::rules::holds::ToldBy;
+use super::rules::holds::HoldToldBy;
 
 impl Engine {
     /// The snapshot; nodes that are the same in `last` are shared with it.
@@ -178,7 +178,7 @@ impl Engine {
         let moving = crowded || rows().any(|row| row.in_fleet && comes(row));
         let in_line = self.plan.in_line > 0;
         let held = match self.rollout_hold(intent, now) {
-            RolloutHold::Held(hold) => hold.told_by() == ToldBy::Held,
+            RolloutHold::Held(hold) => hold.told_by() == HoldToldBy::Held,
             RolloutHold::None => false,
         };
         if moving || (in_line && !held) { Phase::Running } else { Phase::Held }

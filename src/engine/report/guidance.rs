@@ -27,7 +27,7 @@ use crate::engine::model::settings::Finish;
 use crate::engine::model::step_ahead::{NoStep, StepAhead};
 use crate::engine::model::time::ShortDuration;
 use crate::engine::rules::halting_gates::AcceptedByResuming;
-use crate::engine::rules::holds::{HoldKind, ToldBy};
+use crate::engine::rules::holds::{HoldKind, HoldToldBy};
 
 /// How many nodes are named.
 const NAMED: usize = 3;
@@ -174,7 +174,7 @@ impl Alarm {
 enum HeldBy {
     /// The new revision is in trouble elsewhere: said of a rollout that runs.
     Trouble,
-    /// It holds the whole rollout, and nothing else says so ([`ToldBy::Held`]); what would end it, `None`: time.
+    /// It holds the whole rollout, and nothing else says so ([`HoldToldBy::Held`]); what would end it, `None`: time.
     WholeRollout(Option<Remedy>),
     /// Its node is down: counted together with the nodes whose state says so.
     NodeDown,
@@ -351,7 +351,7 @@ impl Snapshot {
         let is_left = |node: &&NodeView| node.eligible && node.state != NodeState::Updated;
         let mut left = self.nodes.iter().filter(is_left);
         let alone = |node: &NodeView| match &node.hold {
-            Some(hold) => hold.told_by() == ToldBy::Nodes && hold.kind() != HoldKind::Next,
+            Some(hold) => hold.told_by() == HoldToldBy::Nodes && hold.kind() != HoldKind::Next,
             None => matches!(node.state, NodeState::Failed | NodeState::NodeDown),
         };
         let in_the_way = |node: &NodeView| node.hold.as_ref().is_some_and(|hold| hold.kind() == HoldKind::InTheWay);
@@ -364,7 +364,7 @@ impl Snapshot {
 
     /// Nothing more may be updated as things stand.
     fn held(&self, drive: Option<Remedy>) -> Guidance {
-        let whole = |node: &&NodeView| node.hold.as_ref().is_some_and(|hold| hold.told_by() == ToldBy::Held);
+        let whole = |node: &&NodeView| node.hold.as_ref().is_some_and(|hold| hold.told_by() == HoldToldBy::Held);
         if let Some(hold) = self.nodes.iter().find(whole).and_then(|node| node.hold.as_ref()) {
             // Another step would let more nodes go, and still none of them would be updated.
             let nodes = match self.nodes.iter().filter(whole).count() {

@@ -29,7 +29,7 @@ impl HoldKind {
 
 /// How people are told of a hold that holds the whole rollout, and not only single nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum ToldBy {
+pub(crate) enum HoldToldBy {
     /// The rollout has a phase of this name.
     Phase,
     /// An alarm says it; the phase stays `running`.
@@ -42,13 +42,13 @@ pub(crate) enum ToldBy {
 
 impl Hold {
     /// How people are told of it where it holds the whole rollout.
-    pub(crate) fn told_by(&self) -> ToldBy {
+    pub(crate) fn told_by(&self) -> HoldToldBy {
         match self {
             Self::NoRollout | Self::Native | Self::Preparing | Self::BeingDeleted | Self::Paused | Self::Halted => {
-                ToldBy::Phase
+                HoldToldBy::Phase
             }
-            Self::NotSent | Self::ViewStale | Self::NoAnswer | Self::ApiLatencyTooHigh { .. } => ToldBy::Alarm,
-            Self::NobodyDrives => ToldBy::Held,
+            Self::NotSent | Self::ViewStale | Self::NoAnswer | Self::ApiLatencyTooHigh { .. } => HoldToldBy::Alarm,
+            Self::NobodyDrives => HoldToldBy::Held,
             Self::Partition { .. }
             | Self::Selector
             | Self::NodeDown
@@ -66,7 +66,7 @@ impl Hold {
             | Self::NotProven
             | Self::DeletionRefused { .. }
             | Self::Waits(_)
-            | Self::Next => ToldBy::Nodes,
+            | Self::Next => HoldToldBy::Nodes,
         }
     }
 
