@@ -118,7 +118,9 @@ impl Engine {
                 .or_else(|| Some(our(noted?.fell_at))),
             back_at,
             falls: noted.map_or(0, |noted| noted.falls),
-            flaps: row.updated && updated_at.is_some_and(|at| entry.falls_between(at - FLAPPED, at) >= FLAPS),
+            flaps: row.updated
+                && (noted.is_some_and(|noted| noted.flaps)
+                    || updated_at.is_some_and(|at| entry.falls_between(at - FLAPPED, at) >= FLAPS)),
             acknowledged_failures: self.progress.acknowledged_failures.contains(&entry.name),
         }
     }
@@ -199,7 +201,7 @@ impl Engine {
     ) -> Option<WentDown> {
         let server = |at: Timestamp| self.view.server_time(at);
         let fell_at = server(node.fell_at?);
-        let fresh = WentDown { fell_at, back_at: None, falls: 1 };
+        let fresh = WentDown { fell_at, back_at: None, falls: 1, flaps: false };
         let mut noted = match known {
             // It had come back, and is down again.
             Some(known) if known.back_at.is_some_and(|back_at| back_at < fell_at) => {
@@ -209,6 +211,7 @@ impl Engine {
             Some(known) => known,
             None => fresh,
         };
+        noted.flaps |= node.flaps;
         if !node.down && noted.back_at.is_none() {
             noted.back_at = Some(server(node.back_at.unwrap_or(now)));
             // Others of its site went down with it: this time does not count as going down by itself.

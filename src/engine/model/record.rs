@@ -405,6 +405,10 @@ pub struct WentDown {
     pub back_at: Option<Timestamp>,
     /// How often it went down by itself, without others of its site.
     pub falls: u32,
+    /// It went down again and again before its update as well: that it goes down says nothing of the update. Only who looked on before the
+    /// update has seen that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flaps: bool,
 }
 
 /// Nodes that went down at about the same time.

@@ -70,6 +70,14 @@ impl<'a> Assessor<'a> {
         }
     }
 
+    /// Whether it has been ready for long enough by the word of its kubelet, whose clock nobody may have measured. That is not enough to
+    /// count as available, and too much to count as failed for not being it.
+    pub(super) fn is_available_by_its_kubelet(&self, pod: &PodEntry, clock: Option<i64>) -> bool {
+        let needed = Duration::from_secs(self.soak_secs(true).into());
+        let said = pod.fact.ready_since.map(|at| by_server(at, clock).max(pod.fact.created_at));
+        pod.ready_observed.is_some_and(|observed| observed.elapsed(said, self.question.now, self.server_now) >= needed)
+    }
+
     /// Until when the controller counts an available pod as unavailable, because a clock that is ahead has dated its
     /// readiness.
     pub(super) fn counted_unavailable_until(&mut self, pod: &PodEntry, clock: Option<i64>) -> Option<Timestamp> {

@@ -40,7 +40,7 @@ impl Assessor<'_> {
             let container = known.map_or_else(|| ended_last(pod), |known| known.container.clone());
             return Some(Cause { kind, container, message: Some(words.into()) });
         }
-        if available {
+        if available || self.is_available_by_its_kubelet(pod, clock) {
             return None;
         }
         let elapsed = self.expected_for(pod, entry.back_at(), clock);

@@ -167,6 +167,16 @@ fn a_node_that_flapped_before_its_update_too_does_not_halt() {
         if halted {
             continue;
         }
+        // Who comes later has not seen how it was before the update: the record tells.
+        let mut later = FakeConsole::open(&fake, "eve");
+        let snapshot = later.snapshot(&fake);
+        assert_eq!((suspect(&snapshot, "n7"), snapshot.counts.failed), (None, 0));
+        console.ask(&mut fake, Command::StopDriving).unwrap();
+        later.ask(&mut fake, Command::Drive(Takeover::Ask)).unwrap();
+        later.run_for(&mut fake, 60);
+        assert!(later.snapshot(&fake).halt.is_none(), "nor does a new driver halt");
+        later.ask(&mut fake, Command::StopDriving).unwrap();
+        console.ask(&mut fake, Command::Drive(Takeover::Ask)).unwrap();
         ready(&mut fake, &["n7"], false);
         console.run_for(&mut fake, 600);
         let halt = console.snapshot(&fake).halt.unwrap();

@@ -224,7 +224,7 @@ mod tests {
             refused: names("r", EXCEPTIONS_LIMIT, len).map(|name| (name.clone(), refused(name))).collect(),
             idle_since: Some(NOW),
             suspects: names("s", SUSPECTS_LIMIT, len)
-                .map(|name| (name, WentDown { fell_at: NOW, back_at: Some(NOW), falls: 9_999 }))
+                .map(|name| (name, WentDown { fell_at: NOW, back_at: Some(NOW), falls: 9_999, flaps: true }))
                 .collect(),
             others_down: names("o", SITES_LIMIT, len.min(63)).map(|site| (site, fell())).collect(),
             compared_since: Some(NOW),
