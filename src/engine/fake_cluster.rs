@@ -458,6 +458,7 @@ impl FakeCluster {
             reason: "FailedCreate".into(),
             message: said.clone(),
             at: self.now,
+            first_at: None,
             count: 1,
             ..ClusterEvent::default()
         };

@@ -87,6 +87,7 @@ impl EventWire<'_> {
             reason: interner.words(text(&self.reason), NAME),
             message: clip(text(&self.message), MESSAGE).into(),
             at: self.at(),
+            first_at: instant(&self.first_timestamp),
             count: self.count.or(series.and_then(|series| series.count)).map_or(1, |Clamped(count)| count.max(1)),
             reported_by: self.reported_by(),
         }

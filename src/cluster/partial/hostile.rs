@@ -21,8 +21,18 @@ fn shown(texts: impl IntoIterator<Item = Str>, limit: usize) -> impl Iterator<It
 /// Of each fact every field is named: who adds one says here whether people are shown it. What identifies, is compared or is
 /// written back is whole.
 fn of_event(fact: ClusterEvent) -> Vec<Shown> {
-    let ClusterEvent { version: _, object: _, node, container: _, reason, message, at: _, count: _, reported_by } =
-        fact;
+    let ClusterEvent {
+        version: _,
+        object: _,
+        node,
+        container: _,
+        reason,
+        message,
+        at: _,
+        first_at: _,
+        count: _,
+        reported_by,
+    } = fact;
     let ours = reported_by.map(|ours| *ours).map(|ReportedBy { event, identity, severity: _ }| [event, identity]);
     let names = node.into_iter().chain([reason]).chain(ours.into_iter().flatten());
     shown(names, NAME).chain(shown([message], MESSAGE)).collect()

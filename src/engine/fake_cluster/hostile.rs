@@ -106,6 +106,7 @@ fn infest_events(fake: &mut FakeCluster, text: &Str) {
             reason: reason.into(),
             message: text.clone(),
             at: fake.now,
+            first_at: None,
             count: 1,
             ..ClusterEvent::default()
         };
@@ -124,6 +125,7 @@ fn infest_events(fake: &mut FakeCluster, text: &Str) {
             reason: text.clone(),
             message: message.as_str().into(),
             at: fake.now,
+            first_at: None,
             count: 1,
             reported_by: Some(Box::new(ours)),
             ..ClusterEvent::default()

@@ -413,6 +413,8 @@ pub struct ClusterEvent {
     pub message: Str,
     /// When it last happened.
     pub at: Timestamp,
+    /// When it first happened, where it tells that.
+    pub first_at: Option<Timestamp>,
     /// How often it happened.
     pub count: u32,
     /// Set if a rolldeck process wrote it: about what an operator did, or what a rollout did by itself.

@@ -186,6 +186,7 @@ fn says(fake: &FakeCluster, console: &mut FakeConsole, node: &str, version: u64,
         reason: reason.into(),
         message: message.into(),
         at: fake.now,
+        first_at: None,
         count: 1,
         ..ClusterEvent::default()
     };

@@ -63,6 +63,7 @@ fn say(console: &mut FakeConsole, fake: &FakeCluster, node: &str, reason: &str, 
         reason: reason.into(),
         message: message.into(),
         at: fake.now,
+        first_at: None,
         count: 1,
         ..ClusterEvent::default()
     };

@@ -59,6 +59,7 @@ fn a_round_ends(fake: &mut FakeCluster, console: &mut FakeConsole, site: &str) {
                 "Successfully pulled image \"agent:v2\" in 10s (10s including waiting). Image size: 50000000 bytes."
                     .into(),
             at: fake.now,
+            first_at: None,
             count: 1,
             ..ClusterEvent::default()
         };

@@ -199,6 +199,7 @@ fn pulled(fake: &mut FakeCluster, console: &mut FakeConsole, took: &[(&str, u32)
             reason: "Pulled".into(),
             message: message.into(),
             at: fake.now,
+            first_at: None,
             count: 1,
             ..ClusterEvent::default()
         };

@@ -85,6 +85,7 @@ fn event(fake: &FakeCluster, node: &str, container: &str, reason: &str, message:
         reason: reason.into(),
         message: message.into(),
         at: fake.now,
+        first_at: None,
         count: 1,
         ..ClusterEvent::default()
     }))
@@ -370,6 +371,27 @@ fn a_finished_pull_counts_once() {
     dated("Pulling", "Pulling image \"r.example/agent:v2\"", fake.now - Duration::from_secs(64));
     assert_eq!(peers(&mut console), Some(2));
     assert!(matches!(known(&mut console, &fake, "n2"), PullState::Present { .. }));
+}
+
+/// Events that repeat tell when they happened first: who has just begun to look knows since when the image cannot be pulled.
+#[test]
+fn a_failure_that_repeats_is_as_old_as_its_first_event() {
+    let (mut fake, mut console) = pulling(3);
+    fake.wait(600);
+    let pulling = event(&fake, "n1", "agent", "Pulling", "Pulling image \"agent:v2\"", 8);
+    console.engine.observe(pulling, fake.now);
+    let first_at = fake.now - Duration::from_secs(300);
+    for (reason, first) in [("BackOff", first_at), ("Failed", first_at + Duration::from_secs(20))] {
+        let Event::Cluster(mut event) =
+            event(&fake, "n1", "agent", reason, "Failed to pull image \"agent:v2\": not found", 9)
+        else {
+            return;
+        };
+        (event.first_at, event.count, event.version) = (Some(first), 7, None);
+        console.engine.observe(Event::Cluster(event), fake.now);
+        let pod = fake.pods.values().find(|pod| pod.node.as_deref() == Some("n1")).unwrap();
+        assert_eq!(console.engine.view.pull_failed_since(pod), Some(first_at));
+    }
 }
 
 #[test]

@@ -107,6 +107,7 @@ fn a_volume_or_a_sandbox_is_the_cause_until_the_pod_begins() {
             reason: reason.into(),
             message: format!("{reason}: Pulling image \"agent:v2\"").into(),
             at: fake.now,
+            first_at: None,
             count: 1,
             ..ClusterEvent::default()
         };
@@ -164,6 +165,7 @@ fn whatever_events_tell_of_a_start_is_the_cause_of_a_pod_that_does_not_begin() {
             reason: reason.into(),
             message: message.into(),
             at: fake.now,
+            first_at: None,
             count: 1,
             ..ClusterEvent::default()
         };

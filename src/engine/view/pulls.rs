@@ -104,7 +104,7 @@ struct FailedPull {
     written: Written,
     why: PullFailure,
     message: Str,
-    /// The earliest failure that an event tells of, by the node's clock. Events that repeat tell of the last time only.
+    /// The earliest failure that an event tells of, by the node's clock.
     since: Timestamp,
 }
 
@@ -174,7 +174,8 @@ impl ContainerPullEvents {
             }
             "Failed" | "BackOff" => {
                 let mut known = self.failed.take();
-                let since = known.as_deref().map_or(written.at, |known| known.since.min(written.at));
+                let first = event.first_at.map_or(written.at, |first_at| first_at.min(written.at));
+                let since = known.as_deref().map_or(first, |known| known.since.min(first));
                 if let Some(earlier) = known.as_deref_mut().filter(|known| written.is_before(known.written)) {
                     let is_news = earlier.since != since;
                     earlier.since = since;

@@ -221,6 +221,7 @@ impl Object {
             reason: event.reason.clone(),
             message: event.message.clone(),
             at: written(event.last_at),
+            first_at: Some(written(event.first_at)),
             count: event.count,
             reported_by: None,
         })
