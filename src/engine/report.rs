@@ -166,7 +166,8 @@ impl Engine {
             };
         }
         let crowded = self.is_crowded();
-        if (settled && !crowded) || (nothing_to_do && intent.change.is_none()) {
+        let awaits = self.awaits_vanished_nodes();
+        if (settled && !crowded && !awaits) || (nothing_to_do && intent.change.is_none()) {
             let began = self.progress.started_at.is_some();
             return match began {
                 true if !self.view.current_is_certain() => Phase::Preparing,

@@ -27,6 +27,7 @@ mod steps;
 mod story;
 mod template_changes;
 mod unseen;
+mod vanished;
 mod waits;
 
 use serde_json::json;

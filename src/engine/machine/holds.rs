@@ -70,6 +70,19 @@ impl Engine {
             && self.deletions.is_empty()
             && self.assessment.rows().filter(|row| row.in_fleet).all(Row::is_settled)
             && !self.is_crowded()
+            && !self.awaits_vanished_nodes()
+    }
+
+    /// Whether a pod of another revision than the target is left of a node whose object is gone. A kubelet that registers its node again
+    /// goes on with its pods: then that node was never updated. If it does not, the cluster deletes the pod about a minute after
+    /// the node.
+    pub(crate) fn awaits_vanished_nodes(&self) -> bool {
+        let stays = |row: &Row| {
+            let pod = row.pod.and_then(|pod| self.view.pod(pod));
+            pod.is_some_and(|pod| pod.fact.deletion_at.is_none())
+        };
+        let vanished = |row: &Row| !row.in_fleet && self.view.nodes[row.node].fact.is_none();
+        self.assessment.rows().any(|row| vanished(row) && row.old && stays(row))
     }
 
     /// Whether the DaemonSet is being deleted: then no pod of it is made any more.

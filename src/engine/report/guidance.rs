@@ -61,7 +61,7 @@ pub enum Remedy {
     SetImage,
     /// Stop the DaemonSet's own controller.
     Brake,
-    /// Stop it again, after a strategy drift. The rollout stays paused.
+    /// Stop it again, after a strategy drift. A rollout that is paused stays so.
     RestoreOnDelete,
     /// Go on after a pause.
     Resume,
@@ -115,7 +115,7 @@ impl fmt::Display for Remedy {
             Self::LiftSelector { frees } => write!(f, "lifts the selector, which frees {frees} nodes"),
             Self::SetImage => f.write_str("begins a new rollout"),
             Self::Brake => f.write_str("brakes: sets OnDelete at once, nothing else changes"),
-            Self::RestoreOnDelete => f.write_str("sets OnDelete again at once; the rollout stays paused"),
+            Self::RestoreOnDelete => f.write_str("sets OnDelete again at once, and nothing else"),
             Self::Resume => f.write_str("continues"),
             Self::ResumeUnderOnDelete => f.write_str("sets OnDelete again and continues"),
             Self::ResumeWithTemplate => f.write_str("rolls out the template as it is now"),
@@ -227,10 +227,15 @@ impl Snapshot {
         about_alarms.chain(about_waits).collect()
     }
 
-    /// What an operator can do about one of the alarms. What goes back already is not rolled back.
+    /// What an operator can do about one of the alarms. What goes back already is not rolled back, and what is not paused not resumed:
+    /// where nobody drives, nobody pauses after a strategy drift.
     pub fn remedies_of(&self, alarm: &Alarm) -> Vec<Remedy> {
         let mut remedies = alarm.remedies();
-        remedies.retain(|remedy| *remedy != Remedy::Undo || self.direction == Direction::Forward);
+        remedies.retain(|remedy| match remedy {
+            Remedy::Undo => self.direction == Direction::Forward,
+            Remedy::ResumeUnderOnDelete => matches!(self.phase, Phase::Paused(_)),
+            _ => true,
+        });
         remedies
     }
 
@@ -412,6 +417,7 @@ impl Snapshot {
     fn allowed_in_words(&self) -> String {
         let (updated, allowed) = (self.counts.updated, self.plan.allowed);
         match (updated.min(allowed), allowed) {
+            (_, 0) if self.counts.updated > 0 => "held: no further node may be updated".to_owned(),
             (_, 0) => "held: no node may be updated yet".to_owned(),
             (1, 1) => "held: the 1 node that may be updated has been".to_owned(),
             (updated, allowed) if updated == allowed => {
@@ -421,12 +427,28 @@ impl Snapshot {
         }
     }
 
+    /// `waits for n4: its node is not there, its old pod still is`.
+    fn vanished_in_words(&self) -> Option<String> {
+        let vanished = |node: &&NodeView| !node.eligible && node.ineligible.is_none() && !node.at_target;
+        let names: Vec<&str> = self.nodes.iter().filter(vanished).map(|node| &*node.name).collect();
+        match names.as_slice() {
+            [] => None,
+            [name] => Some(format!("waits for {name}: its node is not there, its old pod still is")),
+            names => {
+                let named = names[..names.len().min(NAMED)].join(", ");
+                let more = if names.len() > NAMED { ", …" } else { "" };
+                let count = names.len();
+                Some(format!("waits for {count} nodes that are not there and whose old pods still are ({named}{more})"))
+            }
+        }
+    }
+
     /// `waits for 3 nodes: 2 down, 1 cordoned (n7, n8, n9)`.
     fn left_in_words(&self, counts: impl Fn(&NodeView) -> bool) -> String {
         let is_left = |node: &&NodeView| node.eligible && node.state != NodeState::Updated && counts(node);
         let left: Vec<&NodeView> = self.nodes.iter().filter(is_left).collect();
         if left.is_empty() {
-            return "every node is updated".to_owned();
+            return self.vanished_in_words().unwrap_or_else(|| "every node is updated".to_owned());
         }
         let mut causes: Vec<(String, usize)> = Vec::new();
         for node in &left {

@@ -242,9 +242,12 @@ pub(super) fn about(
         say(&mut lines, "In line", &format!("place {}", rank + 1), ThemeRole::Text);
     }
     if !*eligible {
-        let why = ineligible.as_ref().map_or_else(|| "its node is not there".to_owned(), ToString::to_string);
         let serves = if *serves { "serves" } else { "does not serve" };
-        say(&mut lines, "Eligible", &format!("no: {why}; its pod {serves}"), ThemeRole::Warn);
+        let why = match ineligible {
+            Some(why) => format!("{why}; its pod {serves}"),
+            None => "its node is not there, its pod still is".to_owned(),
+        };
+        say(&mut lines, "Eligible", &format!("no: {why}"), ThemeRole::Warn);
     }
     if page.snapshot().is_some_and(|snapshot| snapshot.plan.selector.is_some()) {
         say(

@@ -281,13 +281,13 @@ impl fmt::Display for Why<'_> {
                 }
             }
             (NodeState::Ineligible, _) => {
-                match &node.ineligible {
-                    Some(why) => write!(f, "{why}")?,
-                    None => f.write_str("its node is not there")?,
-                }
-                let serves = if node.serves { "serves" } else { "does not serve" };
                 let which = if node.at_target { "pod" } else { "old pod" };
-                write!(f, "; its {which} {serves}")
+                let serves = if node.serves { "serves" } else { "does not serve" };
+                match &node.ineligible {
+                    Some(why) => write!(f, "{why}; its {which} {serves}"),
+                    // Nobody tells of the pod any more.
+                    None => write!(f, "its node is not there, its {which} still is"),
+                }
             }
             _ => {
                 // For some causes what the pod waits for says more than the cause.

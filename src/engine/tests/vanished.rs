@@ -1,0 +1,76 @@
+//! A node object that is deleted in the middle of a rollout: its kubelet may register the node again and go on with its pod.
+
+use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+use crate::engine::model::Str;
+use crate::engine::model::command::Command;
+use crate::engine::model::event::Event;
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::report::snapshot::Phase;
+
+/// Four nodes, all but `n4` at `agent:v2`, and it may go as well.
+fn all_but_the_last() -> (FakeCluster, FakeConsole) {
+    let mut fake = FakeCluster::rolling(4, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 1);
+    console.run_for(&mut fake, 20);
+    assert_eq!(fake.at("hash2"), 3);
+    (fake, console)
+}
+
+fn vanish(fake: &FakeCluster, console: &mut FakeConsole, node: &str) {
+    console.hear(fake);
+    console.engine.observe(Event::NodeGone(node.into()), fake.now);
+}
+
+fn register(fake: &FakeCluster, console: &mut FakeConsole, node: &str) {
+    console.engine.observe(Event::Node(Box::new(fake.nodes[&Str::from(node)].clone())), fake.now);
+}
+
+fn waits(console: &mut FakeConsole, fake: &FakeCluster) -> String {
+    console.snapshot(fake).guidance().map(|guidance| guidance.waits).unwrap_or_default()
+}
+
+#[test]
+fn a_rollout_is_not_complete_while_the_old_pod_of_a_vanished_node_is_there() {
+    let (mut fake, mut console) = all_but_the_last();
+    vanish(&fake, &mut console, "n4");
+    console.run_for(&mut fake, 5);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!((snapshot.counts.updated, snapshot.counts.nodes, snapshot.phase), (3, 3, Phase::Held));
+    assert_eq!(waits(&mut console, &fake), "waits for n4: its node is not there, its old pod still is");
+    assert_eq!(fake.daemonset.strategy.kind, StrategyKind::OnDelete, "it is not handed back");
+
+    // It registers again with the pod that it had: the rollout goes on with it where the partition allows that.
+    register(&fake, &mut console, "n4");
+    console.run_for(&mut fake, 5);
+    assert_eq!(fake.at("hash2"), 3, "it is the one that the partition keeps");
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 20);
+    assert_eq!(fake.at("hash2"), 4);
+    assert_eq!(fake.daemonset.strategy.kind, StrategyKind::RollingUpdate, "complete, and handed back");
+}
+
+#[test]
+fn a_rollout_is_complete_once_the_pod_of_a_vanished_node_is_gone() {
+    let (mut fake, mut console) = all_but_the_last();
+    vanish(&fake, &mut console, "n4");
+    fake.remove_pod("n4");
+    fake.nodes.remove("n4");
+    console.run_for(&mut fake, 5);
+    assert_eq!(fake.daemonset.strategy.kind, StrategyKind::RollingUpdate, "complete, and handed back");
+}
+
+/// A vanished node that was updated keeps nobody waiting, and a roll back waits for those that were not.
+#[test]
+fn a_roll_back_waits_for_the_updated_pod_of_a_vanished_node() {
+    let (mut fake, mut console) = all_but_the_last();
+    vanish(&fake, &mut console, "n1");
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 20);
+    assert_eq!(waits(&mut console, &fake), "waits for n1: its node is not there, its old pod still is");
+    register(&fake, &mut console, "n1");
+    console.run_for(&mut fake, 20);
+    assert_eq!(fake.at("hash1"), 4);
+    assert_eq!(fake.daemonset.strategy.kind, StrategyKind::RollingUpdate);
+}
