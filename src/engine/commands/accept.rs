@@ -6,7 +6,7 @@ use super::resolved::Resolved;
 use crate::engine::lease::edit::Edit;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
-use crate::engine::model::command::Refusal;
+use crate::engine::model::command::{Command, Refusal};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::node::Blame;
 use crate::engine::model::record::Progress;
@@ -52,7 +52,9 @@ impl Engine {
         if record.intent.paused.is_none() && !halted {
             return Err(Refusal::NotNow("it is neither paused nor halted".into()));
         }
-        let mut says = "resumed".to_owned();
+        // An operator who goes on after a strategy drift does not wait for a driver: until then its controller replaces pods.
+        let brake = self.takes_back(&Command::Resume);
+        let mut says = if brake { "OnDelete is set again; resumed" } else { "resumed" }.to_owned();
         if halted {
             says.push_str(&format!("; accepted: {}", self.accepted_in_a_line()));
         }
@@ -61,7 +63,8 @@ impl Engine {
         }
         let edit = Edit::Resume { acknowledged: halt, target: retarget };
         let danger = if halted { Danger::Serious } else { Danger::Bounded };
-        Ok(Resolved::new(vec![edit], Needs::Saved, says, danger))
+        let needs = if brake { Needs::Adopted } else { Needs::Saved };
+        Ok(Resolved { brake, ..Resolved::new(vec![edit], needs, says, danger) })
     }
 
     /// Whether resuming goes on past a halt.

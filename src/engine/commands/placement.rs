@@ -4,6 +4,8 @@
 //! *Creating and deleting pods*): it creates a pod on every node that should have one and has none, and deletes those on nodes
 //! that must not have one. No budget limits that, so the preview says it before the template is written.
 
+use std::borrow::Cow;
+
 use crate::engine::assess::rows::Assessment;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
@@ -129,6 +131,23 @@ impl Engine {
             row.committed = row.in_fleet && !row.replaceable;
         })
     }
+
+    /// The fleet as it would be with the target of `intent`: whoever resumes after somebody else has changed the template rolls that out.
+    pub(super) fn retargeted(&self, intent: &Intent) -> Cow<'_, Assessment> {
+        let Some(target) = intent.target.as_ref().filter(|target| self.intent().target.as_ref() != Some(*target))
+        else {
+            return Cow::Borrowed(&self.assessment);
+        };
+        Cow::Owned(self.assessment.with(|row| {
+            let pod = row.pod.and_then(|pod| self.view.pod(pod));
+            let at_target = pod.is_some_and(|pod| pod.fact.revision.as_ref() == Some(target));
+            let live = pod.is_some_and(|pod| pod.fact.deletion_at.is_none());
+            let was_updated = row.at_target && row.should_run && !row.is_down && !row.other_goes && !row.crowded;
+            row.replaceable = (row.replaceable || was_updated) && row.in_fleet && live && !at_target;
+            row.at_target = at_target;
+            row.committed = row.in_fleet && (at_target || !live);
+        }))
+    }
 }
 
 #[cfg(test)]
@@ -136,6 +155,7 @@ mod tests {
     use serde_json::json;
 
     use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+    use crate::engine::model::Str;
     use crate::engine::model::command::Command;
     use crate::engine::model::danger::Danger;
     use crate::engine::model::template::TaintEffect;
@@ -202,5 +222,28 @@ mod tests {
         assert_eq!(preview.nodes.len(), 7);
         let said = "On 1 node its pod may stay as it is, and is not updated: n2 (taint m=x:NoSchedule not tolerated).";
         assert!(preview.effects.iter().any(|line| line == said), "{:?}", preview.effects);
+    }
+
+    /// Half of the nodes are updated when somebody changes the template: with it, none of them is.
+    #[test]
+    fn resuming_with_the_template_of_somebody_else_is_previewed_with_that_template() {
+        let mut fake = FakeCluster::rolling(6, 2);
+        let mut console = FakeConsole::open(&fake, "ops");
+        console.set_image(&mut fake, "agent:v2");
+        console.partition(&mut fake, 3);
+        console.run_for(&mut fake, 20);
+        fake.set_template(crate::engine::fake_cluster::template("agent:v3"));
+        fake.reconcile();
+        console.run_for(&mut fake, 5);
+        let preview = console.engine.preview(&Command::Resume, fake.now).unwrap();
+        assert_eq!(preview.nodes.len(), 3, "{preview:?}");
+        assert!(preview.effects.iter().any(|line| line.starts_with("3 nodes are in line")), "{:?}", preview.effects);
+        console.ask(&mut fake, Command::Resume).unwrap();
+        console.run_for(&mut fake, 30);
+        assert_eq!((fake.at("hash1") + fake.at("hash2"), fake.at("hash3")), (3, 3));
+        let went = |node: &&Str| {
+            fake.pods.values().any(|pod| pod.node.as_ref() == Some(*node) && pod.revision.as_deref() == Some("hash3"))
+        };
+        assert_eq!(preview.nodes.iter().filter(went).count(), 3, "those that were named");
     }
 }

@@ -106,7 +106,7 @@ impl Engine {
         Ok(Preview {
             changes: changes.unwrap_or_default().into(),
             title: match command {
-                _ if resolved.brake => "Emergency brake".into(),
+                _ if resolved.brake && *command != Command::Resume => "Emergency brake".into(),
                 Command::Resume if self.resumes_past_a_halt() => "Resume past the halt".into(),
                 command => title_of(command, &limits, self.updated_or_on_the_way()),
             },
@@ -136,7 +136,7 @@ impl Engine {
     fn would_go(&self, lets_go: LetsGo, intent: &Intent) -> Vec<Str> {
         let assessment = match lets_go {
             LetsGo::None => return Vec::new(),
-            LetsGo::Forward => self.selected(intent),
+            LetsGo::Forward => self.selected(intent, self.retargeted(intent)),
             LetsGo::Back => self.going_back(intent),
         };
         let limits = Limits::of(&self.view, intent, &assessment);
@@ -158,8 +158,8 @@ impl Engine {
     }
 
     /// The fleet as it would be with another selector.
-    fn selected(&self, intent: &Intent) -> Assessment {
-        self.assessment.with(|row| {
+    fn selected(&self, intent: &Intent, assessment: Cow<'_, Assessment>) -> Assessment {
+        assessment.with(|row| {
             row.selected = intent.selector.as_ref().is_none_or(|selector| {
                 self.view.nodes[row.node].fact.as_ref().is_some_and(|fact| selector.matches(&fact.labels))
             });
@@ -213,6 +213,9 @@ impl Engine {
             Command::Pause { .. } => vec!["No update starts until resumed. Pods being replaced now finish.".into()],
             Command::Resume => {
                 let mut lines = self.accepted_in_words();
+                if self.takes_back(command) {
+                    lines.push("Sets OnDelete again at once: its controller stops replacing pods.".into());
+                }
                 lines.push(match count {
                     0 => "No node is in line: what moves next is up to a step.".to_owned(),
                     _ => format!("{} in line, {pace}.", counted_are(count)),

@@ -16,7 +16,8 @@ impl Engine {
 
     /// Whether this command sets `OnDelete` again after a drift: then it does not wait for the holder of the lease.
     pub(crate) fn takes_back(&self, command: &Command) -> bool {
-        *command == Command::Adopt && self.recorded_intent().is_some_and(|intent| self.has_drifted(&intent))
+        matches!(command, Command::Adopt | Command::Resume)
+            && self.recorded_intent().is_some_and(|intent| self.has_drifted(&intent))
     }
 
     pub(crate) fn who_set_the_strategy(&self) -> Option<Str> {

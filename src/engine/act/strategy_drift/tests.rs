@@ -9,6 +9,7 @@ use crate::engine::model::danger::Danger;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::ORIGINAL_STRATEGY;
 use crate::engine::model::settings::{OnDrift, Secs, Tuning};
+use crate::engine::report::guidance::Remedy;
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 
 const ARGO_CD: &str = "argocd-controller";
@@ -69,6 +70,38 @@ fn going_on_after_a_drift_adopts_again_first() {
     assert_eq!(fake.daemonset.annotations.get(ORIGINAL_STRATEGY).cloned(), original, "what was saved first is kept");
     console.run_for(&mut fake, 30);
     assert_eq!(fake.at("hash2"), 10);
+}
+
+/// A one-shot command does not wait for somebody who drives: until then the controller would replace pods.
+#[test]
+fn resuming_after_a_drift_sets_on_delete_at_once_whoever_drives() {
+    let (mut fake, mut driver) = under_way(OnDrift::Report);
+    drift(&mut fake);
+    driver.run_for(&mut fake, 5);
+    driver.ask(&mut fake, Command::StopDriving).unwrap();
+    let mut other = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+    let preview = other.engine.preview(&Command::Resume, fake.now).unwrap();
+    assert_eq!(&*preview.title, "Resume");
+    assert!(preview.effects[0].contains("OnDelete again at once"), "{preview:?}");
+    assert_eq!(other.ask(&mut fake, Command::Resume), Ok("OnDelete is set again; resumed".into()));
+    assert!(on_delete(&fake));
+    let snapshot = other.snapshot(&fake);
+    assert_eq!((snapshot.phase, snapshot.alarms), (Phase::Held, Vec::new()), "until somebody drives");
+}
+
+/// Nobody drives, so nobody pauses: there is nothing to resume.
+#[test]
+fn a_drift_that_nobody_answered_is_not_to_be_resumed() {
+    let (mut fake, mut driver) = under_way(OnDrift::Report);
+    driver.ask(&mut fake, Command::StopDriving).unwrap();
+    drift(&mut fake);
+    let mut other = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+    let snapshot = other.snapshot(&fake);
+    assert_eq!(snapshot.phase, Phase::Native);
+    assert_eq!(snapshot.remedies(), [Remedy::RestoreOnDelete, Remedy::EnforceOnDelete]);
+    assert!(other.ask(&mut fake, Command::Resume).is_err());
+    other.ask(&mut fake, Command::Adopt).unwrap();
+    assert!(on_delete(&fake));
 }
 
 #[test]
