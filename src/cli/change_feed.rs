@@ -209,6 +209,10 @@ impl Telling<'_> {
 
     fn since(&mut self, last: &Snapshot) {
         let snapshot = self.snapshot;
+        // What is told of a DaemonSet that is gone is that it is gone: whoever follows it says so.
+        if snapshot.daemonset == Presence::Absent {
+            return;
+        }
         let hash = |snapshot: &Snapshot| snapshot.to.as_ref().map(|revision| revision.hash.clone());
         if hash(last) != hash(snapshot) {
             self.target();

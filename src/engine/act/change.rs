@@ -11,12 +11,14 @@
 //! would let the new revision go on without partition, selector and halt.
 
 use crate::engine::lease::edit::Edit;
+use crate::engine::lease::lock::KnownLease;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::change_request::ChangeRequest;
 use crate::engine::model::command::Unsettled;
 use crate::engine::model::effect::{DaemonSetPatch, EffectError, EffectErrorKind};
 use crate::engine::model::event::{WatchHealth, Watched};
+use crate::engine::model::presence::Presence;
 use crate::engine::model::record::{CHANGE, ChangeOutcome, Intent, OURSELVES, Paused};
 use crate::engine::model::rollout_event::{RolloutEventKind, Visibility};
 use crate::engine::model::template::Template;
@@ -140,8 +142,17 @@ impl Engine {
         if asked.is_some_and(|asked| asked.id == *id) {
             return None;
         }
-        let words = "called off: somebody asked for something else meanwhile";
-        Some(Err(Unsettled::Failed(words.to_owned())))
+        Some(Err(Unsettled::Failed(self.called_off().to_owned())))
+    }
+
+    /// Why what was recorded is not carried out any more.
+    pub(super) fn called_off(&self) -> &'static str {
+        match self.lock.known {
+            _ if self.view.presence == Presence::Absent => "called off: the DaemonSet was deleted meanwhile",
+            _ if self.is_being_deleted() => "called off: the DaemonSet is being deleted",
+            KnownLease::Absent => "called off: the Lease was deleted meanwhile, and the record of the rollout with it",
+            KnownLease::Nothing | KnownLease::Present(_) => "called off: somebody asked for something else meanwhile",
+        }
     }
 }
 

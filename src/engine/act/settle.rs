@@ -28,7 +28,7 @@ impl Engine {
                     self.settled(pending, result);
                 }
                 None if saved && pending.needs == Needs::Released && called_off(self) => {
-                    let why = "called off: somebody asked for something else meanwhile".to_owned();
+                    let why = self.called_off().to_owned();
                     self.settled(pending, Err(Unsettled::Failed(why)));
                 }
                 None => self.pending.add(pending),

@@ -3,6 +3,7 @@ use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::model::command::{Command, Step};
 use crate::engine::model::config::Role;
 use crate::engine::model::effect::Effect;
+use crate::engine::model::event::Event;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::Direction;
 use crate::engine::model::settings::{OnFailure, Tuning};
@@ -266,4 +267,25 @@ fn an_adoption_without_effect_is_refused() {
     let told: Vec<String> = snapshot.timeline.iter().map(ToString::to_string).collect();
     assert!(!told.iter().any(|told| told.contains("adopted:")), "{told:?}");
     assert_eq!((fake.deleted.len(), fake.at("hash2")), (0, 0));
+}
+
+/// As in a namespace that is being deleted: its objects go one after the other.
+#[test]
+fn a_change_whose_record_goes_says_what_was_deleted() {
+    let lease = "called off: the Lease was deleted meanwhile, and the record of the rollout with it";
+    let daemonset = "called off: the DaemonSet was deleted meanwhile";
+    for (first, said) in [(None, lease), (Some(Event::DaemonSetGone(None)), daemonset)] {
+        // The driver is alive and does nothing at this instant.
+        let (mut fake, _driver) = held_at_sixteen();
+        let mut eve = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+        eve.hear(&fake);
+        let image = Command::SetImage([("agent".to_owned(), "agent:v3".parse().unwrap())].into());
+        let id = eve.engine.command(image, fake.now).unwrap();
+        eve.run(&mut fake);
+        assert_eq!(eve.settled, [], "it waits for the driver");
+        fake.lease = None;
+        first.into_iter().chain([Event::LeaseGone(None)]).for_each(|event| eve.engine.observe(event, fake.now));
+        eve.run(&mut fake);
+        assert_eq!(eve.settled, [(id, Err(said.to_owned()))]);
+    }
 }
