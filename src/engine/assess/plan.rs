@@ -17,6 +17,7 @@ use crate::engine::model::record::{Direction, Intent};
 use crate::engine::model::settings::{Budgets, Limit, NodeOrder};
 use crate::engine::model::suspect::SiteOutage;
 use crate::engine::rules::holds::HoldKind;
+use crate::engine::rules::own_budget::own_max_unavailable;
 use crate::engine::rules::surge::lacks_budget;
 use crate::engine::view::View;
 
@@ -57,8 +58,8 @@ impl Limits {
     /// `maxUnavailable` is a percentage of desired, rounded up, as Kubernetes does; `partition` one of the fleet, rounded
     /// down, as OpenKruise does.
     pub(crate) fn of(view: &View, intent: &Intent, assessment: &Assessment) -> Self {
-        let own = view.daemonset.as_ref().and_then(|daemonset| daemonset.strategy.max_unavailable);
-        let own = own.filter(|own| own.of(assessment.desired, Rounding::Up) > 0);
+        let daemonset = view.daemonset.as_ref();
+        let own = daemonset.and_then(|daemonset| own_max_unavailable(daemonset, assessment.desired));
         let lacks_budget = view.daemonset.as_ref().is_some_and(|daemonset| lacks_budget(daemonset, intent));
         let own = if lacks_budget { Some(IntOrPercent::Int(0)) } else { own };
         // What is charged to the budgets, and so `strict`, is the budget's: see `budget`. What a site is, is the view's; its pace is in [`NodeLookup`].

@@ -47,7 +47,8 @@ settings! {
     pub struct Budgets in budgets {
         /// At most so many nodes down at once; a percentage of all, rounded up; `default`: as the DaemonSet says
         ///
-        /// By default the DaemonSet's own `maxUnavailable`, or 1 when that is absent or zero.
+        /// By default the DaemonSet's own `maxUnavailable`, or 1 when that is absent or zero; while it is adopted, not more than it was
+        /// before.
         #[serde(skip_serializing_if = "Limit::is_default")]
         MaxUnavailable => max_unavailable: Limit = Limit::Default, About {
             flag: "max-unavailable",

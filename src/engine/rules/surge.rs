@@ -4,17 +4,15 @@
 
 use crate::engine::model::facts::{DaemonSetFact, StrategyKind, UpdateStrategy};
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
-use crate::engine::model::record::{Intent, ORIGINAL_STRATEGY};
+use crate::engine::model::record::Intent;
+use crate::engine::rules::own_budget::saved_strategy;
 
 /// The surge of a DaemonSet as its owner wrote it: by its strategy, or while it is adopted by the one that was saved.
 /// `None` where it does not surge.
 pub(crate) fn surge_of(daemonset: &DaemonSetFact) -> Option<IntOrPercent> {
     match daemonset.strategy.kind {
         StrategyKind::RollingUpdate => surge_in(&daemonset.strategy),
-        StrategyKind::OnDelete => {
-            let saved = serde_json::from_str(daemonset.annotations.get(ORIGINAL_STRATEGY)?).ok()?;
-            surge_in(&UpdateStrategy::from_json(saved))
-        }
+        StrategyKind::OnDelete => surge_in(&saved_strategy(daemonset)?),
     }
 }
 

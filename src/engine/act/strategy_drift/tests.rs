@@ -72,6 +72,22 @@ fn going_on_after_a_drift_adopts_again_first() {
     assert_eq!(fake.at("hash2"), 10);
 }
 
+/// `kubectl patch` to a `maxUnavailable` of 100 %: the figure stays in the object under `OnDelete`.
+#[test]
+fn what_a_drift_leaves_behind_is_no_budget_of_the_rollout() {
+    let (mut fake, mut console) = under_way(OnDrift::Report);
+    fake.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": "100%"}}));
+    fake.reconcile();
+    console.run_for(&mut fake, 5);
+    console.ask(&mut fake, Command::Resume).unwrap();
+    assert!(on_delete(&fake));
+    assert_eq!(console.snapshot(&fake).budget.max_unavailable, 2);
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 60);
+    assert_eq!(fake.at("hash2"), 20);
+    assert!(fake.worst_down <= 2, "{} were down at once", fake.worst_down);
+}
+
 /// A one-shot command does not wait for somebody who drives: until then the controller would replace pods.
 #[test]
 fn resuming_after_a_drift_sets_on_delete_at_once_whoever_drives() {

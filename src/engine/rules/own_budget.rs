@@ -1,0 +1,62 @@
+//! How many nodes may be down where no operator has said it: what the DaemonSet's owner wrote.
+
+use crate::engine::model::facts::{DaemonSetFact, StrategyKind, UpdateStrategy};
+use crate::engine::model::quantity::{IntOrPercent, Rounding};
+use crate::engine::model::record::ORIGINAL_STRATEGY;
+
+/// The strategy that was saved when the DaemonSet was adopted.
+pub(crate) fn saved_strategy(daemonset: &DaemonSetFact) -> Option<UpdateStrategy> {
+    let saved = serde_json::from_str(daemonset.annotations.get(ORIGINAL_STRATEGY)?).ok()?;
+    Some(UpdateStrategy::from_json(saved))
+}
+
+/// The DaemonSet's own `maxUnavailable`, as far as one node or more of `desired` may be down by it.
+///
+/// While it is adopted it is not more than what was saved. A strategy that somebody sets in the middle of a rollout leaves its figures behind when
+/// `OnDelete` is set again: they were said of a controller that replaces all pods, and are not put back at the end.
+pub(crate) fn own_max_unavailable(daemonset: &DaemonSetFact, desired: u32) -> Option<IntOrPercent> {
+    let adopted = daemonset.strategy.kind == StrategyKind::OnDelete;
+    let saved = if adopted { saved_strategy(daemonset) } else { None };
+    let figures = [Some(&daemonset.strategy), saved.as_ref()].into_iter().flatten();
+    let figures = figures.filter_map(|strategy| strategy.max_unavailable);
+    figures.filter(|own| own.of(desired, Rounding::Up) > 0).min_by_key(|own| own.of(desired, Rounding::Up))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn own(strategy: serde_json::Value, saved: Option<serde_json::Value>) -> Option<IntOrPercent> {
+        let annotations = saved.iter().map(|saved| (ORIGINAL_STRATEGY, saved.to_string())).collect::<Vec<_>>();
+        let daemonset = DaemonSetFact {
+            strategy: UpdateStrategy::from_json(strategy),
+            annotations: annotations.iter().map(|(key, value)| (*key, value.as_str())).collect(),
+            ..DaemonSetFact::default()
+        };
+        own_max_unavailable(&daemonset, 20)
+    }
+
+    #[test]
+    fn what_is_said_while_it_is_adopted_is_no_more_than_what_was_saved() {
+        let rolling =
+            |limit: serde_json::Value| json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": limit}});
+        let on_delete =
+            |limit: serde_json::Value| json!({"type": "OnDelete", "rollingUpdate": {"maxUnavailable": limit}});
+        let (one, all) = (IntOrPercent::Int(1), IntOrPercent::Percent(100));
+        for (strategy, saved, want) in [
+            (rolling(json!(1)), None, Some(one)),
+            (on_delete(json!("100%")), None, Some(all)),
+            (on_delete(json!("100%")), Some(rolling(json!(1))), Some(one)),
+            (on_delete(json!(1)), Some(rolling(json!("100%"))), Some(one)),
+            // Its controller takes down as many as it says now.
+            (rolling(json!("100%")), Some(rolling(json!(1))), Some(all)),
+            (json!({"type": "OnDelete"}), Some(rolling(json!(1))), Some(one)),
+            // One that surges.
+            (on_delete(json!(0)), Some(rolling(json!(0))), None),
+        ] {
+            assert_eq!(own(strategy.clone(), saved.clone()), want, "{strategy} {saved:?}");
+        }
+    }
+}
