@@ -1,9 +1,9 @@
 //! The driver and the cluster adapter against real controllers: a rollout from end to end, two consoles, and users who
 //! may not see everything.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rolldeck::driver::{Access, ClusterSession, CommandError, DrivenBy, Rollout, Session};
@@ -27,14 +27,16 @@ pub(super) struct Kubelet {
     sandbox: Arc<Sandbox>,
     stop: Arc<AtomicBool>,
     worst: Arc<AtomicUsize>,
+    asleep: Arc<Mutex<BTreeSet<String>>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Kubelet {
-    fn run(sandbox: &Arc<Sandbox>, nodes: usize) -> Self {
+    pub(super) fn run(sandbox: &Arc<Sandbox>, nodes: usize) -> Self {
         let (stop, worst) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let asleep = Arc::<Mutex<BTreeSet<String>>>::default();
         let thread = std::thread::spawn({
-            let (sandbox, stop, worst) = (sandbox.clone(), stop.clone(), worst.clone());
+            let (sandbox, stop, worst, asleep) = (sandbox.clone(), stop.clone(), worst.clone(), asleep.clone());
             move || {
                 let mut begun = false;
                 while !stop.load(Ordering::Relaxed) {
@@ -43,12 +45,18 @@ impl Kubelet {
                     if begun {
                         worst.fetch_max(nodes.saturating_sub(up), Ordering::Relaxed);
                     }
-                    sandbox.run_pods();
+                    let asleep = asleep.lock().unwrap().clone();
+                    sandbox.run_pods_except(&asleep);
                     std::thread::sleep(Duration::from_millis(100));
                 }
             }
         });
-        Self { sandbox: sandbox.clone(), stop, worst, thread: Some(thread) }
+        Self { sandbox: sandbox.clone(), stop, worst, asleep, thread: Some(thread) }
+    }
+
+    /// From now on the kubelets of these nodes, and no others, do nothing.
+    pub(super) fn sleep_on(&self, nodes: &[&str]) {
+        *self.asleep.lock().unwrap() = nodes.iter().map(|node| (*node).to_owned()).collect();
     }
 
     /// The most pods that were seen down at once, since all were up.

@@ -183,6 +183,13 @@ impl Driving {
         self.child.wait().unwrap()
     }
 
+    /// What it said on standard error, once it has ended.
+    pub(crate) fn errors(&mut self) -> String {
+        let mut said = String::new();
+        self.child.stderr.as_mut().map(|stderr| stderr.read_to_string(&mut said));
+        said
+    }
+
     /// All that it said so far.
     pub(crate) fn seen(&self) -> &str {
         &self.seen

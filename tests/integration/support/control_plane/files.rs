@@ -18,7 +18,8 @@ use super::user::{NAMES, PER_NAME};
 use super::{Component, Options};
 
 /// The controllers that our tests meet. Not the service account one: pods need none without that admission plugin.
-const CONTROLLERS: &str = "daemonset,garbagecollector,statefulset,job,nodelifecycle,namespace";
+const CONTROLLERS: &str =
+    "daemonset,garbagecollector,statefulset,job,nodelifecycle,namespace,pod-garbage-collector-controller";
 
 /// Ports of one control plane on 127.0.0.1.
 pub(super) struct Ports {

@@ -3,6 +3,7 @@
 //! Nodes have no namespace. So a sandbox names and labels its nodes after its own, and its DaemonSets select them:
 //! tests that run beside each other see each other's nodes in a list, and never on their DaemonSets.
 
+use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -127,8 +128,14 @@ impl Sandbox {
     /// Plays kubelet once: bound pods that do not run yet become Running and Ready with the images that they ask for,
     /// terminating ones go.
     pub(crate) fn run_pods(&self) {
+        self.run_pods_except(&BTreeSet::new());
+    }
+
+    /// The same, but on the nodes `asleep`, whose kubelets do nothing.
+    pub(crate) fn run_pods_except(&self, asleep: &BTreeSet<String>) {
         let runs = |pod: &Value| pod["status"]["phase"] == "Running" && pod["metadata"]["deletionTimestamp"].is_null();
-        for pod in self.pods().into_iter().filter(|pod| !runs(pod)) {
+        let awake = |pod: &Value| pod["spec"]["nodeName"].as_str().is_none_or(|node| !asleep.contains(node));
+        for pod in self.pods().into_iter().filter(|pod| !runs(pod) && awake(pod)) {
             let path = self.path("pods", pod["metadata"]["name"].as_str().expect("a pod has a name"));
             if !pod["metadata"]["deletionTimestamp"].is_null() {
                 let options = json!({"gracePeriodSeconds": 0, "preconditions": {"uid": pod["metadata"]["uid"]}});
