@@ -39,7 +39,9 @@ impl Engine {
 
     /// Forgets refusals of pods that are gone, has those tried sooner that changed, and all where somebody resumed.
     pub(crate) fn follow_refusals(&mut self, intent: &Intent, now: Timestamp) {
-        self.refusals.follow_intent(intent, now);
+        if self.refusals.follow_intent(intent, now) && self.refusals.are_general() {
+            self.deletions.retry.succeeded();
+        }
         let view = &self.view;
         self.refusals.follow_pods(|node, uid| {
             let mut pods = view.pods_on(node).map(|(_, pod)| &pod.fact);

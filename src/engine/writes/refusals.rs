@@ -127,13 +127,15 @@ impl Refusals {
         })
     }
 
-    /// Has all of them tried again at once where somebody has just resumed.
-    pub(crate) fn follow_intent(&mut self, intent: &Intent, now: Timestamp) {
+    /// Has all of them tried again at once where somebody has just resumed; whether that is so.
+    pub(crate) fn follow_intent(&mut self, intent: &Intent, now: Timestamp) -> bool {
         let (was_paused, acknowledged) =
             std::mem::replace(&mut self.intent, (intent.paused.is_some(), intent.acknowledged_halt));
-        if (was_paused && intent.paused.is_none()) || acknowledged < intent.acknowledged_halt {
+        let resumed = (was_paused && intent.paused.is_none()) || acknowledged < intent.acknowledged_halt;
+        if resumed {
             self.by_node.values_mut().for_each(|refusal| refusal.again_at = now);
         }
+        resumed
     }
 }
 

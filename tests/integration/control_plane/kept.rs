@@ -1,6 +1,6 @@
 //! Pods that do not go although they are deleted, or may not be deleted, on some nodes only and in the middle of a rollout.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -79,8 +79,10 @@ fn a_rollout_and_a_roll_back_whose_deletions_are_refused_say_so_and_go_on_later(
     fixture.operator.ok(&["pause", DS]);
     drop(policy);
     std::thread::sleep(QUIET);
-    // Whoever resumes has refused deletions tried again at once.
     fixture.operator.ok(&["resume", DS, "--yes"]);
+    let resumed = Instant::now();
+    fixture.until("whoever resumes has them tried again at once", |fixture| fixture.kubelet.count(V1) > 2);
+    assert!(resumed.elapsed() < Duration::from_secs(20), "{:?}", resumed.elapsed());
     assert_eq!(driver.end().code(), Some(4), "it was rolled back while it drove: {}", driver.seen());
     println!("{}", driver.seen());
     assert_eq!(fixture.kubelet.count(V1), 4);

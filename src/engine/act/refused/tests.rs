@@ -87,6 +87,11 @@ fn several_in_a_row_are_no_matter_of_one_pod() {
     assert!(why.contains("denied by policy"));
     console.run_for(&mut fake, 300);
     assert!(fake.denied.len() <= 14, "one at a time, twice a minute: {}", fake.denied.len());
+    let before = fake.denied.len();
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    console.ask(&mut fake, Command::Resume).unwrap();
+    console.run_for(&mut fake, 2);
+    assert_eq!(fake.denied.len(), before + 1, "at once where somebody resumes");
     fake.undeletable.clear();
     console.run_for(&mut fake, 400);
     assert_eq!(fake.at("hash2"), 10);
