@@ -450,7 +450,8 @@ fn who(driver: &DriverView) -> (u8, Option<Str>) {
     match driver {
         DriverView::Unknown => (0, None),
         DriverView::Nobody => (1, None),
-        DriverView::You { .. } => (2, None),
+        DriverView::You { lapsed: false, .. } => (2, None),
+        DriverView::You { lapsed: true, .. } => (7, None),
         DriverView::Waiting { holder } => (3, holder.clone()),
         DriverView::Other { holder, .. } => (4, Some(holder.clone())),
         DriverView::Lost { holder, .. } => (5, Some(holder.clone())),

@@ -12,6 +12,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Takeover};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::node::NodeState;
+use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::{PrewarmLeftover, PrewarmView};
 use crate::engine::model::record::{Direction, Halt, HaltingGate, OURSELVES, Paused};
 use crate::engine::model::settings::Finish;
@@ -276,4 +277,27 @@ async fn a_drive_that_runs_out_of_time_says_what_is_left_of_pre_warming() {
     let output = script.run("drive ds/agent --timeout 5s").await;
     assert_eq!(output.code, 3);
     assert!(output.error.contains("3 pods for pre-warming that nobody needs any more are left"), "{}", output.error);
+}
+
+/// As where its right to renew it was taken away.
+#[tokio::test(start_paused = true)]
+async fn a_drive_says_that_its_lease_ran_out_and_that_it_drives_again() {
+    let driver = |lapsed| DriverView::You { renewed_at: script::driving().at, lapsed };
+    let drives = |lapsed| Snapshot { driver: driver(lapsed), ..script::driving() };
+    let script = Script::of(script::held_by_nobody()).then(drives(false)).then(drives(true)).then(drives(false));
+    let output = script.run("drive ds/agent --timeout 5s").await;
+    let said: Vec<&str> = output.text.lines().filter(|line| line.contains("you dr")).collect();
+    let [.., lapsed, again] = &said[..] else { panic!("{}", output.text) };
+    assert!(lapsed.ends_with("you drove: the lease ran out") && again.ends_with("you drive"), "{said:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drive_whose_daemonset_goes_tells_nothing_of_it_but_that() {
+    let gone =
+        Snapshot { daemonset: Presence::Absent, phase: Phase::Idle, started_at: None, ..script::held_by_nobody() };
+    let script = Script::of(script::held_by_nobody()).then(script::driving()).then(gone);
+    let output = script.run("drive ds/agent").await;
+    assert_eq!(output.code, 5, "{}", output.error);
+    assert!(output.error.contains("was deleted"), "{}", output.error);
+    assert!(!output.text.contains("idle"), "{}", output.text);
 }
