@@ -161,7 +161,7 @@ impl Handover {
         if let Some(last) = snapshot.last_rollout() {
             facts.push(("before", format!("{last} {} ago, {}", ShortDuration(snapshot.at.since(last.at)), last.at)));
         }
-        if let Some(began) = snapshot.started_at {
+        if let Some(began) = snapshot.target_began() {
             facts.push(("began", format!("{began}, {} ago", ShortDuration(snapshot.at.since(began)))));
         }
         // Whoever reads it is somebody else.

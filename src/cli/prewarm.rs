@@ -127,7 +127,7 @@ impl PrewarmTask<'_> {
                 let hash = named.map(|revision| revision.hash.clone()).ok_or_else(|| {
                     let known: Vec<String> = known().map(|number| number.to_string()).collect();
                     let why = format!("no revision {number}; there are {}", known.join(", "));
-                    CliError::new(CliErrorKind::Refused, why)
+                    CliError::new(CliErrorKind::NotFound, why)
                 })?;
                 PrewarmSource::Revision(hash)
             }

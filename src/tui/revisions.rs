@@ -211,6 +211,12 @@ impl RevisionScreen {
         self.revisions.get(most).filter(|revision| revision.pods > 0)
     }
 
+    /// Of the target: the revision that most of the other nodes run.
+    fn left_on_nodes(&self, target: &RevisionView) -> Option<&RevisionView> {
+        let others = self.revisions.iter().filter(|one| one.hash != target.hash && one.pods > 0);
+        others.max_by_key(|one| (one.pods, one.number)).filter(|_| self.is_target(target))
+    }
+
     /// The revision before this one, by number.
     fn before(&self, revision: &RevisionView) -> Option<&RevisionView> {
         // They are listed newest first.
@@ -223,7 +229,7 @@ impl RevisionScreen {
         let selected = self.selected()?;
         let marked = self.marked.as_ref().and_then(|hash| self.find(hash));
         let base = marked.or_else(|| self.on_nodes()).filter(|base| base.hash != selected.hash);
-        base.or_else(|| self.before(selected))
+        base.or_else(|| self.left_on_nodes(selected)).or_else(|| self.before(selected))
     }
 
     /// Compares the selected revision, unless that was done already.

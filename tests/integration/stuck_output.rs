@@ -91,7 +91,7 @@ fn hung_console(practice: &Practice, paints: u32) -> PtyTerminal {
     console.write("A");
     console.until("ARMED");
     console.write("D");
-    console.until("the rollout moves while it is open");
+    console.until("the rollout moves while it runs");
     console.write("\r");
     console.until("you drive");
     console.until("1 of 20 updated");
@@ -172,7 +172,7 @@ fn a_console_whose_terminal_hangs_stops_driving_and_offers_to_drive_again() {
     console.until("stopped driving");
     assert!(console.screen().contains("its terminal took no output"), "{}", console.screen());
     console.write("D");
-    console.until("the rollout moves while it is open");
+    console.until("the rollout moves while it runs");
     console.write("\r");
     console.until("you drive");
     // It is released as soon as all nodes are updated, so no screen between is awaited.

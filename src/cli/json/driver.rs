@@ -28,12 +28,14 @@ impl<'a> Driver<'a> {
             DriverView::You { renewed_at, .. } => (None, Some(*renewed_at)),
             DriverView::Waiting { holder } => (holder.as_deref(), None),
             DriverView::Unconfirmed { holder, .. } => (Some(&**holder), None),
-            DriverView::Other { holder, renewal_observed_at } | DriverView::Lost { holder, renewal_observed_at } => {
+            DriverView::Lost { holder, renewed_at: Some(_), .. } => (Some(&**holder), None),
+            DriverView::Other { holder, renewal_observed_at }
+            | DriverView::Lost { holder, renewal_observed_at, renewed_at: None } => {
                 (Some(&**holder), Some(*renewal_observed_at))
             }
         };
         let renewed_at = match driver {
-            DriverView::Unconfirmed { renewed_at, .. } => *renewed_at,
+            DriverView::Unconfirmed { renewed_at, .. } | DriverView::Lost { renewed_at, .. } => *renewed_at,
             _ => None,
         };
         Self { state: kinds::driver(driver), holder, renewal_observed_at, renewed_at }

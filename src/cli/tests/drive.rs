@@ -196,7 +196,7 @@ async fn a_drive_waits_until_it_shows_whether_the_driver_is_alive() {
     named.driver = DriverView::Unconfirmed { holder: holder.clone(), renewed_at: Some(at(581)) };
     let [mut alive, mut lost] = [named.clone(), named.clone()];
     alive.driver = DriverView::Other { holder: holder.clone(), renewal_observed_at: at(0) };
-    lost.driver = DriverView::Lost { holder, renewal_observed_at: at(0) };
+    lost.driver = DriverView::Lost { holder, renewal_observed_at: at(0), renewed_at: None };
 
     let script = Script::of(named.clone()).then(alive);
     let output = script.run("drive ds/agent").await;

@@ -221,7 +221,7 @@ async fn a_dry_run_of_a_revision_asks_for_nothing() {
     assert_eq!((output.code, script.asked().len()), (0, 0));
     assert!(output.text.ends_with("Nothing was changed (--dry-run).\n"), "{}", output.text);
     let output = script.run("prewarm ds/agent --revision 3").await;
-    assert_eq!((output.code, &*output.error), (6, "Error: no revision 3; there are 15, 14"));
+    assert_eq!((output.code, &*output.error), (5, "Error: no revision 3; there are 15, 14"));
 }
 
 #[tokio::test]

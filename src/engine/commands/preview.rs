@@ -61,6 +61,9 @@ impl Engine {
         if self.intent().paused.is_some() && intent.paused.is_none() && *command != Command::Resume {
             effects.push("The pause is lifted.".to_owned());
         }
+        if matches!(command, Command::SetImage(_)) && self.is_halted(&self.intent()) {
+            effects.push("The halt ends: it was one of the template until now.".to_owned());
+        }
         let placement = self.placement_of(&intent);
         effects.extend(placement.in_words());
         effects.extend(self.surge_in_words(command, limits.max_unavailable));
@@ -84,9 +87,9 @@ impl Engine {
                     "This process becomes the driver, and pre-warms while it runs.".into()
                 }
                 Command::Drive(_) if intent.paused.is_some() => {
-                    "This console becomes the driver. The rollout is paused: nothing moves until it is resumed.".into()
+                    "This process becomes the driver. The rollout is paused: nothing moves until it is resumed.".into()
                 }
-                _ => "This console becomes the driver; the rollout moves while it is open.".into(),
+                _ => "This process becomes the driver; the rollout moves while it runs.".into(),
             });
         }
         if let Some(holder) = self.lock.living_other(now).filter(|_| resolved.drive && !takes_over) {

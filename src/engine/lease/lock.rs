@@ -440,9 +440,14 @@ impl Lock {
                 DriverView::Unconfirmed { holder: holder.clone(), renewed_at: fact.renewed_at }
             }
             (_, holder) if waiting => DriverView::Waiting { holder: holder.cloned() },
-            (_, Some(holder)) => {
-                DriverView::Lost { holder: holder.clone(), renewal_observed_at: self.holder_liveness.changed_at }
-            }
+            (known, Some(holder)) => DriverView::Lost {
+                holder: holder.clone(),
+                renewal_observed_at: self.holder_liveness.changed_at,
+                renewed_at: match known {
+                    KnownLease::Present(fact) if !self.holder_liveness.alive => fact.renewed_at,
+                    KnownLease::Present(_) | KnownLease::Nothing | KnownLease::Absent => None,
+                },
+            },
             (_, None) => DriverView::Nobody,
         }
     }
@@ -480,7 +485,7 @@ mod tests {
         lock.observe(lease(Some("other"), 2, 31_536_003_000), at(103));
         assert!(!lock.is_free(at(117)), "it renewed in between");
         assert!(lock.is_free(at(118)));
-        assert!(matches!(lock.view(at(119)), DriverView::Lost { .. }));
+        assert!(matches!(lock.view(at(119)), DriverView::Lost { renewed_at: None, .. }), "seen renewing it");
     }
 
     #[test]
@@ -490,6 +495,8 @@ mod tests {
         assert!(matches!(lock.view(at(101)), DriverView::Unconfirmed { renewed_at: Some(_), .. }));
         lock.observe(lease(Some("other"), 2, 0), at(101));
         assert!(matches!(lock.view(at(101)), DriverView::Unconfirmed { .. }), "somebody else edited the record");
+        let DriverView::Lost { renewed_at, .. } = lock.view(at(130)) else { panic!("{:?}", lock.view(at(130))) };
+        assert_eq!(renewed_at, Some(Timestamp::from_millis(0)), "when we came says nothing of when it drove last");
         lock.observe(lease(Some("other"), 3, 3_000), at(103));
         assert!(matches!(lock.view(at(104)), DriverView::Other { .. }));
         // One that is made before our eyes is alive.

@@ -41,7 +41,9 @@ pub enum DriverView {
     Lost {
         /// Their identity.
         holder: Str,
-        /// When we last saw them renew, by our clock.
+        /// When we last saw them renew, by our clock; when we first saw the Lease, if they never did.
         renewal_observed_at: Timestamp,
+        /// When they renewed it last, by their own clock: only where we never saw them renew it.
+        renewed_at: Option<Timestamp>,
     },
 }

@@ -13,6 +13,8 @@ use crate::engine::assess::plan::{Limits, RolloutHold};
 use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
+use crate::engine::model::config::Timing;
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::{EstimateBlocker, RolloutEstimate, TimeRange};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{ImageState, NodeState};
@@ -63,6 +65,7 @@ impl Engine {
             Phase::Running => match self.rollout_hold(intent, now) {
                 RolloutHold::Held(Hold::NobodyDrives) => Some(EstimateBlocker::Undriven),
                 RolloutHold::Held(_) => Some(EstimateBlocker::Held),
+                RolloutHold::None if self.other_is_silent(now) => Some(EstimateBlocker::Undriven),
                 RolloutHold::None => {
                     let is_stuck =
                         rows().any(|row| row.state == NodeState::PullFailed) || self.plan.waits_for_trouble();
@@ -108,6 +111,12 @@ impl Engine {
             },
             None => RolloutEstimate::Blocked { by: EstimateBlocker::BudgetUsedUp },
         }
+    }
+
+    /// Whether another process holds the lease that has not renewed it for longer than it lasts, by the clock of that process.
+    fn other_is_silent(&self, now: Timestamp) -> bool {
+        let DriverView::Unconfirmed { renewed_at: Some(at), .. } = self.lock.view(now) else { return false };
+        self.view.server_time(now).since(at) >= Timing::default().lease
     }
 
     /// A node that this rollout updated, if its pod is available.

@@ -105,6 +105,13 @@ impl Snapshot {
         Waiting(self.at, wait)
     }
 
+    /// When the rollout to the present target began: with the record, or when the target's revision was made, if that was later. Whoever sets
+    /// another image after one that failed begins anew, under the same record.
+    pub fn target_began(&self) -> Option<Timestamp> {
+        let made = self.to.as_ref().filter(|_| self.direction == Direction::Forward).and_then(|to| to.created_at);
+        Some(self.started_at?.max(made.unwrap_or_default()))
+    }
+
     /// Whether there is something being rolled out: a target that differs from what nodes have.
     pub fn has_change(&self) -> bool {
         match (&self.from, &self.to) {
@@ -233,7 +240,10 @@ impl fmt::Display for DrivingWords<'_> {
                 }
             }
             DriverView::Other { holder, .. } => write!(f, "{holder} drives"),
-            DriverView::Lost { holder, renewal_observed_at } => {
+            DriverView::Lost { holder, renewed_at: Some(at), .. } => {
+                write!(f, "nobody drives: {holder} drove last, {} ago by its clock", ago(at))
+            }
+            DriverView::Lost { holder, renewal_observed_at, renewed_at: None } => {
                 write!(f, "nobody drives: {holder} was last seen {} ago", ago(renewal_observed_at))
             }
         }

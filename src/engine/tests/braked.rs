@@ -164,7 +164,7 @@ fn driving_a_paused_rollout_lets_no_node_go() {
     let mut other = FakeConsole::open(&fake, "late");
     let preview = other.engine.preview(&Command::Drive(Takeover::Ask), fake.now).unwrap();
     assert!(preview.nodes.is_empty(), "{:?}", preview.nodes);
-    let paused = "This console becomes the driver. The rollout is paused: nothing moves until it is resumed.";
+    let paused = "This process becomes the driver. The rollout is paused: nothing moves until it is resumed.";
     assert!(preview.effects.iter().any(|line| line == paused), "{:?}", preview.effects);
 }
 

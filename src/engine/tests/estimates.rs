@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, PrewarmCommand};
+use crate::engine::model::config::Role;
 use crate::engine::model::estimate::{EstimateBlocker, RolloutEstimate, TimeRange};
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{ClusterEvent, ContainerState};
@@ -118,6 +119,24 @@ fn what_does_not_move_says_why_there_is_no_estimate() {
     let said = estimate(&mut console, &fake);
     assert_eq!(said, RolloutEstimate::Blocked { by: EstimateBlocker::Paused });
     assert_eq!(said.to_string(), "no estimate while it is paused");
+}
+
+/// Whoever looks once, as `status` does, cannot tell whether the driver is alive. One that was silent for longer than its lease lasts is
+/// no reason for an estimate.
+#[test]
+fn from_a_driver_that_is_silent_nothing_is_estimated() {
+    let (mut fake, mut console) = rolling();
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 200);
+    for (silent_for, known) in [(5, true), (30, false)] {
+        fake.wait(silent_for);
+        fake.kubelets();
+        fake.nodes.values_mut().for_each(|node| node.clock_skew_millis = Some(0));
+        let mut looks = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+        let said = estimate(&mut looks, &fake);
+        let undriven = RolloutEstimate::Blocked { by: EstimateBlocker::Undriven };
+        assert_eq!((matches!(said, RolloutEstimate::Known { .. }), said == undriven), (known, !known), "{said:?}");
+    }
 }
 
 #[test]

@@ -270,3 +270,19 @@ fn where_its_controller_rolls_out_what_fails_the_brake_is_offered() {
     assert_eq!(guidance.waits, "its controller goes on, whatever fails");
     assert_eq!(guidance.remedies, [Remedy::Brake]);
 }
+
+#[test]
+fn another_image_ends_the_halt_begins_anew_and_says_so_beforehand() {
+    let (mut fake, mut console) = halted();
+    let image = Command::SetImage([("agent".to_owned(), "agent:v3".parse().unwrap())].into());
+    let preview = console.engine.preview(&image, fake.now).unwrap();
+    assert!(preview.effects.iter().any(|line| line.starts_with("The halt ends")), "{:?}", preview.effects);
+    fake.wait(100);
+    let set_at = fake.now;
+    console.ask(&mut fake, image).unwrap();
+    console.run_for(&mut fake, 2);
+    let snapshot = console.snapshot(&fake);
+    assert!(snapshot.halt.is_none());
+    assert!(snapshot.started_at < Some(set_at), "it is the same record");
+    assert!(snapshot.target_began() >= Some(set_at), "{:?}", snapshot.target_began());
+}

@@ -17,7 +17,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// When the rollout began: as it is recorded, else when the target's revision was. The first revision was never rolled out.
 fn began(snapshot: &Snapshot) -> Option<Timestamp> {
     let is_first = snapshot.revisions.len() < 2;
-    snapshot.started_at.or_else(|| snapshot.to.as_ref().filter(|_| !is_first)?.created_at)
+    snapshot.target_began().or_else(|| snapshot.to.as_ref().filter(|_| !is_first)?.created_at)
 }
 
 /// What happened before `snapshot`, oldest first, and how far the rollout was when.

@@ -124,7 +124,7 @@ pub(super) fn gates(snapshot: &Snapshot) -> String {
 /// How fast nodes are updated, while they are; `None` before there is anything to tell it from.
 pub(super) fn speed(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot) -> Option<String> {
     let snapshot = &*shown.snapshot;
-    let began = snapshot.started_at.filter(|_| snapshot.phase == Phase::Running)?;
+    let began = snapshot.target_began().filter(|_| snapshot.phase == Phase::Running)?;
     // In steps of a minute: what does not change by itself costs nothing.
     let speed = page.story.speed(began, ctx.instant(shown, began))?;
     let rate = match speed.per_minute {

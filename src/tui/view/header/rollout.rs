@@ -119,7 +119,7 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot) -> Vec<Span<
         Phase::Held => (Glyph::Outdated, ThemeRole::Text, None),
         // It began with the rollout that it takes back, which says nothing of how long it goes back.
         Phase::Running if snapshot.direction == Direction::Back => (Glyph::Running, ThemeRole::Busy, None),
-        Phase::Running => (Glyph::Running, ThemeRole::Busy, snapshot.started_at),
+        Phase::Running => (Glyph::Running, ThemeRole::Busy, snapshot.target_began()),
         Phase::Paused(paused) => (Glyph::Paused, ThemeRole::Warn, Some(paused.at)),
         Phase::Halted => (Glyph::Failed, ThemeRole::Bad, snapshot.halt.as_ref().map(|halt| halt.at)),
     };
