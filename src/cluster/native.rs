@@ -43,7 +43,7 @@ impl Workload for Native {
         let test = json!({"op": "test", "path": "/metadata/resourceVersion", "value": resource_version});
         match patch {
             // `rollingUpdate` is not mentioned, so it stays: legal under OnDelete, and useful when it is restored.
-            DaemonSetPatch::Adopt { original } => PatchRequest {
+            DaemonSetPatch::Adopt { original, .. } => PatchRequest {
                 content_type: "application/merge-patch+json",
                 body: json!({
                     "metadata": {
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn adopting_is_one_patch_that_keeps_rolling_update() {
-        let patch = Native.patch("7", &DaemonSetPatch::Adopt { original: "{}".into() }, None);
+        let patch = Native.patch("7", &DaemonSetPatch::Adopt { original: "{}".into(), on_delete: false }, None);
         assert_eq!(patch.content_type, "application/merge-patch+json");
         assert_eq!(
             patch.body,

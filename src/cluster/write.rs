@@ -24,10 +24,10 @@ use super::workload::PatchRequest;
 use super::workload::SharedWorkload;
 use crate::engine::model::Str;
 use crate::engine::model::effect::{
-    DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome, WRITE_TIMEOUT,
+    DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, MustStay, Outcome, WRITE_TIMEOUT,
 };
 use crate::engine::model::event::Event;
-use crate::engine::model::facts::{DaemonSetFact, LeaseFact, StrategyKind};
+use crate::engine::model::facts::{DaemonSetFact, LeaseFact};
 use crate::engine::model::prewarm::PREWARM;
 use crate::engine::model::record::{CHANGE, lease_name};
 use crate::engine::model::template::Template;
@@ -182,16 +182,9 @@ impl Writer {
                 Some(self.http.clock().now() + PATCH_LEAVES_WITHIN)
             }
         };
-        let harmless = match patch {
-            DaemonSetPatch::Release { expected_template: Some(template), .. } => {
-                self.dry_run(&path, &request, leave_by, |stored| keeps_template(template, stored)).await
-            }
-            // Admission that sets the update strategy does so with every write: its controller would roll out what is written.
-            DaemonSetPatch::Template { .. } | DaemonSetPatch::ForgetChange => {
-                self.dry_run(&path, &request, leave_by, keeps_on_delete).await
-            }
-            // What this one is for is seen in its answer.
-            DaemonSetPatch::Adopt { .. } | DaemonSetPatch::Release { expected_template: None, .. } => Ok(()),
+        let harmless = match patch.must_stay() {
+            Some(part) => self.dry_run(&path, &request, leave_by, part).await,
+            None => Ok(()),
         };
         let permitted = match harmless {
             // The dry run failed: nothing was written.
@@ -224,14 +217,14 @@ impl Writer {
         Executed { outcome: Err(error), events: vec![Event::DaemonSet(Box::new(fresh))] }
     }
 
-    /// Sends a patch as a dry run (`dryRun=All`), and fails if what would be stored, as admission leaves it, `is_harmless` not. It passes if a
-    /// webhook does not support dry runs, because the result is then unknown.
+    /// Sends a patch as a dry run (`dryRun=All`), and fails if admission would change what has to stay. It passes if a webhook does not
+    /// support dry runs, because the result is then unknown.
     async fn dry_run(
         &self,
         path: &str,
         request: &PatchRequest,
         leave_by: Option<Timestamp>,
-        is_harmless: impl FnOnce(&DaemonSetFact) -> Result<(), Failure>,
+        part: MustStay<'_>,
     ) -> Result<(), Failure> {
         let path = with_query(path, &[("dryRun", "All")]);
         let body = match self.send(Method::PATCH, (&path, request.content_type), &request.body, leave_by).await {
@@ -240,7 +233,7 @@ impl Writer {
             }
             answer => answer?,
         };
-        is_harmless(&self.workload.fact(read(&body)?).map_err(Failure::Malformed)?)
+        stays(part, &self.workload.fact(read(&body)?).map_err(Failure::Malformed)?)
     }
 
     async fn create_lease(&self, write: &LeaseWrite) -> Executed {
@@ -382,19 +375,12 @@ pub(super) fn error(what: &str, failure: &Failure) -> EffectError {
     EffectError { kind: failure.kind(), message: format!("{what}: {failure}").into() }
 }
 
-/// Refuses what would be stored with another template than `template`.
-fn keeps_template(template: &Template, stored: &DaemonSetFact) -> Result<(), Failure> {
-    match stored.template == *template {
-        true => Ok(()),
-        false => Err(Failure::MutatedByAdmission(differences(template, &stored.template))),
-    }
-}
-
-/// Refuses what would be stored with another update strategy than `OnDelete`.
-fn keeps_on_delete(stored: &DaemonSetFact) -> Result<(), Failure> {
-    match stored.strategy.kind {
-        StrategyKind::OnDelete => Ok(()),
-        StrategyKind::RollingUpdate => Err(Failure::HandedBackByAdmission),
+/// Refuses what would be stored with something else in the place of what has to stay.
+fn stays(part: MustStay<'_>, stored: &DaemonSetFact) -> Result<(), Failure> {
+    match part {
+        _ if part.holds_in(stored) => Ok(()),
+        MustStay::Template(template) => Err(Failure::MutatedByAdmission(differences(template, &stored.template))),
+        MustStay::OnDelete => Err(Failure::HandedBackByAdmission),
     }
 }
 

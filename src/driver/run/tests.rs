@@ -156,7 +156,7 @@ fn obedient(effect: &Effect) -> Executed {
         Effect::CreateWarmSet { .. } | Effect::DeleteWarmSet { .. } => Done::WarmSetDeleted,
         Effect::PatchDaemonSet { patch, .. } => {
             let mut fact = DaemonSetFact { resource_version: "2".into(), ..daemonset() };
-            if let DaemonSetPatch::Adopt { original } = patch {
+            if let DaemonSetPatch::Adopt { original, .. } = patch {
                 fact.strategy.kind = StrategyKind::OnDelete;
                 fact.annotations =
                     [(crate::engine::model::record::ORIGINAL_STRATEGY, original.as_str())].into_iter().collect();

@@ -88,6 +88,6 @@ impl Engine {
             || daemonset.map(|daemonset| daemonset.strategy.raw.to_string()).unwrap_or_default(),
             ToString::to_string,
         );
-        DaemonSetPatch::Adopt { original }
+        DaemonSetPatch::Adopt { original, on_delete: self.strategy() == StrategyKind::OnDelete }
     }
 }

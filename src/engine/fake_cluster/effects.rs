@@ -3,7 +3,9 @@
 use serde_json::Value;
 
 use super::FakeCluster;
-use crate::engine::model::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome};
+use crate::engine::model::effect::{
+    DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, MustStay, Outcome,
+};
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::LeaseFact;
 use crate::engine::model::record::{CHANGE, RECORD_LIMIT};
@@ -79,8 +81,11 @@ impl FakeCluster {
                 if resource_version != self.daemonset.resource_version {
                     return refuse(EffectErrorKind::Conflict);
                 }
+                if let Some(refusal) = self.refuses_to_keep(&patch) {
+                    return Err(EffectError { kind: EffectErrorKind::Invalid, message: refusal.into() });
+                }
                 match patch {
-                    DaemonSetPatch::Adopt { original } => {
+                    DaemonSetPatch::Adopt { original, .. } => {
                         self.set_original(Some(original));
                         let mut raw = self.daemonset.strategy.raw.clone();
                         if !self.rolling_only {
@@ -104,10 +109,6 @@ impl FakeCluster {
                     DaemonSetPatch::ForgetChange => {
                         self.set_annotation(CHANGE, None);
                         self.touch_metadata();
-                    }
-                    DaemonSetPatch::Release { expected_template: Some(it), .. } if self.admitted(&it) != it => {
-                        let message = "admission would change the template".into();
-                        return Err(EffectError { kind: EffectErrorKind::Invalid, message });
                     }
                     DaemonSetPatch::Release { original, .. } => {
                         self.set_original(None);
@@ -149,6 +150,17 @@ impl FakeCluster {
         self.lease = Some(fact.clone());
         self.log.push(Event::Lease(Box::new(fact.clone())));
         fact
+    }
+
+    /// What a dry run of a patch tells that admission would change and that has to stay, if it would.
+    fn refuses_to_keep(&self, patch: &DaemonSetPatch) -> Option<&'static str> {
+        match patch.must_stay()? {
+            MustStay::Template(template) if self.admitted(template) != *template => {
+                Some("admission would change the template")
+            }
+            MustStay::OnDelete if self.rolling_only => Some("admission would set another update strategy"),
+            MustStay::Template(_) | MustStay::OnDelete => None,
+        }
     }
 
     /// Why admission refuses this template, if it does.

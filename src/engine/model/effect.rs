@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Str;
-use super::facts::{DaemonSetFact, LeaseFact, WarmPodFact, WarmSetFact};
+use super::facts::{DaemonSetFact, LeaseFact, StrategyKind, WarmPodFact, WarmSetFact};
 use super::pace::PacedSite;
 use super::prewarm::Prewarm;
 use super::record::Record;
@@ -117,6 +117,8 @@ pub enum DaemonSetPatch {
     Adopt {
         /// `spec.updateStrategy` as it is now, serialized: the annotation's value.
         original: String,
+        /// Whether it is on `OnDelete` already, so that only the annotation is missing.
+        on_delete: bool,
     },
     /// Replace `spec.template`.
     Template {
@@ -138,6 +140,41 @@ pub enum DaemonSetPatch {
         /// `spec.template` as it is and has to stay, where `original` lets the controller replace pods.
         expected_template: Option<Template>,
     },
+}
+
+/// What admission has to leave as it is in the write of a patch: otherwise the DaemonSet's own controller would roll out by itself what nobody
+/// let go. A dry run shows it before the patch is written.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum MustStay<'a> {
+    /// `spec.template` stays this.
+    Template(&'a Template),
+    /// `spec.updateStrategy` stays `OnDelete`.
+    OnDelete,
+}
+
+impl MustStay<'_> {
+    /// Whether it has stayed in what would be stored.
+    pub fn holds_in(self, stored: &DaemonSetFact) -> bool {
+        match self {
+            Self::Template(template) => stored.template == *template,
+            Self::OnDelete => stored.strategy.kind == StrategyKind::OnDelete,
+        }
+    }
+}
+
+impl DaemonSetPatch {
+    /// What has to stay; `None`: what this one is for is seen in its answer.
+    pub fn must_stay(&self) -> Option<MustStay<'_>> {
+        match self {
+            Self::Release { expected_template: Some(template), .. } => Some(MustStay::Template(template)),
+            Self::Release { original, expected_template: None } => {
+                (original["type"] == "OnDelete").then_some(MustStay::OnDelete)
+            }
+            // Admission that sets the update strategy does so with every write.
+            Self::Template { .. } | Self::ForgetChange => Some(MustStay::OnDelete),
+            Self::Adopt { on_delete, .. } => on_delete.then_some(MustStay::OnDelete),
+        }
+    }
 }
 
 /// The fields of a Lease that rolldeck writes.

@@ -4,7 +4,9 @@
 use serde_json::{Value, json};
 
 use crate::engine::model::Str;
-use crate::engine::model::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome};
+use crate::engine::model::effect::{
+    DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, MustStay, Outcome,
+};
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{LeaseFact, UpdateStrategy, WarmSetFact};
 use crate::engine::model::labels::{Labels, Selector};
@@ -184,12 +186,15 @@ impl ApiClient {
                 change_daemon_set(object, patch);
             })
         };
-        if let DaemonSetPatch::Release { expected_template: Some(expected), .. } = patch
+        if let Some(part) = patch.must_stay()
             && let Ok(answer) = write(Mode::DryRun)
-            && answer.daemon_set().is_some_and(|daemon_set| daemon_set.spec.template != *expected)
+            && answer.daemon_set_fact().is_some_and(|stored| !part.holds_in(&stored))
         {
-            let message = "admission would change the template".into();
-            return (Err(EffectError { kind: EffectErrorKind::Invalid, message }), None);
+            let message = match part {
+                MustStay::Template(_) => "admission would change the template",
+                MustStay::OnDelete => "admission would set another update strategy",
+            };
+            return (Err(EffectError { kind: EffectErrorKind::Invalid, message: message.into() }), None);
         }
         match write(Mode::Commit) {
             Ok(object) => {
@@ -253,7 +258,7 @@ impl ApiClient {
 
 fn change_daemon_set(object: &mut Object, patch: &DaemonSetPatch) {
     match patch {
-        DaemonSetPatch::Adopt { original } => object.meta.set_annotation(ORIGINAL_STRATEGY, Some(original)),
+        DaemonSetPatch::Adopt { original, .. } => object.meta.set_annotation(ORIGINAL_STRATEGY, Some(original)),
         DaemonSetPatch::Release { .. } => {
             object.meta.set_annotation(ORIGINAL_STRATEGY, None);
             object.meta.set_annotation(CHANGE, None);

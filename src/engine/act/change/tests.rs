@@ -1,11 +1,11 @@
 use super::*;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
-use crate::engine::model::command::{Command, Step};
+use crate::engine::model::command::{Command, Early, Step};
 use crate::engine::model::config::Role;
 use crate::engine::model::effect::Effect;
 use crate::engine::model::event::Event;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::Direction;
+use crate::engine::model::record::{Direction, ORIGINAL_STRATEGY};
 use crate::engine::model::settings::{OnFailure, Tuning};
 use crate::engine::report::snapshot::Phase;
 
@@ -288,4 +288,46 @@ fn a_change_whose_record_goes_says_what_was_deleted() {
         eve.run(&mut fake);
         assert_eq!(eve.settled, [(id, Err(said.to_owned()))]);
     }
+}
+
+/// The policy comes into force in the middle of a rollout: whatever is written of the DaemonSet would hand it to its controller, so nothing is.
+#[test]
+fn no_write_hands_the_daemonset_over() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 4);
+    console.run_for(&mut fake, 20);
+    fake.rolling_only = true;
+    let images = [("agent".to_owned(), "agent:v3".parse().unwrap())].into();
+    for command in [Command::SetImage(images), UNDO] {
+        let refused = console.ask(&mut fake, command).unwrap_err();
+        assert!(refused.contains("another update strategy") && refused.contains("nothing was changed"), "{refused}");
+        assert_eq!(fake.daemonset.strategy.raw["type"], "OnDelete");
+    }
+    assert_eq!((fake.at("hash2"), intent(&fake).paused.is_some()), (2, true));
+}
+
+/// A DaemonSet is on `OnDelete` by itself: where a policy would set another strategy, neither an adoption nor a release is written.
+#[test]
+fn what_is_on_delete_by_itself_is_not_handed_over() {
+    let mut fake = FakeCluster::new(6, serde_json::json!({"type": "OnDelete"}));
+    fake.rolling_only = true;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.ask(&mut fake, Command::Adopt).unwrap();
+    console.run_for(&mut fake, 20);
+    let adopted = |fake: &FakeCluster| fake.daemonset.annotations.get(ORIGINAL_STRATEGY).is_some();
+    assert_eq!(fake.daemonset.strategy.raw["type"], "OnDelete");
+    assert!(!adopted(&fake), "the original strategy is not written down before that is admitted");
+    fake.rolling_only = false;
+    console.run_for(&mut fake, 60);
+    assert!(adopted(&fake));
+    fake.rolling_only = true;
+    let refused = console.ask(&mut fake, Command::Release(Early::Accept)).unwrap_err();
+    assert!(refused.contains("another update strategy"), "{refused}");
+    assert_eq!(fake.daemonset.strategy.raw["type"], "OnDelete");
+    fake.rolling_only = false;
+    console.run_for(&mut fake, 60);
+    assert!(!adopted(&fake), "it is released once that is admitted");
+    assert_eq!(fake.daemonset.strategy.raw, serde_json::json!({"type": "OnDelete"}));
 }
