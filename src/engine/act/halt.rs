@@ -20,6 +20,8 @@ struct HaltReason {
     why: String,
     /// Where, in the order of the nodes; empty where it is about the whole rollout.
     nodes: Vec<Str>,
+    /// Whether another revision may help: it does not where containers fail that no template names.
+    other_helps: bool,
 }
 
 impl Engine {
@@ -85,7 +87,9 @@ impl Engine {
         let why = failure_words(&failed, |row| {
             self.suspect_words(row).or_else(|| Some(self.cause_in_words(row, row.cause.as_ref()?)))
         });
-        Some(HaltReason { gate: HaltingGate::FailureThreshold, why, nodes })
+        let of_revision = failed.iter().filter(|row| !self.fails_of_injected(row)).count();
+        let other_helps = u32::try_from(of_revision).unwrap_or(u32::MAX) >= threshold;
+        Some(HaltReason { gate: HaltingGate::FailureThreshold, why, nodes, other_helps })
     }
 
     /// After an operator resumed past the halt: what halted it is accepted, or it would halt again at once. The record names the gate
@@ -127,9 +131,14 @@ impl Engine {
     fn halt(&mut self, reason: HaltReason, intent: &Intent, now: Timestamp) {
         // While it is paused nothing goes back by itself: that waits until an operator resumes.
         let goes_back = reason.gate.goes_back(&intent.gates) && intent.paused.is_none();
-        let before = self.revision_before(intent);
+        let before = self.revision_before(intent).filter(|_| reason.other_helps);
         let why = clipped(&reason.why).to_string();
         let why = match before {
+            None if goes_back && !reason.other_helps => {
+                format!(
+                    "{why}; pods of every revision get what is not in the template, so that a roll back does not help"
+                )
+            }
             None if goes_back => {
                 format!("{why}; it leads to where it came from, so that there is nothing to roll back to")
             }

@@ -4,7 +4,7 @@ use super::Engine;
 use crate::engine::assess::rows::Row;
 use crate::engine::model::Str;
 use crate::engine::model::cause::Cause;
-use crate::engine::rules::injected::injected_container;
+use crate::engine::rules::injected::{injected_container, only_injected_fails};
 
 impl Engine {
     /// The container that the cause of this node is about, where the template of the pod's revision does not name it.
@@ -12,6 +12,14 @@ impl Engine {
         let pod = row.pod.and_then(|pod| self.view.pod(pod))?;
         let revision = self.view.revision(pod.fact.revision.as_ref()?)?;
         injected_container(row.cause.as_ref()?, &revision.template)
+    }
+
+    /// Whether a node fails of nothing but a container that the template of the pod's revision does not name: pods of every revision get it.
+    pub(crate) fn fails_of_injected(&self, row: &Row) -> bool {
+        let Some(cause) = &row.cause else { return false };
+        let Some(pod) = row.pod.and_then(|pod| self.view.pod(pod)) else { return false };
+        let revision = pod.fact.revision.as_ref().and_then(|hash| self.view.revision(hash));
+        revision.is_some_and(|revision| only_injected_fails(&pod.fact, cause, &revision.template))
     }
 
     /// What a node failed of, with the container where the template does not name it.

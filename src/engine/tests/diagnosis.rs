@@ -4,6 +4,7 @@ use super::*;
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::comparison::Comparison;
 use crate::engine::model::facts::PodPhase;
+use crate::engine::model::settings::OnFailure;
 use crate::engine::report::diagnosis::{Diagnosis, Finding, FindingKind};
 
 /// A rollout that has taken its first node, whose new pod gets ready only when it is told to.
@@ -176,6 +177,36 @@ fn a_container_that_no_template_names_is_not_blamed_on_the_revision() {
     let preview = console.engine.preview(&Command::Undo { to: None }, fake.now).unwrap();
     let warned = |words: &str| preview.warnings.iter().any(|warning| warning.contains(words));
     assert!(warned("What fails on 1 node is mesh-proxy, which is not in the template"), "{:?}", preview.warnings);
+}
+
+/// The rollout is to go back where pods fail. It halts instead where a roll back does not help, and goes back where the revision fails, too.
+#[test]
+fn nothing_goes_back_by_itself_because_of_what_no_template_names() {
+    for (failing, goes_back) in [("mesh-proxy", false), ("agent", true)] {
+        let (mut fake, mut console) = one_taken(4);
+        let going_back = Tuning { on_failure: Some(OnFailure::RollBack), ..Tuning::default() };
+        console.ask(&mut fake, Command::Tune(going_back)).unwrap();
+        fake.kubelets();
+        fake.change_pod("n1", |pod| {
+            let mut proxy = pod.containers[0].clone();
+            proxy.name = "mesh-proxy".into();
+            pod.containers.push(proxy);
+            for container in &mut pod.containers {
+                container.ready = *container.name != *failing;
+                if !container.ready {
+                    let message = Some("manifest unknown: not found".into());
+                    container.state = ContainerState::Waiting { reason: "ErrImagePull".into(), message };
+                    container.image_present = false;
+                }
+            }
+            (pod.ready, pod.phase) = (false, PodPhase::Pending);
+        });
+        console.run_for(&mut fake, 20);
+        let snapshot = console.snapshot(&fake);
+        let why = snapshot.halt.map(|halt| halt.why.to_string()).unwrap_or_default();
+        assert_eq!(why.contains("a roll back does not help"), !goes_back, "{failing}: {why}");
+        assert_eq!(fake.daemonset.template.images()[0].as_ref() == "agent:v1", goes_back, "{failing}");
+    }
 }
 
 /// Another image was given after one that is missing: the pod that still fails of the first is not blamed on the second.
