@@ -88,6 +88,10 @@ kinds! {
     TemplateRefused = "template refused",
     /// A policy wrote digests for tags.
     ImagesPinned = "images rewritten to digests",
+    /// A policy set the update strategy in whatever was written.
+    StrategySet = "strategy set by admission",
+    /// A policy added a container that fails to new pods.
+    ContainerInjected = "failing container added to pods",
     /// Somebody else set the strategy back.
     Drifted = "strategy drifted back",
     /// The DaemonSet surges.
@@ -229,10 +233,14 @@ pub(super) fn of_world(fault: &Fault) -> Option<FaultKind> {
             ClusterFault::RefusePods { .. } => FaultKind::PodsRefused,
             ClusterFault::RefuseTemplates { .. } => FaultKind::TemplateRefused,
             ClusterFault::PinImages { .. } => FaultKind::ImagesPinned,
+            ClusterFault::SetRollingInWrites { .. } => FaultKind::StrategySet,
+            ClusterFault::InjectContainer { .. } => FaultKind::ContainerInjected,
             ClusterFault::RefuseDeletion { .. } => FaultKind::DeletionRefused,
             ClusterFault::StopController => FaultKind::ControllerIdle,
             ClusterFault::AdmitTemplates { .. }
             | ClusterFault::UnpinImages { .. }
+            | ClusterFault::AdmitStrategies { .. }
+            | ClusterFault::StopInjecting { .. }
             | ClusterFault::AdmitPods { .. }
             | ClusterFault::AdmitDeletion { .. }
             | ClusterFault::StartController

@@ -7,6 +7,7 @@
 //! The order of the dice is what a seed means: new ones come last, so that cases of old seeds stay as they were.
 
 mod acts;
+mod admission;
 mod cluster;
 mod combinations;
 mod distance;
@@ -68,6 +69,8 @@ impl Case {
         generator.vary_plan(&mut acts);
         generator.limited_pulls(seed, &mut scenario);
         generator.limited_sites(seed, &mut acts);
+        generator.rolling_only(seed, &mut scenario, &mut acts);
+        generator.injected(seed, &mut scenario, &mut acts);
         Self {
             found: String::new(),
             seed,

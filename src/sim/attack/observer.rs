@@ -5,8 +5,8 @@
 //! |---|---|
 //! | P1 | at every deletion: the nodes that served when rolldeck deleted their pod, and have not served for `minReadySeconds` and the soak time since, are no more than the budget; of a DaemonSet that surges none, unless somebody named a budget |
 //! | P2 | at every deletion going forward: the node matches the selector; no fewer old pods are left than the partition keeps; it goes back only to what was asked back to |
-//! | P3 | at every deletion: a rollout is recorded and not paused; none arrives later after a pause than its console showed at that time that it may be sent, and its way took; when a `pause` is said to be done: the strategy is `OnDelete`; a strategy that was set back is in the record as long as somebody drives, and where it is to be reported it is not set again in silence; a change that was refused leaves it paused |
-//! | P4 | at every deletion of a serving pod going forward: fewer nodes than the threshold are known to fail at the target; with the strictest threshold none is in image trouble or in a crash loop; no other node's pod is refused or missing for long; no pod there restarted twice lately after it had been ready |
+//! | P3 | at every deletion: a rollout is recorded and not paused; none arrives later after a pause than its console showed at that time that it may be sent, and its way took; when a `pause` is said to be done: the strategy is `OnDelete`; a strategy that was set back is in the record as long as somebody drives, and where it is to be reported it is not set again in silence; no write of rolldeck's but a release sets it back; a change that was refused leaves it paused |
+//! | P4 | at every deletion of a serving pod going forward: fewer nodes than the threshold are known to fail at the target; with the strictest threshold none is in image trouble or in a crash loop; no other node's pod is refused or missing for long; no pod there restarted twice lately after it had been ready; it does not go back by itself where all that fails are containers that no template names |
 //! | P5 | at every deletion: the node is Ready; nodes that fell NotReady after rolldeck gave them the new pod are charged to the budget, and count among the failing of P4 once they stay down past the grace, fall again, or fall where no other does |
 //! | P6 | at every deletion: the nodes that must pull since their pod was deleted are no more than the pull limit |
 //! | P7 | at every deletion: the record already named the node as in progress, so that the next driver knows of it; a pause stays until somebody asks to go on, and a record until it is released; an image is asked for in the record no more often than operators asked; a step or a selector that is written late does not take back what somebody else has set since it was asked for, and lets no node go to a template that came after it |
@@ -31,6 +31,7 @@ mod absent;
 mod change;
 mod commands;
 mod deleted;
+mod injected;
 mod intent;
 mod judge;
 mod overtaken;
@@ -381,6 +382,7 @@ impl Observer {
                 }
                 self.strategy_moves(change);
                 self.check_enforcement(change);
+                self.check_kept(change);
                 self.check_release(change);
                 self.daemon_set_is(object, change.at);
             }

@@ -14,15 +14,16 @@ use super::admission::strategy_json;
 use super::error::{ApiError, Reason};
 use super::kind::Kind;
 use super::kubelet::{AssignedPod, KubeletAction, LEASE_NAMESPACE, LEASE_SECS};
-use super::object::{Body, Condition, DaemonSetSpec, EventBody, Lease, Node, Object, Owner, PodStatus};
+use super::object::{Body, Condition, DaemonSetSpec, EventBody, Lease, Node, Object, Owner, Pod, PodStatus};
+use super::policy::INJECTED;
 use super::scenario::{ClusterFault, Fault, FleetFault};
 use super::store::{DEFAULT_LOG, DeleteOptions, Propagation};
 use super::write::{Part, WriteOptions};
 
 /// A finalizer that somebody gives a DaemonSet.
 const HOLD: &str = "example.com/backup";
-/// When they try again to take it off.
-const HOLD_RETRY: Duration = Duration::from_secs(10);
+/// When somebody tries again what was refused.
+const RETRY: Duration = Duration::from_secs(10);
 const KUBELET: WriteOptions<'static> = WriteOptions::named("kubelet");
 const SOMEBODY: WriteOptions<'static> = WriteOptions::named("kubectl");
 /// Who sets an update strategy back.
@@ -182,7 +183,7 @@ impl World {
                 // Whoever owns a finalizer goes on trying to take it off, as controllers do: what a policy makes of the
                 // template may be refused in that write too.
                 if !held && done.is_err_and(|refused| refused.reason != Reason::NotFound) {
-                    self.inject_at(self.now + HOLD_RETRY, fault.clone());
+                    self.inject_at(self.now + RETRY, fault.clone());
                 }
             }
             ClusterFault::DeleteDaemonSet { daemon_set, orphan } => {
@@ -243,6 +244,15 @@ impl World {
             ClusterFault::AdmitTemplates { namespace } => self.store.policies.admit(namespace),
             ClusterFault::PinImages { namespace } => self.store.policies.pin(namespace),
             ClusterFault::UnpinImages { namespace } => self.store.policies.unpin(namespace),
+            ClusterFault::SetRollingInWrites { namespace } => self.store.policies.set_rolling_only(namespace),
+            ClusterFault::AdmitStrategies { namespace } => self.store.policies.admit_strategies(namespace),
+            ClusterFault::InjectContainer { namespace, image } => self.store.policies.inject(namespace, image),
+            ClusterFault::StopInjecting { namespace } => {
+                self.store.policies.stop_injecting(namespace);
+                if !self.delete_injected(namespace) {
+                    self.inject_at(self.now + RETRY, fault.clone());
+                }
+            }
             ClusterFault::RefuseDeletion { namespace, node, why } => {
                 self.store.refuse_deletion(namespace, node, Some(why.clone()));
             }
@@ -297,6 +307,28 @@ impl World {
             let at = (Kind::Pod, namespace, &*pod.meta.name);
             let _ = self.store.modify(at, Part::Main, self.now, SOMEBODY, &edit);
         }
+    }
+
+    /// Deletes the pods that have the container that was added to them; whether none is left that may not be deleted. Those for pre-warming
+    /// are not theirs.
+    fn delete_injected(&mut self, namespace: &str) -> bool {
+        let has_it = |object: &&Arc<Object>| {
+            let of_application = object.meta.labels.get(PREWARM).is_none() && !object.meta.is_deleting();
+            let names = |pod: &Pod| pod.template.containers().iter().any(|container| &*container.name == INJECTED);
+            of_application && object.pod().is_some_and(names)
+        };
+        let pods: Vec<(Str, Str)> = self
+            .store
+            .list_in(Kind::Pod, namespace)
+            .filter(has_it)
+            .map(|object| (object.meta.name.clone(), object.meta.uid.clone()))
+            .collect();
+        let mut all = true;
+        for (name, uid) in pods {
+            let options = DeleteOptions { uid: Some(uid), ..DeleteOptions::default() };
+            all &= self.store.delete(Kind::Pod, namespace, &name, &options, self.now, SOMEBODY).is_ok();
+        }
+        all
     }
 
     fn delete_pods(&mut self, daemon_set: &str, node: &Str) {

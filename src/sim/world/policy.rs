@@ -1,17 +1,22 @@
-//! Admission policies on DaemonSets: one that refuses images in templates (a ValidatingAdmissionPolicy, a webhook), and one
-//! that writes digests for tags (a MutatingAdmissionPolicy, as image policies do). And one on pods: the plugin `AlwaysPullImages`.
+//! Admission policies on DaemonSets: one that refuses images in templates (a ValidatingAdmissionPolicy, a webhook), one that writes
+//! digests for tags (a MutatingAdmissionPolicy, as image policies do), and one that sets the update strategy. And two on pods: the plugin
+//! `AlwaysPullImages`, and one that adds a container, as webhooks of meshes do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::engine::model::Str;
+use crate::engine::model::facts::{StrategyKind, UpdateStrategy};
 use crate::engine::model::template::Template;
 
 use super::error::{ApiError, Reason};
 use super::kind::Kind;
-use super::object::{Body, Object};
+use super::object::{Body, DaemonSet, Object};
+
+/// The container that a policy adds to new pods.
+pub const INJECTED: &str = "mesh-proxy";
 
 /// The policies that are in force, by namespace.
 #[derive(Debug, Default)]
@@ -19,6 +24,10 @@ pub(super) struct AdmissionPolicies {
     /// Which image no template may have (`None`: no template may change), and what is said of it.
     refused: BTreeMap<Str, (Option<Str>, Str)>,
     pinned: BTreeSet<Str>,
+    /// Where a DaemonSet is `RollingUpdate`, whatever is written.
+    rolling_only: BTreeSet<Str>,
+    /// With which image a container is added to new pods.
+    injected: BTreeMap<Str, Str>,
     /// New pods get the pull policy `Always`.
     pub(super) always_pull_images: bool,
 }
@@ -40,28 +49,46 @@ impl AdmissionPolicies {
         self.pinned.remove(namespace);
     }
 
-    /// Rewrites what is written, whoever writes it: also a template that nobody meant to change.
+    pub(super) fn set_rolling_only(&mut self, namespace: &Str) {
+        self.rolling_only.insert(namespace.clone());
+    }
+
+    pub(super) fn admit_strategies(&mut self, namespace: &Str) {
+        self.rolling_only.remove(namespace);
+    }
+
+    pub(super) fn inject(&mut self, namespace: &Str, image: &Str) {
+        self.injected.insert(namespace.clone(), image.clone());
+    }
+
+    pub(super) fn stop_injecting(&mut self, namespace: &Str) {
+        self.injected.remove(namespace);
+    }
+
+    /// Rewrites what is written, whoever writes it: also a template or a strategy that nobody meant to change.
     pub(super) fn mutate(&self, object: &mut Object) {
-        if !self.pinned.contains(&object.meta.namespace) {
-            return;
-        }
         let Body::DaemonSet(set) = &mut object.body else { return };
-        let tagged = |image: &str| !image.is_empty() && !image.contains('@');
-        let containers = set.spec.template.containers().iter().filter(|container| tagged(&container.image));
-        let pinned: Vec<(Str, String)> =
-            containers.map(|container| (container.name.clone(), with_digest(&container.image))).collect();
-        let pairs = pinned.iter().map(|(name, image)| (&**name, image.as_str()));
-        if !pinned.is_empty()
-            && let Ok(template) = set.spec.template.with_images(pairs)
-        {
-            Arc::make_mut(&mut set.spec).template = template;
+        if self.pinned.contains(&object.meta.namespace) {
+            pin(set);
+        }
+        if self.rolling_only.contains(&object.meta.namespace) {
+            set_rolling(set);
         }
     }
 
     /// Rewrites what is created.
     pub(super) fn mutate_new(&self, object: &mut Object) {
-        if let (true, Body::Pod(pod)) = (self.always_pull_images, &mut object.body) {
-            pod.template = always_pulled(&pod.template);
+        match &mut object.body {
+            Body::Pod(pod) => {
+                if self.always_pull_images {
+                    pod.template = always_pulled(&pod.template);
+                }
+                if let Some(image) = self.injected.get(&object.meta.namespace) {
+                    pod.template = with_injected(&pod.template, image);
+                }
+            }
+            Body::DaemonSet(set) if self.rolling_only.contains(&object.meta.namespace) => set_rolling(set),
+            _ => {}
         }
     }
 
@@ -81,6 +108,38 @@ impl AdmissionPolicies {
             Some(_) => Ok(()),
         }
     }
+}
+
+/// Writes digests for the tags of a template.
+fn pin(set: &mut DaemonSet) {
+    let tagged = |image: &str| !image.is_empty() && !image.contains('@');
+    let containers = set.spec.template.containers().iter().filter(|container| tagged(&container.image));
+    let pinned: Vec<(Str, String)> =
+        containers.map(|container| (container.name.clone(), with_digest(&container.image))).collect();
+    let pairs = pinned.iter().map(|(name, image)| (&**name, image.as_str()));
+    if !pinned.is_empty()
+        && let Ok(template) = set.spec.template.with_images(pairs)
+    {
+        Arc::make_mut(&mut set.spec).template = template;
+    }
+}
+
+/// Sets `RollingUpdate` for another update strategy; what stands beside its type stays.
+fn set_rolling(set: &mut DaemonSet) {
+    if set.spec.strategy.kind != StrategyKind::RollingUpdate {
+        let mut raw = set.spec.strategy.raw.clone();
+        raw["type"] = "RollingUpdate".into();
+        Arc::make_mut(&mut set.spec).strategy = UpdateStrategy::from_json(raw);
+    }
+}
+
+/// The template with one container more.
+fn with_injected(template: &Template, image: &str) -> Template {
+    let mut json = template.json().clone();
+    if let Some(containers) = json["spec"]["containers"].as_array_mut() {
+        containers.push(json!({"name": INJECTED, "image": image}));
+    }
+    Template::from_json(json)
 }
 
 /// The template with the pull policy `Always` for every container and image volume.

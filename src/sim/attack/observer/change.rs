@@ -63,6 +63,9 @@ impl Observer {
             }
         }
         let change = intent.and_then(|intent| intent.change.as_ref());
+        if let (Some(was), Some(Change::Revision(_))) = (was.as_ref().filter(|was| was.change.is_none()), change) {
+            self.check_went_back(was.target.as_ref(), at);
+        }
         if was.and_then(|was| was.change).as_ref() != change {
             let made = self
                 .requested_roll_back

@@ -19,6 +19,7 @@ use crate::engine::model::time::Timestamp;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::{Body, Object};
+use crate::sim::world::policy::INJECTED;
 use crate::sim::world::store::{ChangeKind, StoreChange};
 
 /// What was made for pre-warming, by uid.
@@ -383,9 +384,11 @@ fn lacks(pod: &Object, node: &Str, world: &World) -> bool {
     !came && pod.pod().is_some_and(|pod| lacks_any(&pod.template, node, world))
 }
 
-/// Whether a pod of this template would pull on a node.
+/// Whether a pod of this template would pull on a node. What admission adds to pods counts for no limit: nobody who makes or replaces one
+/// can know of it (README: such a container decides nothing).
 pub(super) fn lacks_any(template: &Template, node: &str, world: &World) -> bool {
-    template.needed_images().iter().any(|needed| lacks_image(needed, node, world))
+    let needed = template.needed_images().iter().filter(|needed| *needed.user != *INJECTED);
+    needed.into_iter().any(|needed| lacks_image(needed, node, world))
 }
 
 /// A tag that is pulled again may name another image by now.

@@ -14,6 +14,7 @@ use crate::engine::model::template::TaintEffect;
 use crate::engine::model::time::Timestamp;
 use crate::sim::attack::faults::FaultKind;
 use crate::sim::world::object::Object;
+use crate::sim::world::policy::INJECTED;
 
 /// A node that rolldeck has taken down.
 #[derive(Clone, Copy, Debug, Default)]
@@ -236,9 +237,10 @@ impl Observer {
     }
 }
 
-/// Whether the images of all its containers have come, as its kubelet says.
+/// Whether the images of all its containers have come, as its kubelet says; but for that of one that admission added.
 pub(super) fn has_images(pod: &PodFact) -> bool {
-    !pod.containers.is_empty() && pod.containers.iter().all(|container| container.image_present)
+    let mut own = pod.containers.iter().filter(|container| *container.name != *INJECTED).peekable();
+    own.peek().is_some() && own.all(|container| container.image_present)
 }
 
 /// Whether the registry has just answered that there is no such image, or that it is not for this node.

@@ -88,6 +88,21 @@ impl Observer {
         }
     }
 
+    /// P3: what rolldeck writes takes no DaemonSet off `OnDelete` that it goes on holding, whatever admission makes of the write.
+    pub(super) fn check_kept(&mut self, change: &StoreChange) {
+        let Some((was, now)) =
+            change.before.as_deref().and_then(Object::daemon_set_fact).zip(change.object.daemon_set_fact())
+        else {
+            return;
+        };
+        let set_back = was.strategy.kind == StrategyKind::OnDelete && now.strategy.kind == StrategyKind::RollingUpdate;
+        let ours = now.owners.strategy.as_deref() == Some(MANAGER);
+        if set_back && ours && now.annotations.get(ORIGINAL_STRATEGY).is_some() {
+            let what = "a write of rolldeck's set RollingUpdate, and it is not released";
+            self.report_violation("P3", change.at, what.to_owned());
+        }
+    }
+
     /// P3: who drives notices that the strategy was set back, and the record says so, unless some console could not see
     /// everything until then.
     pub(in crate::sim::attack) fn check_drift(&mut self, now: Timestamp) {

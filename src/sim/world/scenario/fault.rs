@@ -226,6 +226,28 @@ pub enum ClusterFault {
         /// The namespace.
         namespace: Str,
     },
+    /// From now on a DaemonSet is `RollingUpdate` in whatever is written of it, whoever writes it.
+    SetRollingInWrites {
+        /// The namespace.
+        namespace: Str,
+    },
+    /// Update strategies are stored as they are written again.
+    AdmitStrategies {
+        /// The namespace.
+        namespace: Str,
+    },
+    /// From now on every new pod gets a container more, which its template does not name (`mesh-proxy`).
+    InjectContainer {
+        /// The namespace.
+        namespace: Str,
+        /// The image of that container.
+        image: Str,
+    },
+    /// New pods are as they are created again; whoever added the container deletes the pods that have it.
+    StopInjecting {
+        /// The namespace.
+        namespace: Str,
+    },
     /// Whoever asks, the pods on a node may not be deleted any more: a policy, or a webhook. Kubelets and controllers may.
     RefuseDeletion {
         /// The namespace of the pods.

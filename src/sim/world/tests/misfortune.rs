@@ -90,7 +90,7 @@ faults! {
             | ClusterFault::Untaint { .. }
             | ClusterFault::DeleteNode(_)
         ),
-        // The DaemonSet stays, with its pods and its controller, and the API server refuses nothing.
+        // The DaemonSet stays, with its pods and its controller, and the API server refuses and changes nothing.
         Fault::Cluster(
             ClusterFault::LabelPods { .. }
             | ClusterFault::HoldDaemonSet { .. }
@@ -104,6 +104,10 @@ faults! {
             | ClusterFault::AdmitTemplates { .. }
             | ClusterFault::PinImages { .. }
             | ClusterFault::UnpinImages { .. }
+            | ClusterFault::SetRollingInWrites { .. }
+            | ClusterFault::AdmitStrategies { .. }
+            | ClusterFault::InjectContainer { .. }
+            | ClusterFault::StopInjecting { .. }
             | ClusterFault::RefuseDeletion { .. }
             | ClusterFault::AdmitDeletion { .. }
             | ClusterFault::StopController

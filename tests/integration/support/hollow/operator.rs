@@ -77,11 +77,16 @@ pub(super) async fn carry_out(client: &Client, fault: &ClusterFault) -> Result<(
             let path = format!("{}/{NO_MORE_PODS}", quotas_path(namespace));
             patch(client, BodyKind::Delete, &path, &json!({})).await
         }
-        // Policies on templates are the cluster's own: whoever plays a scenario on a real one installs them first.
+        // Policies that refuse templates or change what is written are the cluster's own: whoever plays a scenario on a real one installs
+        // them first (`control_plane/templates.rs`, `control_plane/mutating.rs`).
         ClusterFault::RefuseTemplates { .. }
         | ClusterFault::AdmitTemplates { .. }
         | ClusterFault::PinImages { .. }
-        | ClusterFault::UnpinImages { .. } => Ok(()),
+        | ClusterFault::UnpinImages { .. }
+        | ClusterFault::SetRollingInWrites { .. }
+        | ClusterFault::AdmitStrategies { .. }
+        | ClusterFault::InjectContainer { .. }
+        | ClusterFault::StopInjecting { .. } => Ok(()),
         ClusterFault::RefuseDeletion { namespace, node, why } => refuse_deletion(client, namespace, node, why).await,
         ClusterFault::AdmitDeletion { namespace, node } => {
             let name = deletion_policy(namespace, node);
