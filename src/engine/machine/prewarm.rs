@@ -372,12 +372,13 @@ impl Engine {
 
     /// Whether the node has these images without a pod that was made for them: its own pod uses them, or its kubelet says so.
     fn has_images(&self, row: &Row, template: &Template, images: &[String]) -> bool {
-        // A tag that is always pulled again may be another image by now.
-        if self.view.pulls_any_again(template) {
-            return false;
-        }
         let uses = row.pod.is_some_and(|pod| self.uses_images(pod, Ok(template)));
-        uses || self.view.confirms(row.node, images)
+        // A pod that was made for such a node would not be needed: see `is_needed`.
+        if uses && row.available {
+            return true;
+        }
+        // A tag that is always pulled again may be another image by now.
+        !self.view.pulls_any_again(template) && (uses || self.view.confirms(row.node, images))
     }
 
     /// Whether a pod of the DaemonSet uses these images.

@@ -17,7 +17,7 @@ use crate::engine::model::pull::PrewarmPulls;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Limit, Tuning};
 
-fn start(source: PrewarmSource, nodes: PrewarmNodes, most: u32) -> Command {
+pub(super) fn start(source: PrewarmSource, nodes: PrewarmNodes, most: u32) -> Command {
     let limits = PrewarmLimits { max_pulling: Limit::At(IntOrPercent::Int(most)), ..PrewarmLimits::default() };
     Command::Prewarm(PrewarmCommand::Start { source, nodes, limits, method: PrewarmMethod::Pods })
 }

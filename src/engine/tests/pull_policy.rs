@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use super::prewarm::{image, start, state};
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{ListedImage, PodFact};
 use crate::engine::model::node::ImageState;
+use crate::engine::model::prewarm::{PrewarmNodes, PrewarmState};
 use crate::engine::model::pull::PullState;
 
 fn always(pod: &mut PodFact) {
@@ -62,4 +64,17 @@ fn the_pod_that_was_made_last_tells_what_admission_does() {
         pods_first.engine.observe(event, fake.now);
     }
     assert_eq!(image_of(&mut pods_first, &fake, "n3").0, ImageState::Unknown);
+}
+
+/// Every pod uses the images that are to be brought: a pod that is made for them would be deleted at once, and made again.
+#[test]
+fn nothing_is_brought_to_a_node_whose_own_pod_uses_it() {
+    let mut fake = FakeCluster::rolling(3, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    ["n1", "n2", "n3"].into_iter().for_each(|node| fake.change_pod(node, always));
+    console.run(&mut fake);
+    console.engine.command(start(image("v1"), PrewarmNodes::All, 2), fake.now).unwrap();
+    console.run_for(&mut fake, 30);
+    assert_eq!(fake.warm_nodes(), [""; 0]);
+    assert_eq!(state(&mut console, &fake, "n1"), PrewarmState::Present);
 }
