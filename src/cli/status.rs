@@ -210,8 +210,13 @@ fn summary(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
     match &snapshot.estimate {
         RolloutEstimate::None => {}
         RolloutEstimate::Blocked { by } => say("estimate", format!("none while {by}")),
-        known @ RolloutEstimate::Known { nodes, .. } => {
-            say("estimate", format!("{known}, from {nodes} nodes; holds between steps are not counted"));
+        known @ RolloutEstimate::Known { nodes, unmeasured_sites, .. } => {
+            let more = match unmeasured_sites {
+                0 => String::new(),
+                1 => "; no node of 1 site is done yet, which may be slower".to_owned(),
+                sites => format!("; no node of {sites} sites is done yet, which may be slower"),
+            };
+            say("estimate", format!("{known}, from {nodes} nodes; holds between steps are not counted{more}"));
         }
     }
     for (nth, line) in snapshot.pulls.lines().into_iter().enumerate() {

@@ -157,7 +157,15 @@ pub enum RolloutEstimate {
         rollout: TimeRange,
         /// From how many nodes that is computed.
         nodes: u32,
+        /// In how many sites nodes are left and none is done yet: how long these take is not known, and nothing of it is counted.
+        #[serde(skip_serializing_if = "is_zero")]
+        unmeasured_sites: u32,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// Why a rollout that has begun does not move.
@@ -178,14 +186,19 @@ pub enum EstimateBlocker {
     Trouble,
 }
 
-/// `~12–18m this step, ~1h10–1h50 all`; `no estimate while it is paused`; empty where there is nothing to say.
+/// `~12–18m this step, ~1h10–1h50 all`; `~12–18m+ left` where that is the least that can be told; `no estimate while it is paused`; empty where there is nothing to say.
 impl fmt::Display for RolloutEstimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => Ok(()),
             Self::Blocked { by } => write!(f, "no estimate while {by}"),
-            Self::Known { step: Some(step), rollout, .. } => write!(f, "{step} this step, {rollout} all"),
-            Self::Known { step: None, rollout, .. } => write!(f, "{rollout} left"),
+            Self::Known { step, rollout, unmeasured_sites, .. } => {
+                let more = if *unmeasured_sites > 0 { "+" } else { "" };
+                match step {
+                    Some(step) => write!(f, "{step}{more} this step, {rollout}{more} all"),
+                    None => write!(f, "{rollout}{more} left"),
+                }
+            }
         }
     }
 }

@@ -5,7 +5,7 @@
 //! for longer than they took counts with what it has taken so far; and what is left takes at most as long as it does at the rate at which
 //! nodes became available lately.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use super::snapshot::Phase;
@@ -34,6 +34,9 @@ const RECENT: usize = 24;
 /// several times as long as the last ones, which is no pause.
 const PAUSE: u32 = 3;
 
+/// A site with less than one in so many of the nodes that are left changes the estimate little.
+const NOTABLE: usize = 10;
+
 /// A node that is done: when its pod was made and when it was available, by the API server's clock.
 struct DoneNode {
     made_at: Timestamp,
@@ -50,7 +53,14 @@ impl Engine {
     ) -> RolloutEstimate {
         let Some(started_at) = self.progress.started_at else { return RolloutEstimate::None };
         let rows = || self.assessment.rows().filter(|row| row.in_fleet);
-        let mut done: Vec<DoneNode> = rows().filter_map(|row| self.done(row, intent, started_at)).collect();
+        let mut measured: HashSet<Str> = HashSet::new();
+        let mut done: Vec<DoneNode> = Vec::new();
+        for row in rows() {
+            if let Some(node) = self.done(row, intent, started_at) {
+                measured.insert(self.site(row));
+                done.push(node);
+            }
+        }
         done.sort_unstable_by_key(|done| done.available_at);
         done.drain(..done.len().saturating_sub(RECENT));
         let mut took: Vec<Duration> = done.iter().map(|done| done.available_at.since(done.made_at)).collect();
@@ -108,9 +118,19 @@ impl Engine {
                 step: until(in_step).filter(|step| !is_last && in_step < waiting && !step.most.is_zero()),
                 rollout,
                 nodes,
+                unmeasured_sites: self.unmeasured_sites(rows().filter(left), &measured),
             },
             None => RolloutEstimate::Blocked { by: EstimateBlocker::BudgetUsedUp },
         }
+    }
+
+    /// How many sites none of whose nodes is `measured` have at least one in [`NOTABLE`] of the nodes that are `left`.
+    fn unmeasured_sites<'a>(&self, left: impl Iterator<Item = &'a Row>, measured: &HashSet<Str>) -> u32 {
+        let mut nodes: HashMap<Str, usize> = HashMap::new();
+        left.for_each(|row| *nodes.entry(self.site(row)).or_default() += 1);
+        let all: usize = nodes.values().sum();
+        let unmeasured = nodes.iter().filter(|(site, nodes)| !measured.contains(*site) && **nodes * NOTABLE >= all);
+        u32::try_from(unmeasured.count()).unwrap_or(u32::MAX)
     }
 
     /// Whether another process holds the lease that has not renewed it for longer than it lasts, by the clock of that process.

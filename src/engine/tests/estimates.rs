@@ -47,7 +47,7 @@ fn nothing_is_told_before_three_nodes_are_done_and_then_the_step_and_the_rest() 
     }
     assert_eq!(known_at, Some(3));
     let before = console.snapshot(&fake);
-    let RolloutEstimate::Known { step: Some(step), rollout, nodes } = before.estimate else {
+    let RolloutEstimate::Known { step: Some(step), rollout, nodes, unmeasured_sites: 0 } = before.estimate else {
         panic!("{:?}", before.estimate)
     };
     assert_eq!(nodes, before.counts.updated);
@@ -152,6 +152,37 @@ fn a_hold_between_nodes_does_not_make_them_slower() {
     let RolloutEstimate::Known { step: Some(step), .. } = said else { panic!("{said:?}") };
     // Ten nodes of about twenty seconds.
     between(step, 180, 260);
+}
+
+/// Nothing tells how long nodes of a site take of which none is done. Of a site that has hardly any of them that makes no difference.
+#[test]
+fn what_is_left_in_sites_that_nobody_has_measured_is_said() {
+    let (mut fake, mut console) = rolling();
+    for (nth, site) in (1..=30).map(|nth| {
+        (
+            nth,
+            if nth <= 15 {
+                "hall-a"
+            } else if nth < 30 {
+                "hall-b"
+            } else {
+                "gate"
+            },
+        )
+    }) {
+        fake.change_node(&format!("n{nth}"), |node| node.labels = [(ZONE, site.to_owned())].into_iter().collect());
+    }
+    console.partition(&mut fake, 0);
+    let mut said = Vec::new();
+    while console.snapshot(&fake).counts.updated < 18 {
+        console.run_for(&mut fake, 5);
+        if let RolloutEstimate::Known { unmeasured_sites, .. } = estimate(&mut console, &fake) {
+            said.push(unmeasured_sites);
+        }
+    }
+    said.dedup();
+    assert_eq!(said, [1, 0], "hall-b, until one of its nodes is done");
+    assert!(estimate(&mut console, &fake).to_string().ends_with("m left"));
 }
 
 /// Twelve nodes in two halls, two of each may pull; twice, those that pull have pulled for a minute.

@@ -606,7 +606,12 @@ pub(super) fn argo_cd() -> GitOpsOwner {
 
 /// A rollout of which it can be told when it will be done, and how long pulls and starts take.
 pub(super) fn estimated() -> Snapshot {
-    let estimate = RolloutEstimate::Known { step: Some(minutes(12, 18)), rollout: minutes(70, 110), nodes: 37 };
+    let estimate = RolloutEstimate::Known {
+        step: Some(minutes(12, 18)),
+        rollout: minutes(70, 110),
+        nodes: 37,
+        unmeasured_sites: 0,
+    };
     let secs = Duration::from_secs;
     let spread = |p50, p95| Some(TimeSpread { p50: secs(p50), p95: secs(p95), nodes: 37 });
     let times = UpdateTimes { pull: spread(18, 41), start: spread(4, 9) };
