@@ -17,6 +17,7 @@ mod prewarm_previews;
 mod prewarm_sidecars;
 mod prewarm_sites;
 mod prewarm_statefulset;
+mod prewarm_step;
 mod pull_policy;
 mod pulls;
 mod quarantine;

@@ -33,16 +33,28 @@ fn waits(node: &NodeView) -> bool {
 }
 
 /// Why the first of the nodes waits, where the rollout counts as running and every node that is not updated waits, none of them in line.
-/// What is said elsewhere is left aside: that the view is stale, that something was not sent yet, that it is being prepared.
+/// What is said elsewhere is left aside: that the view is stale, that something was not sent yet, that it is being prepared; and what
+/// was asked for here a moment ago and is not saved yet: a pause, or another partition.
 fn all_held_by(snapshot: &Snapshot) -> Option<&Hold> {
-    let said =
-        |hold: &Hold| matches!(hold, Hold::Next | Hold::Waits(_) | Hold::ViewStale | Hold::NotSent | Hold::Preparing);
-    let in_line = |hold: &&Hold| !said(hold);
+    let said = |hold: &Hold| {
+        matches!(
+            hold,
+            Hold::Next
+                | Hold::Waits(_)
+                | Hold::ViewStale
+                | Hold::NotSent
+                | Hold::Preparing
+                | Hold::Paused
+                | Hold::Partition { .. }
+        )
+    };
+    let stands = |node: &NodeView| node.hold.is_some() && !node.state.is_moving();
     let mut waiting = snapshot.nodes.iter().filter(|node| waits(node));
-    let held = |node: &&NodeView| node.hold.as_ref().is_some_and(|hold| in_line(&hold)) && !node.state.is_moving();
-    let first = waiting.next().filter(held)?;
-    let all = snapshot.phase == Phase::Running && waiting.all(|node| held(&node));
-    first.hold.as_ref().filter(|_| all)
+    let all = snapshot.phase == Phase::Running
+        && waiting.clone().all(stands)
+        && !waiting.clone().any(|node| matches!(node.hold, Some(Hold::Next | Hold::Waits(_))));
+    let first = waiting.find_map(|node| node.hold.as_ref().filter(|hold| !said(hold)));
+    first.filter(|_| all)
 }
 
 fn rollout_in_silence(snapshot: &Snapshot) -> Option<String> {
