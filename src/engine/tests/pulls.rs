@@ -394,6 +394,33 @@ fn a_failure_that_repeats_is_as_old_as_its_first_event() {
     }
 }
 
+/// A container that crashes is started again and again, and finds its image there each time.
+#[test]
+fn a_crash_loop_is_as_old_as_its_first_event_and_no_failed_pull() {
+    for backwards in [false, true] {
+        let (mut fake, mut console) = pulling(3);
+        fake.wait(900);
+        let ago = |secs: u64| fake.now - Duration::from_secs(secs);
+        let mut events = vec![
+            ("Pulling", "Pulling image \"agent:v2\"", 800, 800),
+            ("Failed", "Failed to pull image \"agent:v2\": no such host", 790, 780),
+            ("Pulled", "Successfully pulled image \"agent:v2\" in 9s (9s including waiting)", 700, 700),
+            ("BackOff", "Back-off restarting failed container agent in pod agent-x", 600, 20),
+        ];
+        if backwards {
+            events.reverse();
+        }
+        for (reason, message, first, last) in events {
+            let Event::Cluster(mut event) = event(&fake, "n1", "agent", reason, message, 9) else { return };
+            (event.first_at, event.at, event.version) = (Some(ago(first)), ago(last), None);
+            console.engine.observe(Event::Cluster(event), fake.now);
+        }
+        let pod = fake.pods.values().find(|pod| pod.node.as_deref() == Some("n1")).unwrap();
+        let view = &console.engine.view;
+        assert_eq!((view.backs_off_since(pod), view.pull_failed_since(pod)), (Some(ago(600)), None), "{backwards}");
+    }
+}
+
 #[test]
 fn pods_for_pre_warming_tell_of_their_nodes_and_are_peers() {
     let mut fake = FakeCluster::rolling(4, 2);

@@ -173,15 +173,21 @@ impl ContainerPullEvents {
                 self.pulled = Some((written, pulled(&event.message)));
             }
             "Failed" | "BackOff" => {
-                let mut known = self.failed.take();
                 let first = event.first_at.map_or(written.at, |first_at| first_at.min(written.at));
-                let since = known.as_deref().map_or(first, |known| known.since.min(first));
+                let mut known = self.failed.take();
                 if let Some(earlier) = known.as_deref_mut().filter(|known| written.is_before(known.written)) {
-                    let is_news = earlier.since != since;
-                    earlier.since = since;
+                    let is_same = is_restart(&earlier.message) == is_restart(&event.message);
+                    let is_news = is_same && first < earlier.since;
+                    earlier.since = if is_news { first } else { earlier.since };
                     self.failed = known;
                     return is_news;
                 }
+                // What failed before the image came is over. A container that ends again and again finds its image there each time.
+                let known = known.filter(|known| {
+                    let came_since = self.pulled.is_some_and(|(came, _)| known.written.is_before(came));
+                    is_restart(&known.message) || !(came_since || is_restart(&event.message))
+                });
+                let since = known.as_deref().map_or(first, |known| known.since.min(first));
                 let why = failure_of(&event.message);
                 // `Error: ErrImagePull` and `Back-off pulling image` repeat what was said with its reason before.
                 let says_more = why != PullFailure::Other || event.message.starts_with("Failed to pull image");
@@ -195,6 +201,11 @@ impl ContainerPullEvents {
         }
         true
     }
+}
+
+/// Whether a `BackOff` Event is about a container that ended, and not about an image (docs/kubernetes.md, *Why a pod is not healthy*).
+fn is_restart(message: &str) -> bool {
+    message.starts_with("Back-off restarting")
 }
 
 impl PullLedger {
@@ -493,6 +504,13 @@ impl View {
         let events = self.pulls.pods.get(&pod.uid).map(Vec::as_slice).unwrap_or_default();
         let failed = events.iter().filter(|events| matches!(events.last(), Some(LastPullEvent::Failed(..))));
         failed.filter_map(|events| Some(events.failed.as_deref()?.since)).min()
+    }
+
+    /// Since when, as far as events tell, a container of this pod ends again and again, by the clock of its node.
+    pub(crate) fn backs_off_since(&self, pod: &PodFact) -> Option<Timestamp> {
+        let events = self.pulls.pods.get(&pod.uid).map(Vec::as_slice).unwrap_or_default();
+        let failed = events.iter().filter_map(|events| events.failed.as_deref());
+        failed.filter(|failed| is_restart(&failed.message)).map(|failed| failed.since).min()
     }
 
     /// Whether events told that an image of a pod that is not there yet could not be pulled.

@@ -34,7 +34,10 @@ impl Assessor<'_> {
     fn restarts_since(&self, pod: &PodEntry, clock: Option<i64>) -> Option<Timestamp> {
         let (observed, said) = pod.restarts.began?;
         let said = said.map(|at| by_server(at, clock));
-        Some(self.server_now - observed.elapsed(said, self.question.now, self.server_now))
+        let seen = self.server_now - observed.elapsed(said, self.question.now, self.server_now);
+        // Who has just begun to look saw the last restart only.
+        let told = self.view.backs_off_since(&pod.fact).map(|at| by_server(at, clock).max(pod.fact.created_at));
+        Some(told.map_or(seen, |told| told.min(seen)))
     }
 
     /// Since when the target is the target, as far as known: since its revision was made, or since the rollout to it began. A revision that is
