@@ -27,6 +27,7 @@ use crate::engine::model::kubectl_command::KubectlCommand;
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::occupancy::{NodeOccupancy, lacking_resources};
 use crate::engine::model::pod_wait::PodWait;
+use crate::engine::model::prewarm::{PrewarmState, PrewarmView};
 use crate::engine::model::pull::{ImagePull, PullState};
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
@@ -146,8 +147,7 @@ impl Diagnosis {
         findings.extend(compared.map(|title| Finding::new(FindingKind::Comparison, title, Severity::Normal)));
         // What it brings is no part of the rollout, and nodes that lack it are well; that it did not come is wrong all the same.
         let failed = snapshot.prewarm.as_ref().filter(|prewarm| prewarm.counts.failed > 0 || prewarm.error.is_some());
-        findings
-            .extend(failed.map(|prewarm| Finding::new(FindingKind::Prewarm, prewarm.to_string(), Severity::Warning)));
+        findings.extend(failed.map(|prewarm| of_prewarming(prewarm, snapshot)));
         let mut places: HashMap<(FindingKind, String), usize> = HashMap::new();
         let (mut nodes, mut at_goal) = (0, 0);
         for node in snapshot.nodes.iter() {
@@ -209,6 +209,25 @@ impl Diagnosis {
     pub fn is_bad(&self) -> bool {
         self.findings.iter().any(|finding| finding.severity == Severity::Warning)
     }
+}
+
+/// Pre-warming that does not bring its images everywhere: what kubelets say of it, and what can be done.
+fn of_prewarming(prewarm: &PrewarmView, snapshot: &Snapshot) -> Finding {
+    let mut finding = Finding::new(FindingKind::Prewarm, prewarm.to_string(), Severity::Warning);
+    for node in snapshot.nodes.iter() {
+        if let Some(PrewarmState::Failed { cause, .. }) = node.prewarm.as_deref() {
+            let text = match &cause.message {
+                Some(message) => format!("{cause}: {message}"),
+                None => cause.to_string(),
+            };
+            let text = Some(text.into());
+            let mut one = Finding::new(finding.kind, "", Severity::Warning);
+            one.nodes.push(node.name.clone());
+            finding.add(one.says(text));
+        }
+    }
+    finding.remedies = prewarm.refused().into_iter().chain(prewarm.stuck_in_words()).take(EVIDENCE).collect();
+    finding
 }
 
 impl FindingKind {

@@ -16,6 +16,7 @@ use crate::engine::model::prewarm::{
 use crate::engine::model::pull::PrewarmPulls;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Limit, Tuning};
+use crate::engine::report::diagnosis::Diagnosis;
 
 pub(super) fn start(source: PrewarmSource, nodes: PrewarmNodes, most: u32) -> Command {
     let limits = PrewarmLimits { max_pulling: Limit::At(IntOrPercent::Int(most)), ..PrewarmLimits::default() };
@@ -445,6 +446,10 @@ fn it_is_done_when_nothing_is_tried_again() {
     let prewarm = console.snapshot(&fake).prewarm.unwrap();
     assert_eq!((prewarm.counts.present, prewarm.counts.failed, prewarm.counts.retrying), (1, 1, 0));
     assert!(prewarm.is_done());
+    let diagnosis = Diagnosis::of(&console.snapshot(&fake));
+    let [finding] = diagnosis.findings.as_slice() else { panic!("{:?}", diagnosis.findings) };
+    assert_eq!(finding.nodes, ["n2".into()]);
+    assert!(finding.evidence[0].text.starts_with("image not found: failed to resolve"), "{:?}", finding.evidence);
 }
 
 #[test]
