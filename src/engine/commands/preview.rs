@@ -139,7 +139,7 @@ impl Engine {
     fn would_go(&self, lets_go: LetsGo, intent: &Intent) -> Vec<Str> {
         let assessment = match lets_go {
             LetsGo::None => return Vec::new(),
-            LetsGo::Forward => self.selected(intent, self.retargeted(intent)),
+            LetsGo::Forward => self.selected(intent, &self.retargeted(intent)),
             LetsGo::Back => self.going_back(intent),
         };
         let limits = Limits::of(&self.view, intent, &assessment);
@@ -161,7 +161,7 @@ impl Engine {
     }
 
     /// The fleet as it would be with another selector.
-    fn selected(&self, intent: &Intent, assessment: Cow<'_, Assessment>) -> Assessment {
+    fn selected(&self, intent: &Intent, assessment: &Assessment) -> Assessment {
         assessment.with(|row| {
             row.selected = intent.selector.as_ref().is_none_or(|selector| {
                 self.view.nodes[row.node].fact.as_ref().is_some_and(|fact| selector.matches(&fact.labels))

@@ -28,7 +28,7 @@ mod tests {
 
     use super::*;
 
-    fn own(strategy: serde_json::Value, saved: Option<serde_json::Value>) -> Option<IntOrPercent> {
+    fn own(strategy: serde_json::Value, saved: Option<&serde_json::Value>) -> Option<IntOrPercent> {
         let annotations = saved.iter().map(|saved| (ORIGINAL_STRATEGY, saved.to_string())).collect::<Vec<_>>();
         let daemonset = DaemonSetFact {
             strategy: UpdateStrategy::from_json(strategy),
@@ -56,7 +56,7 @@ mod tests {
             // One that surges.
             (on_delete(json!(0)), Some(rolling(json!(0))), None),
         ] {
-            assert_eq!(own(strategy.clone(), saved.clone()), want, "{strategy} {saved:?}");
+            assert_eq!(own(strategy.clone(), saved.as_ref()), want, "{strategy} {saved:?}");
         }
     }
 }

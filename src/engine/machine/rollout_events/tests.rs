@@ -86,7 +86,7 @@ fn a_driver_that_ends_without_a_word_is_told_on_the_timeline_of_who_looks_on() {
     comes_later.run_for(&mut fake, 1);
     let holder = fake.lease.as_ref().unwrap().holder.clone().unwrap();
     let silent = format!("nobody drives any more: {holder} has stopped renewing its lease");
-    assert_eq!(told(&mut looks_on, &fake), [silent.clone()], "once");
+    assert_eq!(told(&mut looks_on, &fake), std::slice::from_ref(&silent), "once");
     assert!(told(&mut comes_later, &fake).is_empty(), "who comes later did not see it drive");
 
     driver.run_for(&mut fake, 5);

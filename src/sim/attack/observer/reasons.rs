@@ -33,28 +33,19 @@ fn waits(node: &NodeView) -> bool {
 }
 
 /// Why the first of the nodes waits, where the rollout counts as running and every node that is not updated waits, none of them in line.
-/// What is said elsewhere is left aside: that the view is stale, that something was not sent yet, that it is being prepared; and what
-/// was asked for here a moment ago and is not saved yet: a pause, or another partition.
+/// What holds the whole rollout and is said elsewhere is left aside: that the view is stale, that something was not sent yet, that it is
+/// being prepared, and a pause that was asked for here a moment ago and is not saved yet. So is another partition that is not.
 fn all_held_by(snapshot: &Snapshot) -> Option<&Hold> {
-    let said = |hold: &Hold| {
-        matches!(
-            hold,
-            Hold::Next
-                | Hold::Waits(_)
-                | Hold::ViewStale
-                | Hold::NotSent
-                | Hold::Preparing
-                | Hold::Paused
-                | Hold::Partition { .. }
-        )
+    let stands = |hold: &Hold| {
+        let moves = matches!(hold, Hold::Next | Hold::Waits(_));
+        let whole = matches!(hold, Hold::ViewStale | Hold::NotSent | Hold::Preparing | Hold::Paused);
+        !moves && !whole
     };
-    let stands = |node: &NodeView| node.hold.is_some() && !node.state.is_moving();
-    let mut waiting = snapshot.nodes.iter().filter(|node| waits(node));
-    let all = snapshot.phase == Phase::Running
-        && waiting.clone().all(stands)
-        && !waiting.clone().any(|node| matches!(node.hold, Some(Hold::Next | Hold::Waits(_))));
-    let first = waiting.find_map(|node| node.hold.as_ref().filter(|hold| !said(hold)));
-    first.filter(|_| all)
+    let waiting = snapshot.nodes.iter().filter(|node| waits(node));
+    let all = waiting.clone().all(|node| node.hold.as_ref().is_some_and(stands) && !node.state.is_moving());
+    let in_the_way = |hold: &&Hold| !matches!(hold, Hold::Partition { .. });
+    let first = waiting.filter_map(|node| node.hold.as_ref()).find(in_the_way);
+    first.filter(|_| all && snapshot.phase == Phase::Running)
 }
 
 fn rollout_in_silence(snapshot: &Snapshot) -> Option<String> {
