@@ -87,8 +87,8 @@ pub(crate) struct Model {
     pub(crate) status: Option<Status>,
     /// By which label the maps of DaemonSets tell nodes apart, where that was chosen with `:site`.
     pub(crate) chosen_sites: HashMap<DaemonSetRef, String>,
-    /// What was told of the rollout that was closed last, if it is opened again.
-    pub(crate) closed_story: Option<(DaemonSetRef, EarlierStory)>,
+    /// What was told of the rollouts that were closed, for when they are opened again: the last ones, the latest at the end.
+    pub(crate) closed_stories: Vec<(DaemonSetRef, EarlierStory)>,
     /// What was typed after `:`, oldest first.
     pub(crate) history: Vec<String>,
     /// The number of the last question to a driver.

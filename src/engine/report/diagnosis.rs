@@ -345,7 +345,10 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
             if node.restarts == 1 { "once so far".to_owned() } else { format!("{} times so far", node.restarts) };
         return Some(found.says(Some(times.into())).do_this(&["read the log of the run before"]));
     }
-    if let Some((image, compared)) = slow_pull(node, snapshot) {
+    // One that is over is no reason to look at a node that is well.
+    if node.state != NodeState::Updated
+        && let Some((image, compared)) = slow_pull(node, snapshot)
+    {
         let found = warns(FindingKind::SlowPull, format!("slow pull of {image}"));
         let what = ["look at the link and the disk of the node", "pre-warm the image, or lower how many pull at once"];
         return Some(found.says(Some(compared.into())).do_this(&what));

@@ -176,8 +176,11 @@ impl Story {
 
     fn begin(&mut self, snapshot: &Snapshot, taken: impl Fn(&str) -> Option<Timestamp>) {
         let (moments, progress) = before::reconstruct(snapshot, taken);
-        let told_until = self.take_earlier();
-        let untold = moments.into_iter().filter(|moment| told_until.is_none_or(|until| moment.at > until));
+        let told_until = self.take_earlier(snapshot);
+        let is_untold = |moment: &NodeMoment| {
+            told_until.as_ref().is_none_or(|(until, told)| moment.at > *until && !told.contains(&moment.node))
+        };
+        let untold = moments.into_iter().filter(is_untold);
         untold.for_each(|moment| self.keep(moment));
         self.progress = progress;
         self.seen_since = Some(snapshot.at);

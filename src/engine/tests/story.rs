@@ -109,11 +109,16 @@ fn a_story_goes_on_when_its_rollout_is_opened_again() {
     console.set_image(&mut fake, "agent:bad");
     console.partition(&mut fake, 3);
     watch(&mut whole, &mut console, &mut fake, 60);
-    let before: Vec<_> = whole.moments().cloned().collect();
-    assert!(before.iter().any(|moment| moment.change.to_string() == "failed: image not found"), "{before:?}");
+    assert!(whole.moments().any(|moment| moment.change.to_string() == "failed: image not found"));
 
-    // Closed, opened, closed before anything is there, and opened again; meanwhile a good image brings the rollout on.
+    // Closed, opened, closed before anything is there, and opened again; meanwhile a good image brings the rollout on, and a node that
+    // was down is back.
+    fake.set_node_ready("n6", false);
+    watch(&mut whole, &mut console, &mut fake, 2);
+    let before: Vec<_> = whole.moments().cloned().collect();
+    assert_eq!(told(&whole, "n6").last().map(String::as_str), Some("node is not Ready"));
     let closed = Story::after(whole.into_earlier().unwrap()).into_earlier().unwrap();
+    fake.set_node_ready("n6", true);
     console.set_image(&mut fake, "agent:v3");
     console.partition(&mut fake, 3);
     console.run_for(&mut fake, 120);
@@ -124,6 +129,11 @@ fn a_story_goes_on_when_its_rollout_is_opened_again() {
     let since = &after[before.len()..];
     assert_eq!(since.iter().filter(|moment| moment.change.to_string().starts_with("updated")).count(), 3, "{since:?}");
     assert!(since.iter().all(|moment| moment.at > before.last().unwrap().at));
+    assert!(
+        told(&again, "n6").last().is_some_and(|last| last.starts_with("node is Ready again")),
+        "{:?}",
+        told(&again, "n6")
+    );
     assert_eq!(again.halted().len(), 1, "a revision at which it halted is still known as one");
 }
 

@@ -18,6 +18,9 @@ use crate::tui::timeline::Timeline;
 use crate::tui::view;
 use crate::tui::words::meant;
 
+/// Of how many rollouts that are closed it is kept what was told.
+const CLOSED_STORIES: usize = 8;
+
 pub(super) fn move_by(model: &mut Model, movement: Move) -> Effects {
     if map::is_seen(model) {
         return map::move_by(model, movement);
@@ -105,7 +108,7 @@ pub(crate) fn open_rollout(model: &mut Model, target: DaemonSetRef) -> Effects {
     if !model.rollouts.iter().any(|page| page.target == target) {
         let mut page = RolloutPage::new(target.clone());
         page.map.choose(model.chosen_sites.get(&target).cloned());
-        if let Some((_, earlier)) = model.closed_story.take_if(|(closed, _)| *closed == target) {
+        if let Some((_, earlier)) = model.closed_stories.extract_if(.., |(closed, _)| *closed == target).last() {
             page.story = Story::after(earlier);
         }
         model.rollouts.push(page);
@@ -128,11 +131,13 @@ fn leave_rollout(model: &mut Model) -> Effects {
     vec![ConsoleEffect::Close(target)]
 }
 
-/// Takes a rollout out of the model. What its story told is kept until another rollout is closed.
+/// Takes a rollout out of the model. What its story told is kept.
 fn close_page(model: &mut Model, target: &DaemonSetRef) {
     let closed = model.rollouts.extract_if(.., |page| page.target == *target).last();
     if let Some(earlier) = closed.and_then(|page| page.story.into_earlier()) {
-        model.closed_story = Some((target.clone(), earlier));
+        model.closed_stories.push((target.clone(), earlier));
+        let surplus = model.closed_stories.len().saturating_sub(CLOSED_STORIES);
+        model.closed_stories.drain(..surplus);
     }
 }
 

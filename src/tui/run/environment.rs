@@ -130,7 +130,7 @@ pub(super) fn model(
         overlay: Overlay::None,
         status: None,
         chosen_sites: HashMap::new(),
-        closed_story: None,
+        closed_stories: Vec::new(),
         history: Vec::new(),
         serial: 0,
     };

@@ -61,7 +61,7 @@ impl TestConsole {
             overlay: Overlay::None,
             status: None,
             chosen_sites: HashMap::new(),
-            closed_story: None,
+            closed_stories: Vec::new(),
             history: Vec::new(),
             serial: 0,
         };

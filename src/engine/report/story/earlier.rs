@@ -1,10 +1,12 @@
 //! What a story told until its view was closed, for the one that begins when the same rollout is opened again.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::controller::ControllerMoment;
-use super::{HaltedRevision, NodeMoment, Story};
+use super::{HaltedRevision, NodeMark, NodeMoment, Story, changes, moment};
+use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
+use crate::engine::report::snapshot::Snapshot;
 
 /// The part of a [`Story`] that stays true after nobody watches the rollout any more.
 #[derive(Clone, PartialEq, Debug)]
@@ -13,6 +15,8 @@ pub struct EarlierStory {
     dropped: u64,
     controllers: Vec<ControllerMoment>,
     halted: Vec<HaltedRevision>,
+    /// The nodes that something was told to be wrong with, and not yet that they are well again.
+    troubled: HashMap<Str, NodeMark>,
     /// When the last snapshot was taken in.
     until: Timestamp,
 }
@@ -21,8 +25,9 @@ impl Story {
     /// What it told; `None` if there is nothing. One that has not begun hands on what it goes on from.
     pub fn into_earlier(self) -> Option<EarlierStory> {
         let Some(until) = self.seen_until else { return self.earlier.map(|earlier| *earlier) };
-        let Self { moments, dropped, controllers, halted, .. } = self;
-        Some(EarlierStory { moments, dropped, controllers, halted, until })
+        let Self { moments, dropped, controllers, halted, mut marks, .. } = self;
+        marks.retain(|_, mark| mark.troubled);
+        Some(EarlierStory { moments, dropped, controllers, halted, troubled: marks, until })
     }
 
     /// A story that goes on from an earlier one of the same DaemonSet. What happened in between is read off the pods of the first
@@ -31,11 +36,22 @@ impl Story {
         Self { earlier: Some(Box::new(earlier)), ..Self::default() }
     }
 
-    /// Takes in what the earlier story told. Returns when that one ended: what is read off the pods of the time before then is told
-    /// already.
-    pub(super) fn take_earlier(&mut self) -> Option<Timestamp> {
-        let EarlierStory { moments, dropped, controllers, halted, until } = *self.earlier.take()?;
+    /// Takes in what the earlier story told, and how the nodes stand now that were in trouble then. Returns when that one ended, and the nodes
+    /// of which something is told since: neither the time before nor those nodes are read off the pods once more.
+    pub(super) fn take_earlier(&mut self, snapshot: &Snapshot) -> Option<(Timestamp, HashSet<Str>)> {
+        let EarlierStory { moments, dropped, controllers, halted, troubled, until } = *self.earlier.take()?;
         (self.moments, self.dropped, self.controllers, self.halted) = (moments, dropped, controllers, halted);
-        Some(until)
+        let mut told = HashSet::new();
+        for node in snapshot.nodes.iter() {
+            let next = NodeMark::of(node, snapshot.at);
+            // Of another pod its own times tell.
+            let Some(mark) = troubled.get(&node.name).filter(|mark| mark.pod == next.pod) else { continue };
+            let at = if next.since > mark.since { next.since } else { snapshot.at };
+            for change in changes(mark, &next, node) {
+                self.keep(moment(at.max(until), node, change));
+                told.insert(node.name.clone());
+            }
+        }
+        Some((until, told))
     }
 }
