@@ -17,7 +17,7 @@ use std::fmt;
 
 use super::snapshot::pull_words::PullEstimate;
 use super::snapshot::words::Why;
-use super::snapshot::{Alarm, NodeView, RevisionView, Snapshot};
+use super::snapshot::{Alarm, NodeView, Phase, RevisionView, Snapshot};
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::clocks::ClockOff;
@@ -143,6 +143,12 @@ impl Diagnosis {
     /// What is wrong in `snapshot`.
     pub fn of(snapshot: &Snapshot) -> Self {
         let mut findings: Vec<Finding> = snapshot.alarms.iter().map(of_alarm).collect();
+        // What the nodes wait for was computed as if it were alive.
+        let silent = snapshot.silent_driver().filter(|_| snapshot.phase == Phase::Running);
+        findings.extend(silent.map(|words| {
+            let what = ["drive it: whoever is to drive waits until that is clear, 15 s at most"];
+            Finding::new(FindingKind::Waits, words, Severity::Normal).do_this(&what)
+        }));
         let compared = snapshot.comparisons.iter().map(|compared| compared.to_string());
         findings.extend(compared.map(|title| Finding::new(FindingKind::Comparison, title, Severity::Normal)));
         // What it brings is no part of the rollout, and nodes that lack it are well; that it did not come is wrong all the same.

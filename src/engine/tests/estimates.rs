@@ -13,6 +13,7 @@ use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, 
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Limit, Secs, Tuning};
 use crate::engine::model::site::ZONE;
+use crate::engine::report::diagnosis::Diagnosis;
 
 /// Thirty nodes, of which one may be down, and each has to be ready for twenty seconds.
 fn rolling() -> (FakeCluster, FakeConsole) {
@@ -133,6 +134,9 @@ fn from_a_driver_that_is_silent_nothing_is_estimated() {
         fake.kubelets();
         fake.nodes.values_mut().for_each(|node| node.clock_skew_millis = Some(0));
         let mut looks = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+        let found = Diagnosis::of(&looks.snapshot(&fake)).findings;
+        let is_told = found.iter().any(|finding| finding.title.ends_with("if it has ended, nothing more is started"));
+        assert_eq!(is_told, !known, "{found:?}");
         let said = estimate(&mut looks, &fake);
         let undriven = RolloutEstimate::Blocked { by: EstimateBlocker::Undriven };
         assert_eq!((matches!(said, RolloutEstimate::Known { .. }), said == undriven), (known, !known), "{said:?}");
