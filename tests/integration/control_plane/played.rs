@@ -38,7 +38,11 @@ impl PlayedNodes {
 
     #[track_caller]
     pub(super) fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
-        eventually(what, SOON, || holds(self).then_some(()));
+        self.until_within(what, SOON, holds);
+    }
+
+    pub(super) fn until_within(&self, what: &str, within: Duration, holds: impl Fn(&Self) -> bool) {
+        eventually(what, within, || holds(self).then_some(()));
     }
 
     #[track_caller]

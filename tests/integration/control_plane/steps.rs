@@ -103,8 +103,9 @@ fn resuming_past_a_halt_needs_confirmation() {
     }
     assert_eq!(operator.status(DS).0["plan"]["allowed"], allowed);
 
-    let output = operator.ok(&["resume", DS, "--dry-run"]);
+    // Another node may fail in between.
     let failed = operator.status(DS).nodes(|node| node["state"] == "failed");
+    let output = operator.ok(&["resume", DS, "--dry-run"]);
     let accepts = |node: &String| {
         let mut lines = output.lines().filter_map(|line| line.trim().strip_prefix(&format!("{node}: ")));
         lines.any(|why| why.contains("image not found"))

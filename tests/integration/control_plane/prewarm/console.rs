@@ -84,7 +84,7 @@ fn a_console_killed_while_it_makes_pods_is_carried_on_by_the_next() {
     assert_eq!((warm.made(), warm.pulled().len()), (made, made), "{}", warm.describe());
 
     let Some(second) = Terminal::open(&operator, &[DS], (200, 50)) else { return };
-    second.until("was last seen");
+    second.until("drove last");
     take_over(&second);
     warm.until("all have it", SOON, |warm| warm.pulled().len() == NODES);
     assert_eq!(warm.made(), NODES, "no node got a second pod");
