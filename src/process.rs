@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  frames, lines ──▶ Writer (bounded by whoever sends) ──▶ its own thread ──▶ write(2), which may block for ever
-//!  SIGHUP, SIGINT, SIGTERM ──▶ a thread of their own ──▶ the first: leave, within 5 s ; the second: at once
+//!  SIGHUP, SIGINT, SIGTERM ──▶ a thread of their own ──▶ the first: leave, within 5 s ; a later one: at once
 //! ```
 //!
 //! A blocking write cannot be cancelled, and a terminal or a pipe that nobody reads blocks every write. So tasks that drive a

@@ -99,7 +99,7 @@ pub(crate) async fn run(
         TaskEnd::Signal(exit) => {
             let said = foreground.say(Topic::Command, format!("{}: stopping", exit.word()));
             let before = foreground.open.as_ref().map(Rollout::snapshot);
-            // A second signal ends the process at once.
+            // A second signal ends the process at once, unless it comes together with the first.
             let last = tokio::time::timeout(LEAVE_WITHIN, foreground.stop_driving()).await;
             said?;
             if let Some(last) = last.unwrap_or(before) {

@@ -1,5 +1,7 @@
 //! Who drives a rollout, as far as this console knows.
 
+use std::time::Duration;
+
 use super::Str;
 use super::time::Timestamp;
 
@@ -46,4 +48,12 @@ pub enum DriverView {
         /// When they renewed it last, by their own clock: only where we never saw them renew it.
         renewed_at: Option<Timestamp>,
     },
+}
+
+impl DriverView {
+    /// Whether somebody else holds the lease whom we have not seen renew it, and who has not for longer than a lease lasts, by their own
+    /// clock. `at` is the API server's time.
+    pub(crate) fn is_silent(&self, at: Timestamp, lease: Duration) -> bool {
+        matches!(self, Self::Unconfirmed { renewed_at: Some(renewed_at), .. } if at.since(*renewed_at) >= lease)
+    }
 }

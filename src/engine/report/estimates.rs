@@ -14,7 +14,6 @@ use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::config::Timing;
-use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::{EstimateBlocker, RolloutEstimate, TimeRange};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{ImageState, NodeState};
@@ -71,11 +70,14 @@ impl Engine {
         if moving.is_empty() && rows().filter(left).count() == 0 {
             return RolloutEstimate::None;
         }
+        let lease = Timing::default().lease;
         let blocked = match phase {
             Phase::Running => match self.rollout_hold(intent, now) {
                 RolloutHold::Held(Hold::NobodyDrives) => Some(EstimateBlocker::Undriven),
                 RolloutHold::Held(_) => Some(EstimateBlocker::Held),
-                RolloutHold::None if self.other_is_silent(now) => Some(EstimateBlocker::Undriven),
+                RolloutHold::None if self.lock.view(now).is_silent(self.view.server_time(now), lease) => {
+                    Some(EstimateBlocker::Undriven)
+                }
                 RolloutHold::None => {
                     let is_stuck =
                         rows().any(|row| row.state == NodeState::PullFailed) || self.plan.waits_for_trouble();
@@ -131,12 +133,6 @@ impl Engine {
         let all: usize = nodes.values().sum();
         let unmeasured = nodes.iter().filter(|(site, nodes)| !measured.contains(*site) && **nodes * NOTABLE >= all);
         u32::try_from(unmeasured.count()).unwrap_or(u32::MAX)
-    }
-
-    /// Whether another process holds the lease that has not renewed it for longer than it lasts, by the clock of that process.
-    fn other_is_silent(&self, now: Timestamp) -> bool {
-        let DriverView::Unconfirmed { renewed_at: Some(at), .. } = self.lock.view(now) else { return false };
-        self.view.server_time(now).since(at) >= Timing::default().lease
     }
 
     /// A node that this rollout updated, if its pod is available.

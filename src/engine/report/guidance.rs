@@ -303,8 +303,7 @@ impl Snapshot {
 
     /// A driver that is not seen renewing its lease, and that should have by its own clock: whoever looks once cannot tell more.
     pub(super) fn silent_driver(&self) -> Option<String> {
-        let DriverView::Unconfirmed { renewed_at: Some(renewed_at), .. } = self.driver else { return None };
-        let is_silent = self.at.since(renewed_at) >= Timing::default().lease;
+        let is_silent = self.driver.is_silent(self.at, Timing::default().lease);
         is_silent.then(|| format!("{}: if it has ended, nothing more is started", self.driving()))
     }
 
