@@ -14,3 +14,6 @@ pub mod trial;
 
 mod meter;
 mod operators;
+
+#[cfg(test)]
+mod estimates;

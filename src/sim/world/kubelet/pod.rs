@@ -67,6 +67,8 @@ pub(super) struct Container {
     /// What it runs in the place of its image's own process.
     command: Option<ContainerCommand>,
     pub(super) run: ContainerRun,
+    /// How it failed last, kept until its process runs: the kubelet goes on saying so while it tries again.
+    pub(super) failure: Option<ContainerRun>,
     pub(super) ready: bool,
     pub(super) restarts: u32,
     pub(super) last_exit: Option<LastExit>,
@@ -106,6 +108,11 @@ impl ContainerRun {
     /// Whether its image could not be pulled.
     pub(super) fn has_failed(&self) -> bool {
         matches!(self, Self::PullFailed { .. } | Self::BadName)
+    }
+
+    /// Whether its process is on its way.
+    pub(super) fn is_under_way(&self) -> bool {
+        matches!(self, Self::Waiting | Self::Pulling | Self::Starting { .. })
     }
 }
 
@@ -165,6 +172,7 @@ impl Worker {
                 if let Some(new) = new.filter(|new| new.image != container.image) {
                     container.image = new.image.clone();
                     container.run = ContainerRun::Waiting;
+                    container.failure = None;
                     container.ready = false;
                     container.always = new.pulls_again;
                     container.image_id = None;
@@ -241,6 +249,7 @@ impl Worker {
             {
                 container.run = ContainerRun::Waiting;
             }
+            container.failure = None;
             container.crash_back_off = Duration::ZERO;
         }
     }
@@ -262,6 +271,7 @@ impl Container {
             mounts: Vec::new(),
             command: None,
             run: ContainerRun::Waiting,
+            failure: None,
             ready: false,
             restarts: 0,
             last_exit: None,
@@ -271,6 +281,11 @@ impl Container {
             crash_back_off: Duration::ZERO,
             started_before: false,
         }
+    }
+
+    fn try_again(&mut self, failed: ContainerRun) -> ContainerRun {
+        self.failure = Some(failed);
+        ContainerRun::Waiting
     }
 
     fn start(
@@ -283,6 +298,7 @@ impl Container {
             self.restarts += 1;
         }
         self.started_before = true;
+        self.failure = None;
         self.image_id = id;
         let (ready_in, ends) = match (&self.command, image) {
             (None, Some(image)) => {
@@ -361,7 +377,7 @@ impl Kubelet {
             let container = &mut worker.containers[index];
             let next = match container.run.clone() {
                 ContainerRun::Waiting => Some(self.prepare(worker, index, env)),
-                ContainerRun::PullFailed { until, .. } if now >= until => Some(ContainerRun::Waiting),
+                run @ ContainerRun::PullFailed { until, .. } if now >= until => Some(container.try_again(run)),
                 ContainerRun::PullFailed { until, look_at, error, looked: false } if now >= look_at => {
                     self.back_off_noted(worker, index, env);
                     env.wake_at(until, self.index, WakeReason::Pod(worker.seen.uid.clone()));
@@ -377,7 +393,7 @@ impl Kubelet {
                 ContainerRun::Running { ready_at, .. } if container.role == ContainerRole::Init && now >= ready_at => {
                     Some(ContainerRun::Ended(ProcessEnd::COMPLETED))
                 }
-                ContainerRun::Crashed { until, .. } if now >= until => Some(ContainerRun::Waiting),
+                run @ ContainerRun::Crashed { until, .. } if now >= until => Some(container.try_again(run)),
                 ContainerRun::Running { ready_at, .. } => {
                     container.ready = now >= ready_at && self.probes == Probes::Pass;
                     None

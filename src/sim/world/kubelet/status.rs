@@ -161,6 +161,12 @@ fn container_status(container: &Container, worker: &Worker, initialized: bool) -
     }
 }
 
+/// What its kubelet says of a container: how it failed last, until its process runs (docs/kubernetes.md, *Images*).
+fn as_said(container: &Container) -> &ContainerRun {
+    let failure = container.failure.as_ref().filter(|_| container.run.is_under_way());
+    failure.unwrap_or(&container.run)
+}
+
 fn state(container: &Container, worker: &Worker, initialized: bool) -> ContainerState {
     let waiting = |reason: &str, message: Option<String>| ContainerState::Waiting {
         reason: reason.into(),
@@ -168,8 +174,9 @@ fn state(container: &Container, worker: &Worker, initialized: bool) -> Container
     };
     // A container that mounts an image volume waits as the volume does.
     let held_by = worker.missing_volume(container);
-    let Container { image, run, .. } = held_by.filter(|volume| volume.run.has_failed()).unwrap_or(container);
-    match run {
+    let held_by = held_by.filter(|volume| as_said(volume).has_failed()).unwrap_or(container);
+    let image = &held_by.image;
+    match as_said(held_by) {
         // Pulling cannot be told from creating in a status: only the Pulling event reveals it.
         ContainerRun::Waiting | ContainerRun::Pulling | ContainerRun::Starting { .. }
             if initialized || container.role == ContainerRole::Init =>

@@ -184,11 +184,11 @@ fn a_pull_that_fails_backs_off_and_alternates() {
             "ContainerCreating",
             "ErrImagePull",
             "ImagePullBackOff",
-            "ContainerCreating",
             "ErrImagePull",
             "ImagePullBackOff",
+            "ErrImagePull",
         ];
-        assert_eq!(found, alternating);
+        assert_eq!(found, alternating, "while it is tried again, the last failure stays in the status");
     }
 }
 
