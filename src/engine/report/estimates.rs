@@ -1,26 +1,28 @@
 //! When the rollout will be done: how long the nodes that are done took, from the deletion of their pod until it was available,
 //! and how many may be down at once.
 //!
-//! What took long in the past is no guide where a link has filled since. So only the last [`RECENT`] nodes tell; a node that is on its way
-//! for longer than they took counts with what it has taken so far; and what is left takes at most as long as it does at the rate at which
-//! nodes became available lately.
+//! What took long in the past is no guide where a link has filled since. So only the last [`RECENT`] nodes of each site tell; a node that
+//! is on its way for longer than they took counts with what it has taken so far; and what is left takes at most as long as it does at the
+//! rate at which nodes became available lately.
+
+mod lanes;
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use self::lanes::Lanes;
 use super::snapshot::Phase;
 use crate::engine::assess::plan::{Limits, RolloutHold};
 use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::config::Timing;
-use crate::engine::model::estimate::{EstimateBlocker, RolloutEstimate, TimeRange};
+use crate::engine::model::estimate::{EstimateBlocker, RolloutEstimate};
 use crate::engine::model::hold::Hold;
-use crate::engine::model::node::{ImageState, NodeState};
-use crate::engine::model::quantity::Rounding;
+use crate::engine::model::node::NodeState;
 use crate::engine::model::record::Intent;
 use crate::engine::model::time::Timestamp;
-use crate::engine::rules::estimates::{at_rate, each, until_done};
+use crate::engine::rules::estimates::ENOUGH;
 
 /// How long a pod that is deleted takes to go, where its template does not say, and how long until the next one is made.
 const GRACE_SECS: u64 = 30;
@@ -36,9 +38,12 @@ const PAUSE: u32 = 3;
 /// A site with less than one in so many of the nodes that are left changes the estimate little.
 const NOTABLE: usize = 10;
 
-/// A node that is done: when its pod was made and when it was available, by the API server's clock.
-struct DoneNode {
+/// A node that is done, with what happened to its pod, by the API server's clock.
+#[derive(Clone, Copy)]
+struct DoneNode<'a> {
+    site: &'a Str,
     made_at: Timestamp,
+    ready_at: Timestamp,
     available_at: Timestamp,
 }
 
@@ -52,19 +57,11 @@ impl Engine {
     ) -> RolloutEstimate {
         let Some(started_at) = self.progress.started_at else { return RolloutEstimate::None };
         let rows = || self.assessment.rows().filter(|row| row.in_fleet);
-        let mut measured: HashSet<Str> = HashSet::new();
-        let mut done: Vec<DoneNode> = Vec::new();
-        for row in rows() {
-            if let Some(node) = self.done(row, intent, started_at) {
-                measured.insert(self.site(row));
-                done.push(node);
-            }
+        let mut done: Vec<DoneNode<'_>> = rows().filter_map(|row| self.done(row, intent, started_at)).collect();
+        if done.len() < ENOUGH {
+            return RolloutEstimate::None;
         }
         done.sort_unstable_by_key(|done| done.available_at);
-        done.drain(..done.len().saturating_sub(RECENT));
-        let mut took: Vec<Duration> = done.iter().map(|done| done.available_at.since(done.made_at)).collect();
-        let nodes = u32::try_from(took.len()).unwrap_or(u32::MAX);
-        let Some(of_pod) = each(&mut took) else { return RolloutEstimate::None };
         let left = |row: &&Row| !row.committed && row.replaceable;
         let moving: Vec<&Row> = rows().filter(|row| row.state.is_moving()).collect();
         if moving.is_empty() && rows().filter(left).count() == 0 {
@@ -94,70 +91,71 @@ impl Engine {
         if let Some(by) = blocked {
             return RolloutEstimate::Blocked { by };
         }
-        let going = self.until_made(&done);
-        let under_way: Vec<Duration> = moving.iter().map(|row| self.under_way_for(row, going)).collect();
-        let mut each = TimeRange { least: of_pod.least + going, most: of_pod.most + going };
-        each.most = each.most.max(slower(&took, going, &under_way));
-        let at_once = self.at_once(intent, limits, moving.len(), rows().filter(left));
-        let ends: Vec<Timestamp> = done.iter().map(|done| done.available_at).collect();
-        let until = |waiting: usize| {
-            let range = until_done(each, &under_way, waiting, at_once)?;
-            let lately =
-                at_rate(&ends, self.view.server_time(now), each.most * PAUSE + MARGIN, waiting + under_way.len());
-            // Beyond the last ones on their way, which take as long as each.
-            let most =
-                if waiting > 0 { lately.map_or(range.most, |lately| lately.max(range.most)) } else { range.most };
-            Some(TimeRange { most, ..range }.rounded())
-        };
-        let waiting = rows().filter(left).count();
-        let in_step = usize::try_from(self.plan.in_line).unwrap_or(usize::MAX).min(waiting);
+        let lanes = Lanes::new(self, &done, &moving, intent, limits);
+        let waiting: Vec<&Row> = rows().filter(left).collect();
+        let in_step = usize::try_from(self.plan.in_line).unwrap_or(usize::MAX).min(self.plan.line.len());
+        let in_step = self.plan.line[..in_step].iter().filter_map(|node| self.assessment.row(*node)).filter(left);
+        let in_step: Vec<&Row> = in_step.collect();
         let is_last = limits.allowed >= self.assessment.fleet && intent.selector.is_none();
-        match until(waiting) {
+        match lanes.until_done(&waiting) {
             // What takes longer than it should may take any time.
             Some(rollout) if rollout.most.is_zero() => RolloutEstimate::None,
             Some(rollout) => RolloutEstimate::Known {
                 // The last step is all that is left, also what cannot go now.
-                step: until(in_step).filter(|step| !is_last && in_step < waiting && !step.most.is_zero()),
+                step: Some(&in_step)
+                    .filter(|step| !is_last && step.len() < waiting.len())
+                    .and_then(|step| lanes.until_done(step))
+                    .filter(|step| !step.most.is_zero()),
                 rollout,
-                nodes,
-                unmeasured_sites: self.unmeasured_sites(rows().filter(left), &measured),
+                nodes: u32::try_from(done.len().min(RECENT)).unwrap_or(u32::MAX),
+                unmeasured_sites: self.unmeasured_sites(rows().filter(left), &done),
             },
             None => RolloutEstimate::Blocked { by: EstimateBlocker::BudgetUsedUp },
         }
     }
 
-    /// How many sites none of whose nodes is `measured` have at least one in [`NOTABLE`] of the nodes that are `left`.
-    fn unmeasured_sites<'a>(&self, left: impl Iterator<Item = &'a Row>, measured: &HashSet<Str>) -> u32 {
-        let mut nodes: HashMap<Str, usize> = HashMap::new();
-        left.for_each(|row| *nodes.entry(self.site(row)).or_default() += 1);
+    /// How many sites none of whose nodes is `done` have at least one in [`NOTABLE`] of the nodes that are `left`.
+    fn unmeasured_sites<'a>(&self, left: impl Iterator<Item = &'a Row>, done: &[DoneNode<'_>]) -> u32 {
+        let measured: HashSet<&Str> = done.iter().map(|done| done.site).collect();
+        let mut nodes: HashMap<&Str, usize> = HashMap::new();
+        left.for_each(|row| *nodes.entry(self.site_of(row)).or_default() += 1);
         let all: usize = nodes.values().sum();
         let unmeasured = nodes.iter().filter(|(site, nodes)| !measured.contains(*site) && **nodes * NOTABLE >= all);
         u32::try_from(unmeasured.count()).unwrap_or(u32::MAX)
     }
 
+    fn site_of(&self, row: &Row) -> &Str {
+        &self.view.nodes[row.node].site
+    }
+
     /// A node that this rollout updated, if its pod is available.
-    fn done(&self, row: &Row, intent: &Intent, started_at: Timestamp) -> Option<DoneNode> {
+    fn done(&self, row: &Row, intent: &Intent, started_at: Timestamp) -> Option<DoneNode<'_>> {
         if !(row.at_target && row.available && row.updated && row.state == NodeState::Updated) {
             return None;
         }
         let made_at = self.view.pod(row.pod?)?.fact.created_at;
-        let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
-        let soak = Duration::from_secs(min_ready.max(intent.soak_secs()).into());
-        let available_at = row.since? + soak;
+        let ready_at = row.since?;
+        let available_at = ready_at + self.soak(intent);
         let of_this_rollout = self.view.our_time(made_at) > started_at && available_at > made_at;
-        of_this_rollout.then_some(DoneNode { made_at, available_at })
+        of_this_rollout.then(|| DoneNode { site: self.site_of(row), made_at, ready_at, available_at })
+    }
+
+    /// For how long a pod has to be ready.
+    fn soak(&self, intent: &Intent) -> Duration {
+        let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
+        Duration::from_secs(min_ready.max(intent.soak_secs()).into())
     }
 
     /// How long it takes from a deletion until the next pod is made. The old pod is gone by then, and with it what it said. So it
     /// is taken from how long after one node was done the next pod was made. Where that is longer than an old pod may take to
     /// go, the rollout was held in between, and it tells nothing.
-    fn until_made(&self, done: &[DoneNode]) -> Duration {
+    fn until_made(&self, done: &[DoneNode<'_>]) -> Duration {
         let mut ends: Vec<Timestamp> = done.iter().map(|done| done.available_at).collect();
         ends.sort_unstable();
         let spec = self.view.daemonset.as_ref().map(|daemonset| &daemonset.template.json()["spec"]);
         let grace = spec.and_then(|spec| spec["terminationGracePeriodSeconds"].as_u64()).unwrap_or(GRACE_SECS);
         let most = Duration::from_secs(grace) + MARGIN;
-        let after = |done: &DoneNode| {
+        let after = |done: &DoneNode<'_>| {
             let before = ends.partition_point(|end| *end <= done.made_at);
             Some(done.made_at.since(*ends.get(before.checked_sub(1)?)?)).filter(|wait| *wait <= most)
         };
@@ -175,49 +173,4 @@ impl Engine {
             None => row.since.map(|since| now.since(since)).unwrap_or_default(),
         }
     }
-
-    /// How many nodes may be on their way at once.
-    fn at_once<'r>(
-        &'r self,
-        intent: &Intent,
-        limits: &Limits,
-        moving: usize,
-        left: impl Iterator<Item = &'r Row>,
-    ) -> usize {
-        let count = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
-        // What is charged and does not move stays so.
-        let stuck = count(self.budget.charged).saturating_sub(moving);
-        let may_be_down = count(limits.max_unavailable).saturating_sub(stuck);
-        let mut pulling = 0;
-        let mut sites: HashMap<&Str, u32> = HashMap::new();
-        for row in left.filter(|row| row.image != ImageState::Present) {
-            pulling += 1;
-            *sites.entry(&self.view.nodes[row.node].site).or_default() += 1;
-        }
-        if pulling == 0 {
-            return may_be_down;
-        }
-        let of_site = |site: &Str| {
-            self.assessment.rows().filter(|row| row.in_fleet && self.view.nodes[row.node].site == *site).count()
-        };
-        // What operators allow, and what the link bears where the pace follows that.
-        let asked = |site: &Str| match intent.budgets.max_pulling_per_site.at() {
-            Some(limit) => limit.of(u32::try_from(of_site(site)).unwrap_or(u32::MAX), Rounding::Up),
-            None => limits.max_pulling,
-        };
-        let may = |(site, left): (&&Str, &u32)| {
-            let asked = asked(site);
-            self.paced_limit(site, asked).unwrap_or(asked).min(*left)
-        };
-        let per_site = sites.iter().map(may).fold(0, u32::saturating_add);
-        may_be_down.min(count(limits.max_pulling)).min(count(per_site))
-    }
-}
-
-/// How long the slower ones take, where those on their way have taken longer so far than the nodes that are done.
-fn slower(took: &[Duration], going: Duration, under_way: &[Duration]) -> Duration {
-    let longest = took.iter().max().copied().unwrap_or_default() + going;
-    let overdue = under_way.iter().copied().filter(|elapsed| *elapsed > longest);
-    let mut all: Vec<Duration> = took.iter().map(|took| *took + going).chain(overdue).collect();
-    each(&mut all).map_or(Duration::ZERO, |all| all.most)
 }

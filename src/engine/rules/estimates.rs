@@ -21,6 +21,14 @@ pub(crate) fn each(took: &mut [Duration]) -> Option<TimeRange> {
     Some(TimeRange { least, most })
 }
 
+/// How long one takes where fewer may be done than tell in general: as long as the shortest to as long as the longest of them. The order
+/// of `took` is changed.
+pub(crate) fn each_of_few(took: &mut [Duration]) -> TimeRange {
+    let ends = (took.iter().min().copied(), took.iter().max().copied());
+    let few = TimeRange { least: ends.0.unwrap_or_default(), most: ends.1.unwrap_or_default() };
+    each(took).unwrap_or(few)
+}
+
 /// How long those took that are done; `None` where they are too few to tell. The order of `took` is changed.
 pub(crate) fn spread(took: &mut [Duration]) -> Option<TimeSpread> {
     if took.len() < ENOUGH {
@@ -44,8 +52,12 @@ pub(crate) fn until_done(each: TimeRange, under_way: &[Duration], waiting: usize
 }
 
 /// How long `left` take at the rate at which the last ones ended, until `now`; `ends` in order. Before a pause longer than `gap` nothing
-/// counts: then nothing may have been on its way. `None` where fewer than [`ENOUGH`] have ended since, or in no time at all.
+/// counts: then nothing may have been on its way. `None` where fewer than [`ENOUGH`] have ended since, or in no time at all, and within such
+/// a pause.
 pub(crate) fn at_rate(ends: &[Timestamp], now: Timestamp, gap: Duration, left: usize) -> Option<Duration> {
+    if ends.last().is_none_or(|last| now.since(*last) > gap) {
+        return None;
+    }
     let follows = |pair: &&[Timestamp]| pair[1].since(pair[0]) <= gap;
     let counted = ends.windows(2).rev().take_while(follows).count();
     let began = *ends.get(ends.len().checked_sub(counted + 1)?)?;
@@ -108,7 +120,8 @@ mod tests {
         };
         assert_eq!(of(&[0, 30, 60], 90, 10), None, "two after the first tell nothing");
         assert_eq!(of(&[0, 30, 60, 90], 90, 10), Some(300), "three in 90 s");
-        assert_eq!(of(&[0, 30, 60, 90], 180, 10), Some(600), "nothing has ended since");
+        assert_eq!(of(&[0, 30, 60, 90], 150, 10), Some(500), "nothing has ended since");
+        assert_eq!(of(&[0, 30, 60, 90], 180, 10), None, "it may have been held since");
         assert_eq!(of(&[0, 30, 60, 90, 1_000, 1_010, 1_020, 1_030], 1_030, 10), Some(100), "it was held in between");
         assert_eq!(of(&[0, 0, 0, 0], 0, 10), None, "in no time");
         assert_eq!(of(&[], 5, 10), None);

@@ -62,7 +62,8 @@ fn nothing_is_told_before_three_nodes_are_done_and_then_the_step_and_the_rest() 
         console.run_for(&mut fake, 1);
     }
     let took = fake.now.since(began);
-    let tolerance = Duration::from_secs(15);
+    // What takes minutes is told in minutes.
+    let tolerance = Duration::from_secs(30);
     assert!(step.least <= took + tolerance && took <= step.most + tolerance, "{step}, and it took {took:?}");
 }
 
