@@ -344,6 +344,7 @@ impl Engine {
         let entry = &self.view.nodes[row.node];
         let pod = row.pod.and_then(|pod| self.view.pod(pod)).map(|pod| &pod.fact);
         let revision = pod.and_then(|pod| pod.revision.clone());
+        let suspect = self.suspects.judgement().verdicts.get(&row.node).copied();
         NodeView {
             name: entry.name.clone(),
             state: row.state,
@@ -351,7 +352,11 @@ impl Engine {
             pod_wait: self.pod_wait_of(row),
             cause: row.cause.clone(),
             blame: row.blame,
-            since: row.since.map(|at| self.view.our_time(at)),
+            // One that is back counts from when it went down, which is what is said of it.
+            since: match (suspect, row.fell_at) {
+                (Some(_), Some(fell_at)) if !row.is_down => Some(fell_at),
+                _ => row.since.map(|at| self.view.our_time(at)),
+            },
             revision_number: revision.as_ref().and_then(|revision| numbers.get(revision).copied()),
             revision,
             at_target: row.at_target,
@@ -370,7 +375,7 @@ impl Engine {
             pod_created_at: pod.map(|pod| self.view.our_time(pod.created_at)),
             restarts: row.restarts,
             restarted: row.restarted,
-            suspect: self.suspects.judgement().verdicts.get(&row.node).copied(),
+            suspect,
             eligible: row.in_fleet,
             ineligible: if row.in_fleet { None } else { self.ineligible_because(row.node).map(Box::new) },
             serves: row.ready,

@@ -26,7 +26,7 @@ use crate::engine::model::step_ahead::{NoStep, StepAhead};
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::unsent::Unsent;
 use crate::engine::model::wait::Wait;
-use crate::engine::report::snapshot::{Counts, Phase, Snapshot};
+use crate::engine::report::snapshot::{Counts, Snapshot};
 use crate::engine::report::words::LastRollout;
 
 /// Where one rollout stands.
@@ -153,10 +153,7 @@ impl<'a> StatusJson<'a> {
             name: &snapshot.name,
             phase: snapshot.phase.to_string(),
             requested_change: snapshot.requested_change.as_deref(),
-            paused: match &snapshot.phase {
-                Phase::Paused(paused) => Some(paused),
-                _ => None,
-            },
+            paused: snapshot.paused.as_ref(),
             halt: snapshot.halt.as_ref(),
             comparisons: snapshot.comparisons.iter().map(Compared::new).collect(),
             started_at: snapshot.started_at,

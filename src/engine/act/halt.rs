@@ -101,17 +101,18 @@ impl Engine {
         }
         for gate in HaltingGate::ALL {
             match gate {
-                HaltingGate::FailureThreshold => self.accept_failures(now),
+                HaltingGate::FailureThreshold => self.accept_failures(intent, now),
             }
         }
     }
 
-    /// The nodes that had failed at the halt do not halt it again.
-    fn accept_failures(&mut self, now: Timestamp) {
-        let accepted = self.progress.halt.as_mut().map(Halt::take_failed).unwrap_or_default();
+    /// The nodes that had failed at the halt do not halt it again, and neither do those that the operator saw fail after it.
+    fn accept_failures(&mut self, intent: &Intent, now: Timestamp) {
+        let mut accepted = self.progress.halt.as_mut().map(Halt::take_failed).unwrap_or_default();
         if accepted.is_empty() {
             return;
         }
+        accepted.extend(intent.accepted.iter().cloned());
         // Nodes that went down until now are accepted as well: they are not compared any more.
         self.progress.compared_since = Some(self.view.server_time(now));
         self.progress.suspects.retain(|name, _| !accepted.contains(name));

@@ -73,6 +73,7 @@ impl Inputs {
             releasing: _,
             handover: _,
             acknowledged_halt: _,
+            accepted: _,
             on_drift: _,
             order: _,
             prewarm: _,

@@ -9,7 +9,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Refusal};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::node::Blame;
-use crate::engine::model::record::Progress;
+use crate::engine::model::record::{ACCEPTED_LIMIT, Progress};
 use crate::engine::rules::halting_gates::AcceptedByResuming;
 use crate::engine::writes::pending::Needs;
 
@@ -61,7 +61,9 @@ impl Engine {
         if retarget.is_some() {
             says.push_str("; the template as changed by somebody else is now rolled out");
         }
-        let edit = Edit::Resume { acknowledged: halt, target: retarget };
+        let accepted = if halted { self.failed_since_halt() } else { Vec::new() };
+        let accepted = accepted.into_iter().take(ACCEPTED_LIMIT).collect();
+        let edit = Edit::Resume { acknowledged: halt, accepted, target: retarget };
         let danger = if halted { Danger::Serious } else { Danger::Bounded };
         let needs = if brake { Needs::Adopted } else { Needs::Saved };
         Ok(Resolved { brake, ..Resolved::new(vec![edit], needs, says, danger) })
@@ -97,7 +99,10 @@ impl Engine {
             lines.push(format!("and {} more", count - NAMED));
         }
         if count > 0 {
-            lines.push("These halt it no more until they are well again; what fails after that does.".to_owned());
+            lines.push(match count {
+                1 => "It halts it no more until the node is well again; what fails after that does.".to_owned(),
+                _ => "They halt it no more until the nodes are well again; what fails after that does.".to_owned(),
+            });
         }
         if !well.is_empty() {
             let named = well.iter().take(NAMED).map(|(node, _)| &**node).collect::<Vec<_>>().join(" ");
@@ -130,23 +135,30 @@ impl Engine {
         self.progress.halt.as_ref().map(|halt| halt.why.clone()).unwrap_or_default()
     }
 
-    /// The nodes that had failed at the halt, with what is wrong with each, in natural order.
+    /// The nodes that had failed at the halt, and those that have since, with what is wrong with each, in natural order.
     fn failures(&self) -> Vec<(Str, String)> {
-        let Some(halt) = &self.progress.halt else { return Vec::new() };
-        halt.failed()
-            .iter()
+        let named = self.progress.failed_at_halt().iter().cloned();
+        named
+            .chain(self.failed_since_halt())
             .map(|name| {
-                let row = self.view.node(name).and_then(|node| self.assessment.row(node));
+                let row = self.view.node(&name).and_then(|node| self.assessment.row(node));
                 let cause = match row.map(|row| (row.blame, &row.cause)) {
                     Some((Some(Blame::Suspect), _)) => "node went down after its update".to_owned(),
                     Some((_, Some(cause))) => cause.to_string(),
                     Some((None, None)) => WELL.to_owned(),
                     // What its kubelet says between two attempts may be nothing.
-                    Some((Some(_), None)) => format!("not available; it halted with {}", halt.why),
+                    Some((Some(_), None)) => format!("not available; it halted with {}", self.halt_why()),
                     None => "gone".to_owned(),
                 };
-                (name.clone(), cause)
+                (name, cause)
             })
             .collect()
+    }
+
+    /// Nodes that count as failed, and that the halt does not name: nobody drove when they did.
+    fn failed_since_halt(&self) -> Vec<Str> {
+        let known = |name: &Str| self.progress.has_failed(name);
+        let failed = self.assessment.rows().filter(|row| self.has_failed(row)).map(|row| self.name(row));
+        failed.filter(|name| !known(name)).collect()
     }
 }

@@ -111,7 +111,7 @@ impl Engine {
             title: match command {
                 _ if resolved.brake && *command != Command::Resume => "Emergency brake".into(),
                 Command::Resume if self.resumes_past_a_halt() => "Resume past the halt".into(),
-                command => title_of(command, &limits, self.updated_or_on_the_way()),
+                command => title_of(command, &limits, self.updated_or_on_the_way(), intent.selector.is_some()),
             },
             effects,
             warnings: self
@@ -216,13 +216,14 @@ impl Engine {
             Command::Pause { .. } => vec!["No update starts until resumed. Pods being replaced now finish.".into()],
             Command::Resume => {
                 let mut lines = self.accepted_in_words();
+                if let Some(paused) = self.intent().paused.filter(|_| !lines.is_empty()) {
+                    let why = paused.why.map(|why| format!(": {why}")).unwrap_or_default();
+                    lines.push(format!("It was paused by {} as well{why}. That ends, too.", paused.by));
+                }
                 if self.takes_back(command) {
                     lines.push("Sets OnDelete again at once: its controller stops replacing pods.".into());
                 }
-                lines.push(match count {
-                    0 => "No node is in line: what moves next is up to a step.".to_owned(),
-                    _ => format!("{} in line, {pace}.", counted_are(count)),
-                });
+                lines.push(self.what_moves_then(count, limits));
                 lines
             }
             Command::Undo { .. } if count == 0 => vec![
@@ -256,6 +257,24 @@ impl Engine {
             Command::StopDriving | Command::GiveUpDriving { .. } => {
                 vec!["Nothing more is replaced until somebody drives again.".into()]
             }
+        }
+    }
+
+    /// What moves once it is resumed: `count` nodes are in line then.
+    fn what_moves_then(&self, count: usize, limits: &Limits) -> String {
+        let (charged, most) = (self.budget.charged, limits.max_unavailable);
+        match count {
+            0 if self.count_rows(|row| row.in_fleet && row.old) == 0 => {
+                "Every node is updated: nothing is left to do, and the DaemonSet stays adopted until it is released."
+                    .to_owned()
+            }
+            0 => "No node is in line: what moves next is up to a step.".to_owned(),
+            _ if charged >= most => format!(
+                "{} in line, and wait: {} down already, and {most} may be. They move once one of those is well again, or with a larger budget.",
+                counted_are(count),
+                counted_are(charged as usize),
+            ),
+            _ => format!("{} in line, {}.", counted_are(count), limits.pace_in_words()),
         }
     }
 
@@ -384,7 +403,9 @@ impl Engine {
 }
 
 /// `updated` is how many nodes are updated already, or on their way.
-fn title_of(command: &Command, limits: &Limits, updated: u32) -> String {
+///
+/// `selected`: only some nodes may be updated, by their labels.
+fn title_of(command: &Command, limits: &Limits, updated: u32, selected: bool) -> String {
     match command {
         Command::Adopt => "Adopt".into(),
         Command::SetImage(_) => "Set image".into(),
@@ -392,6 +413,7 @@ fn title_of(command: &Command, limits: &Limits, updated: u32) -> String {
             let allowed = counted(limits.allowed as usize);
             match updated > limits.allowed {
                 true => format!("Step: {allowed} may be updated, {updated} are already"),
+                false if selected => format!("Step: up to {allowed} updated in total, of those selected"),
                 false => format!("Step: {allowed} updated in total, {} stay", limits.keep),
             }
         }

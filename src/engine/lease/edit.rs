@@ -6,6 +6,7 @@
 //! the record that it saw: if somebody has asked for something else meanwhile, the edit changes nothing.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use crate::engine::model::Str;
 use crate::engine::model::change_request::ChangeRequest;
@@ -44,8 +45,9 @@ pub(crate) enum Edit {
     Select(Option<Selector>),
     /// Pause; nothing is handed back then either.
     Pause(Paused),
-    /// Go on: halts up to this number are acknowledged, and a template that somebody else changed is accepted.
-    Resume { acknowledged: u32, target: Option<Str> },
+    /// Go on: halts up to this number are acknowledged, these nodes that failed since are accepted, and so is a template that somebody
+    /// else changed.
+    Resume { acknowledged: u32, accepted: BTreeSet<Str>, target: Option<Str> },
     /// Hand the DaemonSet back.
     Release(By),
     /// Ask the holder to hand over the lease.
@@ -215,9 +217,10 @@ impl Edit {
                 intent.paused = Some(paused.clone());
                 intent.releasing = None;
             }
-            Self::Resume { acknowledged, target } => {
+            Self::Resume { acknowledged, accepted, target } => {
                 intent.paused = None;
                 intent.acknowledged_halt = intent.acknowledged_halt.max(*acknowledged);
+                intent.accepted.clone_from(accepted);
                 if target.is_some() {
                     // A template that somebody else deployed during a roll back is rolled out forward, from partition 100 %.
                     if intent.direction() == Direction::Back {

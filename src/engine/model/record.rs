@@ -24,7 +24,7 @@ use super::time::Timestamp;
 use super::settings::{Budgets, Gates, OnDrift};
 
 pub use self::halt::{Halt, HaltingGate};
-pub use self::size::EXCEPTIONS_LIMIT;
+pub use self::size::{ACCEPTED_LIMIT, EXCEPTIONS_LIMIT};
 pub use self::unknown::UnknownFields;
 
 /// Annotation of the DaemonSet: the `updateStrategy` that it had before rolldeck took over, as JSON.
@@ -190,6 +190,10 @@ pub struct Intent {
     pub handover: Option<By>,
     /// Halts up to this number have been seen by an operator, who resumed.
     pub acknowledged_halt: u32,
+    /// Nodes that failed after that halt, where nobody drove who would have named them in it: who resumed saw them, too. At most
+    /// [`ACCEPTED_LIMIT`].
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub accepted: BTreeSet<Str>,
     /// What happens when somebody changes the strategy back while the rollout runs.
     pub on_drift: OnDrift,
     /// In which order nodes of several sites go.
@@ -218,6 +222,7 @@ impl Default for Intent {
             releasing: None,
             handover: None,
             acknowledged_halt: 0,
+            accepted: BTreeSet::new(),
             on_drift: OnDrift::default(),
             order: NodeOrder::default(),
             prewarm: PrewarmAhead::default(),

@@ -20,7 +20,7 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::image::{repository_of, version_of};
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::person_of;
-use crate::engine::model::record::Direction;
+use crate::engine::model::record::{Direction, Paused};
 use crate::engine::model::settings::{
     Finish, Gates, NodeOrder, OnDrift, OnFailure, Policies, PrewarmAhead, Secs, Settings,
 };
@@ -139,6 +139,11 @@ impl fmt::Display for LastRollout {
     }
 }
 
+fn paused_words(f: &mut fmt::Formatter<'_>, paused: &Paused, at: Timestamp) -> fmt::Result {
+    write!(f, "paused by {} {} ago", paused.by, ShortDuration(at.since(paused.at)))?;
+    paused.why.as_ref().map_or(Ok(()), |why| write!(f, ": {why}"))
+}
+
 /// See [`Snapshot::doing`].
 #[derive(Clone, Copy, Debug)]
 pub struct Doing<'a>(&'a Snapshot);
@@ -147,16 +152,17 @@ impl fmt::Display for Doing<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(snapshot) = self;
         match &snapshot.phase {
-            Phase::Paused(paused) => {
-                write!(f, "paused by {} {} ago", paused.by, ShortDuration(snapshot.at.since(paused.at)))?;
-                if let Some(why) = &paused.why {
-                    write!(f, ": {why}")?;
+            Phase::Paused(paused) => paused_words(f, paused, snapshot.at)?,
+            Phase::Halted => {
+                match &snapshot.halt {
+                    Some(halt) => write!(f, "halted {} ago: {}", ShortDuration(snapshot.at.since(halt.at)), halt.why)?,
+                    None => f.write_str("halted")?,
+                }
+                if let Some(paused) = &snapshot.paused {
+                    f.write_str("; ")?;
+                    paused_words(f, paused, snapshot.at)?;
                 }
             }
-            Phase::Halted => match &snapshot.halt {
-                Some(halt) => write!(f, "halted {} ago: {}", ShortDuration(snapshot.at.since(halt.at)), halt.why)?,
-                None => f.write_str("halted")?,
-            },
             Phase::Running if snapshot.direction == Direction::Back => f.write_str("rolling back")?,
             Phase::Preparing => match &snapshot.requested_change {
                 Some(asked) => write!(f, "preparing: {asked} is asked for, not made yet")?,

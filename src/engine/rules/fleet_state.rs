@@ -56,6 +56,7 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
         // They say how it goes on, and not whether.
         target: _,
         requested_change: _,
+        accepted: _,
         outcome: _,
         steps: _,
         budgets: _,

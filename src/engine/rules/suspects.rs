@@ -172,10 +172,13 @@ fn judge_site(site: &str, nodes: &[&NodeHealth], question: &JudgementInput<'_>, 
             SuspectView::Outage
         } else if again {
             SuspectView::Again
+        } else if node.suspect && until <= now {
+            SuspectView::Stays
+        } else if node.falls >= 2 && !node.flaps {
+            // It counts as failed once it is seen that no other of its site went down with it, also where it is back by then.
+            SuspectView::Waits { until: until.min(fell_at + SETTLE) }
         } else if !node.suspect {
             continue;
-        } else if until <= now {
-            SuspectView::Stays
         } else {
             SuspectView::Waits { until }
         };

@@ -286,3 +286,44 @@ fn another_image_ends_the_halt_begins_anew_and_says_so_beforehand() {
     assert!(snapshot.started_at < Some(set_at), "it is the same record");
     assert!(snapshot.target_began() >= Some(set_at), "{:?}", snapshot.target_began());
 }
+
+/// The driver ends when it halts. A second node that it had on its way fails after that, and nobody names it in the halt. `status` counts
+/// it as failed, so whoever resumes accepts it as well.
+#[test]
+fn going_on_accepts_what_failed_while_nobody_drove() {
+    let mut fake = FakeCluster::rolling(20, 3);
+    fake.slow = true;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:bad");
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 5);
+    let [first, second, _] = fake.deleted.clone().try_into().unwrap();
+    let not_found = "rpc error: code = NotFound desc = failed to pull and unpack image \"agent:bad\": not found";
+    let fail = |fake: &mut FakeCluster, node: &str| {
+        let state = ContainerState::Waiting { reason: "ErrImagePull".into(), message: Some(not_found.into()) };
+        fake.change_pod(node, |pod| {
+            pod.containers[0].image_present = false;
+            pod.containers[0].state = state;
+        });
+    };
+    fail(&mut fake, &first);
+    console.run_for(&mut fake, 60);
+    assert_eq!(console.snapshot(&fake).halt.unwrap().named(), std::slice::from_ref(&first));
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    fail(&mut fake, &second);
+
+    let mut eve = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+    eve.run_for(&mut fake, 60);
+    assert_eq!(eve.snapshot(&fake).counts.failed, 2);
+    let preview = eve.engine.preview(&Command::Resume, fake.now).unwrap();
+    for node in [&first, &second] {
+        assert!(preview.effects.contains(&format!("{node}: image not found")), "{:?}", preview.effects);
+    }
+    eve.ask(&mut fake, Command::Resume).unwrap();
+
+    let mut next = FakeConsole::open(&fake, "kim");
+    next.ask(&mut fake, Command::Drive(Takeover::Ask)).unwrap();
+    next.run_for(&mut fake, 60);
+    assert_eq!(next.snapshot(&fake).halt, None, "what the operator saw fail halts it no more");
+    assert_eq!(next.engine.progress.acknowledged_failures, [first, second].into());
+}

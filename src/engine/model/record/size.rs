@@ -22,6 +22,8 @@ use crate::engine::model::time::Timestamp;
 
 /// The most node names in any one list of the record; those in progress are bounded by their bytes alone.
 pub const EXCEPTIONS_LIMIT: usize = 500;
+/// The most node names in the intent, which is never shortened.
+pub const ACCEPTED_LIMIT: usize = 50;
 /// The most that the intent may take, in bytes, after anything that an operator asks for.
 pub(crate) const INTENT_LIMIT: usize = 16 * 1024;
 /// The most that fields of a newer rolldeck may take, in bytes.
