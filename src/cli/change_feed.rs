@@ -213,6 +213,13 @@ impl Telling<'_> {
         if snapshot.daemonset == Presence::Absent {
             return;
         }
+        let is_there = snapshot.daemonset == Presence::Present;
+        let is_over =
+            last.started_at.is_some() && snapshot.started_at.is_none() && snapshot.phase == Phase::Idle && is_there;
+        if is_over {
+            // Who drives and what may be down from now on is that of no rollout.
+            return self.ended(last);
+        }
         let hash = |snapshot: &Snapshot| snapshot.to.as_ref().map(|revision| revision.hash.clone());
         if hash(last) != hash(snapshot) {
             self.target();
@@ -240,12 +247,21 @@ impl Telling<'_> {
         self.prewarming(Some(last));
         // Last, because it is what the lines above led to.
         let late = |snapshot: &Snapshot| snapshot.not_sent().map(|unsent| unsent.kind);
-        let is_there = snapshot.daemonset == Presence::Present;
-        if last.started_at.is_some() && snapshot.started_at.is_none() && snapshot.phase == Phase::Idle && is_there {
-            self.over(last.direction);
-        } else if last.phase != snapshot.phase || last.direction != snapshot.direction || late(last) != late(snapshot) {
+        if last.phase != snapshot.phase || last.direction != snapshot.direction || late(last) != late(snapshot) {
             self.phase();
         }
+    }
+
+    fn ended(&mut self, last: &Snapshot) {
+        self.alarms(&last.alarms);
+        if !last.nodes.is_shared_with(&self.snapshot.nodes) {
+            self.moved(last);
+        }
+        if unseen(last) != unseen(self.snapshot) {
+            self.view();
+        }
+        self.prewarming(Some(last));
+        self.over(last.direction);
     }
 
     fn target(&mut self) {

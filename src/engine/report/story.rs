@@ -99,6 +99,11 @@ pub enum NodeChange {
         /// What.
         why: Str,
     },
+    /// The pod of a node that is still to be updated is not ready any more, or is again.
+    Readiness {
+        /// Whether it is.
+        ready: bool,
+    },
     /// Its pod's containers restarted.
     Restarted {
         /// How often, since the pod was made.
@@ -139,6 +144,8 @@ struct NodeMark {
     stays: bool,
     /// Something was told to be wrong with it since it was well last.
     troubled: bool,
+    /// Its pod is ready.
+    ready: bool,
 }
 
 impl NodeMark {
@@ -154,6 +161,7 @@ impl NodeMark {
             pod: node.pod.clone(),
             stays: node.pod_wait == Some(PodWait::NodeBack),
             troubled: is_trouble(node.state),
+            ready: node.serves,
         }
     }
 
@@ -395,7 +403,13 @@ fn changed(was: &NodeMark, is: &NodeMark, node: &NodeView) -> Option<NodeChange>
         let recovers = was.troubled && is.serves();
         return Some(NodeChange::State { from: Some(was.state), to: is.state, after, down, why, recovers });
     }
-    new_trouble(was, trouble, node)
+    new_trouble(was, trouble, node).or_else(|| readiness(was, is))
+}
+
+/// Of a pod that is still to be updated: that it is not ready any more, or again. Other states tell that themselves.
+fn readiness(was: &NodeMark, is: &NodeMark) -> Option<NodeChange> {
+    let same = was.pod == is.pod && (was.state, is.state) == (NodeState::Outdated, NodeState::Outdated);
+    (same && was.ready != is.ready).then_some(NodeChange::Readiness { ready: is.ready })
 }
 
 /// Whether a pod has left a pull behind it, be it that the image is there or that its kubelet waits to try again.
@@ -451,6 +465,7 @@ impl NodeChange {
         let bad = match self {
             Self::State { to, why, .. } => why.is_some() || is_trouble(*to),
             Self::Trouble { .. } | Self::Restarted { .. } => true,
+            Self::Readiness { ready } => !ready,
             Self::Gone => false,
         };
         if bad { Severity::Warning } else { Severity::Normal }
@@ -462,6 +477,7 @@ impl NodeChange {
             // That the node is back is news, whatever has become of its pod.
             Self::State { from: Some(NodeState::NodeDown), .. } => true,
             Self::State { recovers, .. } => *recovers,
+            Self::Readiness { ready } => *ready,
             Self::Trouble { .. } | Self::Restarted { .. } | Self::Gone => false,
         };
         recovers || self.severity() == Severity::Warning
@@ -475,6 +491,8 @@ impl fmt::Display for NodeChange {
                 (*from, *to, *after, *down, why.as_deref(), *recovers)
             }
             Self::Trouble { why } => return f.write_str(why),
+            Self::Readiness { ready: false } => return f.write_str("is not ready any more"),
+            Self::Readiness { ready: true } => return f.write_str("well again: its pod is ready"),
             Self::Restarted { times, exit } => {
                 write!(f, "restarted (restart {times})")?;
                 return exit.map_or(Ok(()), |exit| write!(f, ", exit {exit}"));
@@ -505,6 +523,7 @@ impl fmt::Display for NodeChange {
             (NodeState::Starting, Some(NodeState::Updated | NodeState::Soaking), _) => {
                 f.write_str("is not ready any more")
             }
+            (NodeState::Starting, Some(NodeState::NodeDown), _) => f.write_str("its pod is not ready yet"),
             (NodeState::Starting, ..) => f.write_str("starts"),
             (NodeState::Soaking, Some(NodeState::Pulling), Some(after)) => {
                 write!(f, "pulled and ready after {after}, soaks")
@@ -514,6 +533,7 @@ impl fmt::Display for NodeChange {
             }
             (NodeState::Soaking, Some(NodeState::Starting), Some(after)) => write!(f, "ready after {after}, soaks"),
             (NodeState::Soaking, ..) => f.write_str("ready, soaks"),
+            (NodeState::Updated, Some(NodeState::NodeDown), _) => f.write_str("its pod is ready"),
             (NodeState::Updated, ..) => f.write_str("updated"),
             (NodeState::Failed, ..) => f.write_str("failed"),
             (NodeState::NodeDown, ..) => f.write_str("node is not Ready"),

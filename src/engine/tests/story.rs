@@ -486,3 +486,22 @@ fn the_end_of_a_pull_is_told_though_the_image_is_reported_later() {
     let name = snapshot.nodes[0].name.clone();
     assert_eq!(told(&story, &name), ["pulls the image", "pulled in 39s", "ready after 5s, soaks"]);
 }
+
+/// It is not updated yet, and the partition keeps it: nothing else would tell that a pod that served does not serve any more.
+#[test]
+fn the_pod_of_a_node_that_waits_is_told_to_be_ready_no_more_and_again() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    let mut story = Story::default();
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 6);
+    watch(&mut story, &mut console, &mut fake, 5);
+    fake.set_ready("n6", false);
+    watch(&mut story, &mut console, &mut fake, 5);
+    assert_eq!(told(&story, "n6").last().map(String::as_str), Some("is not ready any more"));
+    assert!(story.moments().last().unwrap().change.is_of_note());
+    fake.set_ready("n6", true);
+    watch(&mut story, &mut console, &mut fake, 5);
+    assert_eq!(told(&story, "n6").last().map(String::as_str), Some("well again: its pod is ready"));
+    assert!(story.moments().last().unwrap().change.is_of_note());
+}

@@ -256,3 +256,21 @@ fn what_is_being_prepared_says_what_it_waits_for() {
     console.run_for(&mut fake, 3);
     assert_eq!(waits(&mut console, &fake), "held: no node may be updated yet");
 }
+
+/// An operator answers a failure with another image. The node is outdated then, and what is said of it is what it fails of: that has not
+/// just begun.
+#[test]
+fn another_target_does_not_make_a_trouble_younger() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    fake.broken.push("agent:bad".into());
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:bad");
+    console.partition(&mut fake, 5);
+    console.run_for(&mut fake, 120);
+    let failed = console.snapshot(&fake).nodes.iter().find(|node| node.state == NodeState::Failed).cloned().unwrap();
+    console.set_image(&mut fake, "agent:v3");
+    console.run_for(&mut fake, 5);
+    let snapshot = console.snapshot(&fake);
+    let now = snapshot.nodes.iter().find(|node| node.name == failed.name).unwrap();
+    assert_eq!((now.state, now.since), (NodeState::Outdated, failed.since), "{:?}", now.cause);
+}

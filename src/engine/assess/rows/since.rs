@@ -30,6 +30,12 @@ impl Assessor<'_> {
         pod.fact.ready_since.filter(|_| counts).map(|at| by_server(at, clock).max(pod.fact.created_at))
     }
 
+    /// Since when a pod is in trouble, by the API server's clock.
+    fn in_trouble_since(&self, pod: &PodEntry, trouble: &PodTrouble, clock: Option<i64>) -> Timestamp {
+        let known = self.view.server_time(self.troubled_since(pod, trouble, clock));
+        self.unready_when_first_seen(pod, trouble, clock).map_or(known, |unready| unready.min(known))
+    }
+
     /// Since when the pod's containers restart. In a crash loop they run in between, and the trouble of the pod begins anew each time.
     fn restarts_since(&self, pod: &PodEntry, clock: Option<i64>) -> Option<Timestamp> {
         let (observed, said) = pod.restarts.began?;
@@ -67,10 +73,7 @@ impl Assessor<'_> {
                 Some(pod.fact.deletion_at? - grace)
             }),
             NodeState::Failed | NodeState::PullFailed => live.map(|pod| {
-                let since = |trouble: &PodTrouble| {
-                    let known = self.view.server_time(self.troubled_since(pod, trouble, clock));
-                    self.unready_when_first_seen(pod, trouble, clock).map_or(known, |unready| unready.min(known))
-                };
+                let since = |trouble: &PodTrouble| self.in_trouble_since(pod, trouble, clock);
                 let since = pod.trouble.as_deref().map_or(pod.fact.created_at, since);
                 let began = self.restarts_since(pod, clock).filter(|_| state == NodeState::Failed);
                 began.map_or(since, |began| began.min(since))
@@ -91,10 +94,12 @@ impl Assessor<'_> {
                 began.or_else(|| pod.fact.containers.iter().filter_map(run).max()).unwrap_or(pod.fact.created_at)
             }),
             NodeState::Soaking | NodeState::Updated | NodeState::Ineligible => live.map(|pod| serves_since(pod, clock)),
-            // A pod that serves for long is outdated since there is another target.
-            NodeState::Outdated => {
-                live.map(|pod| serves_since(pod, clock).max(self.target_since().unwrap_or_default()))
-            }
+            NodeState::Outdated => live.map(|pod| match pod.trouble.as_deref() {
+                // What is said of it is its trouble, which another target does not end.
+                Some(trouble) if !pod.fact.ready => self.in_trouble_since(pod, trouble, clock),
+                // A pod that serves for long is outdated since there is another target.
+                _ => serves_since(pod, clock).max(self.target_since().unwrap_or_default()),
+            }),
         }
     }
 }
