@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use super::snapshot::{ImageChange, Phase, PlanView, RevisionView, Snapshot, WatchView};
 use crate::engine::model::budget::{BudgetView, Replacer};
+use crate::engine::model::config::Timing;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{SkippedObjects, WatchHealth};
 use crate::engine::model::facts::StrategyKind;
@@ -163,7 +164,13 @@ impl fmt::Display for Doing<'_> {
                     paused_words(f, paused, snapshot.at)?;
                 }
             }
-            Phase::Running if snapshot.direction == Direction::Back => f.write_str("rolling back")?,
+            Phase::Running => {
+                f.write_str(if snapshot.direction == Direction::Back { "rolling back" } else { "running" })?;
+                // Whoever looks once cannot see whether it is dead.
+                if snapshot.driver.is_silent(snapshot.at, Timing::default().lease) {
+                    f.write_str(", its driver is silent")?;
+                }
+            }
             Phase::Preparing => match &snapshot.requested_change {
                 Some(asked) => write!(f, "preparing: {asked} is asked for, not made yet")?,
                 None => f.write_str("preparing")?,
