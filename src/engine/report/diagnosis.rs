@@ -232,6 +232,10 @@ fn of_prewarming(prewarm: &PrewarmView, snapshot: &Snapshot) -> Finding {
             finding.add(one.says(text));
         }
     }
+    if !finding.nodes.is_empty() {
+        // The nodes are counted and named behind it.
+        finding.title = "pre-warming fails".to_owned();
+    }
     finding.remedies = prewarm.refused().into_iter().chain(prewarm.stuck_in_words()).take(EVIDENCE).collect();
     finding
 }

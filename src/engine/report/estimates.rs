@@ -107,7 +107,7 @@ impl Engine {
                     .and_then(|step| lanes.until_done(step))
                     .filter(|step| !step.most.is_zero()),
                 rollout,
-                nodes: u32::try_from(done.len().min(RECENT)).unwrap_or(u32::MAX),
+                nodes: lanes.measured_nodes(),
                 unmeasured_sites: self.unmeasured_sites(rows().filter(left), &done),
             },
             None => RolloutEstimate::Blocked { by: EstimateBlocker::BudgetUsedUp },

@@ -49,8 +49,8 @@ impl PodTrouble {
     ) -> Option<Self> {
         let cause = diagnose(fact, server_now).or_else(|| diagnose_start(fact, note?));
         let diagnosed = cause.map(|cause| Self { cause, since: known.map_or(now, |trouble| trouble.since) });
-        // While a pull is tried again the status does not name the last failure. It counts until the images are present. What an
-        // Event told ends otherwise.
+        // A kubelet that was restarted does not name the last failure while it pulls again (docs/kubernetes.md, *Image pulls*). It counts
+        // until the images are present. What an Event told ends otherwise.
         let tries_again =
             fact.deletion_at.is_none() && fact.containers.iter().any(|container| !container.image_present);
         let known = known.filter(|known| tries_again && known.cause.kind.told_of().is_none());

@@ -112,7 +112,9 @@ impl<'a> Assessor<'a> {
             let pull = if let Some(LastPullEvent::Came(pull)) = last_event { pull } else { None };
             return PullState::Present { by: Evidence::ImageId, pull };
         }
-        if let Some(failed) = status.and_then(|status| failed(status, last_event)) {
+        // The status goes on naming the last failure while the pull is tried again, as the state of the node is judged as well.
+        let tries_again = matches!(last_event, Some(LastPullEvent::Pulling(_)));
+        if let Some(failed) = status.filter(|_| !tries_again).and_then(|status| failed(status, last_event)) {
             return failed;
         }
         match last_event {
@@ -128,7 +130,7 @@ impl<'a> Assessor<'a> {
         }
     }
 
-    /// While a pull is tried again the status does not name the last failure, which stands until the image is there.
+    /// A kubelet that was restarted does not name the last failure while it pulls again. It stands until the image is there.
     fn tries_again(&self, pod: &PodEntry, status: Option<&ContainerFact>) -> Option<PullState> {
         let waits = status.is_some_and(|status| matches!(status.state, ContainerState::Waiting { .. }));
         let cause = &pod.trouble.as_ref().filter(|trouble| waits && trouble.cause.kind.is_about_the_image())?.cause;

@@ -124,6 +124,11 @@ impl<'a> Lanes<'a> {
         }
     }
 
+    /// From how many nodes the times of their sites were taken.
+    pub(super) fn measured_nodes(&self) -> u32 {
+        u32::try_from(self.site_ends.values().map(Vec::len).sum::<usize>()).unwrap_or(u32::MAX)
+    }
+
     /// How long until those on their way and these are done; `None` where nothing is left, or where nothing may go.
     pub(super) fn until_done(&self, waiting: &[&'a Row]) -> Option<TimeRange> {
         let all: Vec<&UnderWay<'a>> = self.under_way.iter().collect();
