@@ -394,6 +394,49 @@ fn a_failure_that_repeats_is_as_old_as_its_first_event() {
     }
 }
 
+/// A kubelet goes on naming the last failure while it tries again, and a newer Event tells that it does. Whoever has just begun to look
+/// sees the same as who looked on all the time: the pull, what failed before, and for how long it has.
+#[test]
+fn a_pull_that_is_tried_again_is_the_same_for_whoever_looks_later() {
+    let (mut fake, mut console) = pulling(3);
+    fake.wait(600);
+    let not_found = "Failed to pull image \"r.example/agent:v2\": rpc error: code = NotFound desc = not found";
+    let first_at = fake.now - Duration::from_secs(300);
+    let mut events = Vec::new();
+    for (nth, (reason, message, ago)) in [
+        ("Pulling", "Pulling image \"r.example/agent:v2\"", 310),
+        ("Failed", not_found, 300),
+        ("Pulling", "Pulling image \"r.example/agent:v2\"", 20),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let Event::Cluster(mut event) = event(&fake, "n1", "agent", reason, message, 10 + nth as u64) else { return };
+        event.at = fake.now - Duration::from_secs(ago);
+        events.push(Event::Cluster(event));
+    }
+    fake.change_pod("n1", |pod| {
+        pod.containers[0].state =
+            ContainerState::Terminated { reason: "Completed".into(), exit_code: 0, message: None };
+        pod.containers[0].image_present = true;
+        fails(&mut pod.containers[1], &format!("Back-off pulling image: ErrImagePull: {not_found}"));
+    });
+    console.run_for(&mut fake, 1);
+    let mut later = FakeConsole::open(&fake, "kim");
+    let seen = [&mut console, &mut later].map(|console| {
+        events.iter().for_each(|event| console.engine.observe(event.clone(), fake.now));
+        let snapshot = console.snapshot(&fake);
+        let node = snapshot.nodes.iter().find(|node| &*node.name == "n1").unwrap().clone();
+        let pod = fake.pods.values().find(|pod| pod.node.as_deref() == Some("n1")).unwrap();
+        let pull = node.images.iter().find(|pull| &*pull.container == "agent").unwrap().state.clone();
+        (node.state, node.cause.map(|cause| cause.kind), pull, console.engine.view.pull_failed_since(pod))
+    });
+    assert_eq!(seen[0], seen[1]);
+    let (state, cause, pull, since) = &seen[1];
+    assert_eq!((*state, *cause, *since), (NodeState::Failed, Some(CauseKind::ImageNotFound), Some(first_at)));
+    assert!(matches!(pull, PullState::Pulling { .. }), "{pull:?}");
+}
+
 /// A container that crashes is started again and again, and finds its image there each time.
 #[test]
 fn a_crash_loop_is_as_old_as_its_first_event_and_no_failed_pull() {

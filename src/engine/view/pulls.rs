@@ -499,11 +499,15 @@ impl View {
     }
 
     /// Since when, as far as events tell, an image of a pod that is not there yet could not be pulled, by the clock of its node: it may
-    /// have failed before.
+    /// have failed before, and may be tried again by now.
     pub(crate) fn pull_failed_since(&self, pod: &PodFact) -> Option<Timestamp> {
         let events = self.pulls.pods.get(&pod.uid).map(Vec::as_slice).unwrap_or_default();
-        let failed = events.iter().filter(|events| matches!(events.last(), Some(LastPullEvent::Failed(..))));
-        failed.filter_map(|events| Some(events.failed.as_deref()?.since)).min()
+        let fails = events.iter().filter(|events| match events.last() {
+            Some(LastPullEvent::Failed(..) | LastPullEvent::Pulling(_)) => true,
+            Some(LastPullEvent::Came(_) | LastPullEvent::WasThere) | None => false,
+        });
+        let failed = fails.filter_map(|events| events.failed.as_deref());
+        failed.filter(|failed| !is_restart(&failed.message)).map(|failed| failed.since).min()
     }
 
     /// Since when, as far as events tell, a container of this pod ends again and again, by the clock of its node.
