@@ -352,10 +352,10 @@ pub(crate) struct DriveArgs {
     #[arg(long = "image", value_name = "CONTAINER=IMAGE")]
     pub(crate) images: Vec<ContainerImage>,
     /// How many nodes to update in total: a count or a percentage
-    #[arg(long, value_name = "N|N%", conflicts_with = "partition")]
+    #[arg(long, value_name = "N|N%", allow_negative_numbers = true, conflicts_with = "partition")]
     pub(crate) to: Option<IntOrPercent>,
     /// How many pods to keep at the old revision, instead of --to
-    #[arg(long, value_name = "N|N%")]
+    #[arg(long, value_name = "N|N%", allow_negative_numbers = true)]
     pub(crate) partition: Option<IntOrPercent>,
     /// Which nodes may be updated, as `kubectl get nodes -l` has it; empty: all
     #[arg(long)]

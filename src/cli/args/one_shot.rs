@@ -185,10 +185,10 @@ pub(crate) struct StepArgs {
     #[arg(value_name = "ds/NAME")]
     pub(crate) name: DaemonSetName,
     /// How many nodes to update in total: a count or a percentage [default: the next step of the plan]
-    #[arg(long, value_name = "N|N%", group = "where")]
+    #[arg(long, value_name = "N|N%", allow_negative_numbers = true, group = "where")]
     pub(crate) to: Option<IntOrPercent>,
     /// How many pods to keep at the old revision, instead of --to
-    #[arg(long, value_name = "N|N%", group = "where")]
+    #[arg(long, value_name = "N|N%", allow_negative_numbers = true, group = "where")]
     pub(crate) partition: Option<IntOrPercent>,
     /// One step of the plan back; reverts no node
     #[arg(long, group = "where")]

@@ -46,7 +46,7 @@ fn flag(setting: Setting) -> Arg {
     let arg = Arg::new(setting.name()).long(setting.name()).value_name(kind.name).help(setting.help());
     let arg = match kind.alone {
         Some(alone) => arg.num_args(0..=1).require_equals(true).default_missing_value(alone),
-        None => arg,
+        None => arg.allow_negative_numbers(true),
     };
     arg.value_parser(if kind.choices.is_empty() {
         ValueParser::new(move |text: &str| setting.read(text))

@@ -34,6 +34,8 @@ fn what_makes_no_sense_is_refused_before_anything_is_asked() {
         ("select ds/agent", "required"),
         ("step ds/agent --to 10 --partition 5", "cannot be used with"),
         ("step ds/agent --to many", "neither a count"),
+        ("step ds/agent --to -5", "neither a count"),
+        ("tune ds/agent --max-unavailable -1", "neither a count"),
         ("status deploy/agent", "rolls out DaemonSets, not `deploy`"),
         ("ds/agent status", "the DaemonSet comes after the command"),
         ("drive ds/agent --timeout soon", "not a duration"),
