@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use self::entry::{EntrySubject, EventText};
 pub(crate) use self::log::Log;
 pub(crate) use self::origin::{AuditedCluster, Origin, Place};
-pub use self::read::{LogError, LogFilter, LogLine, LogRead, read};
+pub use self::read::{LogError, LogFilter, LogLine, LogRead, LoggedCluster, read};
 pub(crate) use crate::scrub::Secrets;
 
 /// Where the audit log is kept.

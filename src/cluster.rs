@@ -58,7 +58,10 @@ mod workload;
 mod write;
 
 pub use clock::Clock;
-pub use connect::{Cluster, ClusterTarget, ConnectError, Credentials, IN_CLUSTER, Reach, context_names};
+pub use connect::{
+    Cluster, ClusterTarget, ConnectError, Credentials, IN_CLUSTER, Reach, context_names, host_and_port,
+    server_of_context,
+};
 pub use failure::{ProxyFailure, ProxyTrouble};
 pub use feed::{Attachment, Feed};
 pub use fleet::{FleetEvent, FleetWatches};

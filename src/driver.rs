@@ -13,7 +13,7 @@ pub(crate) mod private_file;
 mod run;
 mod session;
 
-pub use crate::cluster::{Clock, IN_CLUSTER, context_names};
+pub use crate::cluster::{Clock, IN_CLUSTER, context_names, server_of_context};
 pub use access::{Access, AccessError, Impersonate, Reach};
 pub use handle::{
     CommandError, DrivenBy, Fleet, FleetPrewarm, FleetPulls, FleetRevision, FleetRow, IdentityInUse, Request, Rollout,

@@ -25,6 +25,9 @@ struct Entry<'a> {
     version: &'static str,
     namespace: &'a str,
     name: &'a str,
+    /// The DaemonSet's uid: contexts and addresses of servers are names that several clusters may have. Absent where it was not there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uid: Option<&'a str>,
     /// The person; absent when the rollout did it by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<&'a str>,
@@ -64,8 +67,8 @@ pub(crate) struct EventText {
 }
 
 impl EntrySubject {
-    /// The line of the log, with its line feed.
-    pub(crate) fn line(&self, rollout_event: &RolloutEvent) -> Vec<u8> {
+    /// The line of the log, with its line feed. `uid` is the DaemonSet's.
+    pub(crate) fn line(&self, rollout_event: &RolloutEvent, uid: Option<&Str>) -> Vec<u8> {
         let (event, mut args) = event_and_args(&rollout_event.kind);
         scrub_value(&mut args, &self.secrets);
         let error = rollout_event.said.as_deref().filter(|_| is_error(rollout_event.outcome));
@@ -77,6 +80,7 @@ impl EntrySubject {
             version: env!("CARGO_PKG_VERSION"),
             namespace: &self.namespace,
             name: &self.name,
+            uid: uid.map(|uid| &**uid),
             by: rollout_event.by.as_deref(),
             event,
             args,

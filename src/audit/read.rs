@@ -1,11 +1,13 @@
 //! The log read back: what happened to one DaemonSet, after the fact and without a cluster.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::{file, private};
+use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 
 /// Which lines to read; a field that is `None` excludes nothing.
@@ -15,12 +17,38 @@ pub struct LogFilter {
     pub name: Option<String>,
     /// Its namespace.
     pub namespace: Option<String>,
-    /// The kubeconfig context.
-    pub context: Option<String>,
+    /// The cluster.
+    pub cluster: Option<LoggedCluster>,
     /// Not before this.
     pub since: Option<Timestamp>,
     /// Every step: pods that were deleted, writes that were sent, commands that were asked.
     pub all: bool,
+}
+
+/// One cluster, and in it one DaemonSet, as far as they are known. Two clusters may have contexts of the same name, and one of them may be
+/// renamed, so lines are told apart by the first of these that both they and we have.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct LoggedCluster {
+    /// The DaemonSet's uid.
+    pub uid: Option<Str>,
+    /// The API server's host and port; empty where they are not known.
+    pub server: String,
+    /// The kubeconfig's context.
+    pub context: String,
+}
+
+impl LoggedCluster {
+    fn is_of(&self, line: &LogLine) -> bool {
+        let same_cluster = || match line.server() {
+            Some(server) if !self.server.is_empty() => server == self.server,
+            _ => line.context() == Some(&self.context),
+        };
+        match (line.text("uid"), self.uid.as_deref()) {
+            // Practice clusters that begin alike give the same uids.
+            (Some(logged), Some(uid)) => logged == uid && (!line.is_practice() || same_cluster()),
+            _ => same_cluster(),
+        }
+    }
 }
 
 /// One line of the log.
@@ -66,13 +94,27 @@ impl LogLine {
         self.text("by").or_else(|| self.text("identity")).unwrap_or("?")
     }
 
+    /// The kubeconfig's context.
+    pub fn context(&self) -> Option<&str> {
+        self.fields["cluster"]["context"].as_str()
+    }
+
+    /// The API server's host and port.
+    pub fn server(&self) -> Option<&str> {
+        self.fields["cluster"]["server"].as_str().filter(|server| !server.is_empty())
+    }
+
+    fn is_practice(&self) -> bool {
+        self.fields["cluster"]["practice"] == true
+    }
+
+    /// Whether it passes, whatever cluster it is of.
     fn passes(&self, filter: &LogFilter) -> bool {
         let is =
             |wanted: &Option<String>, value: Option<&str>| wanted.as_deref().is_none_or(|wanted| value == Some(wanted));
         let detail = self.fields["detail"] == true;
         is(&filter.name, self.text("name"))
             && is(&filter.namespace, self.text("namespace"))
-            && is(&filter.context, self.fields["cluster"]["context"].as_str())
             && filter.since.is_none_or(|since| self.at().is_some_and(|at| at >= since))
             && (filter.all || !detail)
     }
@@ -85,6 +127,8 @@ pub struct LogRead {
     pub lines: Vec<LogLine>,
     /// Why lines may be missing or made up: a sentence for each file that does not belong to this account alone, with what to do.
     pub doubts: Vec<String>,
+    /// The servers of lines that are left out, although the context that they name is called like that of the cluster that was asked for.
+    pub elsewhere: BTreeSet<String>,
 }
 
 /// The lines that pass, from the file and the one before it. A file that is not there is empty.
@@ -112,8 +156,16 @@ fn read_one(path: &Path, filter: &LogFilter, read: &mut LogRead) -> io::Result<(
         // A line that a full disk cut short is not JSON.
         let Ok(fields) = serde_json::from_str(&written) else { continue };
         let line = LogLine { fields, written };
-        if line.passes(filter) {
-            read.lines.push(line);
+        if !line.passes(filter) {
+            continue;
+        }
+        match filter.cluster.as_ref().filter(|cluster| !cluster.is_of(&line)) {
+            None => read.lines.push(line),
+            Some(cluster) if line.context() == Some(&cluster.context) => {
+                let server = line.server().filter(|server| *server != cluster.server).map(str::to_owned);
+                read.elsewhere.extend(server);
+            }
+            Some(_) => {}
         }
     }
     Ok(())

@@ -47,15 +47,14 @@ fn rollout_event(kind: RolloutEventKind, outcome: EventOutcome, said: Option<&st
 }
 
 fn line(kind: RolloutEventKind, outcome: EventOutcome, said: Option<&str>) -> Value {
-    serde_json::from_slice(&subject().line(&rollout_event(kind, outcome, said))).unwrap()
+    serde_json::from_slice(&subject().line(&rollout_event(kind, outcome, said), None)).unwrap()
 }
 
 #[test]
 fn a_line_says_who_what_when_from_where() {
     let paused = RolloutEventKind::Command(Command::Pause { why: Some("link down".into()) });
-    let text =
-        String::from_utf8(subject().line(&rollout_event(paused, EventOutcome::Done, Some("paused: no update starts"))))
-            .unwrap();
+    let paused = rollout_event(paused, EventOutcome::Done, Some("paused: no update starts"));
+    let text = String::from_utf8(subject().line(&paused, Some(&"0f-1".into()))).unwrap();
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(
         text,
@@ -64,7 +63,7 @@ fn a_line_says_who_what_when_from_where() {
             r#"{"time":"2027-01-15T08:00:00.123Z","identity":"joe@bastion-3/1f00c3a9","from":{"host":"bastion-3","ssh":"10.1.2.3"},"#,
             r#""cluster":{"context":"prod-eu","server":"api.example:6443","user":"joe"},"#,
             format_args!(
-                r#""version":"{version}","namespace":"edge","name":"agent","by":"joe@bastion-3","event":"pause","#
+                r#""version":"{version}","namespace":"edge","name":"agent","uid":"0f-1","by":"joe@bastion-3","event":"pause","#
             ),
             r#""args":{"why":"link down"},"outcome":"done","command":3,"message":"paused: no update starts: link down"}"#
         )
@@ -118,7 +117,7 @@ fn a_line_and_an_event_hold_nothing_that_steers_a_terminal() {
         EventOutcome::Failed,
         Some(HOSTILE),
     );
-    let line = String::from_utf8(subject().line(&asked)).unwrap();
+    let line = String::from_utf8(subject().line(&asked, None)).unwrap();
     assert!(line.trim_end().chars().all(is_printable), "{line:?}");
     let value: Value = serde_json::from_str(&line).unwrap();
     assert_eq!((&value["error"], &value["args"]["why"]), (&HOSTILE.into(), &HOSTILE.into()), "JSON keeps the value");
@@ -136,10 +135,10 @@ async fn lines_are_on_disk_when_it_is_flushed_and_read_back_by_name() {
     for outcome in [EventOutcome::Requested, EventOutcome::Done] {
         let visibility = if outcome == EventOutcome::Requested { Visibility::Log } else { Visibility::Cluster };
         let adopted = rollout_event(RolloutEventKind::Command(Command::Adopt), outcome, Some("adopted"));
-        log.write(subject.line(&RolloutEvent { visibility, ..adopted }));
+        log.write(subject.line(&RolloutEvent { visibility, ..adopted }, None));
     }
     let other = EntrySubject { name: "other".into(), ..subject };
-    log.write(other.line(&rollout_event(RolloutEventKind::Released, EventOutcome::Done, None)));
+    log.write(other.line(&rollout_event(RolloutEventKind::Released, EventOutcome::Done, None), None));
     log.flushed(Duration::from_secs(5)).await;
     assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 3);
     assert_eq!(*log.complaint().borrow(), None);
@@ -155,7 +154,8 @@ async fn lines_are_on_disk_when_it_is_flushed_and_read_back_by_name() {
     let named = LogFilter { name: Some("agent".into()), ..LogFilter::default() };
     assert_eq!(asked(&named), ["adopted"]);
     assert_eq!(asked(&LogFilter { all: true, ..named.clone() }), ["requested: adopt", "adopted"]);
-    assert_eq!(asked(&LogFilter { context: Some("elsewhere".into()), ..named.clone() }), Vec::<String>::new());
+    let elsewhere = LoggedCluster { context: "elsewhere".into(), ..LoggedCluster::default() };
+    assert_eq!(asked(&LogFilter { cluster: Some(elsewhere), ..named.clone() }), Vec::<String>::new());
     let later = Some(Timestamp::from_millis(1_800_000_000_124));
     assert_eq!(asked(&LogFilter { since: later, ..named }), Vec::<String>::new());
     assert_eq!(read(&dir.path().join("none"), &LogFilter::default()).unwrap(), LogRead::default());
@@ -168,7 +168,7 @@ async fn a_log_that_cannot_be_written_is_reported_once_and_delays_nobody() {
     fs::write(&file, "").unwrap();
     let log = Log::to(file.join("audit.jsonl"));
     let mut complaint = log.complaint();
-    let line = subject().line(&rollout_event(RolloutEventKind::Released, EventOutcome::Done, None));
+    let line = subject().line(&rollout_event(RolloutEventKind::Released, EventOutcome::Done, None), None);
     for _ in 0..10 * WAITING {
         log.write(line.clone());
     }
@@ -185,8 +185,62 @@ async fn lines_that_did_not_fit_are_counted_in_the_log() {
     let path = dir.path().join("audit.jsonl");
     let log = Log::to(path.clone());
     log.lost.store(7, Ordering::Relaxed);
-    log.write(subject().line(&rollout_event(RolloutEventKind::Released, EventOutcome::Done, None)));
+    log.write(subject().line(&rollout_event(RolloutEventKind::Released, EventOutcome::Done, None), None));
     log.flushed(Duration::from_secs(5)).await;
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.starts_with("{\"args\":{\"count\":7},\"event\":\"linesLost\"}\n"), "{text}");
+}
+
+/// A line of the log with these fields of its own.
+fn logged(uid: Option<&str>, cluster: Value, message: &str) -> String {
+    let mut line = json!({
+        "time": "2026-11-21T14:30:05Z", "cluster": cluster, "namespace": "edge", "name": "agent", "message": message,
+    });
+    if let Some(uid) = uid {
+        line["uid"] = uid.into();
+    }
+    line.to_string()
+}
+
+#[test]
+fn lines_of_a_cluster_are_told_from_those_of_another_whose_context_has_the_same_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("audit.jsonl");
+    let on = |context: &str, server: &str| json!({"context": context, "server": server});
+    let lines = [
+        logged(Some("ours"), on("kubernetes-admin@kubernetes", "a:6443"), "ours"),
+        logged(Some("ours"), on("renamed", "tunnel:1"), "ours, by another way"),
+        logged(Some("theirs"), on("kubernetes-admin@kubernetes", "b:6443"), "theirs"),
+        logged(Some("before"), on("kubernetes-admin@kubernetes", "a:6443"), "an earlier one of this name"),
+        logged(None, on("renamed", "a:6443"), "ours, of an older rolldeck"),
+        logged(None, on("kubernetes-admin@kubernetes", "b:6443"), "theirs, of an older rolldeck"),
+        logged(None, json!({"context": "kubernetes-admin@kubernetes"}), "no address is known"),
+        logged(
+            Some("ours"),
+            json!({"context": "x", "server": "z:1", "practice": true}),
+            "practice has uids of its own",
+        ),
+    ];
+    fs::write(&path, lines.join("\n")).unwrap();
+    let messages = |cluster: LoggedCluster| {
+        let read = read(&path, &LogFilter { cluster: Some(cluster), ..LogFilter::default() }).unwrap();
+        let messages: Vec<String> = read.lines.iter().map(|line| line.text("message").unwrap().to_owned()).collect();
+        (messages, read.elsewhere.into_iter().collect::<Vec<_>>())
+    };
+    let here = LoggedCluster {
+        uid: Some("ours".into()),
+        server: "a:6443".to_owned(),
+        context: "kubernetes-admin@kubernetes".to_owned(),
+    };
+    let (told, elsewhere) = messages(here.clone());
+    assert_eq!(told, ["ours", "ours, by another way", "ours, of an older rolldeck", "no address is known"]);
+    assert_eq!(elsewhere, ["b:6443"], "under the same name of a context");
+    // Without a DaemonSet, as for `log`: the address of the server tells.
+    let (told, _) = messages(LoggedCluster { uid: None, ..here.clone() });
+    let want = ["ours", "an earlier one of this name", "ours, of an older rolldeck", "no address is known"];
+    assert_eq!(told, want);
+    // A context that is in no kubeconfig any more is a name, and nothing else.
+    let (told, elsewhere) = messages(LoggedCluster { context: "renamed".to_owned(), ..LoggedCluster::default() });
+    assert_eq!(told, ["ours, by another way", "ours, of an older rolldeck"]);
+    assert!(elsewhere.is_empty());
 }

@@ -123,6 +123,9 @@ pub(crate) enum CliCommand {
     #[command(flatten)]
     OnCluster(OnCluster),
     /// Print the audit log of this account: who did what; needs no cluster
+    ///
+    /// It has what was done on all clusters. Where the lines that are printed are of several, each names its own. With `--context` only
+    /// those of the cluster are printed to which the kubeconfig leads from there, whatever its context was called then.
     Log(LogArgs),
     /// Print the settings of the configuration file that are in force, where each comes from, and the paths that are used
     ///

@@ -13,8 +13,8 @@ use std::time::Duration;
 use super::args::{DaemonSetName, Global, LogArgs, LogTo, OutputFormat};
 use super::error::{CliError, Exit};
 use super::output::{Output, Streams};
-use crate::audit::{self, AuditLog, LogFilter, LogLine, LogRead};
-use crate::driver::{Clock, Rollout};
+use crate::audit::{self, AuditLog, LogFilter, LogLine, LogRead, LoggedCluster};
+use crate::driver::{Clock, Rollout, server_of_context};
 use crate::engine::model::event::{Permission, Right};
 use crate::engine::model::{Str, person_of};
 use crate::engine::report::snapshot::Snapshot;
@@ -32,20 +32,30 @@ pub(crate) fn run(args: &LogArgs, global: &Global, output: &mut Output) -> Resul
     let filter = LogFilter {
         name: args.name.as_ref().map(|DaemonSetName(name)| name.clone()),
         namespace: global.namespace.clone(),
-        context: global.context.clone(),
+        cluster: global.context.as_ref().map(|context| LoggedCluster {
+            uid: None,
+            server: server_of_context(global.kubeconfig.as_deref(), context).unwrap_or_default(),
+            context: context.clone(),
+        }),
         since: args.since.map(|since| Clock::start().now() - since),
         all: args.all,
     };
-    let LogRead { lines, doubts } = audit::read(path, &filter).map_err(|error| CliError::failed(error.to_string()))?;
+    let LogRead { lines, doubts, elsewhere } =
+        audit::read(path, &filter).map_err(|error| CliError::failed(error.to_string()))?;
     for doubt in doubts {
         output.streams().complain(&format!("Warning: {doubt}"));
     }
+    if let Some(left_out) = filter.cluster.as_ref().and_then(|cluster| left_out(cluster, &elsewhere)) {
+        output.streams().complain(&left_out);
+    }
     let first = args.tail.map_or(0, |tail| lines.len().saturating_sub(tail));
-    for line in lines.iter().skip(first) {
+    let lines = &lines[first..];
+    let clusters = Clusters::of(lines);
+    for line in lines {
         match output.format() {
             OutputFormat::Json if output.is_whole() => output.write(Printable::json_again(line.written()))?,
             OutputFormat::Json | OutputFormat::Yaml => output.value(line.fields())?,
-            OutputFormat::Text => output.line(in_words(line))?,
+            OutputFormat::Text => output.line(in_words(line, &clusters))?,
         }
     }
     if lines.is_empty() && output.format() == OutputFormat::Text {
@@ -54,12 +64,46 @@ pub(crate) fn run(args: &LogArgs, global: &Global, output: &mut Output) -> Resul
     Ok(Exit::Done)
 }
 
-fn in_words(line: &LogLine) -> String {
+/// That lines are left out whose context is called like that of `cluster`, and which are of other servers.
+fn left_out(LoggedCluster { context, server, .. }: &LoggedCluster, elsewhere: &BTreeSet<String>) -> Option<String> {
+    let servers = elsewhere.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    (!servers.is_empty()).then(|| {
+        format!(
+            "Note: context `{context}` leads to {server}. Lines that name this context and another server are left out ({servers}); \
+             without `--context` they are printed."
+        )
+    })
+}
+
+/// The clusters that the lines are of, by context and server.
+struct Clusters<'a>(BTreeSet<(&'a str, &'a str)>);
+
+impl<'a> Clusters<'a> {
+    fn of(lines: &'a [LogLine]) -> Self {
+        Self(lines.iter().map(|line| (line.context().unwrap_or("?"), line.server().unwrap_or_default())).collect())
+    }
+
+    /// The cluster of a line, where lines are of several: its context, and its server where contexts of several servers are called the same.
+    fn name(&self, line: &LogLine) -> Option<String> {
+        // A context that was renamed leads to the same cluster.
+        let clusters: BTreeSet<&str> =
+            self.0.iter().map(|(context, server)| if server.is_empty() { *context } else { *server }).collect();
+        if clusters.len() < 2 {
+            return None;
+        }
+        let (context, server) = (line.context().unwrap_or("?"), line.server().unwrap_or_default());
+        let alike = self.0.iter().filter(|(name, _)| *name == context).count();
+        Some(if alike > 1 && !server.is_empty() { format!("{context} ({server})") } else { context.to_owned() })
+    }
+}
+
+fn in_words(line: &LogLine, clusters: &Clusters<'_>) -> String {
     let time = line.at().map(|at| at.to_rfc3339().replace('T', " ")).unwrap_or_default();
     let text = |field| line.text(field).unwrap_or("?");
     // An entry without a person is shown under the process in which the rollout did it.
     let by = if line.text("by").is_some() { line.who().to_owned() } else { format!("({})", person_of(line.who())) };
-    format!("{time}  {by}  {}/{}  {}", text("namespace"), text("name"), text("message"))
+    let cluster = clusters.name(line).map(|name| format!("{name}  ")).unwrap_or_default();
+    format!("{time}  {by}  {cluster}{}/{}  {}", text("namespace"), text("name"), text("message"))
 }
 
 /// Which part of the audit log or of the Events is not written, in words.
@@ -152,6 +196,61 @@ mod tests {
         assert_eq!(count(LogArgs { since: Some(Duration::from_secs(1)), ..LogArgs::default() }, global()), 0);
         let elsewhere = Global { context: Some("test".into()), ..global() };
         assert_eq!(count(LogArgs::default(), elsewhere), 0);
+    }
+
+    /// A log of two clusters, in whose kubeconfigs the context is called the same, and a kubeconfig that leads to the first of them.
+    fn printed_of_two(context: Option<&str>, format: OutputFormat) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, kubeconfig) = (dir.path().join("audit.jsonl"), dir.path().join("config"));
+        let line = |server: &str, context: &str, message: &str| {
+            format!(
+                r#"{{"time":"2026-11-21T14:30:05Z","identity":"ada@b/1","cluster":{{"context":"{context}","server":"{server}"}},"namespace":"edge","name":"agent","by":"ada@b","message":"{message}"}}"#
+            )
+        };
+        let lines = [
+            line("a:6443", "admin@k", "paused"),
+            line("b:6443", "admin@k", "resumed"),
+            line("a:6443", "before", "adopted"),
+        ];
+        std::fs::write(&path, lines.join("\n")).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        let config = "apiVersion: v1\nkind: Config\ncontexts: [{name: admin@k, context: {cluster: k, user: u}}]\n\
+                      clusters: [{name: k, cluster: {server: 'https://joe:hunter2@a:6443/'}}]\nusers: [{name: u, user: {}}]\n";
+        std::fs::write(&kubeconfig, config).unwrap();
+        let global = Global {
+            audit_log: Some(LogTo(AuditLog::File(path))),
+            kubeconfig: Some(kubeconfig),
+            context: context.map(str::to_owned),
+            ..Global::default()
+        };
+        let kept = Kept::default();
+        run(&LogArgs::default(), &global, &mut kept.output(format, Charset::Unicode)).unwrap();
+        kept.text()
+    }
+
+    #[test]
+    fn where_lines_are_of_several_clusters_each_names_its_own() {
+        insta::assert_snapshot!(printed_of_two(None, OutputFormat::Text), @r"
+        2026-11-21 14:30:05Z  ada@b  admin@k (a:6443)  edge/agent  paused
+        2026-11-21 14:30:05Z  ada@b  admin@k (b:6443)  edge/agent  resumed
+        2026-11-21 14:30:05Z  ada@b  before  edge/agent  adopted
+        ");
+        let json = printed_of_two(None, OutputFormat::Json);
+        assert_eq!(json.lines().count(), 3, "{json}");
+        assert!(json.lines().all(|line| line.contains(r#""server":""#)), "{json}");
+    }
+
+    #[test]
+    fn a_context_is_the_cluster_that_it_leads_to() {
+        insta::assert_snapshot!(printed_of_two(Some("admin@k"), OutputFormat::Text), @r"
+        2026-11-21 14:30:05Z  ada@b  edge/agent  paused
+        2026-11-21 14:30:05Z  ada@b  edge/agent  adopted
+        ");
+        // The kubeconfig has no such context any more: what was written under its name is left.
+        insta::assert_snapshot!(printed_of_two(Some("before"), OutputFormat::Text), @"2026-11-21 14:30:05Z  ada@b  edge/agent  adopted");
+        let here = LoggedCluster { uid: None, server: "a:6443".to_owned(), context: "admin@k".to_owned() };
+        insta::assert_snapshot!(left_out(&here, &["b:6443".to_owned()].into()).unwrap(), @"Note: context `admin@k` leads to a:6443. Lines that name this context and another server are left out (b:6443); without `--context` they are printed.");
+        assert_eq!(left_out(&here, &BTreeSet::new()), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::error::{CliError, Exit};
 use super::load;
 use super::output::Output;
 use super::status::with_all_watches;
-use crate::audit::{self, AuditLog, LogFilter, LogLine, LogRead};
+use crate::audit::{self, AuditLog, LogFilter, LogLine, LogRead, LoggedCluster};
 use crate::driver::{Session, private_file};
 use crate::engine::model::Str;
 use crate::engine::model::facts::Severity;
@@ -42,7 +42,7 @@ pub(crate) async fn run(
 ) -> Result<Exit, CliError> {
     let (rollout, snapshot) = load::one_look(session, namespace, &args.name.0, args.timeout).await?;
     let snapshot = with_all_watches(&rollout, snapshot).await;
-    let read = audit_log(global, session.context(), &snapshot)?;
+    let read = audit_log(global, session, &snapshot)?;
     for doubt in &read.doubts {
         output.streams().complain(&format!("Warning: {doubt}"));
     }
@@ -72,15 +72,20 @@ fn write_page(page: &Path, html: &str) -> Result<(), CliError> {
     })
 }
 
-/// What the audit log of this account says of the rollout; nothing where there is no log.
-fn audit_log(global: &Global, context: &str, snapshot: &Snapshot) -> Result<LogRead, CliError> {
+/// What the audit log of this account says of the rollout; nothing where there is no log. Of another DaemonSet of the same name, in a cluster
+/// whose context is called the same, it says nothing here.
+fn audit_log(global: &Global, session: &dyn Session, snapshot: &Snapshot) -> Result<LogRead, CliError> {
     let log = global.audit_log.clone().map_or_else(AuditLog::usual, |LogTo(log)| log);
     let Some(path) = log.path() else { return Ok(LogRead::default()) };
     let began = snapshot.started_at.or_else(|| snapshot.to.as_ref()?.created_at);
     let filter = LogFilter {
         name: Some(snapshot.name.to_string()),
         namespace: Some(snapshot.namespace.to_string()),
-        context: Some(context.to_owned()),
+        cluster: Some(LoggedCluster {
+            uid: snapshot.uid.clone(),
+            server: session.server().to_owned(),
+            context: session.context().to_owned(),
+        }),
         since: began.map(|began| began - BEFORE),
         all: true,
     };

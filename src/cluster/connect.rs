@@ -340,6 +340,25 @@ pub fn context_names(kubeconfig: Option<&Path>) -> Vec<String> {
     read.flat_map(|kubeconfig| kubeconfig.contexts).map(|context| context.name).collect()
 }
 
+/// The host and port to which a context of a kubeconfig, or of the usual ones, leads; `None` where there is no such context, or it cannot be
+/// read.
+pub fn server_of_context(kubeconfig: Option<&Path>, context: &str) -> Option<String> {
+    let read: Vec<Kubeconfig> =
+        files(kubeconfig).into_iter().filter_map(|path| Kubeconfig::read_from(path).ok()).collect();
+    // Of several files the first that has a name says what it means.
+    let named = read.iter().flat_map(|kubeconfig| &kubeconfig.contexts).find(|named| named.name == context)?;
+    let cluster = &named.context.as_ref()?.cluster;
+    let cluster = read.iter().flat_map(|kubeconfig| &kubeconfig.clusters).find(|named| named.name == *cluster)?;
+    host_and_port(cluster.cluster.as_ref()?.server.as_deref()?)
+}
+
+/// Of the address of a server its host and port only: it can also carry a user name and a password.
+pub fn host_and_port(server: &str) -> Option<String> {
+    let server = server.parse::<http::Uri>().ok()?;
+    let host = server.host()?;
+    Some(server.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
+}
+
 /// What was read of the kubeconfig.
 struct Loaded {
     config: kube::Config,

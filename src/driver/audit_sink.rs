@@ -29,11 +29,11 @@ impl AuditSink {
         Self { subject: Some(subject), log, events: Some(events), complaints }
     }
 
-    /// Writes the event where its visibility says. Returns at once.
-    pub(super) fn tell(&self, rollout_event: &RolloutEvent) {
+    /// Writes the event, which happened to the DaemonSet with this uid, where its visibility says. Returns at once.
+    pub(super) fn tell(&self, rollout_event: &RolloutEvent, uid: Option<&Str>) {
         let Some(subject) = &self.subject else { return };
         if let Some(log) = &self.log {
-            log.write(subject.line(rollout_event));
+            log.write(subject.line(rollout_event, uid));
         }
         if let Some(events) = self.events.as_ref().filter(|_| rollout_event.visibility == Visibility::Cluster) {
             events.record(note(subject, rollout_event));

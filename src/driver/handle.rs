@@ -123,6 +123,10 @@ impl Rollout {
 pub trait Session: Send + Sync + 'static {
     /// The kubeconfig context's name.
     fn context(&self) -> &str;
+    /// The API server's host and port, as the audit log names them; empty where they are not known.
+    fn server(&self) -> &str {
+        ""
+    }
     /// The namespace that is meant when none is named.
     fn default_namespace(&self) -> &str;
     /// What of the connection an operator has to know of whatever they do.

@@ -325,7 +325,7 @@ impl<H: EffectExecutor> Driver<H> {
                         let _ = answer.send(result.map_err(CommandError::from));
                     }
                 }
-                Notice::Happened(rollout_event) => self.audit_sink.tell(&rollout_event),
+                Notice::Happened { event, uid } => self.audit_sink.tell(&event, uid.as_ref()),
             }
         }
     }

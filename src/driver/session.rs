@@ -10,7 +10,7 @@ use super::handle::{Fleet, IdentityInUse, Rollout, Session, SessionOpening};
 use super::identity::Identity;
 use super::{fleet, run};
 use crate::audit::{AuditedCluster, EntrySubject, Log, Origin, Place, Secrets};
-use crate::cluster::{Attachment, Cluster, ClusterTarget, ConnectError, TrafficCount};
+use crate::cluster::{Attachment, Cluster, ClusterTarget, ConnectError, TrafficCount, host_and_port};
 use crate::engine::model::config::RateLimit;
 use crate::engine::model::config::{Config, Role, Timing};
 use crate::engine::model::container_log::{LogNews, LogSource};
@@ -102,6 +102,10 @@ impl Session for ClusterSession {
         self.cluster.context()
     }
 
+    fn server(&self) -> &str {
+        &self.origin.cluster.server
+    }
+
     fn default_namespace(&self) -> &str {
         self.cluster.default_namespace()
     }
@@ -185,16 +189,11 @@ impl Session for ClusterSession {
 /// From where, and as whom, on this cluster.
 fn origin_on(cluster: &Cluster) -> Origin {
     let credentials = cluster.credentials();
-    // Host and port only: an address can also carry a user name and a password.
-    let server = cluster.server().parse::<http::Uri>().ok().and_then(|server| {
-        let host = server.host()?;
-        Some(server.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
-    });
     Origin {
         from: Place::here(),
         cluster: AuditedCluster {
             context: cluster.context().into(),
-            server: server.unwrap_or_default().into(),
+            server: host_and_port(cluster.server()).unwrap_or_default().into(),
             user: credentials.user.as_deref().map(Into::into),
             impersonates: credentials.impersonates.as_deref().map(Into::into),
             practice: false,

@@ -63,6 +63,7 @@ impl Engine {
             at: now,
             namespace: self.config().namespace.clone(),
             name: self.config().name.clone(),
+            uid: daemonset.map(|daemonset| daemonset.uid.clone()),
             daemonset: self.view.presence,
             strategy: self.strategy(),
             surge: self.surge(),

@@ -19,6 +19,8 @@ struct ReportJson<'a> {
     context: &'a str,
     namespace: String,
     name: String,
+    /// The DaemonSet's uid; null where it is not there.
+    uid: Option<String>,
     phase: String,
     started_at: Option<Timestamp>,
     from: Option<ReportRevision>,
@@ -132,6 +134,7 @@ impl Handover {
             context: &self.context,
             namespace: clean(&snapshot.namespace),
             name: clean(&snapshot.name),
+            uid: snapshot.uid.as_deref().map(clean),
             phase: snapshot.phase.to_string(),
             started_at: snapshot.started_at,
             from: snapshot.from.as_ref().map(ReportRevision::of),

@@ -160,7 +160,7 @@ proptest! {
             act(&mut console, &mut fake, &hidden, &mut fails);
             let notices = console.engine.take_notices().into_iter();
             published.extend(notices.filter_map(|notice| match notice {
-                Notice::Happened(rollout_event) => Some(*rollout_event),
+                Notice::Happened { event, .. } => Some(*event),
                 Notice::Settled { .. } => None,
             }));
         }
@@ -175,7 +175,7 @@ proptest! {
         };
         prop_assert!(published.len() > 8);
         for rollout_event in &published {
-            let line = String::from_utf8(subject.line(rollout_event)).unwrap();
+            let line = String::from_utf8(subject.line(rollout_event, None)).unwrap();
             let text = subject.event_text(rollout_event);
             let event = format!("{} {} {}", rollout_event.reason(), text.message, text.from);
             for secret in hidden.all() {

@@ -57,3 +57,23 @@ async fn a_page_that_cannot_be_written_is_an_error_with_a_remedy() {
     assert!(came.error.contains("cannot write the page to") && came.error.contains("--html -"), "{}", came.error);
     assert_ne!(came.code, 0);
 }
+
+#[tokio::test]
+async fn the_story_is_that_of_one_daemonset_in_one_cluster() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("audit.jsonl");
+    let of = |uid: &str, context: &str, message: &str| {
+        let time = at(300);
+        format!(
+            r#"{{"time":"{time}","cluster":{{"context":"{context}","server":"a:6443"}},"namespace":"edge","name":"agent","uid":"{uid}","by":"ada@b","event":"pause","outcome":"done","message":"{message}"}}"#
+        )
+    };
+    // A context of another cluster has the same name, and that of this one had another name then.
+    let lines = [of("0f-other", "prod-eu", "paused elsewhere"), of("0f-agent", "as-it-was-called", "paused here")];
+    std::fs::write(&log, lines.join("\n")).unwrap();
+    std::fs::set_permissions(&log, PermissionsExt::from_mode(0o600)).unwrap();
+    let line = format!("report ds/agent -o json --audit-log {}", log.display());
+    let json = Script::of(rollout()).run(&line).await.text;
+    assert!(json.contains("paused here") && !json.contains("paused elsewhere"), "{json}");
+    assert!(json.contains(r#""uid":"0f-agent""#), "{json}");
+}

@@ -421,6 +421,7 @@ pub(super) fn rollout() -> Snapshot {
         at: at(600),
         namespace: "edge".into(),
         name: "agent".into(),
+        uid: Some("0f-agent".into()),
         daemonset: Presence::Present,
         strategy: StrategyKind::OnDelete,
         surge: None,

@@ -2,6 +2,7 @@
 
 use super::FakeCluster;
 use crate::engine::Engine;
+use crate::engine::model::Str;
 use crate::engine::model::command::{Command, CommandId, Refusal, Step};
 use crate::engine::model::config::{Config, RateLimit, Role, Timing};
 use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind};
@@ -27,6 +28,8 @@ pub(crate) struct FakeConsole {
     pub(crate) settled: Vec<(CommandId, Result<String, String>)>,
     /// What it told of what happened.
     pub(crate) happened: Vec<RolloutEvent>,
+    /// To which DaemonSet each of it happened, by its uid.
+    pub(crate) happened_to: Vec<Option<Str>>,
 }
 
 impl FakeConsole {
@@ -74,6 +77,7 @@ impl FakeConsole {
             lose_answers: false,
             settled: Vec::new(),
             happened: Vec::new(),
+            happened_to: Vec::new(),
         }
     }
 
@@ -138,7 +142,10 @@ impl FakeConsole {
         for notice in self.engine.take_notices() {
             match notice {
                 Notice::Settled { id, result } => self.settled.push((id, result.map_err(|why| why.to_string()))),
-                Notice::Happened(rollout_event) => self.happened.push(*rollout_event),
+                Notice::Happened { event, uid } => {
+                    self.happened.push(*event);
+                    self.happened_to.push(uid);
+                }
             }
         }
     }

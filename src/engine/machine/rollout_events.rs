@@ -88,7 +88,8 @@ impl Engine {
         if rollout_event.visibility >= Visibility::Timeline {
             self.event_log.keep(RolloutEvent { at: listed_at, ..rollout_event.clone() });
         }
-        self.say(Notice::Happened(Box::new(rollout_event)));
+        let uid = self.view.daemonset.as_ref().map(|daemonset| daemonset.uid.clone());
+        self.say(Notice::Happened { event: Box::new(rollout_event), uid });
     }
 
     /// What a server said, without values from the template that may be secret: environment, arguments, annotations.

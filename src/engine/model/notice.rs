@@ -1,5 +1,6 @@
 //! What the engine says once, outside the snapshot.
 
+use super::Str;
 use super::command::{CommandId, Unsettled};
 use super::rollout_event::RolloutEvent;
 
@@ -14,5 +15,10 @@ pub enum Notice {
         result: Result<String, Unsettled>,
     },
     /// Something happened that belongs in the audit log.
-    Happened(Box<RolloutEvent>),
+    Happened {
+        /// What.
+        event: Box<RolloutEvent>,
+        /// To which DaemonSet, by its uid; `None` where it was not there.
+        uid: Option<Str>,
+    },
 }

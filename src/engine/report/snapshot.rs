@@ -55,6 +55,8 @@ pub struct Snapshot {
     pub namespace: Str,
     /// Its name.
     pub name: Str,
+    /// The DaemonSet's uid, by which it is told apart from others of the same name, here and in other clusters; `None` while it is not there.
+    pub uid: Option<Str>,
     /// The DaemonSet, once it is loaded.
     pub daemonset: Presence,
     /// The update strategy in force.

@@ -321,7 +321,7 @@ impl SimulatedConsole {
         for notice in self.engine.take_notices() {
             match notice {
                 Notice::Settled { id, result } => self.settled.push((id, result.map_err(|why| why.to_string()))),
-                Notice::Happened(what) => self.rollout_events.push(what.to_string()),
+                Notice::Happened { event, .. } => self.rollout_events.push(event.to_string()),
             }
         }
         self.set_alarm();

@@ -192,6 +192,7 @@ pub(super) fn loading() -> Snapshot {
         at: noon(),
         namespace: "edge".into(),
         name: "ipc-agent".into(),
+        uid: None,
         daemonset: Presence::Loading,
         strategy: StrategyKind::RollingUpdate,
         surge: None,

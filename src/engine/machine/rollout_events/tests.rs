@@ -338,3 +338,27 @@ fn what_other_consoles_told_is_on_the_timeline_once_and_not_told_again() {
     assert_eq!(timeline.iter().filter(|it| matches!(it.kind, RolloutEventKind::Reported { .. })).count(), 2);
     assert_eq!(console.happened.len(), said, "nothing of it is told again");
 }
+
+/// The audit log of an account outlives DaemonSets, and is of several clusters.
+#[test]
+fn what_happened_is_told_with_the_uid_of_its_daemonset() {
+    let mut fake = FakeCluster::rolling(2, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.ask(&mut fake, Command::Adopt).unwrap();
+    console.run_for(&mut fake, 2);
+    assert_eq!(console.snapshot(&fake).uid.as_deref(), Some("ds"));
+    assert!(!console.happened_to.is_empty());
+    assert!(console.happened_to.iter().all(|uid| uid.as_deref() == Some("ds")), "{:?}", console.happened_to);
+    fake.recreate(json!({"type": "RollingUpdate"}));
+    console.run_for(&mut fake, 2);
+    let before = console.happened_to.len();
+    console.ask(&mut fake, Command::Adopt).unwrap();
+    console.run_for(&mut fake, 2);
+    let uid = console.snapshot(&fake).uid;
+    assert_ne!(uid.as_deref(), Some("ds"));
+    assert_eq!(
+        console.happened_to[before..].iter().find(|told| **told != uid),
+        None,
+        "another object of the same name"
+    );
+}
