@@ -25,6 +25,7 @@ use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::model::{Str, person_of};
 use crate::engine::report::diagnosis::{Diagnosis, Finding};
+use crate::engine::report::node_story::clock_time;
 use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::engine::report::story::{ControllerMoment, NodeMoment, ProgressPoint, Story};
@@ -94,8 +95,8 @@ impl Handover {
     /// where an Event says the same, it is told once.
     pub(crate) fn new(context: &str, snapshot: Arc<Snapshot>, story: &Story, audited: Vec<StoryLine>) -> Self {
         let mut notes = vec![
-            "Times are UTC. What happened to a node before it was watched is read off its present pod: pods that are gone \
-             tell nothing any more."
+            "Times are UTC. What happened to a node before it was watched is read off its present pod, which tells since when it \
+             is ready: it may have been ready before. Pods that are gone tell nothing any more."
                 .to_owned(),
         ];
         notes.push(match story.seen_since() {
@@ -180,6 +181,17 @@ impl Handover {
         }
         facts.push(("view", snapshot.freshness().to_string()));
         facts.iter().map(|(name, value)| (*name, clean(value))).collect()
+    }
+
+    /// Until when nobody watched, and what is therefore not known of how far it was; `None` where it was watched from the beginning.
+    fn unwatched(&self) -> Option<String> {
+        self.progress.first().filter(|point| point.unavailable().is_none())?;
+        let watched = self.progress.iter().find(|point| point.unavailable().is_some());
+        let until = watched.map_or(self.snapshot.at, |point| point.at);
+        Some(format!(
+            "Until {} it was not watched: present pods tell since when they are ready, and nothing tells how many nodes were unavailable.",
+            clock_time(until)
+        ))
     }
 
     /// The nodes by site, in the order of names; the sites too.

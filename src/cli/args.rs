@@ -172,8 +172,7 @@ pub(crate) enum OnCluster {
     Diagnose(DiagnoseArgs),
     /// Write a rollout down for who takes over: a page, and the same as text
     ///
-    /// What it is, what is wrong, how many nodes were updated and unavailable when, a map, who did what, and what happened on
-    /// which node. The page is one file that needs nothing else. It only reads; what the audit log of this account says is added.
+    /// What it is, what is wrong, how many nodes had the new pod when, a map, who did what, and what happened on which node. The page is one file that needs nothing else. It only reads; what the audit log of this account says is added.
     #[command(after_help = REPORT_HELP)]
     Report(ReportArgs),
     /// List a DaemonSet's revisions, newest first; or print one in full

@@ -9,7 +9,6 @@ use crate::engine::model::node::NodeState;
 use crate::engine::report::diagnosis::Finding;
 use crate::engine::report::node_story::clock_time;
 use crate::engine::report::snapshot::NodeView;
-use crate::engine::report::story::ProgressPoint;
 
 const STYLE: &str = include_str!("page.css");
 
@@ -73,18 +72,16 @@ impl Handover {
     fn graphs(&self) -> Markup {
         let Some(first) = self.progress.first() else { return html! { p { "Nothing is known of it." } } };
         let most = self.progress.iter().map(|point| point.nodes).max().unwrap_or(0);
-        let worst = self.progress.iter().map(|point| point.unavailable).max().unwrap_or(0);
         let limit = self.snapshot.budget.max_unavailable;
-        let of = |number: fn(&ProgressPoint) -> u32| {
-            self.progress.iter().map(|point| (point.at, number(point))).collect::<Vec<_>>()
-        };
+        let down: Vec<_> = self.progress.iter().filter_map(|point| Some((point.at, point.unavailable()?))).collect();
+        let worst = down.iter().map(|(_, count)| *count).max().unwrap_or(0);
         let bad = self.lines.iter().filter(|line| line.node.is_none() && line.severity == Severity::Warning);
         let updated = Graph {
             title: "Nodes updated",
             class: "updated",
             from: first.at,
             to: self.snapshot.at,
-            points: of(|point| point.updated),
+            points: self.progress.iter().map(|point| (point.at, point.done())).collect(),
             most,
             limit: None,
             marks: bad.map(|line| (line.at, line.text.as_str())).collect(),
@@ -92,7 +89,7 @@ impl Handover {
         let unavailable = Graph {
             title: "Nodes unavailable",
             class: "unavailable",
-            points: of(|point| point.unavailable),
+            points: down.clone(),
             most: worst.max(limit).max(1),
             limit: Some(limit),
             marks: Vec::new(),
@@ -100,9 +97,15 @@ impl Handover {
         };
         html! {
             h3 { "Nodes updated, of " (most) }
+            @if let Some(unwatched) = self.unwatched() { p { (unwatched) } }
             (updated.svg())
-            h3 { "Nodes unavailable; the dashed line is the budget of now, " (limit) }
-            (unavailable.svg())
+            // Of one look there is nothing to draw.
+            @if let [(_, now)] = down.as_slice() {
+                p { "Now " (now) " nodes are unavailable, with a budget of " (limit) "." }
+            } @else {
+                h3 { "Nodes unavailable; the dashed line is the budget of now, " (limit) }
+                (unavailable.svg())
+            }
         }
     }
 

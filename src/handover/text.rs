@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{Handover, LEGEND, StoryLine, clean, headline, look};
 use crate::engine::model::facts::Severity;
 use crate::engine::report::node_story::clock_time;
-use crate::engine::report::story::ProgressPoint;
+use crate::engine::report::story::{ProgressFigures, ProgressPoint};
 
 /// How many nodes of a finding are named.
 const NAMED: usize = 20;
@@ -62,8 +62,18 @@ impl Handover {
         if self.progress.is_empty() {
             line("  nothing is known of it");
         }
-        for ProgressPoint { at, updated, unavailable, nodes } in thinned(&self.progress) {
-            line(&format!("  {at}  {updated:>5} of {nodes} updated, {unavailable:>4} unavailable"));
+        if let Some(unwatched) = self.unwatched() {
+            line(&format!("  {unwatched}"));
+        }
+        for ProgressPoint { at, figures, nodes } in thinned(&self.progress) {
+            line(&match figures {
+                ProgressFigures::Watched { updated, unavailable } => {
+                    format!("  {at}  {updated:>5} of {nodes} updated, {unavailable:>4} unavailable")
+                }
+                ProgressFigures::ReadOff { ready_at_least } => {
+                    format!("  {at}  {ready_at_least:>5} of {nodes} ready, at least")
+                }
+            });
         }
 
         line("\nWhat happened");

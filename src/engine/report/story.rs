@@ -94,6 +94,8 @@ pub enum NodeChange {
         /// It is well again, after something was told to be wrong with it.
         recovers: bool,
     },
+    /// Its pod, which nobody watched becoming ready, has been so since. It may have been ready before, and not in between.
+    ReadySince,
     /// Something is wrong that was not before, in the same state.
     Trouble {
         /// What.
@@ -121,12 +123,48 @@ pub enum NodeChange {
 pub struct ProgressPoint {
     /// When.
     pub at: Timestamp,
-    /// Nodes at the target revision and available.
-    pub updated: u32,
-    /// Nodes that should run the pod and are not available.
-    pub unavailable: u32,
+    /// How many nodes were where.
+    #[serde(flatten)]
+    pub figures: ProgressFigures,
     /// Nodes that should run the pod.
     pub nodes: u32,
+}
+
+/// How many nodes were where at an instant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(untagged, rename_all_fields = "camelCase")]
+pub enum ProgressFigures {
+    /// Somebody watched.
+    Watched {
+        /// Nodes at the target revision and available.
+        updated: u32,
+        /// Nodes that should run the pod and are not available.
+        unavailable: u32,
+    },
+    /// Nobody watched: what the pods tell that are there now. How many nodes were unavailable they do not tell.
+    ReadOff {
+        /// Nodes whose present pod is at the target revision and has been ready since. There may have been more: a pod that was ready, and
+        /// became ready again later, tells the later time only.
+        ready_at_least: u32,
+    },
+}
+
+impl ProgressPoint {
+    /// How many nodes are known to have had the new pod.
+    pub fn done(&self) -> u32 {
+        match self.figures {
+            ProgressFigures::Watched { updated, .. } => updated,
+            ProgressFigures::ReadOff { ready_at_least } => ready_at_least,
+        }
+    }
+
+    /// How many nodes were unavailable, where somebody watched.
+    pub fn unavailable(&self) -> Option<u32> {
+        match self.figures {
+            ProgressFigures::Watched { unavailable, .. } => Some(unavailable),
+            ProgressFigures::ReadOff { .. } => None,
+        }
+    }
 }
 
 /// What was last seen of a node.
@@ -293,8 +331,9 @@ impl Story {
         }
         let counts = snapshot.counts;
         let unavailable = counts.nodes.saturating_sub(counts.available);
-        let point = ProgressPoint { at: snapshot.at, updated: counts.updated, unavailable, nodes: counts.nodes };
-        let what = |point: &ProgressPoint| (point.updated, point.unavailable, point.nodes);
+        let figures = ProgressFigures::Watched { updated: counts.updated, unavailable };
+        let point = ProgressPoint { at: snapshot.at, figures, nodes: counts.nodes };
+        let what = |point: &ProgressPoint| (point.figures, point.nodes);
         if self.progress.last().is_some_and(|last| what(last) == what(&point) || last.at > point.at) {
             return;
         }
@@ -466,7 +505,7 @@ impl NodeChange {
             Self::State { to, why, .. } => why.is_some() || is_trouble(*to),
             Self::Trouble { .. } | Self::Restarted { .. } => true,
             Self::Readiness { ready } => !ready,
-            Self::Gone => false,
+            Self::ReadySince | Self::Gone => false,
         };
         if bad { Severity::Warning } else { Severity::Normal }
     }
@@ -478,7 +517,7 @@ impl NodeChange {
             Self::State { from: Some(NodeState::NodeDown), .. } => true,
             Self::State { recovers, .. } => *recovers,
             Self::Readiness { ready } => *ready,
-            Self::Trouble { .. } | Self::Restarted { .. } | Self::Gone => false,
+            Self::ReadySince | Self::Trouble { .. } | Self::Restarted { .. } | Self::Gone => false,
         };
         recovers || self.severity() == Severity::Warning
     }
@@ -490,6 +529,7 @@ impl fmt::Display for NodeChange {
             Self::State { from, to, after, down, why, recovers } => {
                 (*from, *to, *after, *down, why.as_deref(), *recovers)
             }
+            Self::ReadySince => return f.write_str("its new pod is ready"),
             Self::Trouble { why } => return f.write_str(why),
             Self::Readiness { ready: false } => return f.write_str("is not ready any more"),
             Self::Readiness { ready: true } => return f.write_str("well again: its pod is ready"),

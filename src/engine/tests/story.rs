@@ -7,9 +7,10 @@ use crate::engine::model::effect::Effect;
 use crate::engine::model::facts::{PodPhase, Severity};
 use crate::engine::model::node::ImageState;
 use crate::engine::model::record::{Halt, HaltingGate};
+use crate::engine::model::settings::{Secs, Tuning};
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Snapshot;
-use crate::engine::report::story::{NodeChange, ProgressPoint, Story};
+use crate::engine::report::story::{NodeChange, NodeMoment, ProgressPoint, Story};
 
 /// Runs for so long, and has `story` see each second.
 fn watch(story: &mut Story, console: &mut FakeConsole, fake: &mut FakeCluster, secs: u64) {
@@ -25,7 +26,7 @@ fn told(story: &Story, node: &str) -> Vec<String> {
 
 /// How many nodes were updated at `at`.
 fn updated_at(progress: &[ProgressPoint], at: Timestamp) -> u32 {
-    progress.iter().take_while(|point| point.at <= at).last().map_or(0, |point| point.updated)
+    progress.iter().take_while(|point| point.at <= at).last().map_or(0, ProgressPoint::done)
 }
 
 #[test]
@@ -46,24 +47,25 @@ fn a_node_is_told_from_the_deletion_of_its_pod_to_its_update() {
     assert!(story.moments().all(|moment| moment.change.severity() == Severity::Normal));
     assert!(story.moments().zip(story.moments().skip(1)).all(|(first, second)| first.at <= second.at));
     let progress = story.progress();
-    assert!(progress.iter().all(|point| point.unavailable <= 1 && point.nodes == 6), "{progress:?}");
-    assert_eq!(progress.last().unwrap().updated, 6);
+    assert!(progress.iter().all(|point| point.unavailable().unwrap() <= 1 && point.nodes == 6), "{progress:?}");
+    assert_eq!(progress.last().unwrap().done(), 6);
 
     // How long a node was down is told where it ends.
     fake.set_ready("n1", false);
     watch(&mut story, &mut console, &mut fake, 7);
-    assert_eq!(story.progress().last().map(|point| (point.updated, point.unavailable)), Some((5, 1)));
+    assert_eq!(story.progress().last().map(|point| (point.done(), point.unavailable())), Some((5, Some(1))));
     fake.set_ready("n1", true);
     watch(&mut story, &mut console, &mut fake, 2);
     let told = told(&story, "n1");
     let again = told.last().and_then(|last| last.strip_prefix("updated, ")?.strip_suffix(" after it went down"));
     assert!(again.is_some_and(|down| ["6s", "7s", "8s"].contains(&down)), "{told:?}");
-    assert_eq!(story.progress().last().map(|point| (point.updated, point.unavailable)), Some((6, 0)));
+    assert_eq!(story.progress().last().map(|point| (point.done(), point.unavailable())), Some((6, Some(0))));
 }
 
 #[test]
 fn what_was_not_watched_is_read_off_the_pods() {
     let mut fake = FakeCluster::rolling(6, 2);
+    fake.defaults = Tuning { soak_secs: Some(Secs(10)), ..Tuning::default() };
     let mut console = FakeConsole::open(&fake, "ops");
     let mut seen = Story::default();
     watch(&mut seen, &mut console, &mut fake, 2);
@@ -73,22 +75,27 @@ fn what_was_not_watched_is_read_off_the_pods() {
     let snapshot = console.snapshot(&fake);
     let read = Story::reconstructed(&snapshot, |_| None);
     assert_eq!(snapshot.counts.updated, 4);
-    // Both agree on when how many nodes were updated, to two seconds: a watch tells a little later than it happens.
+    // Both agree on when how many nodes were updated, to two seconds: a watch tells a little later than it happens. A pod that is ready
+    // soaks before its node counts as updated.
+    let soak = snapshot.settings.gates.soak_secs;
+    assert!(soak > Secs(0));
     let began = snapshot.started_at.unwrap();
     for secs in 1..120 {
         let at = began + std::time::Duration::from_secs(secs);
-        let near = [0, 1, 2].map(|late| updated_at(seen.progress(), at + std::time::Duration::from_secs(late)));
+        let late = |late| at + std::time::Duration::from(soak) + std::time::Duration::from_secs(late);
+        let near = [0, 1, 2].map(|secs| updated_at(seen.progress(), late(secs)));
+        // Of the last look it is known how many are updated.
         let said = updated_at(read.progress(), at);
         assert!(near.contains(&said), "after {secs}s: {said}, seen {near:?}");
     }
-    assert!(read.progress().iter().all(|point| point.unavailable <= 2), "{:?}", read.progress());
-    let last = read.progress().last().unwrap();
-    assert_eq!((last.updated, last.unavailable, last.nodes), (4, 0, 6));
-    let updates = read.moments().filter(|moment| moment.change.to_string().starts_with("updated")).count();
-    assert_eq!(updates, 4);
+    let (last, earlier) = read.progress().split_last().unwrap();
+    assert_eq!((last.done(), last.unavailable(), last.nodes), (4, Some(0), 6));
+    assert!(earlier.iter().all(|point| point.unavailable().is_none()), "nothing tells that: {earlier:?}");
+    let ready = |moment: &&NodeMoment| moment.change == NodeChange::ReadySince;
+    assert_eq!(read.moments().filter(ready).count(), 4);
 
     // Where the deletion of a pod is known, its node is down from then on.
-    let node = read.moments().find(|moment| moment.change.to_string().starts_with("updated")).unwrap().node.clone();
+    let node = read.moments().find(ready).unwrap().node.clone();
     let made = snapshot.nodes.iter().find(|known| known.name == node).unwrap().pod_created_at.unwrap();
     let earlier = made - std::time::Duration::from_secs(1);
     let with_log = Story::reconstructed(&snapshot, |name| (name == &*node).then_some(earlier));
@@ -97,6 +104,54 @@ fn what_was_not_watched_is_read_off_the_pods() {
     // What cannot be is not believed: a pod is not deleted after its successor was made.
     let wrong = Story::reconstructed(&snapshot, |_| Some(snapshot.at));
     assert_eq!(wrong.progress(), read.progress());
+}
+
+/// A pod that lost readiness and is ready again tells the later time only: that its node was down in between was never so.
+#[test]
+fn a_pod_that_became_ready_again_was_not_unavailable_all_the_time() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.run_for(&mut fake, 2);
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 200);
+    for node in ["n1", "n2", "n3", "n4"] {
+        fake.set_ready(node, false);
+        console.run_for(&mut fake, 2);
+        fake.set_ready(node, true);
+        console.run_for(&mut fake, 20);
+    }
+    let read = Story::reconstructed(&console.snapshot(&fake), |_| None);
+    let unavailable: Vec<u32> = read.progress().iter().filter_map(ProgressPoint::unavailable).collect();
+    assert_eq!(unavailable, [0], "what is seen now");
+    let words: Vec<String> = read.moments().map(|moment| moment.change.to_string()).collect();
+    assert!(words.iter().all(|words| !words.contains("went down")), "{words:?}");
+    // It was ready then, and may have been before.
+    let since = console.snapshot(&fake).nodes.iter().find(|node| &*node.name == "n1").unwrap().since.unwrap();
+    assert_eq!(read.of_node("n1").next_back().unwrap().at, since);
+}
+
+/// The soak is in the record, and the record goes with the end of the rollout.
+#[test]
+fn what_is_read_off_the_pods_is_the_same_before_and_after_the_end_of_a_rollout() {
+    let mut fake = FakeCluster::rolling(4, 1);
+    fake.defaults = Tuning { soak_secs: Some(Secs(10)), ..Tuning::default() };
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.run_for(&mut fake, 2);
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 1);
+    console.run_for(&mut fake, 120);
+    let while_it_runs = console.snapshot(&fake);
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 120);
+    let afterwards = console.snapshot(&fake);
+    assert!(while_it_runs.started_at.is_some() && afterwards.started_at.is_none());
+    assert!(while_it_runs.settings.gates.soak_secs > Secs(0));
+    let (before, after) = (Story::reconstructed(&while_it_runs, |_| None), Story::reconstructed(&afterwards, |_| None));
+    let told = |story: &Story| story.moments().map(ToString::to_string).collect::<Vec<_>>();
+    let (before, after) = (told(&before), told(&after));
+    assert_eq!(before.len(), 6, "three nodes: {before:?}");
+    assert_eq!(after[..6], before);
 }
 
 #[test]
@@ -127,7 +182,7 @@ fn a_story_goes_on_when_its_rollout_is_opened_again() {
     let after: Vec<_> = again.moments().cloned().collect();
     assert_eq!(after[..before.len()], before, "what was seen is told as it was seen");
     let since = &after[before.len()..];
-    assert_eq!(since.iter().filter(|moment| moment.change.to_string().starts_with("updated")).count(), 3, "{since:?}");
+    assert_eq!(since.iter().filter(|moment| moment.change == NodeChange::ReadySince).count(), 3, "{since:?}");
     assert!(since.iter().all(|moment| moment.at > before.last().unwrap().at));
     assert!(
         told(&again, "n6").last().is_some_and(|last| last.starts_with("node is Ready again")),

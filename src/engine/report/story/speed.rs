@@ -39,7 +39,7 @@ impl Story {
             let ago = now.since(after.at).as_millis() / part.as_millis().max(1);
             let place = usize::try_from(ago).ok().and_then(|ago| (PARTS - 1).checked_sub(ago));
             if let Some(place) = place {
-                parts[place] += after.updated.saturating_sub(before.updated);
+                parts[place] += after.done().saturating_sub(before.done());
             }
         }
         let total: u32 = parts.iter().sum();
@@ -51,7 +51,7 @@ impl Story {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::report::story::ProgressPoint;
+    use crate::engine::report::story::{ProgressFigures, ProgressPoint};
 
     fn at(secs: u64) -> Timestamp {
         Timestamp::from_millis(1_000_000_000) + Duration::from_secs(secs)
@@ -60,8 +60,7 @@ mod tests {
     fn story(points: &[(u64, u32)]) -> Story {
         let point = |(secs, updated): &(u64, u32)| ProgressPoint {
             at: at(*secs),
-            updated: *updated,
-            unavailable: 0,
+            figures: ProgressFigures::Watched { updated: *updated, unavailable: 0 },
             nodes: 100,
         };
         Story { progress: points.iter().map(point).collect(), ..Story::default() }
