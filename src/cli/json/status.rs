@@ -19,7 +19,7 @@ use crate::engine::model::comparison::Comparison;
 use crate::engine::model::estimate::{RolloutEstimate, UpdateTimes};
 use crate::engine::model::facts::Severity;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::{Direction, DriverStopped, Halt, Paused};
+use crate::engine::model::record::{DriverStopped, Halt, Paused};
 use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::settings::Settings;
 use crate::engine::model::step_ahead::{NoStep, StepAhead};
@@ -27,7 +27,7 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::model::unsent::Unsent;
 use crate::engine::model::wait::Wait;
 use crate::engine::report::snapshot::{Counts, Snapshot};
-use crate::engine::report::words::LastRollout;
+use crate::engine::report::words::{LastRollout, RolloutEnd};
 
 /// Where one rollout stands.
 #[derive(Serialize)]
@@ -118,17 +118,13 @@ pub(crate) struct StatusJson<'a> {
 #[serde(rename_all = "camelCase")]
 struct LastRolloutJson {
     ended_at: Timestamp,
-    /// `complete` or `rolledBack`.
-    ended: &'static str,
+    /// `complete`, `rolledBack` or `releasedEarly`.
+    ended: RolloutEnd,
 }
 
 impl LastRolloutJson {
     fn new(last: LastRollout) -> Self {
-        let ended = match last.direction {
-            Direction::Forward => "complete",
-            Direction::Back => "rolledBack",
-        };
-        Self { ended_at: last.at, ended }
+        Self { ended_at: last.at, ended: last.ended }
     }
 }
 
