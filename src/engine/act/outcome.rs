@@ -136,7 +136,7 @@ impl Engine {
         let Some(patching) = self.daemonset.answered(id) else { return };
         let outcome = self.unless_without_effect(patching.kind, outcome, now);
         let (result, said) = reported(&outcome);
-        self.tell_patch(patching.kind, result, said);
+        self.tell_patch(patching.kind, result, said, patching.told);
         match outcome {
             Ok(done) => {
                 self.daemonset.retry.succeeded();

@@ -24,6 +24,9 @@ impl Engine {
             }
             match self.is_done(pending.id, pending.needs, saved, now) {
                 Some(by_whom) => {
+                    if pending.needs == Needs::Adopted {
+                        self.daemonset.is_told();
+                    }
                     let result = Ok(format!("{}{by_whom}", pending.says));
                     self.settled(pending, result);
                 }

@@ -302,7 +302,8 @@ impl Engine {
         self.log_event(None, kind, result, Visibility::Log, None, said);
     }
 
-    pub(crate) fn tell_patch(&mut self, kind: PatchPurpose, result: EventOutcome, said: Option<Str>) {
+    /// The DaemonSet is patched. `told`: a command of this process said already what the patch does.
+    pub(crate) fn tell_patch(&mut self, kind: PatchPurpose, result: EventOutcome, said: Option<Str>, told: bool) {
         let change = match kind {
             PatchPurpose::Adopt => PatchChange::Adopt,
             PatchPurpose::Template => PatchChange::Template,
@@ -311,7 +312,7 @@ impl Engine {
         };
         self.log_event(None, RolloutEventKind::PatchDaemonSet { change }, result, Visibility::Log, None, said);
         if kind == PatchPurpose::Adopt && result == EventOutcome::Done {
-            let visibility = self.unless_waited_for(Needs::Adopted);
+            let visibility = if told { Visibility::Log } else { self.unless_waited_for(Needs::Adopted) };
             self.happened(RolloutEventKind::Adopted, visibility);
         }
     }

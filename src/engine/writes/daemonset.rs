@@ -17,6 +17,8 @@ pub(crate) struct Patching {
     /// The change that the record asked for when it was sent.
     pub(crate) request: Option<ChangeRequest>,
     pub(crate) sent_at: Timestamp,
+    /// A command that waited for it is done, by what the watch shows, before its answer came: what it did is told with that command.
+    pub(crate) told: bool,
 }
 
 /// What a patch does.
@@ -73,6 +75,13 @@ impl DaemonSetWrites {
     /// Whether a patch is out: what it does is not known yet.
     pub(crate) fn is_patching(&self) -> bool {
         self.patching.is_some()
+    }
+
+    /// A command that waited for what the patch does is done.
+    pub(crate) fn is_told(&mut self) {
+        if let Some(patching) = &mut self.patching {
+            patching.told = true;
+        }
     }
 
     /// Takes in that a patch was answered; `None`: it is not the one that is out.

@@ -362,3 +362,31 @@ fn what_happened_is_told_with_the_uid_of_its_daemonset() {
         "another object of the same name"
     );
 }
+
+/// The watch shows the adoption before the answer to its patch comes: the operator who asked for it is named, and it is told once.
+#[test]
+fn an_adoption_that_is_seen_before_it_is_answered_is_told_once() {
+    for (command, words) in [
+        (Command::Adopt, "ops: adopted: its controller replaces no pod any more"),
+        (Command::Pause { why: None }, "ops: OnDelete is set: its controller replaces no pod any more; paused"),
+    ] {
+        let mut fake = FakeCluster::rolling(2, 1);
+        let mut console = FakeConsole::open(&fake, "ops");
+        console.run_for(&mut fake, 2);
+        console.engine.command(command, fake.now).unwrap();
+        let mut effects = console.engine.decide(fake.now);
+        while !effects.is_empty() {
+            let (id, effect) = effects.remove(0);
+            let outcome = fake.apply(effect);
+            // It decides again on what it sees, and has the answer only then.
+            console.hear(&fake);
+            effects.extend(console.engine.decide(fake.now));
+            console.engine.outcome(id, outcome, fake.now);
+            effects.extend(console.engine.decide(fake.now));
+        }
+        console.run_for(&mut fake, 2);
+        let told = said(&console);
+        let adoptions: Vec<&String> = told.iter().filter(|told| told.contains("replaces no pod")).collect();
+        assert_eq!(adoptions, [words], "{told:#?}");
+    }
+}
