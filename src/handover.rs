@@ -91,28 +91,37 @@ impl StoryLine {
 }
 
 impl Handover {
-    /// The rollout of `snapshot`, with what happened in it by node. `audited` is what the audit log of this account says of it;
-    /// where an Event says the same, it is told once.
-    pub(crate) fn new(context: &str, snapshot: Arc<Snapshot>, story: &Story, audited: Vec<StoryLine>) -> Self {
+    /// The rollout of `snapshot`, with what happened in it by node. `audited` is what the audit log of this account says of it, where that
+    /// was read; where an Event says the same, it is told once.
+    pub(crate) fn new(context: &str, snapshot: Arc<Snapshot>, story: &Story, audited: Option<Vec<StoryLine>>) -> Self {
         let mut notes = vec![
             "Times are UTC. What happened to a node before it was watched is read off its present pod, which tells since when it \
              is ready: it may have been ready before. Pods that are gone tell nothing any more."
                 .to_owned(),
         ];
+        let us = &snapshot.identity;
         notes.push(match story.seen_since() {
-            Some(since) if since < snapshot.at => format!("It was watched from {since} to {}.", snapshot.at),
-            _ => format!("It was looked at once, at {}.", snapshot.at),
+            Some(since) if since < snapshot.at => {
+                format!("It was watched from {since} to {} by {us}, which wrote this.", snapshot.at)
+            }
+            _ => format!("It was looked at once, at {}, by {us}, which wrote this.", snapshot.at),
         });
         if story.dropped() > 0 {
             notes.push(format!("{} earlier moments of nodes are left out.", story.dropped()));
         }
-        notes.push(if audited.is_empty() {
-            "No audit log of this account says anything of it: who did what is as far as Events on the DaemonSet tell, which \
-             a cluster usually keeps for an hour."
-                .to_owned()
-        } else {
-            "Who did what is from the audit log of this account, and from Events on the DaemonSet.".to_owned()
-        });
+        let from = match &audited {
+            None => {
+                "Who did what is as far as this console saw it, and as Events on the DaemonSet tell, which a cluster usually keeps for \
+                 an hour. `rolldeck report` adds what the audit log says."
+            }
+            Some(audited) if audited.is_empty() => {
+                "No audit log of this account says anything of it: who did what is as far as Events on the DaemonSet tell, which \
+                 a cluster usually keeps for an hour."
+            }
+            Some(_) => "Who did what is from the audit log of this account, and from Events on the DaemonSet.",
+        };
+        notes.push(from.to_owned());
+        let audited = audited.unwrap_or_default();
         let freshness = snapshot.freshness().to_string();
         if freshness != "live" {
             notes.push(format!("The view was not complete: {freshness}."));
@@ -165,12 +174,7 @@ impl Handover {
         if let Some(began) = snapshot.target_began() {
             facts.push(("began", format!("{began}, {} ago", ShortDuration(snapshot.at.since(began)))));
         }
-        // Whoever reads it is somebody else.
-        let driver = match snapshot.driver {
-            DriverView::You { .. } => "whoever wrote this drives".to_owned(),
-            _ => snapshot.driving().to_string(),
-        };
-        facts.push(("driver", driver));
+        facts.push(("driver", self.driver()));
         if let Some(guidance) = snapshot.guidance() {
             facts.push(("waits", guidance.waits));
         }
@@ -181,6 +185,23 @@ impl Handover {
         }
         facts.push(("view", snapshot.freshness().to_string()));
         facts.iter().map(|(name, value)| (*name, clean(value))).collect()
+    }
+
+    /// Who drives. Whoever reads it is somebody else, for whom nobody is `you`.
+    fn driver(&self) -> String {
+        let snapshot = &*self.snapshot;
+        let us = &snapshot.identity;
+        match &snapshot.driver {
+            DriverView::You { lapsed: false, .. } => format!("{us} drives"),
+            DriverView::You { lapsed: true, .. } => format!("{us} drove: the lease ran out"),
+            DriverView::Waiting { holder: Some(holder) } => format!("{us} waits for {holder} to hand over"),
+            DriverView::Waiting { holder: None } => format!("{us} waits for the lease"),
+            DriverView::Unknown
+            | DriverView::Nobody
+            | DriverView::Unconfirmed { .. }
+            | DriverView::Other { .. }
+            | DriverView::Lost { .. } => snapshot.driving().to_string(),
+        }
     }
 
     /// Until when nobody watched, and what is therefore not known of how far it was; `None` where it was watched from the beginning.

@@ -49,7 +49,7 @@ pub(crate) async fn run(
     let taken = deletions(&read.lines);
     let story = Story::reconstructed(&snapshot, |node| taken.get(node).copied());
     let told = read.lines.iter().filter_map(story_line).collect();
-    let handover = Handover::new(session.context(), snapshot.clone(), &story, told);
+    let handover = Handover::new(session.context(), snapshot.clone(), &story, Some(told));
     match output.format() {
         OutputFormat::Json | OutputFormat::Yaml => output.value(&handover.json())?,
         OutputFormat::Text if args.html.as_deref() == Some(Path::new("-")) => {

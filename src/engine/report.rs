@@ -72,6 +72,7 @@ impl Engine {
             gitops_owners: self.view.gitops_owners.clone(),
             counters: daemonset.map(|daemonset| daemonset.counters).unwrap_or_default(),
             driver: self.driver_view(now),
+            identity: self.config().identity.clone(),
             watches: self.watch_views(),
             rights: self.rights(),
             direction: intent.direction(),

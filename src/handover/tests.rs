@@ -30,14 +30,14 @@ fn failed() -> (Arc<Snapshot>, Story) {
 #[test]
 fn the_text_says_what_it_is_what_is_wrong_and_what_happened() {
     let (snapshot, story) = failed();
-    let text = Handover::new("prod-eu", snapshot, &story, Vec::new()).text();
+    let text = Handover::new("prod-eu", snapshot, &story, None).text();
     insta::assert_snapshot!(text);
 }
 
 #[test]
 fn the_page_needs_nothing_else_and_runs_nothing() {
     let (snapshot, story) = failed();
-    let html = Handover::new("prod-eu", snapshot, &story, Vec::new()).with_screen("a screen").html();
+    let html = Handover::new("prod-eu", snapshot, &story, None).with_screen("a screen").html();
     for word in ["<script", "http://", "https://", "@import", "url(", "<iframe", "<link"] {
         assert!(!html.contains(word), "{word}");
     }
@@ -51,7 +51,7 @@ fn the_page_needs_nothing_else_and_runs_nothing() {
 #[test]
 fn the_json_has_all_of_it() {
     let (snapshot, story) = failed();
-    let handover = Handover::new("prod-eu", snapshot, &story, Vec::new());
+    let handover = Handover::new("prod-eu", snapshot, &story, None);
     let json = serde_json::to_value(handover.json()).unwrap();
     assert_eq!((&json["apiVersion"], &json["kind"]), (&"rolldeck.io/v1".into(), &"RolloutReport".into()));
     assert_eq!(json["nodes"].as_array().unwrap().len(), 6);
@@ -93,7 +93,7 @@ fn no_text_steers_a_terminal_or_a_browser_and_no_secret_is_handed_over() {
         text: hostile.to_string(),
         severity: Severity::Warning,
     };
-    let handover = Handover::new(&hostile, Arc::new(snapshot), &story, vec![line]).with_screen(&hostile);
+    let handover = Handover::new(&hostile, Arc::new(snapshot), &story, Some(vec![line])).with_screen(&hostile);
     let json = serde_json::to_string(&handover.json()).unwrap();
     for (kind, written) in [("text", handover.text()), ("html", handover.html()), ("json", json)] {
         assert!(written.chars().all(|c| c == '\n' || is_printable(c)), "{kind}");
@@ -130,4 +130,22 @@ fn the_name_of_a_file_leads_nowhere_else() {
     snapshot.namespace = "../../etc".into();
     snapshot.name = "a/b\u{202e}c".into();
     assert_eq!(file_stem(&snapshot), "rolldeck-....etc-abc-20261121T143005Z");
+}
+
+/// Who reads a report is not who wrote it.
+#[test]
+fn the_driver_is_named_and_nobody_is_called_you() {
+    let (snapshot, story) = failed();
+    let driven_as = |driver: DriverView| {
+        let snapshot = Snapshot { driver, identity: "ada@bastion-3/1f00c3a9".into(), ..(*snapshot).clone() };
+        let handover = Handover::new("prod-eu", Arc::new(snapshot), &story, None);
+        handover.facts().into_iter().find(|(name, _)| *name == "driver").unwrap().1
+    };
+    let renewed_at = snapshot.at;
+    let us = "ada@bastion-3/1f00c3a9";
+    assert_eq!(driven_as(DriverView::You { renewed_at, lapsed: false }), format!("{us} drives"));
+    assert_eq!(driven_as(DriverView::You { renewed_at, lapsed: true }), format!("{us} drove: the lease ran out"));
+    let holder = Some("eve@b/1".into());
+    assert_eq!(driven_as(DriverView::Waiting { holder }), format!("{us} waits for eve@b/1 to hand over"));
+    assert_eq!(driven_as(DriverView::Nobody), "nobody drives");
 }

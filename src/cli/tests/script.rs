@@ -430,6 +430,7 @@ pub(super) fn rollout() -> Snapshot {
         gitops_owners: [].into(),
         counters: DaemonSetCounters { desired: 120, updated: 38, available: 115, ..Default::default() },
         driver: DriverView::Other { holder: "ops@bastion-2/4711".into(), renewal_observed_at: at(598) },
+        identity: "ada@bastion-3/1f00c3a9".into(),
         watches: watches(&WatchHealth::Live),
         rights: Vec::new(),
         phase: Phase::Running,

@@ -73,6 +73,8 @@ pub struct Snapshot {
     pub counters: DaemonSetCounters,
     /// Who drives.
     pub driver: DriverView,
+    /// Who we are, as a Lease names us: whoever reads a snapshot elsewhere is somebody else.
+    pub identity: Str,
     /// How well each watched kind can be seen, in the order of [`Watched::ALL`].
     pub watches: Vec<WatchView>,
     /// What we may do.

@@ -52,7 +52,7 @@ fn write(
         private_file::replace(&file, &format!("{screen}\n"))?;
         return Ok(shown(&file));
     };
-    let handover = Handover::new(context, snapshot.clone(), story, Vec::new()).with_screen(screen);
+    let handover = Handover::new(context, snapshot.clone(), story, None).with_screen(screen);
     let stem = directory.join(file_stem(snapshot));
     let value = json(&handover.json())?;
     for (extension, text) in [("txt", handover.text()), ("json", value), ("html", handover.html())] {

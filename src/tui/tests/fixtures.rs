@@ -201,6 +201,7 @@ pub(super) fn loading() -> Snapshot {
         gitops_owners: [].into(),
         counters: DaemonSetCounters::default(),
         driver: DriverView::Unknown,
+        identity: "ada@bastion-3/1f00c3a9".into(),
         watches: Watched::ALL
             .map(|watched| WatchView { watched, health: WatchHealth::Loading, heard_at: None, skipped: None })
             .into(),
