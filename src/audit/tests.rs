@@ -192,7 +192,7 @@ async fn lines_that_did_not_fit_are_counted_in_the_log() {
 }
 
 /// A line of the log with these fields of its own.
-fn logged(uid: Option<&str>, cluster: Value, message: &str) -> String {
+fn logged(uid: Option<&str>, cluster: &Value, message: &str) -> String {
     let mut line = json!({
         "time": "2026-11-21T14:30:05Z", "cluster": cluster, "namespace": "edge", "name": "agent", "message": message,
     });
@@ -208,16 +208,16 @@ fn lines_of_a_cluster_are_told_from_those_of_another_whose_context_has_the_same_
     let path = dir.path().join("audit.jsonl");
     let on = |context: &str, server: &str| json!({"context": context, "server": server});
     let lines = [
-        logged(Some("ours"), on("kubernetes-admin@kubernetes", "a:6443"), "ours"),
-        logged(Some("ours"), on("renamed", "tunnel:1"), "ours, by another way"),
-        logged(Some("theirs"), on("kubernetes-admin@kubernetes", "b:6443"), "theirs"),
-        logged(Some("before"), on("kubernetes-admin@kubernetes", "a:6443"), "an earlier one of this name"),
-        logged(None, on("renamed", "a:6443"), "ours, of an older rolldeck"),
-        logged(None, on("kubernetes-admin@kubernetes", "b:6443"), "theirs, of an older rolldeck"),
-        logged(None, json!({"context": "kubernetes-admin@kubernetes"}), "no address is known"),
+        logged(Some("ours"), &on("kubernetes-admin@kubernetes", "a:6443"), "ours"),
+        logged(Some("ours"), &on("renamed", "tunnel:1"), "ours, by another way"),
+        logged(Some("theirs"), &on("kubernetes-admin@kubernetes", "b:6443"), "theirs"),
+        logged(Some("before"), &on("kubernetes-admin@kubernetes", "a:6443"), "an earlier one of this name"),
+        logged(None, &on("renamed", "a:6443"), "ours, of an older rolldeck"),
+        logged(None, &on("kubernetes-admin@kubernetes", "b:6443"), "theirs, of an older rolldeck"),
+        logged(None, &json!({"context": "kubernetes-admin@kubernetes"}), "no address is known"),
         logged(
             Some("ours"),
-            json!({"context": "x", "server": "z:1", "practice": true}),
+            &json!({"context": "x", "server": "z:1", "practice": true}),
             "practice has uids of its own",
         ),
     ];
@@ -236,7 +236,7 @@ fn lines_of_a_cluster_are_told_from_those_of_another_whose_context_has_the_same_
     assert_eq!(told, ["ours", "ours, by another way", "ours, of an older rolldeck", "no address is known"]);
     assert_eq!(elsewhere, ["b:6443"], "under the same name of a context");
     // Without a DaemonSet, as for `log`: the address of the server tells.
-    let (told, _) = messages(LoggedCluster { uid: None, ..here.clone() });
+    let (told, _) = messages(LoggedCluster { uid: None, ..here });
     let want = ["ours", "an earlier one of this name", "ours, of an older rolldeck", "no address is known"];
     assert_eq!(told, want);
     // A context that is in no kubeconfig any more is a name, and nothing else.
