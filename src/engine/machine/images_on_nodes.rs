@@ -114,8 +114,7 @@ impl Engine {
         let uses = |pod: &PodEntry| {
             let shared = pod.fact.revision.as_ref().and_then(|hash| wanted.shared.get(hash));
             let Some(its) = shared.and_then(|shared| shared[nth]) else { return false };
-            has_image_of(&pod.fact, &its.user)
-                || self.view.last_pull_event(&pod.fact.uid, its).is_some_and(says_present)
+            has_image_of(&pod.fact, &its.user) || self.view.last_pull_event(&pod.fact, its).is_some_and(says_present)
         };
         if self.view.pods_on(row.node).any(|(_, pod)| uses(pod)) {
             return Known::Present;

@@ -411,7 +411,8 @@ fn a_pull_that_is_tried_again_is_the_same_for_whoever_looks_later() {
     .into_iter()
     .enumerate()
     {
-        let Event::Cluster(mut event) = event(&fake, "n1", "agent", reason, message, 10 + nth as u64) else { return };
+        let written = u64::MAX - 10 + nth as u64;
+        let Event::Cluster(mut event) = event(&fake, "n1", "agent", reason, message, written) else { return };
         event.at = fake.now - Duration::from_secs(ago);
         events.push(Event::Cluster(event));
     }
@@ -435,6 +436,33 @@ fn a_pull_that_is_tried_again_is_the_same_for_whoever_looks_later() {
     let (state, cause, pull, since) = &seen[1];
     assert_eq!((*state, *cause, *since), (NodeState::Failed, Some(CauseKind::ImageNotFound), Some(first_at)));
     assert!(matches!(pull, PullState::Pulling { .. }), "{pull:?}");
+}
+
+/// The API server keeps few Events of a pod that fails for long: the last one that got through may say that it pulls. The status says that
+/// the pull failed, and was written later.
+#[test]
+fn a_pull_that_failed_after_the_last_event_is_not_under_way() {
+    let (mut fake, mut console) = pulling(3);
+    fake.wait(60);
+    let pulls = event(&fake, "n1", "agent", "Pulling", "Pulling image \"r.example/agent:v2\"", 1);
+    console.engine.observe(pulls, fake.now);
+    let state = |console: &mut FakeConsole, fake: &FakeCluster| {
+        let snapshot = console.snapshot(fake);
+        let node = snapshot.nodes.iter().find(|node| &*node.name == "n1").unwrap();
+        (node.state, node.images.iter().find(|pull| &*pull.container == "agent").unwrap().state.clone())
+    };
+    let before = state(&mut console, &fake);
+    assert!(matches!(before, (NodeState::Pulling, PullState::Pulling { .. })), "{before:?}");
+    fake.change_pod("n1", |pod| {
+        pod.containers[0].state =
+            ContainerState::Terminated { reason: "Completed".into(), exit_code: 0, message: None };
+        pod.containers[0].image_present = true;
+        fails(&mut pod.containers[1], "Back-off pulling image: ErrImagePull: dial tcp: i/o timeout");
+    });
+    console.run_for(&mut fake, 1);
+    let (state, pull) = state(&mut console, &fake);
+    assert_eq!(state, NodeState::PullFailed);
+    assert!(matches!(pull, PullState::Failed { .. }), "{pull:?}");
 }
 
 /// A container that crashes is started again and again, and finds its image there each time.

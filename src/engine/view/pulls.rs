@@ -25,6 +25,7 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::rules::estimates::spread;
 use crate::engine::rules::pulls::{
     PulledEvent, SITE_PEERS, failure_of, has_image_of, image_in, images_present, pulled, times_slower, usual,
+    waits_for_image,
 };
 
 /// How many pods' events are kept.
@@ -161,6 +162,21 @@ impl ContainerPullEvents {
             }
             _ => begun.map(|begun| LastPullEvent::Pulling(begun.at)),
         }
+    }
+
+    /// What happened last to a pod that is there. Of a pod whose images fail for long the API server keeps few Events, so that the last one
+    /// may tell of a pull that failed long ago: a status that says so and was written after the Event is the later news.
+    fn last_of(&self, pod: &PodFact) -> Option<LastPullEvent<'_>> {
+        let last = self.last();
+        let begun = self.pulling.filter(|_| matches!(last, Some(LastPullEvent::Pulling(_))));
+        let status = pod.containers.iter().find(|status| Some(&status.name) == self.container.as_ref());
+        let written_after = || begun.and_then(|begun| begun.version).zip(pod.resource_version.parse().ok());
+        let fails = status.is_some_and(|status| waits_for_image(status).is_some());
+        if fails && written_after().is_some_and(|(begun, written): (u64, u64)| written > begun) {
+            let failed = self.failed.as_deref().filter(|failed| !is_restart(&failed.message));
+            return failed.map(|failed| LastPullEvent::Failed(failed.why, &failed.message));
+        }
+        last
     }
 
     /// Takes in an event; says whether it was news.
@@ -474,13 +490,13 @@ impl View {
     }
 
     /// What events told of an image that a pod needs.
-    pub(crate) fn last_pull_event(&self, uid: &str, needed: &NeededImage) -> Option<LastPullEvent<'_>> {
+    pub(crate) fn last_pull_event(&self, pod: &PodFact, needed: &NeededImage) -> Option<LastPullEvent<'_>> {
         let is_it = |events: &&ContainerPullEvents| match (&events.container, needed.usage) {
             (None, ImageUse::Volume) => events.image.as_ref() == Some(&needed.image),
             (Some(container), ImageUse::Init | ImageUse::Main) => *container == needed.user,
             _ => false,
         };
-        self.pulls.pods.get(uid)?.iter().find(is_it)?.last()
+        self.pulls.pods.get(&pod.uid)?.iter().find(is_it)?.last_of(pod)
     }
 
     /// What events told of this image for a pod that was made for pre-warming on a node.
@@ -528,7 +544,7 @@ impl View {
             Some(container) => has_image_of(pod, container),
             None => images_present(pod),
         };
-        events.iter().filter(move |events| !is_there(events)).filter_map(ContainerPullEvents::last)
+        events.iter().filter(move |events| !is_there(events)).filter_map(|events| events.last_of(pod))
     }
 
     /// Whether a pod would pull this image on a node: it could not be pulled there for a pod that is gone, and has not come since; or

@@ -107,7 +107,7 @@ impl<'a> Assessor<'a> {
         clock: Option<i64>,
     ) -> PullState {
         let status = pod.fact.containers.iter().find(|status| status.name == needed.user);
-        let last_event = self.view.last_pull_event(&pod.fact.uid, needed);
+        let last_event = self.view.last_pull_event(&pod.fact, needed);
         if has_image_of(&pod.fact, &needed.user) {
             let pull = if let Some(LastPullEvent::Came(pull)) = last_event { pull } else { None };
             return PullState::Present { by: Evidence::ImageId, pull };
