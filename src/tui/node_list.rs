@@ -1,9 +1,10 @@
 //! The rows of the list of nodes, in parts that hold still while states change.
 //!
 //! ```text
-//!  ── trouble 1 · moving 2 · just done 1 ──   pinned: what needs a look, always in sight
-//!   ✗ ipc-017  failed
-//!   ◐ ipc-018  pulling
+//!  ── trouble 1 · down 1 · moving 2 ───────   pinned: what needs a look, always in sight
+//!   ✗ ipc-017  failed                         what is the rollout's own trouble
+//!   ○ ipc-044  node down                      what is not; many of them in a group that is folded
+//!   ◐ ipc-018  pulling                        what moves, and what has just been updated
 //!  ── waiting 79 · updated 38 ─────────────   the rest, which scrolls by itself
 //!   ▾ next in line: 22 nodes                  a group; its nodes follow while it is open
 //!   · ipc-020  outdated
@@ -28,6 +29,11 @@ use crate::engine::report::snapshot::NodeView;
 const LINGERS: Duration = Duration::from_secs(5);
 /// So many of them at most: those that were updated last.
 const MOST_DONE: usize = 6;
+/// Nodes that are down, and those whose pod is not ready, are pinned one by one if there are at most so many of a kind; more of them, as
+/// when a site is out, in a group.
+const MOST_UNWELL: usize = 3;
+/// So many nodes of a group are kept in mind, to know it again when its reason changes.
+const SAMPLE: usize = 9;
 /// So many lines of the pinned part stay empty between one node and the next, so that the rest does not move up and down.
 const KEPT: usize = 3;
 /// In a list of at most so many nodes every group is open at first.
@@ -54,6 +60,8 @@ pub(crate) struct NodeList {
     pinned_lines: usize,
     /// What the visible rows of the rest were, while it is scrolled: they stay where they are when rows above them come and go.
     anchors: Vec<RowKey>,
+    /// How many lines there were last for both parts.
+    height: usize,
 }
 
 /// What is in a row.
@@ -79,19 +87,23 @@ pub(crate) struct NodeGroup {
     /// Its nodes, in the engine's order, as indices of the snapshot's nodes; never empty.
     pub(crate) nodes: Vec<u32>,
     pub(crate) is_open: bool,
+    /// Some of its nodes, by name.
+    sample: Vec<Str>,
 }
 
 /// By what nodes that neither are in trouble nor move are grouped, in the order of the groups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum GroupKey {
+    /// Their pods are not ready, and not because of the rollout. Pinned.
+    NotReady,
+    /// Their nodes are not Ready, and not because of the rollout. Pinned.
+    Down,
     /// They go as soon as there is room: they wait for a limit, for another node, or for an answer.
     InLine,
     /// They wait until something is done or changed, which is the same for all of them.
     Held(Discriminant<Hold>),
     /// They are outdated, and nothing is known of why.
     Outdated,
-    /// Their nodes are not Ready, and not because of the rollout.
-    Down,
     /// They run the target revision.
     Updated,
     /// They should not run the pod.
@@ -102,12 +114,14 @@ pub(crate) enum GroupKey {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct PartCounts {
     pub(crate) trouble: usize,
+    /// Their pods are not ready, and not because of the rollout.
+    pub(crate) not_ready: usize,
+    /// Not Ready, and not because of the rollout.
+    pub(crate) down: usize,
     pub(crate) moving: usize,
     pub(crate) just_done: usize,
     /// Outdated, whatever they wait for.
     pub(crate) waiting: usize,
-    /// Not Ready, and not because of the rollout.
-    pub(crate) down: usize,
     /// At the target revision, without those that have just been updated.
     pub(crate) updated: usize,
     pub(crate) ineligible: usize,
@@ -117,6 +131,8 @@ pub(crate) struct PartCounts {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ListPart {
     Trouble,
+    /// In trouble that is not the rollout's.
+    Unwell(GroupKey),
     Moving,
     JustDone,
     Rest(GroupKey),
@@ -126,18 +142,25 @@ impl GroupKey {
     /// Where the group stands among the others.
     fn rank(self) -> u8 {
         match self {
-            Self::InLine => 0,
-            Self::Held(_) => 1,
-            Self::Outdated => 2,
-            Self::Down => 3,
-            Self::Updated => 4,
-            Self::Ineligible => 5,
+            Self::NotReady => 0,
+            Self::Down => 1,
+            Self::InLine => 2,
+            Self::Held(_) => 3,
+            Self::Outdated => 4,
+            Self::Updated => 5,
+            Self::Ineligible => 6,
         }
+    }
+
+    /// Whether its nodes are in trouble, and so on top.
+    fn is_pinned(self) -> bool {
+        matches!(self, Self::NotReady | Self::Down)
     }
 
     fn of(node: &NodeView) -> Self {
         match (node.state, &node.hold) {
             (NodeState::NodeDown, _) => Self::Down,
+            (NodeState::Outdated | NodeState::Ineligible, _) if node.cause.is_some() => Self::NotReady,
             (NodeState::Updated, _) => Self::Updated,
             (NodeState::Ineligible, _) => Self::Ineligible,
             (_, None) => Self::Outdated,
@@ -202,38 +225,65 @@ impl NodeList {
         let mut groups: Vec<NodeGroup> = Vec::new();
         let mut counts = PartCounts::default();
         for (index, node) in (0u32..).zip(nodes) {
-            match self.place(node) {
-                ListPart::Trouble => trouble.push(index),
-                ListPart::Moving => moving.push(index),
-                ListPart::JustDone => just_done.push(index),
-                ListPart::Rest(key) => {
-                    match key {
-                        GroupKey::InLine | GroupKey::Held(_) | GroupKey::Outdated => counts.waiting += 1,
-                        GroupKey::Down => counts.down += 1,
-                        GroupKey::Updated => counts.updated += 1,
-                        GroupKey::Ineligible => counts.ineligible += 1,
-                    }
-                    match groups.iter_mut().find(|group| group.key == key) {
-                        Some(group) => group.nodes.push(index),
-                        None => groups.push(NodeGroup { key, nodes: vec![index], is_open: true }),
-                    }
+            let key = match self.place(node) {
+                ListPart::Trouble => {
+                    trouble.push(index);
+                    continue;
                 }
+                ListPart::Moving => {
+                    moving.push(index);
+                    continue;
+                }
+                ListPart::JustDone => {
+                    just_done.push(index);
+                    continue;
+                }
+                ListPart::Unwell(key) | ListPart::Rest(key) => key,
+            };
+            match key {
+                GroupKey::NotReady => counts.not_ready += 1,
+                GroupKey::Down => counts.down += 1,
+                GroupKey::InLine | GroupKey::Held(_) | GroupKey::Outdated => counts.waiting += 1,
+                GroupKey::Updated => counts.updated += 1,
+                GroupKey::Ineligible => counts.ineligible += 1,
+            }
+            match groups.iter_mut().find(|group| group.key == key) {
+                Some(group) => group.nodes.push(index),
+                None => groups.push(NodeGroup { key, nodes: vec![index], is_open: true, sample: Vec::new() }),
             }
         }
         (counts.trouble, counts.moving, counts.just_done) = (trouble.len(), moving.len(), just_done.len());
         // The sort keeps groups of one rank in the engine's order.
         groups.sort_by_key(|group| group.key.rank());
-        let pinned: Vec<u32> = [trouble, self.where_they_were(moving, just_done, nodes)].concat();
-        self.places = (0..).zip(&pinned).map(|(place, index)| (nodes[*index as usize].name.clone(), place)).collect();
-        let down = pinned.iter().map(|index| &nodes[*index as usize]).filter(|node| node.state == NodeState::NodeDown);
+        let few = |group: &mut NodeGroup| group.key.is_pinned() && group.nodes.len() <= MOST_UNWELL;
+        trouble.extend(groups.extract_if(.., few).flat_map(|group| group.nodes));
+        let headings = groups.iter().filter(|group| group.key.is_pinned()).count();
+        let rest = groups[headings..].iter().map(|group| group.nodes.len() + 1).sum();
+        let room = self.most_pinned(rest).saturating_sub(trouble.len() + headings);
+        let moving = self.where_they_were(moving, just_done, nodes, room);
+        let is_pinned_one_by_one = || trouble.iter().chain(&moving).map(|index| &nodes[*index as usize]);
+        self.places = is_pinned_one_by_one().enumerate().map(|(place, node)| (node.name.clone(), place)).collect();
+        let down = is_pinned_one_by_one().filter(|node| node.state == NodeState::NodeDown);
         self.down = down.map(|node| node.name.clone()).collect();
-        self.fold(&mut groups, nodes.len(), pinned.is_empty());
-        self.pinned = pinned.len();
-        self.rows = pinned.into_iter().map(NodeRow::Node).collect();
-        let lone = groups.len() == 1;
+        let is_inherited = self.inherit(&groups, nodes);
+        self.fold(&mut groups, nodes.len(), trouble.is_empty() && moving.is_empty() && !is_inherited);
+        for group in &mut groups {
+            let step = group.nodes.len().div_ceil(SAMPLE);
+            let names = group.nodes.iter().step_by(step).map(|index| nodes[*index as usize].name.clone());
+            group.sample = names.collect();
+        }
+        self.rows = trouble.into_iter().map(NodeRow::Node).collect();
+        let lone = groups.len() - headings == 1;
+        let mut moving = Some(moving);
         for (at, group) in groups.iter().enumerate() {
             let is_selected = |index: &&u32| selected.as_ref() == Some(&nodes[**index as usize].name);
-            if !lone {
+            if !group.key.is_pinned()
+                && let Some(moving) = moving.take()
+            {
+                self.rows.extend(moving.into_iter().map(NodeRow::Node));
+                self.pinned = self.rows.len();
+            }
+            if group.key.is_pinned() || !lone {
                 self.rows.push(NodeRow::Group(at));
             }
             match group.is_open {
@@ -241,6 +291,10 @@ impl NodeList {
                 // What is selected stays in sight.
                 false => self.rows.extend(group.nodes.iter().find(is_selected).copied().map(NodeRow::Node)),
             }
+        }
+        if let Some(moving) = moving {
+            self.rows.extend(moving.into_iter().map(NodeRow::Node));
+            self.pinned = self.rows.len();
         }
         (self.groups, self.counts) = (groups, counts);
     }
@@ -277,10 +331,14 @@ impl NodeList {
         self.just_done.clear();
     }
 
-    /// The nodes that move, in their order, and those that have just been updated, each below the node that it was below.
-    fn where_they_were(&self, moving: Vec<u32>, just_done: Vec<u32>, nodes: &[Arc<NodeView>]) -> Vec<u32> {
+    /// The nodes that move, in their order, and those that have just been updated, each below the node that it was below: or below all that
+    /// move, where there is no `room` for all of them.
+    fn where_they_were(&self, moving: Vec<u32>, just_done: Vec<u32>, nodes: &[Arc<NodeView>], room: usize) -> Vec<u32> {
         if just_done.is_empty() {
             return moving;
+        }
+        if moving.len() + just_done.len() > room {
+            return [moving, just_done].concat();
         }
         let place = |index: u32| self.places.get(&nodes[index as usize].name).copied();
         let mut known: Vec<(usize, usize)> =
@@ -344,29 +402,61 @@ impl NodeList {
             | NodeState::Soaking => ListPart::Moving,
             NodeState::Updated if self.just_done.contains_key(&node.name) => ListPart::JustDone,
             NodeState::NodeDown | NodeState::Outdated | NodeState::Updated | NodeState::Ineligible => {
-                ListPart::Rest(GroupKey::of(node))
+                let key = GroupKey::of(node);
+                if key.is_pinned() { ListPart::Unwell(key) } else { ListPart::Rest(key) }
             }
         }
     }
 
+    /// A group that took the place of another one, because only the reason changed, is open if that was, and selected if that was.
+    /// Returns whether there is one.
+    fn inherit(&mut self, groups: &[NodeGroup], nodes: &[Arc<NodeView>]) -> bool {
+        let is_in = |key: GroupKey, groups: &[NodeGroup]| groups.iter().any(|group| group.key == key);
+        let gone: Vec<(GroupKey, bool, Vec<Str>)> = self
+            .groups
+            .iter()
+            .filter(|group| !is_in(group.key, groups))
+            .map(|group| (group.key, group.is_open, group.sample.clone()))
+            .collect();
+        let mut is_inherited = false;
+        for (before, was_open, sample) in gone {
+            let most_of = |group: &&NodeGroup| {
+                let known = group.nodes.iter().filter(|index| sample.contains(&nodes[**index as usize].name)).count();
+                known * 2 > sample.len()
+            };
+            let new = groups.iter().filter(|group| !is_in(group.key, &self.groups));
+            let Some(key) = new.into_iter().find(most_of).map(|group| group.key) else { continue };
+            self.set_open(key, was_open);
+            is_inherited = true;
+            if let (Some(RowKey::Group(selected)), Some(row)) = (self.list.selected(), self.list.cursor())
+                && *selected == before
+            {
+                self.list.select(row, RowKey::Group(key));
+            }
+        }
+        is_inherited
+    }
+
     /// Folds the groups as they were folded before. A new one is open when its nodes go next, when it is alone, or when there are few
-    /// nodes at all; and when otherwise no node were seen, the first one is.
-    fn fold(&mut self, groups: &mut [NodeGroup], nodes: usize, nothing_pinned: bool) {
+    /// nodes at all; one that is pinned is not; and when otherwise no node were seen, the first one below is.
+    fn fold(&mut self, groups: &mut [NodeGroup], nodes: usize, nothing_seen: bool) {
+        let headings = groups.iter().filter(|group| group.key.is_pinned()).count();
         // A group that is alone has no heading, and cannot be folded.
-        let lone = groups.len() == 1;
+        let lone = groups.len() - headings == 1;
         for group in groups.iter() {
             if !self.open.iter().any(|(key, _)| *key == group.key) {
-                self.open.push((group.key, group.key == GroupKey::InLine || nodes <= FEW));
+                let is_open = group.key == GroupKey::InLine || nodes <= FEW;
+                self.open.push((group.key, is_open && !group.key.is_pinned()));
             }
-            if lone {
+            if lone && !group.key.is_pinned() {
                 self.set_open(group.key, true);
             }
         }
-        if nothing_pinned && !groups.iter().any(|group| self.is_open(group.key)) {
+        if nothing_seen && !groups.iter().any(|group| self.is_open(group.key)) {
             // The user may fold it: then it is remembered as folded, and this is not asked again as long as the groups are the same.
             let same =
                 groups.len() == self.groups.len() && groups.iter().zip(&self.groups).all(|(a, b)| a.key == b.key);
-            if let Some(first) = groups.first().filter(|_| !same) {
+            if let Some(first) = groups.get(headings).filter(|_| !same) {
                 self.set_open(first.key, true);
             }
         }
@@ -401,11 +491,11 @@ impl NodeList {
             (Some(NodeRow::Node(index)), false) => self.groups.iter().position(|group| group.nodes.contains(&index)),
             _ => None,
         };
-        let Some(at) = heading.filter(|_| self.groups.len() > 1) else { return false };
+        // A group that is alone has no heading.
+        let found = heading.and_then(|at| Some((at, self.rows.iter().position(|row| *row == NodeRow::Group(at))?)));
+        let Some((at, row)) = found else { return false };
         let key = self.groups[at].key;
-        if let Some(row) = self.rows.iter().position(|row| *row == NodeRow::Group(at)) {
-            self.list.select(row, RowKey::Group(key));
-        }
+        self.list.select(row, RowKey::Group(key));
         self.set_open(key, open);
         true
     }
@@ -505,9 +595,8 @@ impl NodeList {
 
     /// Finds the selected row again, with `height` lines for both parts.
     pub(crate) fn follow(&mut self, height: usize, nodes: &[Arc<NodeView>]) {
-        // At most half of the lines are pinned, or what the rest leaves; the rule below them takes one of the others.
-        let rest = self.rows.len() - self.pinned;
-        let most = (height / 2).max(height.saturating_sub(rest + 1));
+        self.height = height;
+        let most = self.most_pinned(self.rows.len() - self.pinned);
         let need = self.pinned.min(most);
         let is_over = need == 0 && self.groups.len() < 2;
         let far_too_many = self.pinned_lines > KEPT && need * 3 <= self.pinned_lines;
@@ -537,6 +626,12 @@ impl NodeList {
         list.follow(self.rows.len(), viewport, position, |row| self.key(row, nodes));
         self.list = list;
         self.drop_anchors(viewport, nodes);
+    }
+
+    /// How many lines can be pinned above so many rows: at most half of them, or what the rest leaves; the rule below them takes one of
+    /// the others.
+    fn most_pinned(&self, rest: usize) -> usize {
+        (self.height / 2).max(self.height.saturating_sub(rest + 1))
     }
 
     /// Notes which rows are visible.

@@ -357,7 +357,7 @@ fn quitting_asks_while_we_drive() {
 
 #[test]
 fn the_cursor_stays_on_its_node_and_a_frozen_list_stays_as_it_is() {
-    let mut console = on_running().typed("jj");
+    let mut console = on_running().typed("jjj");
     assert_eq!(&*console.model.rollout().unwrap().selected().unwrap().name, "ipc-018");
     let mut moved = running();
     let mut nodes = moved.nodes.to_vec();
@@ -367,14 +367,14 @@ fn the_cursor_stays_on_its_node_and_a_frozen_list_stays_as_it_is() {
     console.see(moved.clone());
     assert_eq!(&*console.model.rollout().unwrap().selected().unwrap().name, "ipc-018");
     let mut frozen = on_running().typed("f");
-    let third = |console: &mut TestConsole| {
-        console.type_keys("gjj");
+    let fourth = |console: &mut TestConsole| {
+        console.type_keys("gjjj");
         console.model.rollout().unwrap().selected().unwrap().name.to_string()
     };
     frozen.see(moved);
-    assert_eq!(third(&mut frozen), "ipc-018");
+    assert_eq!(fourth(&mut frozen), "ipc-018");
     frozen.type_keys("f");
-    assert_ne!(third(&mut frozen), "ipc-018");
+    assert_ne!(fourth(&mut frozen), "ipc-018");
 }
 
 #[test]

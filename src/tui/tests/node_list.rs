@@ -4,9 +4,9 @@ use insta::assert_snapshot;
 
 use super::console::TestConsole;
 use super::fixtures::{failed, held, running, target, updated};
-use crate::engine::model::cause::CauseKind;
+use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::hold::Hold;
-use crate::engine::model::node::NodeState;
+use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 
 /// A rollout with these nodes, which are brought into the engine's order.
@@ -42,8 +42,8 @@ fn selected(console: &TestConsole) -> Option<String> {
 #[test]
 fn groups_are_opened_and_folded_by_keys() {
     let console = |keys: &str| TestConsole::on(running(), 80, 24).typed(keys);
-    // From the fourth pinned row over the two nodes that are next to the heading of the next group but one.
-    let partition = "jjjjjjjj";
+    // From the first pinned row over four others and the two nodes that are next to the heading of the next group but one.
+    let partition = "jjjjjjjjj";
     assert_snapshot!("nodes_group_selected", list(&console(partition)));
     let opened = list(&console(&format!("{partition}<enter>")));
     assert_snapshot!("nodes_group_opened", opened);
@@ -156,13 +156,15 @@ fn states_that_change_move_neither_the_selection_nor_what_is_read() {
         let mut random = fastrand::Rng::with_seed(seed);
         let count = random.usize(1..150);
         let name = |number: usize| format!("ipc-{number:03}");
-        let state = |random: &mut fastrand::Rng, number: usize| match random.u8(0..9) {
+        let state = |random: &mut fastrand::Rng, number: usize| match random.u8(0..11) {
             0 => failed(&name(number), CauseKind::CrashLoop, "exit 1", 60),
             1 => target(&name(number), NodeState::Pulling, 20),
             2 => target(&name(number), NodeState::Soaking, 20),
             3 => held(&name(number), Hold::Budget { used: 2, limit: 2 }),
             4 | 5 => held(&name(number), Hold::Partition { keep: 40 }),
             6 => held(&name(number), Hold::Selector),
+            7 => down(&name(number)),
+            8 => old_not_ready(&name(number)),
             _ => updated(&name(number), 900),
         };
         let mut nodes: Vec<NodeView> = (0..count).map(|number| state(&mut random, number)).collect();
@@ -222,4 +224,81 @@ fn rows_above_that_come_and_go_do_not_move_what_is_read() {
         // The heading of the group is one more row above at first; nothing moves by it.
         assert_eq!(line_of(&console, "ipc-050"), place, "{number}: {}", console.screen());
     }
+}
+
+/// A node that is down, and not because of the rollout.
+fn down(name: &str) -> NodeView {
+    let blame = Some(Blame::PreExisting);
+    NodeView { state: NodeState::NodeDown, blame, serves: false, ..held(name, Hold::NodeDown) }
+}
+
+/// A node whose old pod is not ready, and not because of the rollout.
+fn old_not_ready(name: &str) -> NodeView {
+    let cause = Cause { kind: CauseKind::NotReady, container: None, message: None };
+    let blame = Some(Blame::PreExisting);
+    NodeView { cause: Some(Box::new(cause)), blame, serves: false, ..held(name, Hold::Partition { keep: 40 }) }
+}
+
+#[test]
+fn nodes_that_are_down_and_old_pods_that_are_not_ready_are_on_top() {
+    let rest = || (20..60).map(|number| held(&format!("ipc-{number:03}"), Hold::Partition { keep: 40 }));
+    let first = [target("ipc-018", NodeState::Soaking, 20), down("ipc-044"), old_not_ready("ipc-045")];
+    let console = TestConsole::on(with(first.into_iter().chain(rest()).collect()), 80, 24);
+    let screen = list(&console);
+    assert!(screen.starts_with("── pods not ready 1 · nodes down 1 · moving 1 ──"), "{screen}");
+    // After what is the rollout's own trouble, before what moves; none of them is listed twice.
+    let place = |name: &str| line_of(&console, name).unwrap_or_else(|| panic!("{name} is not seen: {screen}"));
+    assert!(place("ipc-045") < place("ipc-044") && place("ipc-044") < place("ipc-018"), "{screen}");
+    assert!(screen.contains("── waiting 40 · rows"), "{screen}");
+    // When nothing else is in trouble, it is not said that nothing is.
+    let alone = TestConsole::on(with([down("ipc-044")].into_iter().chain(rest()).collect()), 80, 24);
+    assert!(!list(&alone).contains("nothing in trouble"), "{}", list(&alone));
+    assert!(line_of(&alone, "ipc-044").is_some(), "{}", list(&alone));
+}
+
+#[test]
+fn a_site_that_is_out_is_one_group_on_top() {
+    let rest = (100..160).map(|number| held(&format!("ipc-{number:03}"), Hold::Partition { keep: 60 }));
+    let out = (0..40).map(|number| down(&format!("ipc-{number:03}")));
+    let moving = target("ipc-200", NodeState::Soaking, 20);
+    let console = TestConsole::on(with([moving].into_iter().chain(out).chain(rest).collect()), 80, 24);
+    assert_snapshot!("nodes_site_out", list(&console));
+    assert_snapshot!("nodes_site_out_opened", list(&console.typed("<enter>")));
+}
+
+#[test]
+fn where_there_is_no_room_for_all_what_moves_is_seen_before_what_was_just_updated() {
+    let name = |number: u32| format!("ipc-{number:03}");
+    let rollout = |done: u32| {
+        let updated = (0..done).map(|number| updated(&name(number), 1));
+        let moving = (done..done + 7).map(|number| target(&name(number), NodeState::Soaking, 20));
+        let rest = (done + 7..120).map(|number| held(&name(number), Hold::Partition { keep: 40 }));
+        with(moving.chain(rest).chain(updated).collect())
+    };
+    let mut console = TestConsole::on(rollout(0), 80, 24);
+    console.see(rollout(6));
+    let screen = list(&console);
+    assert!(screen.contains("moving 7 · just updated 6"), "{screen}");
+    assert!((6..12).all(|number| line_of(&console, &name(number)).is_some()), "{screen}");
+}
+
+#[test]
+fn a_group_stays_open_when_only_its_reason_changes() {
+    let nodes = |hold: Hold| {
+        let next = (20..66).map(|number| held(&format!("ipc-{number:03}"), hold.clone()));
+        let updated = (70..110).map(|number| updated(&format!("ipc-{number:03}"), 900));
+        with(next.chain(updated).collect())
+    };
+    let driven = || nodes(Hold::Budget { used: 2, limit: 2 });
+    let mut console = TestConsole::on(driven(), 80, 24).typed("jjj");
+    assert!(list(&console).contains("\n>· ipc-022 "), "{}", list(&console));
+    console.see(nodes(Hold::NobodyDrives));
+    assert!(list(&console).contains("▾ nobody drives: 46 nodes"), "{}", list(&console));
+    assert!(list(&console).contains("\n>· ipc-022 ") && list(&console).contains(" ipc-024 "), "{}", list(&console));
+    // On its heading the selection goes along, and a group that was folded stays folded.
+    let mut folded = TestConsole::on(driven(), 80, 24).typed("<enter>");
+    folded.see(nodes(Hold::NobodyDrives));
+    assert!(list(&folded).contains(">▸ nobody drives: 46 nodes"), "{}", list(&folded));
+    folded.see(driven());
+    assert!(list(&folded).contains(">▸ next in line: 46 nodes"), "{}", list(&folded));
 }

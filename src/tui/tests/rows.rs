@@ -107,7 +107,7 @@ fn a_row_that_waits_is_quiet_as_a_whole() {
 #[test]
 fn the_selected_row_is_one_bar() {
     for (name, background) in every_theme() {
-        for (keys, words) in [("", "ipc-017 failed"), ("j", "ipc-031 suspect"), ("jjjjj", "ipc-020 outdated")] {
+        for (keys, words) in [("", "ipc-017 failed"), ("j", "ipc-031 suspect"), ("jjjjjj", "ipc-020 outdated")] {
             let console = in_theme(TestConsole::on(running(), 120, 40).typed(keys), name, background);
             let frame = console.frame();
             let bar = row(&frame, words, 120);

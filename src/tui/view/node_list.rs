@@ -162,6 +162,7 @@ fn group_words(key: GroupKey, first: &NodeView) -> String {
         (GroupKey::InLine, _) => "next in line".to_owned(),
         (GroupKey::Held(_), Some(hold)) => hold.to_string(),
         (GroupKey::Held(_) | GroupKey::Outdated, _) => "outdated".to_owned(),
+        (GroupKey::NotReady, _) => "pod not ready, not by the rollout".to_owned(),
         (GroupKey::Down, _) => "node down, not by the rollout".to_owned(),
         (GroupKey::Updated, _) => "updated".to_owned(),
         (GroupKey::Ineligible, _) => "not eligible".to_owned(),
@@ -183,10 +184,19 @@ fn counted(ctx: &RenderContext<'_>, counts: &[(&str, usize)]) -> String {
 
 /// What is pinned, and how much of it is not seen.
 fn counts_of_pinned(ctx: &RenderContext<'_>, page: &RolloutPage, lines: usize) -> String {
-    let PartCounts { trouble, moving, just_done, .. } = page.nodes.counts();
+    let PartCounts { trouble, not_ready, down, moving, just_done, .. } = page.nodes.counts();
     let words = match page.nodes.pinned() {
         0 => "nothing in trouble, nothing moves".to_owned(),
-        _ => counted(ctx, &[("trouble", trouble), ("moving", moving), ("just updated", just_done)]),
+        _ => counted(
+            ctx,
+            &[
+                ("trouble", trouble),
+                ("pods not ready", not_ready),
+                ("nodes down", down),
+                ("moving", moving),
+                ("just updated", just_done),
+            ],
+        ),
     };
     let pinned = page.nodes.pinned();
     joined(ctx, [words, if pinned > lines { format!("{lines} of {pinned} shown") } else { String::new() }])
@@ -194,8 +204,8 @@ fn counts_of_pinned(ctx: &RenderContext<'_>, page: &RolloutPage, lines: usize) -
 
 /// What the list shows below what is pinned; nothing where it is flat.
 fn counts_of_rest(ctx: &RenderContext<'_>, page: &RolloutPage) -> String {
-    let PartCounts { waiting, down, updated, ineligible, .. } = page.nodes.counts();
-    counted(ctx, &[("waiting", waiting), ("down", down), ("updated", updated), ("not eligible", ineligible)])
+    let PartCounts { waiting, updated, ineligible, .. } = page.nodes.counts();
+    counted(ctx, &[("waiting", waiting), ("updated", updated), ("not eligible", ineligible)])
 }
 
 /// Which rows of the rest are visible if not all are, and what is filtered out.
