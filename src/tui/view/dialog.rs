@@ -65,7 +65,7 @@ const NARROW: usize = 60;
 /// The width of a dialog, where there is so much room.
 const WIDTH: u16 = 100;
 /// Its heights, where there is so much room: the first that its lines fit in.
-const HEIGHTS: [u16; 4] = [8, 12, 18, 24];
+const HEIGHTS: [u16; 5] = [8, 12, 18, 24, 30];
 /// The frame and the buttons.
 const AROUND: u16 = 3;
 /// Lines that are kept for what it would do while that is not known.
@@ -161,9 +161,18 @@ pub(super) fn draw(
     let most = room(parts);
     let inside = super::inside_box(most);
     let room = Rect { height: inside.height.saturating_sub(1), ..inside };
-    let mut body = filled(ctx, dialog, room, false);
-    if body.lines.len() > usize::from(room.height) {
-        body = filled(ctx, dialog, room, true);
+    let height = usize::from(room.height);
+    let mut body = filled(ctx, dialog, room, usize::MAX, false);
+    if body.lines.len() > height {
+        body = filled(ctx, dialog, room, usize::MAX, true);
+    }
+    if body.lines.len().max(body.answer_line + ANSWER) > height {
+        // A long form leaves room for what it would do.
+        let form = height.saturating_sub(ANSWER + 1).max(3);
+        body = filled(ctx, dialog, room, form, false);
+        if body.lines.len() > height {
+            body = filled(ctx, dialog, room, form, true);
+        }
     }
     let lines = body.lines.len().max(body.answer_line + ANSWER);
     let area = Rect { height: height_for(lines, most.height), ..most };
@@ -189,7 +198,7 @@ pub(super) fn draw(
 }
 
 /// The lines between title and buttons.
-fn filled<'a>(ctx: &'a RenderContext<'a>, dialog: &Dialog, text: Rect, is_dense: bool) -> Body<'a> {
+fn filled<'a>(ctx: &'a RenderContext<'a>, dialog: &Dialog, text: Rect, form_lines: usize, is_dense: bool) -> Body<'a> {
     let page = ctx.model.rollouts.iter().find(|page| page.target == dialog.target);
     let mut body = Body {
         ctx,
@@ -197,8 +206,7 @@ fn filled<'a>(ctx: &'a RenderContext<'a>, dialog: &Dialog, text: Rect, is_dense:
         rows: if dialog.top == 0 { FIRST_LINES } else { usize::MAX },
         hidden: false,
         lines: Vec::new(),
-        // A long form leaves room for what it would do.
-        room: usize::from(text.height.saturating_sub(5)).max(3),
+        room: form_lines,
         cursor: None,
         focus_line: None,
         answer_line: 0,
