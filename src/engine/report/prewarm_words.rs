@@ -60,8 +60,10 @@ impl PrewarmWait {
     /// All that is known of it as of `at`: of a registry that limits pulls, when the next one is tried.
     pub fn words(&self, at: Timestamp) -> String {
         match self {
-            Self::RateLimited { again_at: Some(again), .. } => {
-                format!("{self}, again in {}", ShortDuration(again.since(at)))
+            // The node that was refused waits by itself, and longer: another one tries first.
+            Self::RateLimited { node, again_at: Some(again) } => {
+                let again = ShortDuration(again.since(at));
+                format!("registry rate limit, the next node tries in {again} ({node} was refused)")
             }
             _ => self.to_string(),
         }

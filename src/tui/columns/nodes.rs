@@ -45,9 +45,15 @@ pub(crate) struct NodeTable {
     why_width: usize,
     /// The longest name of a pod, in cells.
     pod_width: usize,
+    /// Images are pre-warmed that are not those of the target: the column of images tells of those.
+    warms_others: bool,
     /// The instant of the snapshot.
     at: Timestamp,
 }
+
+/// The name of the column of images, and its heading while it tells of others than the target's.
+const IMAGE: &str = "image";
+const WARM: &str = "WARM";
 
 impl FilterableCell for NodeCell {
     fn text(&self) -> Option<&str> {
@@ -69,7 +75,14 @@ impl NodeTable {
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
         let nodes = &snapshot.nodes;
         let domain = common_domain(nodes.iter().map(|node| &*node.name));
-        let mut table = Self { domain, name_width: 0, why_width: why_width(snapshot), pod_width: 0, at: snapshot.at };
+        let mut table = Self {
+            domain,
+            name_width: 0,
+            why_width: why_width(snapshot),
+            pod_width: 0,
+            warms_others: warms_others(snapshot),
+            at: snapshot.at,
+        };
         table.name_width = nodes.iter().map(|node| width(table.short(&node.name))).max().unwrap_or(0);
         table.pod_width = nodes.iter().filter_map(|node| node.pod.as_ref()).map(|pod| pod.len()).max().unwrap_or(0);
         table
@@ -78,9 +91,14 @@ impl NodeTable {
     /// With room for what was shown before: columns that move with every snapshot cannot be read, and cost a whole screen each time.
     pub(crate) fn no_narrower_than(self, before: &Self) -> Self {
         // All fields are named: it is to be said of each whether it is what was shown before that counts.
-        let Self { domain, name_width, why_width, pod_width, at } = self;
+        let Self { domain, name_width, why_width, pod_width, warms_others, at } = self;
         let (why_width, pod_width) = (why_width.max(before.why_width), pod_width.max(before.pod_width));
-        Self { domain, name_width, why_width, pod_width, at }
+        Self { domain, name_width, why_width, pod_width, warms_others, at }
+    }
+
+    /// The heading of a column in so many cells.
+    pub(crate) fn heading(&self, column: &NodeColumn, cells: usize) -> &'static str {
+        if self.warms_others && column.name == IMAGE { WARM } else { column.header(cells) }
     }
 
     /// The same at another instant: for a list that is frozen.
@@ -92,6 +110,12 @@ impl NodeTable {
     pub(crate) fn short<'a>(&self, name: &'a str) -> &'a str {
         name.strip_suffix(self.domain.as_str()).unwrap_or(name)
     }
+}
+
+/// Whether images are pre-warmed that the target does not need.
+fn warms_others(snapshot: &Snapshot) -> bool {
+    let view = snapshot.prewarm.as_ref().filter(|view| view.request.cancelled.is_none());
+    view.is_some_and(|view| !view.pulls.images.is_empty())
 }
 
 /// Cells for the longest of the texts that say why nodes are where they are, in steps, so that it seldom changes. Of many nodes with
@@ -186,21 +210,24 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
         },
     },
     NodeColumn {
-        name: "image",
-        headers: &["IMAGE", "IMG"],
-        help: "whether the new image is on the node, or on its way",
+        name: IMAGE,
+        headers: &["IMAGE", "IMG", WARM],
+        help: "whether the target's image is on the node, or on its way; WARM: that which is pre-warmed, while it is another one",
         kind: ColumnKind::Text,
         width: Width::Optional(&[
-            Share { priority: 2, cells: |_, _| 3, keep: 20 },
+            Share { priority: 2, cells: |table, _| if table.warms_others { WARM.len() } else { 3 }, keep: 20 },
             Share { priority: 5, cells: |_, _| 7, keep: 34 },
         ]),
         order: None,
-        words: Some(|node, _| image(node).2),
+        words: Some(|node, table| image(node, table).2),
         searched: true,
-        cell: |node, _, cells| {
-            let (glyph, role, words) = image(node);
+        cell: |node, table, cells| {
+            let (glyph, role, words) = image(node, table);
             let cell = match (node.image, node.usual_pull.as_deref().copied()) {
-                (ImageState::Pulling { since }, Some(usual)) if cells > 5 => NodeCell::Estimate(glyph, since, usual),
+                _ if table.warms_others && node.prewarm.is_none() => NodeCell::Text(String::new()),
+                (ImageState::Pulling { since }, Some(usual)) if cells > 5 && !table.warms_others => {
+                    NodeCell::Estimate(glyph, since, usual)
+                }
                 _ if cells > 5 => NodeCell::Sign(glyph, words),
                 _ => NodeCell::Sign(glyph, String::new()),
             };
@@ -328,9 +355,15 @@ pub(crate) fn prewarm_sign(state: &PrewarmState) -> (Glyph, ThemeRole) {
     }
 }
 
-/// The image of a node: what its own pod does about it, or else what is done to pre-warm the node.
-fn image(node: &NodeView) -> (Glyph, ThemeRole, String) {
+/// The target's image of a node: what its own pod does about it, or else what is done to pre-warm the node. While other images are
+/// pre-warmed, only that; of a node that is not meant by it nothing.
+fn image(node: &NodeView, table: &NodeTable) -> (Glyph, ThemeRole, String) {
     match (node.image, node.prewarm.as_deref()) {
+        (_, Some(state)) if table.warms_others => {
+            let (glyph, role) = prewarm_sign(state);
+            (glyph, role, state.word().to_owned())
+        }
+        (_, None) if table.warms_others => (Glyph::ImageUnknown, ThemeRole::Muted, String::new()),
         (
             ImageState::Unknown | ImageState::Absent | ImageState::Present,
             Some(state @ (PrewarmState::Queued | PrewarmState::Pulling { .. } | PrewarmState::Failed { .. })),

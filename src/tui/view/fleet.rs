@@ -17,7 +17,7 @@ use super::{RenderContext, ScreenParts, header, put, put_lines, put_rule};
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::time::ShortDuration;
 use crate::tui::columns::fleet::{BAR, FLEET_COLUMNS, FleetCell, FleetSort, progress_words, sign};
-use crate::tui::columns::widths;
+use crate::tui::columns::{Column, widths};
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::model::FleetPage;
 use crate::tui::theme::{Glyph, ThemeRole};
@@ -127,7 +127,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
     let is_stale = matches!(fleet.health, WatchHealth::Down { .. } | WatchHealth::Lagging { .. });
     let cells = usize::from(parts.list.width);
     let table = Table { columns: FLEET_COLUMNS, widths: widths(FLEET_COLUMNS, fleet, cells) };
-    table.draw_header(ctx, parts.list, Some(page.sort.name()), buffer);
+    table.draw_header(ctx, parts.list, Some(page.sort.name()), Column::header, buffer);
     let progress = FLEET_COLUMNS.iter().position(|column| column.name == "updated");
     let room = progress.and_then(|at| table.widths.get(at).copied()).unwrap_or(0);
     for (row, y) in (top..len).zip(rows.y..rows.bottom()) {

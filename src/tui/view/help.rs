@@ -158,7 +158,10 @@ fn legend(glyph: Glyph) -> Option<(ThemeRole, &'static str)> {
         Glyph::Ineligible => (ThemeRole::Muted, "not eligible: it should not run the pod"),
         Glyph::Paused => (ThemeRole::Warn, "paused"),
         Glyph::Running => (ThemeRole::Ok, "running"),
-        Glyph::ImagePresent => (ThemeRole::Text, "image is on the node"),
+        Glyph::ImagePresent => (
+            ThemeRole::Text,
+            "image is on the node: the target's; under WARM, and in pre-warming, that which is pre-warmed",
+        ),
         Glyph::ImagePulling => (ThemeRole::Busy, "image is being pulled"),
         Glyph::ImageQueued => (ThemeRole::Busy, "image is pre-warmed: its kubelet has not begun to pull"),
         Glyph::ImageFailed => (ThemeRole::Bad, "image could not be pulled"),
@@ -243,10 +246,9 @@ fn columns<R, P: 'static, C>(ctx: &RenderContext<'_>, columns: &[Column<R, P, C>
     let lines = columns.iter().map(|column| {
         let header = column.headers.join(", ");
         let sort = if column.order.is_some() { format!(" (:sort {})", column.name) } else { String::new() };
-        let text = format!(" {header:10} {}{sort}", column.help);
-        Line::from(ctx.span(fit(&text, cells).into_owned(), ThemeRole::Text))
+        told(ctx, &header, 10, &format!("{}{sort}", column.help), cells)
     });
-    lines.collect()
+    lines.flatten().collect()
 }
 
 /// One action: its keys, its name, what it does, and why not now.

@@ -47,7 +47,8 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutP
     let summary = &page.summary.table;
     let columns = ctx.model.node_columns.as_slice();
     let table = Table { columns, widths: widths(columns, summary, cells) };
-    table.draw_header(ctx, parts.list, Some(page.sort.name()), buffer);
+    let heading = |column: &NodeColumn, cells| summary.heading(column, cells);
+    table.draw_header(ctx, parts.list, Some(page.sort.name()), heading, buffer);
     let rows = parts.rows();
     let pinned_lines = u16::try_from(page.nodes.pinned_lines()).unwrap_or(u16::MAX).min(rows.height);
     let divider = Rect { y: rows.y + pinned_lines, height: u16::from(pinned_lines > 0), ..rows }.intersection(rows);

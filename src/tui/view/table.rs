@@ -28,15 +28,23 @@ impl<'a, R, P, C> Table<'a, R, P, C> {
         })
     }
 
-    /// Draws the headers into the first line of `area`; that of the column called `sorted` stands out.
-    pub(super) fn draw_header(&self, ctx: &RenderContext<'_>, area: Rect, sorted: Option<&str>, buffer: &mut Buffer) {
+    /// Draws the headers into the first line of `area`, as `heading` tells them in so many cells; that of the column called `sorted`
+    /// stands out.
+    pub(super) fn draw_header(
+        &self,
+        ctx: &RenderContext<'_>,
+        area: Rect,
+        sorted: Option<&str>,
+        heading: impl Fn(&Column<R, P, C>, usize) -> &'static str,
+        buffer: &mut Buffer,
+    ) {
         if area.height < 2 {
             return;
         }
         for (column, x, cells) in self.shown(area.x) {
             let style = ctx.style(ThemeRole::Column);
             let style = if sorted == Some(column.name) { style.patch(ctx.style(ThemeRole::Title)) } else { style };
-            put_cell(buffer, (x, area.y), column.header(cells), cells, column.kind, style);
+            put_cell(buffer, (x, area.y), heading(column, cells), cells, column.kind, style);
         }
     }
 
