@@ -9,6 +9,7 @@ use super::as_of;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::person_of;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::wait::Short;
@@ -16,7 +17,7 @@ use crate::engine::report::snapshot::WatchView;
 use crate::tui::model::RolloutPage;
 use crate::tui::model::ShownSnapshot;
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{fit, fit_middle, width};
+use crate::tui::words::{fit, fit_middle, is_wider, width};
 
 /// A round trip to the API server longer than this is shown as a warning.
 const FAR: Duration = Duration::from_secs(1);
@@ -119,13 +120,50 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Span<'st
         };
         return ctx.span(fit(words, 10), role);
     }
-    let words = match &snapshot.driver {
-        DriverView::Lost { renewal_observed_at, .. } => as_of(ctx, shown, *renewal_observed_at).driving().to_string(),
-        // Why is shown on a line below.
-        DriverView::Nobody if snapshot.driver_stopped.is_some() => "nobody drives".to_owned(),
-        _ => snapshot.driving().to_string(),
+    let since = match &snapshot.driver {
+        DriverView::Unconfirmed { renewed_at, .. } => *renewed_at,
+        DriverView::Lost { renewed_at, renewal_observed_at, .. } => Some(renewed_at.unwrap_or(*renewal_observed_at)),
+        DriverView::Unknown
+        | DriverView::Nobody
+        | DriverView::You { .. }
+        | DriverView::Waiting { .. }
+        | DriverView::Other { .. } => None,
     };
-    ctx.span(fit_middle(&words, cells / 2), role)
+    let words = match (&snapshot.driver, since) {
+        // Why is shown on a line below.
+        (DriverView::Nobody, _) if snapshot.driver_stopped.is_some() => "nobody drives".to_owned(),
+        (_, Some(since)) => as_of(ctx, shown, since).driving().to_string(),
+        (_, None) => snapshot.driving().to_string(),
+    };
+    let room = cells / 2;
+    let words = match &snapshot.driver {
+        DriverView::Lost { holder, .. } if is_wider(&words, room) => {
+            let short = words.replacen(&**holder, person_of(holder), 1);
+            let since = since.map(|since| ctx.age(shown, since)).unwrap_or_default();
+            match is_wider(&short, room) {
+                true => with_person(|person| format!("nobody drives, {person} did {since} ago"), holder, room),
+                false => short,
+            }
+        }
+        DriverView::Unconfirmed { holder, .. }
+        | DriverView::Other { holder, .. }
+        | DriverView::Waiting { holder: Some(holder) } => {
+            let said = if words.contains(&**holder) { &**holder } else { person_of(holder) };
+            match is_wider(&words, room) {
+                true => with_person(|person| words.replacen(said, person, 1), holder, room),
+                false => words,
+            }
+        }
+        _ => words,
+    };
+    ctx.span(fit(&words, room).into_owned(), role)
+}
+
+/// Words about a person, of whom so much is named that all of the words fit.
+fn with_person(words: impl Fn(&str) -> String, holder: &str, room: usize) -> String {
+    let person = person_of(holder);
+    let around = width(&words(""));
+    words(&fit_middle(person, room.saturating_sub(around).max(1)))
 }
 
 /// `live` if all watches that a rollout needs are live; otherwise which is not, and for how long.
