@@ -286,8 +286,7 @@ impl Snapshot {
             Phase::Held => Some(self.held(drive)),
             Phase::Complete => self.not_handed_back(driven),
             Phase::Idle if self.adopted => Some(Guidance {
-                waits: "adopted: its controller replaces no pod when the template changes, before it is handed back"
-                    .into(),
+                waits: "adopted: its controller replaces no pod until it is handed back".into(),
                 remedies: vec![Remedy::Release],
             }),
             // The alarm of a cascade offers the brake, too: once is enough.

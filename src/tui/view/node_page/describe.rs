@@ -10,15 +10,18 @@ use crate::tui::model::ShownSnapshot;
 use crate::tui::node_page::NodePage;
 use crate::tui::theme::ThemeRole;
 use crate::tui::view::RenderContext;
-use crate::tui::words::{fit, wrap};
+use crate::tui::words::{fit, width, wrap};
 
-/// How wide the names of the lines are.
+/// How wide the names of the lines are at least, and at most where there is room: `PodReadyToStartContainers` fits then.
 const NAMES: usize = 16;
+const MOST_NAMES: usize = 25;
 
 struct Description<'a, 'c> {
     ctx: &'a RenderContext<'c>,
     shown: &'a ShownSnapshot,
     cells: usize,
+    /// How wide the names of the lines are.
+    names: usize,
     lines: Vec<Line<'static>>,
 }
 
@@ -28,7 +31,8 @@ pub(super) fn lines(
     open: &NodePage,
     cells: usize,
 ) -> Vec<Line<'static>> {
-    let mut to = Description { ctx, shown, cells, lines: Vec::new() };
+    let names = longest_condition(open).min(MOST_NAMES).min(cells / 3).max(NAMES);
+    let mut to = Description { ctx, shown, cells, names, lines: Vec::new() };
     match (open.inspection.pod.read(), open.no_pod()) {
         (Some(pod), _) => to.pod(pod),
         (None, why) => to.say("Pod", &why.unwrap_or_default(), ThemeRole::Muted),
@@ -43,6 +47,13 @@ pub(super) fn lines(
     to.lines
 }
 
+/// How wide the longest name of a condition is.
+fn longest_condition(open: &NodePage) -> usize {
+    let of_pod = open.inspection.pod.read().into_iter().flat_map(|pod| &pod.conditions);
+    let of_node = open.inspection.node.read().into_iter().flat_map(|node| &node.conditions);
+    of_pod.chain(of_node).map(|condition| width(&condition.kind)).max().unwrap_or(0)
+}
+
 impl Description<'_, '_> {
     fn title(&mut self, text: &str) {
         if !self.lines.is_empty() {
@@ -52,10 +63,11 @@ impl Description<'_, '_> {
     }
 
     fn say(&mut self, name: &str, text: &str, role: ThemeRole) {
-        let indent = NAMES + 3;
+        let names = self.names;
+        let indent = names + 3;
         for (nth, line) in wrap(text, self.cells.saturating_sub(indent).max(20)).enumerate() {
             let name = if nth == 0 { name } else { "" };
-            let name = self.ctx.span(format!("  {:NAMES$} ", fit(name, NAMES)), ThemeRole::Muted);
+            let name = self.ctx.span(format!("  {:names$} ", fit(name, names)), ThemeRole::Muted);
             self.lines.push(Line::from(vec![name, self.ctx.span(line, role)]));
         }
     }
