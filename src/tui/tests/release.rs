@@ -17,7 +17,7 @@ use crate::engine::report::snapshot::Counts;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::snapshot::Phase;
 use crate::engine::report::snapshot::Snapshot;
-use crate::tui::message::ConsoleEffect;
+use crate::tui::message::{ConsoleEffect, Msg};
 
 fn tainted(name: &str, serves: bool) -> NodeView {
     let taint = Taint { key: "m".into(), value: "x".into(), effect: TaintEffect::NoSchedule };
@@ -93,4 +93,19 @@ fn one_that_surges_asks_for_a_budget() {
     let surging = || Snapshot { surge: Some(IntOrPercent::Int(1)), ..fixtures::idle() };
     assert_snapshot!("surge_adopt", TestConsole::on(surging(), 80, 24).typed("AO").screen());
     assert_snapshot!("surge_image", TestConsole::on(surging(), 80, 24).typed("AI<down>2").screen());
+}
+
+/// A driver that is not there any more drops what was said of a success; one that handed the DaemonSet back is not missed.
+#[test]
+fn that_it_is_released_stays_to_be_read() {
+    let adopted = Snapshot { adopted: true, driver: fixtures::running().driver, ..fixtures::idle() };
+    let said = |after: Snapshot| {
+        let mut console = TestConsole::on(adopted.clone(), 80, 24);
+        console
+            .tell(Msg::Done(fixtures::the_target(), Ok("released: the original update strategy is restored".into())));
+        console.see(after);
+        console.screen().contains("ipc-agent: released: the original update strategy is restored")
+    };
+    assert!(said(fixtures::idle()));
+    assert!(!said(Snapshot { adopted: true, ..fixtures::idle() }), "it does not drive any more, and it is adopted");
 }

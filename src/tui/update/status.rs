@@ -23,7 +23,9 @@ pub(super) fn drop_outdated(model: &mut Model, target: &DaemonSetRef, snapshot: 
     let outdated = |page: &RolloutPage| {
         let known = page.snapshot().map(|known| &**known);
         let drives = |snapshot: &Snapshot| matches!(snapshot.driver, DriverView::You { .. });
-        let driver_changed = known.is_some_and(|known| drives(known) && !drives(snapshot));
+        // What was handed back needs no driver any more.
+        let handed_back = snapshot.driver == DriverView::Nobody && !snapshot.adopted;
+        let driver_changed = known.is_some_and(|known| drives(known) && !drives(snapshot)) && !handed_back;
         old || success && (driver_changed || is_worse(known, snapshot))
     };
     if page.is_some_and(outdated) {
