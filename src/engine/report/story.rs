@@ -541,9 +541,9 @@ impl fmt::Display for NodeChange {
         };
         let after = after.map(ShortDuration);
         if from == Some(NodeState::NodeDown) && to != NodeState::NodeDown {
-            f.write_str("node is Ready again: ")?;
+            f.write_str("node is Ready again, ")?;
         } else if recovers {
-            f.write_str("well again: ")?;
+            f.write_str("well again, ")?;
         }
         match (to, from, after) {
             (NodeState::Terminating, ..) => f.write_str("its pod is going"),

@@ -479,7 +479,7 @@ impl BudgetView {
             (Blame::Rollout, Replacer::Rolldeck) => "ours",
             (Blame::Rollout, Replacer::Controller) => "by its controller",
             (Blame::Suspect, _) => "suspect",
-            (Blame::Node, _) => "node",
+            (Blame::Node, _) => "not by the rollout",
             (Blame::PreExisting, _) => "pre-existing",
         }
     }
@@ -618,7 +618,7 @@ mod tests {
             BudgetView { max_unavailable: 2, rollout: 1, suspect: 1, node: 3, charged: 2, ..Default::default() };
         assert_eq!(budget.to_string(), "down 2 of 2: 1 ours, 1 suspect + 3 not ours");
         let strict = BudgetView { strict: true, charged: 5, ..budget };
-        assert_eq!(strict.to_string(), "down 5 of 2: 1 ours, 1 suspect (fell later), 3 node");
+        assert_eq!(strict.to_string(), "down 5 of 2: 1 ours, 1 suspect (fell later), 3 not by the rollout");
         assert_eq!(BudgetView { max_unavailable: 2, ..Default::default() }.to_string(), "down 0 of 2");
         let native = BudgetView { replaced_by: Replacer::Controller, ..budget };
         assert_eq!(native.to_string(), "down 2 of 2: 1 by its controller, 1 suspect + 3 down by themselves");

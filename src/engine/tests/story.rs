@@ -353,7 +353,7 @@ fn what_is_deleted_on_a_node_that_is_down_is_told_at_once() {
         [
             "node is not Ready",
             "its pod is deleted, and stays until the node is back",
-            "node is Ready again: its pod is going",
+            "node is Ready again, its pod is going",
             "its old pod is gone after 1m, a new one is made",
         ]
     );
@@ -425,7 +425,7 @@ fn the_end_of_what_went_wrong_is_told_to_who_follows_only_that() {
     let noted = noted(&story);
     assert_eq!(noted.len(), 2, "{noted:?}");
     assert!(noted[0].starts_with("n4 node is not Ready"), "{noted:?}");
-    assert!(noted[1].starts_with("n4 node is Ready again: outdated"), "{noted:?}");
+    assert!(noted[1].starts_with("n4 node is Ready again, outdated"), "{noted:?}");
 }
 
 #[test]

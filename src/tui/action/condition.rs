@@ -197,7 +197,13 @@ pub(crate) fn driver(model: &Model) -> Option<DriverView> {
 pub(super) fn driving(model: &Model) -> Result<(), String> {
     match driver(model) {
         Some(DriverView::You { .. } | DriverView::Waiting { .. }) => Ok(()),
-        _ => Err(format!("you do not drive this rollout; {} does", driven_by(model))),
+        _ => Err(match driven_by(model) {
+            DrivenBy::Controller => "you do not drive this rollout; its controller does".to_owned(),
+            DrivenBy::Unknown => "you do not drive this rollout; who does is not known".to_owned(),
+            who @ (DrivenBy::You | DrivenBy::Other(_) | DrivenBy::Unconfirmed(_) | DrivenBy::Nobody) => {
+                format!("you do not drive this rollout; {who} does")
+            }
+        }),
     }
 }
 

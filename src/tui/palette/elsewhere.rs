@@ -39,9 +39,16 @@ pub(crate) fn elsewhere(word: &str) -> Option<Elsewhere> {
         "cordon" | "uncordon" | "taint" => {
             Elsewhere::Instead("nodes are not changed here: kubectl cordon does; the rollout leaves cordoned nodes out")
         }
-        "top" | "pulses" | "pulse" | "xray" | "popeye" | "metrics" => {
+        "top" | "metrics" => {
             Elsewhere::Instead("there are no metrics here: m shows the map, i what is wrong, T what happened")
         }
+        "pulses" | "pulse" => Elsewhere::Instead(
+            "there is no dashboard of the cluster here: its DaemonSets are in the list, and m shows a map of the nodes of one",
+        ),
+        "xray" => Elsewhere::Instead(
+            "there is no tree of objects here: enter on a node shows its pod and the containers, v the revisions",
+        ),
+        "popeye" => Elsewhere::Instead("nothing here checks the whole cluster: i says what is wrong with a rollout"),
         "deploy" | "deployment" | "deployments" | "dp" | "sts" | "statefulsets" | "rs" | "replicasets" | "job"
         | "jobs" | "cj" | "cronjobs" | "svc" | "services" | "ing" | "cm" | "configmaps" | "sec" | "secrets" | "pv"
         | "pvc" | "sa" | "crd" | "crds" | "hpa" | "pdb" | "sc" | "ep" | "np" | "roles" | "rb" | "all" => {
@@ -62,6 +69,16 @@ mod tests {
             let Some(Elsewhere::Command(name)) = elsewhere(word) else { panic!("{word}") };
             assert!(named(name).is_some(), "{word} leads to {name}");
             assert!(named(word).is_none(), "{word} is a command");
+        }
+        // Each is told of what it is in k9s.
+        let told = |word: &str| match elsewhere(word) {
+            Some(Elsewhere::Instead(told)) => told,
+            other => panic!("{word}: {other:?}"),
+        };
+        for (word, what) in
+            [("top", "metrics"), ("pulse", "dashboard"), ("xray", "tree of objects"), ("popeye", "checks")]
+        {
+            assert!(told(word).contains(what), "{word}: {}", told(word));
         }
         for word in ["deploy", "SVC", "delete", "shell", "edit", "pf", "xray"] {
             let lower = word.to_lowercase();
