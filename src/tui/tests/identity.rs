@@ -1,7 +1,13 @@
 //! As whom requests are made and whether TLS is verified stays in sight on every page.
 
+use std::time::Duration;
+
 use super::console::TestConsole;
-use super::fixtures;
+use super::fixtures::{self, ago};
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::report::snapshot::Snapshot;
+use crate::tui::view;
 
 const IMPERSONATED: &str = "as jane, group sre";
 const UNVERIFIED: &str = "TLS NOT VERIFIED";
@@ -28,4 +34,49 @@ fn in_a_narrow_terminal_they_are_shortened_and_not_left_out() {
         assert!(line.contains("as jan") && line.contains("TLS N"), "{line}");
         assert!(line.contains("READ-ONLY"), "{line}");
     }
+}
+
+const HOLDER: &str = "uid0@a-host-with-a-long-name/073baad4-5d1f";
+
+fn driven_by(driver: DriverView) -> Snapshot {
+    // Nothing else on the screen changes with every second.
+    Snapshot { driver, strategy: StrategyKind::OnDelete, ..fixtures::idle() }
+}
+
+#[test]
+fn since_when_nobody_drives_or_may_counts_with_time() {
+    let renewed_at = Some(ago(53));
+    let holder = || "uid0@vm/073baad4".into();
+    let unconfirmed = DriverView::Unconfirmed { holder: holder(), renewed_at };
+    let lost = DriverView::Lost { holder: holder(), renewal_observed_at: ago(20), renewed_at };
+    let seen = DriverView::Lost { holder: holder(), renewal_observed_at: ago(53), renewed_at: None };
+    for (driver, said) in [
+        (unconfirmed, ["uid0@vm drove 53s ago by its clock", "uid0@vm drove 58s ago by its clock"]),
+        (lost, ["drove last, 53s ago by its clock", "drove last, 58s ago by its clock"]),
+        (seen, ["was last seen 53s ago", "was last seen 58s ago"]),
+    ] {
+        let mut console = TestConsole::on(driven_by(driver), 120, 40);
+        assert!(console.screen().contains(said[0]), "{}", console.screen());
+        let wake = view::draw(&console.model).1.wake;
+        assert!(wake.is_some_and(|wake| wake <= Duration::from_secs(1)), "{said:?}: {wake:?}");
+        console.wait(5);
+        assert!(console.screen().contains(said[1]), "{}", console.screen());
+    }
+}
+
+#[test]
+fn who_is_cut_before_the_words_about_them_are() {
+    let line = |driver: DriverView, cells: u16| {
+        let console = TestConsole::on(driven_by(driver), cells, 24);
+        console.screen().lines().next().unwrap_or_default().to_owned()
+    };
+    let lost = || DriverView::Lost { holder: HOLDER.into(), renewal_observed_at: ago(70), renewed_at: Some(ago(70)) };
+    assert!(line(lost(), 200).contains(&format!("nobody drives: {HOLDER} drove last, 1m ago by its clock")));
+    assert!(line(lost(), 160).contains("nobody drives: uid0@a-host-with-a-long-name drove last, 1m ago by its clock"));
+    assert!(line(lost(), 80).contains("nobody drives, uid0@a-…g-name did 1m ago"), "{}", line(lost(), 80));
+    let other = || DriverView::Other { holder: HOLDER.into(), renewal_observed_at: ago(1) };
+    assert!(line(other(), 80).contains("uid0@a-host-with-a-long-name drives"), "{}", line(other(), 80));
+    let unconfirmed = || DriverView::Unconfirmed { holder: HOLDER.into(), renewed_at: Some(ago(20)) };
+    let said = line(unconfirmed(), 80);
+    assert!(said.contains("uid0@a…g-name drove 20s ago by its clock"), "{said}");
 }

@@ -170,3 +170,33 @@ fn a_narrow_screen_names_each_failure() {
         }
     }
 }
+
+/// One column, one meaning: either the target's image, or that which is pre-warmed.
+#[test]
+fn the_column_of_images_tells_of_what_is_prewarmed_or_of_the_target() {
+    let row = |snapshot: Snapshot, name: &str| {
+        let screen = TestConsole::on(snapshot, 120, 40).screen();
+        let line = |part: &str| screen.lines().find(|line| line.contains(part)).unwrap_or_default().to_owned();
+        (line("NODE "), line(&format!(" {name} ")))
+    };
+    let not_meant = || {
+        let mut nodes: Vec<NodeView> = snapshot().nodes.iter().map(|node| NodeView::clone(node)).collect();
+        nodes[12].prewarm = None;
+        Snapshot { nodes: nodes.into(), ..snapshot() }
+    };
+    let (heading, waits) = row(not_meant(), "ipc-011");
+    assert!(heading.contains(" WARM ") && !heading.contains("IMAGE"), "{heading}");
+    assert!(waits.contains("waiting") && !waits.contains("present"), "{waits}");
+    let (_, left_out) = row(not_meant(), "ipc-013");
+    assert!(!left_out.contains("present"), "{left_out}");
+    // It is the target's image that is pre-warmed.
+    let mut of_target = snapshot();
+    if let Some(view) = &mut of_target.prewarm {
+        view.pulls = PrewarmPulls::default();
+    }
+    let (heading, waits) = row(of_target, "ipc-011");
+    assert!(heading.contains(" IMAGE ") && waits.contains("present"), "{heading}\n{waits}");
+    // The filter knows it by this heading, too.
+    let found = TestConsole::on(snapshot(), 120, 40).typed("/warm=queued<enter>").screen();
+    assert!(found.contains("1-1 of 1") && found.contains("ipc-009"), "{found}");
+}
