@@ -104,7 +104,7 @@ pub enum ConfigKey {
 
 /// The columns of the console's list of nodes, in their usual order.
 pub(crate) const NODE_COLUMN_NAMES: [&str; 9] =
-    ["name", "state", "why", "site", "revision", "image", "pod", "restarts", "age"];
+    ["name", "state", "why", "site", "revision", "image", "pod", "restarts", "since"];
 
 const GLYPHS: [&str; 2] = ["unicode", "ascii"];
 const CALLS: [&str; 2] = ["bell", "title"];

@@ -33,6 +33,7 @@ use crate::config::Bookmark;
 use crate::driver::Fleet;
 use crate::engine::model::Str;
 use crate::engine::model::driver::DriverView;
+use crate::engine::model::event::WatchHealth;
 use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::NodeView;
@@ -185,6 +186,21 @@ impl FleetPage {
     /// The DaemonSet of the current row: the selected one, or else the first of the list.
     pub(crate) fn current(&self) -> Option<DaemonSetRef> {
         self.target(self.list.current(self.rows.len())?)
+    }
+
+    /// Selects the current row, so that it stays current when rows are put in another order: once all is listed, and where every row is in
+    /// sight wherever it goes. In a longer list the top stays in sight until a row is selected.
+    pub(crate) fn hold_current(&mut self, height: usize) {
+        let is_listed = [&self.fleet.health, &self.fleet.leases, &self.fleet.revisions]
+            .iter()
+            .all(|health| **health == WatchHealth::Live);
+        if is_listed
+            && self.rows.len() <= height
+            && self.list.selected().is_none()
+            && let Some(current) = self.current()
+        {
+            self.list.select(0, current);
+        }
     }
 
     /// The cluster's clock as it was when the list arrived.

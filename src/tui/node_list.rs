@@ -506,11 +506,6 @@ impl NodeList {
         self.list.select(row, RowKey::Node(name.clone()));
     }
 
-    /// Selects nothing, and shows the top.
-    pub(crate) fn deselect(&mut self) {
-        self.list.deselect();
-    }
-
     /// Whether the user has selected a row.
     pub(crate) fn is_selected(&self) -> bool {
         self.list.selected().is_some()

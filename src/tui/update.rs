@@ -73,7 +73,9 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
             Vec::new()
         }
         Msg::Fleet(fleet) => {
+            let height = view::list_height(model);
             if let Some(page) = &mut model.fleet {
+                page.hold_current(height);
                 model.namespaces.extend(fleet.rows.iter().map(|row| row.namespace.clone()));
                 (page.fleet, page.at) = (fleet, now);
                 page.arrange();

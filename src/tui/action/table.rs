@@ -161,7 +161,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         keys: &[char('p')],
         label: "pause pre-warm",
         help: "make no more pods for pre-warming, what is being pulled goes on; again: go on",
-        footer: Some(16),
+        footer: Some(17),
         when: prewarming,
         ..on_prewarm(ActionId::PausePrewarm, Guard::Safety)
     },
@@ -170,7 +170,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         keys: &[char('r')],
         label: "retry",
         help: "pre-warm again at once where it failed",
-        footer: Some(17),
+        footer: Some(18),
         when: prewarm_failed,
         ..on_prewarm(ActionId::RetryPrewarm, Guard::Write(&[Right::UpdateLease, Right::CreatePods]))
     },
@@ -179,7 +179,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         keys: &[char('x')],
         label: "cancel",
         help: "delete the pods that pre-warm; images that were pulled stay for a while",
-        footer: Some(18),
+        footer: Some(19),
         when: prewarming,
         ..on_prewarm(ActionId::CancelPrewarm, Guard::Write(&[Right::UpdateLease, Right::DeletePods]))
     },
@@ -253,7 +253,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         keys: &[plain(KeyCode::Tab), plain(KeyCode::Right)],
         label: "next tab",
         help: "the next tab",
-        footer: Some(20),
+        footer: Some(21),
         ..on_node(ActionId::NextTab)
     },
     Action {
@@ -267,7 +267,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         keys: &[char('c')],
         label: "container",
         help: "the log of the next container",
-        footer: Some(22),
+        footer: Some(23),
         when: has_log,
         ..on_node(ActionId::NextContainer)
     },
@@ -276,7 +276,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         keys: &[char('f')],
         label: "follow",
         help: "show lines as they come, or stay where you are",
-        footer: Some(21),
+        footer: Some(22),
         when: has_log,
         ..on_node(ActionId::Follow)
     },
@@ -285,7 +285,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         keys: &[char('w')],
         label: "wrap",
         help: "break long lines, or cut them",
-        footer: Some(24),
+        footer: Some(25),
         ..on_node(ActionId::Wrap)
     },
     Action {
@@ -293,7 +293,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         keys: &[char('t')],
         label: "times",
         help: "when each line of a log was written (UTC)",
-        footer: Some(23),
+        footer: Some(24),
         when: has_log,
         ..on_node(ActionId::Timestamps)
     },
@@ -302,7 +302,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         keys: &[char('n')],
         label: "next",
         help: "the next line with what / searches for",
-        footer: Some(25),
+        footer: Some(26),
         when: searches,
         ..on_node(ActionId::FindNext)
     },
@@ -318,14 +318,15 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         keys: &[char('x')],
         label: "kubectl",
         help: "the kubectl command that prints what this tab shows, to copy",
-        footer: Some(26),
+        footer: Some(27),
         ..on_node(ActionId::LogCommand)
     },
     Action {
         name: "back",
         keys: &[plain(KeyCode::Esc)],
         label: "back",
-        help: "back one level: dialog, filter, selection, page (never quits)",
+        help: "back one level: dialog, filter, page (never quits)",
+        footer: Some(14),
         ..look(ActionId::Back)
     },
     Action {
@@ -359,7 +360,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         label: "sort",
         help: "sort by the next column",
         argument: Some(Argument { hint: "column", known: sort_names }),
-        footer: Some(27),
+        footer: Some(28),
         when: no_timeline,
         ..look(ActionId::Sort)
     },
@@ -387,7 +388,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         label: "diagnose",
         help: "what is wrong, cause by cause: on which nodes, what the cluster says of it, what to do",
         scope: ActionScope::Rollout,
-        footer: Some(19),
+        footer: Some(20),
         ..look(ActionId::Diagnose)
     },
     Action {
@@ -398,7 +399,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         help: "what happened lately: who did what, here and in other consoles; again: the nodes",
         scope: ActionScope::Rollout,
         argument: Some(Argument { hint: "text or !text", known: nothing }),
-        footer: Some(15),
+        footer: Some(16),
         ..look(ActionId::Timeline)
     },
     Action {
@@ -407,7 +408,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         label: "each step",
         help: "on the timeline: each step of each node, or only what matters",
         scope: ActionScope::Timeline,
-        footer: Some(16),
+        footer: Some(13),
         ..look(ActionId::AllSteps)
     },
     Action {
@@ -417,7 +418,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         label: "revisions",
         help: "the revisions: which are on how many nodes, what they change; again: the nodes",
         scope: ActionScope::Rollout,
-        footer: Some(29),
+        footer: Some(30),
         ..look(ActionId::History)
     },
     Action {
@@ -436,7 +437,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         help: "the whole template as YAML: of the target; on the revisions: of the selected one",
         scope: ActionScope::Rollout,
         argument: Some(Argument { hint: "revision", known: revisions }),
-        footer: Some(21),
+        footer: Some(22),
         ..look(ActionId::Template)
     },
     Action {
@@ -445,7 +446,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         label: "mark",
         help: "compare all other revisions with this one; again: with what most nodes run",
         scope: ActionScope::Revisions,
-        footer: Some(22),
+        footer: Some(23),
         when: listing_revisions,
         ..look(ActionId::Mark)
     },
@@ -471,7 +472,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         label: "map",
         help: "all nodes as cells, a block for each site; arrows move, enter opens the node",
         scope: ActionScope::Rollout,
-        footer: Some(28),
+        footer: Some(29),
         ..look(ActionId::Map)
     },
     Action {
@@ -578,7 +579,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         keys: &[char('?'), plain(KeyCode::F(1)), char('h')],
         label: "help",
         help: "this help",
-        footer: Some(30),
+        footer: Some(31),
         ..console(ActionId::Help)
     },
     Action {
@@ -628,7 +629,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         keys: &[char('q'), Key::ctrl('c')],
         label: "quit",
         help: "quit; asks first while you drive (ctrl-c twice: at once)",
-        footer: Some(14),
+        footer: Some(15),
         ..console(ActionId::Quit)
     },
 ];

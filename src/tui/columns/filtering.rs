@@ -22,18 +22,24 @@ pub(crate) trait FilterableCell {
     }
 }
 
+/// The column of both tables that tells how long a row has been in its state.
+const SINCE: &str = "since";
+
 /// The columns of a table as the fields of a filter, in their order.
 pub(crate) fn fields<R, P: 'static, C>(columns: &[Column<R, P, C>]) -> Vec<FilterField> {
     let field = |column: &Column<R, P, C>| {
         let headings = column.headers.iter().map(|heading| by_heading(heading));
         let kind = match column.kind {
-            ColumnKind::Number if column.name == "age" => FieldKind::Age,
+            ColumnKind::Number if column.name == SINCE => FieldKind::Age,
             ColumnKind::Number => FieldKind::Number,
             ColumnKind::Text | ColumnKind::Name => FieldKind::Text,
         };
         let mut aliases: Vec<String> = headings.filter(|heading| heading != column.name).collect();
-        if column.name == "namespace" {
-            aliases.push("ns".to_owned());
+        match column.name {
+            "namespace" => aliases.push("ns".to_owned()),
+            // As kubectl and k9s call what they tell times of.
+            SINCE => aliases.push("age".to_owned()),
+            _ => {}
         }
         FilterField { name: column.name.to_owned(), aliases, kind }
     };

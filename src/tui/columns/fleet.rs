@@ -181,8 +181,8 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         cell: |row, _, _| text(&row.standing(), standing_role(row)),
     },
     FleetColumn {
-        name: "age",
-        headers: &["AGE"],
+        name: "since",
+        headers: &["FOR"],
         help: "how long in this state; `?`: not seen to begin",
         kind: ColumnKind::Number,
         width: Width::Optional(&[Share { priority: 1, cells: |_, _| 4, keep: 12 }]),
@@ -481,7 +481,7 @@ mod tests {
         for (by, want) in [
             ("updated", ["none", "half", "all"]),
             ("available", ["none", "all", "half"]),
-            ("age", ["none", "half", "all"]),
+            ("since", ["none", "half", "all"]),
             ("driver", ["half", "none", "all"]),
             ("name", ["all", "half", "none"]),
         ] {

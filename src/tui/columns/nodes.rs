@@ -269,9 +269,9 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
         },
     },
     NodeColumn {
-        name: "age",
-        headers: &["AGE"],
-        help: "for how long the node has been in its state",
+        name: "since",
+        headers: &["FOR"],
+        help: "for how long the node has been in its state; how old its pod is, is on its page",
         kind: ColumnKind::Number,
         width: Width::Optional(&[Share { priority: 0, cells: |_, _| 4, keep: 0 }]),
         order: Some(|a, b| Reverse(a.since).cmp(&Reverse(b.since))),
@@ -407,9 +407,9 @@ mod tests {
     fn the_configuration_file_knows_the_columns() {
         let names: Vec<&str> = NODE_COLUMNS.iter().map(|column| column.name).collect();
         assert_eq!(names, crate::config::NODE_COLUMN_NAMES);
-        let chosen = ["age".to_owned(), "name".to_owned()];
+        let chosen = ["since".to_owned(), "name".to_owned()];
         let columns = node_columns(&chosen);
-        assert_eq!(columns.iter().map(|column| column.name).collect::<Vec<_>>(), ["age", "name"]);
+        assert_eq!(columns.iter().map(|column| column.name).collect::<Vec<_>>(), ["since", "name"]);
         let shown = widths(&columns, &NodeTable { name_width: 8, ..NodeTable::default() }, 80);
         assert!(shown.iter().all(|cells| *cells > 0), "{shown:?}");
     }

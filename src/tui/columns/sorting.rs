@@ -106,9 +106,9 @@ mod tests {
 
     #[test]
     fn sorting_goes_round_and_begins_with_what_asks_to_be_looked_at() {
-        let of_fleet = ["trouble", "namespace", "name", "updated", "available", "age", "driver"];
+        let of_fleet = ["trouble", "namespace", "name", "updated", "available", "since", "driver"];
         assert_eq!(round(FleetSort::default()), of_fleet);
-        assert_eq!(round(Sort::default()), ["trouble", "name", "state", "revision", "restarts", "age"]);
+        assert_eq!(round(Sort::default()), ["trouble", "name", "state", "revision", "restarts", "since"]);
         assert_eq!(Sort::default().named("zone").unwrap_err(), {
             let known: Vec<&str> = Sort::all().map(Sort::name).collect();
             format!("cannot sort by `zone`; there are {}", known.join(", "))

@@ -141,7 +141,7 @@ fn close_page(model: &mut Model, target: &DaemonSetRef) {
     }
 }
 
-/// Back one level: filter, then selection, then page.
+/// Back one level: filter, then page. On the list of all DaemonSets: to its top.
 pub(super) fn back(model: &mut Model) -> Effects {
     // Whoever was refused puts that away first, and does not leave the page by it.
     if model
@@ -188,10 +188,7 @@ pub(super) fn back(model: &mut Model) -> Effects {
                     prewarm.arrange();
                     return Vec::new();
                 }
-                match prewarm.list.selected() {
-                    Some(_) => prewarm.list.deselect(),
-                    None => page.prewarm = None,
-                }
+                page.prewarm = None;
             } else if !page.filter.is_all() {
                 page.filter = Default::default();
                 page.arrange();
@@ -199,8 +196,6 @@ pub(super) fn back(model: &mut Model) -> Effects {
                 page.map.is_open = false;
             } else if page.frozen.take().is_some() {
                 page.arrange();
-            } else if page.nodes.is_selected() {
-                page.nodes.deselect();
             } else {
                 return fleet(model, "");
             }
@@ -271,10 +266,8 @@ fn list(model: &mut Model, namespace: Option<Str>) -> Effects {
         effects.push(ConsoleEffect::Fleet(namespace.as_deref().map(Into::into)));
         model.fleet = Some(FleetPage { sort, ..FleetPage::new(namespace) });
     }
-    // Rows are put in another order just when something breaks: the row that one comes from stays the current one then.
-    if let (Some(left), Some(page)) = (left, &mut model.fleet)
-        && page.list.selected().is_none()
-    {
+    // Rows are put in another order just when something breaks: the row that one comes from is the current one then.
+    if let (Some(left), Some(page)) = (left, &mut model.fleet) {
         let row = (0..page.rows.len()).find(|row| page.target(*row).as_ref() == Some(&left));
         page.list.select(row.unwrap_or(0), left);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::console::TestConsole;
 use super::fixtures::{self, MINUTE, ago, fleet, preview, running, the_target};
-use crate::driver::Fleet;
+use crate::driver::{Fleet, FleetRow};
 use crate::engine::model::command::Command;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::fleet_state::FleetState;
@@ -61,7 +61,7 @@ fn the_worst_comes_first_and_other_orders_are_chosen_as_on_the_nodes() {
     assert_eq!(names(&console), ["log-shipper", "ipc-agent", "cilium", "node-exporter"]);
     assert!(console.screen().contains("1-4 of 4 · sorted by updated"));
     console.type_keys(":sort images<enter>");
-    let known = "trouble, namespace, name, updated, available, age, driver";
+    let known = "trouble, namespace, name, updated, available, since, driver";
     assert_eq!(status(&console), format!("cannot sort by `images`; there are {known}"));
     console.type_keys(":sort trouble<enter>");
     assert_eq!(names(&console)[0], "ipc-agent");
@@ -287,4 +287,54 @@ fn the_banner_is_told_in_words_without_colours_and_beyond_ascii() {
     let style = frame[(banner, 0)].style();
     assert!(style.add_modifier.contains(ratatui::style::Modifier::REVERSED), "{style:?}");
     assert_eq!(style.fg.unwrap_or_default(), ratatui::style::Color::Reset);
+}
+
+#[test]
+fn the_cursor_stays_on_the_daemonset_when_rows_are_put_in_another_order() {
+    let mut console = listing(80, 24);
+    assert_eq!((names(&console)[0].as_str(), selected(&console).as_str()), ("ipc-agent", "ipc-agent"));
+    let with = |name: &str, state: FleetState| {
+        let mut fleet = fleet();
+        fleet.rows.iter_mut().for_each(|row| match &*row.name {
+            of if of == name => row.state = state.clone(),
+            "ipc-agent" => row.state = FleetState::UpToDate,
+            _ => {}
+        });
+        Msg::Fleet(fleet.into())
+    };
+    // Nothing was selected by hand.
+    console.tell(with("cilium", FleetState::Halted("1 failed".into())));
+    assert_eq!((names(&console)[0].as_str(), selected(&console).as_str()), ("cilium", "ipc-agent"));
+    // Where not all rows are in sight, the worst stay there until one is selected.
+    let mut long = TestConsole::on_fleet(80, 24);
+    let many = |worst: usize| {
+        let row = fleet().rows[0].clone();
+        let row = |nth: usize| FleetRow {
+            name: format!("agent-{nth:02}").into(),
+            state: if nth == worst { FleetState::Halted("1 failed".into()) } else { FleetState::UpToDate },
+            ..row.clone()
+        };
+        Msg::Fleet(Arc::new(Fleet { rows: (0..60).map(row).collect(), ..fleet() }))
+    };
+    long.tell(many(7));
+    long.tell(many(50));
+    assert_eq!(selected(&long), "agent-50");
+}
+
+#[test]
+fn the_cursor_is_on_the_daemonset_that_one_comes_back_from() {
+    let mut console = listing(80, 24).typed("jj");
+    let other = selected(&console);
+    assert_ne!(other, "ipc-agent");
+    console.type_keys(":ds edge/ipc-agent<enter><esc>");
+    assert_eq!((&console.model.page, selected(&console).as_str()), (&Page::Fleet, "ipc-agent"));
+}
+
+/// As in k9s: the first `esc` leads back, whatever row is selected.
+#[test]
+fn esc_leads_back_and_the_last_line_says_so() {
+    let console = TestConsole::on(running(), 80, 24).typed("jj");
+    assert!(console.screen().contains("esc back"), "{}", console.screen());
+    assert_eq!(console.typed("<esc>").model.page, Page::Fleet);
+    assert!(!listing(80, 24).screen().contains("esc back"), "{}", listing(80, 24).screen());
 }

@@ -1,6 +1,7 @@
 //! A halt that names no node is shown without a place, and nothing is left open where places would stand.
 
 use super::console::TestConsole;
+use super::fixtures;
 use crate::engine::fake_cluster::{HALTED, halted_without_nodes};
 
 /// Words that introduce or enclose something that is not there.
@@ -20,5 +21,18 @@ fn a_halt_without_nodes_is_shown_without_a_place() {
         let screen = shown().typed("AC").answered(preview.clone()).screen();
         assert!(screen.contains(&format!("past the halt: {HALTED}.")), "{screen}");
         assert!(OPEN.iter().all(|open| !screen.contains(open)), "{screen}");
+    }
+}
+
+/// What a rollout that halted waits for is at hand wherever one looks for the reason.
+#[test]
+fn going_on_and_going_back_are_in_the_last_line_of_every_screen() {
+    for size in [(80, 24), (120, 40)] {
+        for keys in ["", "T", "m", "AT", "A"] {
+            let console = TestConsole::on(fixtures::halted(), size.0, size.1).typed(keys);
+            let screen = console.screen();
+            let last = screen.lines().last().unwrap_or_default();
+            assert!(last.contains("C continue") && last.contains("U undo"), "`{keys}` at {size:?}: {last}");
+        }
     }
 }

@@ -424,10 +424,10 @@ fn escape_leads_back_level_by_level() {
     let page =
         |console: &TestConsole| console.model.rollout().unwrap().prewarm.as_ref().map(|it| it.list.selected().cloned());
     assert_eq!(page(&console), Some(Some("ipc-013".into())));
+    console.type_keys("/ipc-013<enter><esc>");
+    assert_eq!(page(&console), Some(Some("ipc-013".into())), "first the filter");
     console.type_keys("<esc>");
-    assert_eq!(page(&console), Some(None));
-    console.type_keys("<esc>");
-    assert_eq!(page(&console), None);
+    assert_eq!(page(&console), None, "then the screen, whatever is selected");
     assert!(console.model.rollout().is_some(), "still on the rollout");
     console.type_keys("WT");
     assert_eq!(page(&console), None, "the timeline takes its place");

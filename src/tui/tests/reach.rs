@@ -251,6 +251,6 @@ fn the_legend_has_every_sign_in_the_signs_in_use() {
         for state in [NodeState::Soaking, NodeState::Ineligible, NodeState::NodeDown] {
             assert!(legend.iter().any(|line| line.contains(&state.to_string())), "{state}");
         }
-        assert!(legend.iter().any(|line| line.contains("rst>0 age<5m")));
+        assert!(legend.iter().any(|line| line.contains("rst>0 for<5m")));
     }
 }

@@ -347,6 +347,6 @@ fn the_list_of_nodes_has_the_columns_that_the_configuration_names() {
     };
     let mut console = TestConsole::on(fixtures::running(), 80, 24);
     assert!(headers(&console).starts_with(&["NODE".to_owned(), "STATE".to_owned()]));
-    console.model.node_columns = node_columns(&["age", "name", "why"].map(str::to_owned));
-    assert_eq!(headers(&console), ["AGE", "NODE", "WHY"]);
+    console.model.node_columns = node_columns(&["since", "name", "why"].map(str::to_owned));
+    assert_eq!(headers(&console), ["FOR", "NODE", "WHY"]);
 }

@@ -48,7 +48,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
                         Some(page) if page.timeline.is_some() => "who=jane",
                         Some(page) if page.revisions.is_some() => "image=v2",
                         Some(page) if page.prewarm.is_some() => "state=failed zone=a",
-                        Some(_) => "state=failed rst>0 age<5m zone=a",
+                        Some(_) => "state=failed rst>0 for<5m zone=a",
                         None => "state=halted avl<5",
                     };
                     let help = format!(" words !not {asks} /regex/   enter keeps, esc clears");
@@ -222,7 +222,12 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     }
     // What only this screen has comes first; and the way to that screen is not left out while there is something to see on it.
     let place = |action: &Action| if (action.looks)(model) { Some(1) } else { action.footer };
-    actions.sort_by_key(|(action, rank)| (*rank, !is_of_this_screen(model, action), place(action)));
+    // Nor is what a rollout that halted waits for, on whichever screen: it may have to be armed first.
+    let rank_here = |action: &Action, rank: u8| if rank == 1 && ends_a_halt(model, action) { 0 } else { rank };
+    let order = |(action, rank): &(&'static Action, u8)| {
+        (rank_here(action, *rank), !is_of_this_screen(model, action), place(action))
+    };
+    actions.sort_by_key(order);
     let mut spans = vec![Span::raw(" ")];
     let mut left = usize::from(area.width).saturating_sub(1);
     // Help leads to everything else: it is always shown.
@@ -255,7 +260,9 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
 fn is_for_here(model: &Model, action: &Action) -> bool {
     // Elsewhere other actions are looked for.
     let of_revisions = matches!(action.id, ActionId::History | ActionId::Template);
-    action.in_scope(model) && (!of_revisions || lists_revisions(model))
+    // The list of all DaemonSets is where `esc` leads to.
+    let leads_back = action.id != ActionId::Back || model.page != Page::Fleet;
+    action.in_scope(model) && (!of_revisions || lists_revisions(model)) && leads_back
 }
 
 fn lists_revisions(model: &Model) -> bool {
@@ -267,6 +274,13 @@ fn is_of_this_screen(model: &Model, action: &Action) -> bool {
     // The pause is left out nowhere.
     let of_revisions = matches!(action.id, ActionId::Pause | ActionId::Open | ActionId::Template | ActionId::Mark);
     matches!(action.scope, ActionScope::Prewarm | ActionScope::Node) || (of_revisions && lists_revisions(model))
+}
+
+/// Whether the rollout has halted, and goes on or back by this action.
+fn ends_a_halt(model: &Model, action: &Action) -> bool {
+    let snapshot = model.rollout().and_then(|page| page.snapshot());
+    let is_halted = snapshot.is_some_and(|snapshot| snapshot.phase == Phase::Halted);
+    is_halted && matches!(action.id, ActionId::Resume | ActionId::Undo)
 }
 
 /// Whether a step would move nothing now: the dialog says why, and the footer shows it dim.

@@ -224,7 +224,7 @@ const FILTERS: [(&str, &str); 8] = [
     ("!pulling !state=failed", "! negates whatever follows it"),
     ("state=failed why!=pull", "the column contains this, or does not"),
     ("name==ipc-017", "it is exactly this"),
-    ("rst>0 age<5m", "numbers, and ages with a unit (s m h d): = != > >= < <="),
+    ("rst>0 for<5m", "numbers, and times with a unit (s m h d): = != > >= < <="),
     ("zone=munich", "a label of the node, by its key or by what follows the / of its key"),
     ("/ipc-0[12]/ why~oom|exit", "regular expressions, of any column or of one"),
     ("-l line in (a,b)", "a label selector as kubectl has it, alone"),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ─ trouble 1 · moving 1 ─────────────────────────────────────────────────────────
-//!    NODE       STATE       WHY                              REV IMG POD   RST AGE
+//!    NODE       STATE       WHY                              REV IMG POD   RST FOR
 //!  ✗ ipc-017    failed      image not found                   15 ✗   7x2kq   0  3m
 //! >◐ ipc-018    pulling                                       15 ↓   m2xzp   0 20s
 //! ─ waiting 79 · updated 38 ──────────────────────────────────────────────────────
