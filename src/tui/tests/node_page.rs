@@ -324,3 +324,15 @@ fn hostile_texts_and_all_sizes() {
         }
     }
 }
+
+#[test]
+fn names_of_conditions_are_shown_in_full() {
+    const NAME: &str = "PodReadyToStartContainers";
+    let mut inspection = crash_loop("ipc-agent-031");
+    if let Reading::Read(pod) = &mut inspection.pod {
+        pod.conditions.push(condition(NAME, "True", "", ""));
+    }
+    let mut console = on_tab("d", 80, 60);
+    inspected(&mut console, inspection);
+    assert!(console.screen().contains(&format!(" {NAME} True")), "{}", console.screen());
+}

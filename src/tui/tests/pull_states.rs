@@ -180,7 +180,7 @@ fn the_column_of_images_tells_of_what_is_prewarmed_or_of_the_target() {
         (line("NODE "), line(&format!(" {name} ")))
     };
     let not_meant = || {
-        let mut nodes: Vec<NodeView> = snapshot().nodes.iter().map(|node| NodeView::clone(node)).collect();
+        let mut nodes: Vec<NodeView> = snapshot().nodes.iter().cloned().collect();
         nodes[12].prewarm = None;
         Snapshot { nodes: nodes.into(), ..snapshot() }
     };

@@ -8,6 +8,7 @@ use super::fixtures::{self, fleet, preview};
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::command::Preview;
 use crate::engine::model::danger::Danger;
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::{EstimateBlocker, RolloutEstimate};
 use crate::engine::model::facts::NodeDetails;
 use crate::engine::model::facts::StrategyKind;
@@ -349,4 +350,23 @@ fn the_list_of_nodes_has_the_columns_that_the_configuration_names() {
     assert!(headers(&console).starts_with(&["NODE".to_owned(), "STATE".to_owned()]));
     console.model.node_columns = node_columns(&["since", "name", "why"].map(str::to_owned));
     assert_eq!(headers(&console), ["FOR", "NODE", "WHY"]);
+}
+
+#[test]
+fn what_an_adopted_daemonset_waits_for_is_said_in_full() {
+    let adopted = Snapshot { adopted: true, strategy: StrategyKind::OnDelete, ..fixtures::idle() };
+    let screen = TestConsole::on(adopted, 80, 24).screen();
+    assert!(screen.contains(" adopted: its controller replaces no pod until it is handed back\n"), "{screen}");
+}
+
+#[test]
+fn who_drives_in_place_of_this_console_is_said_in_words() {
+    let said = |snapshot: Snapshot| {
+        let console = TestConsole::on(snapshot, 80, 24).typed(":stop-driving<enter>");
+        console.model.status.map(|status| status.text).unwrap_or_default()
+    };
+    let text = said(fixtures::idle());
+    assert!(text.contains("you do not drive this rollout; its controller does"), "{text}");
+    let text = said(Snapshot { driver: DriverView::Unknown, ..fixtures::idle() });
+    assert!(text.contains("who does is not known"), "{text}");
 }

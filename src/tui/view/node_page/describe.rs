@@ -12,9 +12,8 @@ use crate::tui::theme::ThemeRole;
 use crate::tui::view::RenderContext;
 use crate::tui::words::{fit, width, wrap};
 
-/// How wide the names of the lines are at least, and at most where there is room: `PodReadyToStartContainers` fits then.
+/// How wide the names of the lines are at least. At most they take a third: `PodReadyToStartContainers` fits into that of 80 cells.
 const NAMES: usize = 16;
-const MOST_NAMES: usize = 25;
 
 struct Description<'a, 'c> {
     ctx: &'a RenderContext<'c>,
@@ -31,7 +30,7 @@ pub(super) fn lines(
     open: &NodePage,
     cells: usize,
 ) -> Vec<Line<'static>> {
-    let names = longest_condition(open).min(MOST_NAMES).min(cells / 3).max(NAMES);
+    let names = longest_condition(open).min(cells / 3).max(NAMES);
     let mut to = Description { ctx, shown, cells, names, lines: Vec::new() };
     match (open.inspection.pod.read(), open.no_pod()) {
         (Some(pod), _) => to.pod(pod),
