@@ -29,6 +29,7 @@ use super::theme::Background;
 use super::view::{self, Measures};
 use crate::driver::CommandError;
 use crate::engine::model::command::Refusal;
+use crate::engine::model::event::WatchHealth;
 
 /// Takes in what happened at `now`.
 pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEffect> {
@@ -156,7 +157,12 @@ fn settle(model: &mut Model) {
             |target: &DaemonSetRef| (0..page.rows.len()).find(|row| page.target(*row).as_ref() == Some(target));
         // Every row has a target: this is never used.
         let fallback = DaemonSetRef { namespace: "".into(), name: "".into() };
-        list.follow(page.rows.len(), height, position, |row| page.target(row).unwrap_or(fallback.clone()));
+        // The one that was come back from is waited for: it is not listed yet.
+        let is_awaited = list.selected().is_some_and(|selected| position(selected).is_none())
+            && page.fleet.health == WatchHealth::Loading;
+        if !is_awaited {
+            list.follow(page.rows.len(), height, position, |row| page.target(row).unwrap_or(fallback.clone()));
+        }
         page.list = list;
     }
     if let Some(page) = model.rollout_mut() {

@@ -7,6 +7,7 @@ use super::fixtures::{self, MINUTE, ago, fleet, preview, running, the_target};
 use crate::driver::{Fleet, FleetRow};
 use crate::engine::model::command::Command;
 use crate::engine::model::danger::Danger;
+use crate::engine::model::event::WatchHealth;
 use crate::engine::model::fleet_state::FleetState;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::message::{ConsoleEffect, Msg};
@@ -328,6 +329,15 @@ fn the_cursor_is_on_the_daemonset_that_one_comes_back_from() {
     assert_ne!(other, "ipc-agent");
     console.type_keys(":ds edge/ipc-agent<enter><esc>");
     assert_eq!((&console.model.page, selected(&console).as_str()), (&Page::Fleet, "ipc-agent"));
+    // The list is opened for the first time, and the DaemonSet is not the first of it.
+    let mut first = TestConsole::on(running(), 80, 24).typed("<esc>");
+    let mut fleet = fleet();
+    fleet.rows.iter_mut().filter(|row| &*row.name == "ipc-agent").for_each(|row| row.state = FleetState::UpToDate);
+    assert_ne!(&*fleet.rows[0].name, "ipc-agent");
+    first.tell(Msg::Fleet(Arc::new(Fleet { rows: Vec::new(), health: WatchHealth::Loading, ..fleet.clone() })));
+    first.tell(Msg::Fleet(fleet.into()));
+    assert_ne!(names(&first)[0], "ipc-agent");
+    assert_eq!(selected(&first), "ipc-agent");
 }
 
 /// As in k9s: the first `esc` leads back, whatever row is selected.
