@@ -16,4 +16,4 @@ mod meter;
 mod operators;
 
 #[cfg(test)]
-mod estimates;
+mod tests;

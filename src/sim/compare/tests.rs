@@ -1,5 +1,5 @@
 //! How estimates of the time left compare with the time that was left, in rollouts of the factory. `cargo test --lib
-//! compare::estimates -- --ignored --nocapture` prints one line for each way of rolling out.
+//! compare::tests -- --ignored --nocapture` prints one line for each way of rolling out.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -208,19 +208,8 @@ fn estimates_against_what_took_place() {
         ("12 at once, then 2 at 40", WIDE, Midway::Set(40, &[(MaxUnavailable, "2"), (MaxPulling, "2")])),
         ("with a soak of 60 s", soaking, Midway::Nothing),
     ];
-    let only = std::env::var("ROLLDECK_ESTIMATE").ok();
     for (what, settings, midway) in cases {
-        if only.as_ref().is_some_and(|only| !what.contains(only.as_str())) {
-            continue;
-        }
         let played = play(&factory, V2, settings, &midway);
-        for (at, updated, estimate) in played.looks.iter().filter(|_| only.is_some()) {
-            let said = match estimate {
-                RolloutEstimate::Known { rollout, unmeasured_sites, .. } => format!("{rollout} +{unmeasured_sites}"),
-                other => format!("{other:?}"),
-            };
-            println!("   {updated:>3} updated, {} left: {said}", ShortDuration(played.ended.since(*at)));
-        }
         let Tally { known, right, short, long, none, mut of_most, mut widths } = played.tally();
         let worst = of_most.iter().copied().fold(0.0, f64::max);
         let took = played.looks.first().map(|(at, ..)| played.ended.since(*at)).unwrap_or_default();
