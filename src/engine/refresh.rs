@@ -101,6 +101,7 @@ impl Engine {
             outage: &|row| self.outage_of(row),
             site: &|row| self.site(row),
             pace: self.pacing.is_on().then_some(&paced),
+            warm_pods_go: self.warm_pods_go(),
         };
         self.plan =
             Plan::of(&self.assessment, &limits, &self.budget, &intent, &obstacles, self.natural_ranks(), &nodes);

@@ -135,6 +135,8 @@ pub(crate) struct NodeLookup<'a> {
     pub(crate) site: &'a dyn Fn(&Row) -> Str,
     /// The paces of sites, where limits follow what links bear.
     pub(crate) pace: Option<&'a SitePaces<'a>>,
+    /// Pre-warming is cancelled: pods that pull for it go, and with them what they have pulled so far.
+    pub(crate) warm_pods_go: bool,
 }
 
 /// What comes next: a hold for every node, and the nodes whose pods to replace now, in order.
@@ -402,7 +404,8 @@ impl Capacity {
             return Hold::ImageAbsent;
         }
         // A node that already pulls in vain keeps its slot for the new image.
-        let pulls = row.image != ImageState::Present && !row.pulls && !row.warms_target;
+        let pulls_already = row.pulls || (row.warms_target && !nodes.warm_pods_go);
+        let pulls = row.image != ImageState::Present && !pulls_already;
         if pulls && self.pulling >= self.max_pulling {
             return Hold::PullLimit { used: self.pulling, limit: self.max_pulling };
         }

@@ -153,8 +153,13 @@ impl Engine {
         let budget = crate::engine::assess::plan::budget(&assessment, &unlimited, true);
         let natural = self.natural_ranks();
         let obstacles = Obstacles { rollout_hold: &RolloutHold::None, refused: &|_| None };
-        let nodes =
-            NodeLookup { name: &|row| self.name(row), outage: &|_| None, site: &|row| self.site(row), pace: None };
+        let nodes = NodeLookup {
+            name: &|row| self.name(row),
+            outage: &|_| None,
+            site: &|row| self.site(row),
+            pace: None,
+            warm_pods_go: self.warm_pods_go(),
+        };
         let plan = Plan::of(&assessment, &unlimited, &budget, intent, &obstacles, natural, &nodes);
         let goes = |node: &&NodeIx| plan.hold(**node).is_none_or(|hold| hold.kind() != HoldKind::Partition);
         plan.line.iter().filter(goes).filter_map(|node| assessment.row(*node)).map(|row| self.name(row)).collect()

@@ -156,6 +156,11 @@ impl Engine {
         meant && !uses
     }
 
+    /// Whether pre-warming is cancelled, so that pods that pull for it are deleted next.
+    pub(crate) fn warm_pods_go(&self) -> bool {
+        self.recorded_prewarm().is_some_and(|asked| asked.cancelled.is_some())
+    }
+
     /// Whether nobody needs a pod any more: nothing is asked for, other images are, its node is not meant, or uses the images.
     pub(crate) fn is_left_over(&self, warm: &WarmPod) -> bool {
         let (Some(job), Some(asked)) = (&self.warming.job, self.recorded_prewarm()) else { return true };
