@@ -267,7 +267,7 @@ impl Kubelets {
     pub fn has_current_image(&self, node: &str, image: &str) -> bool {
         let kubelet = self.by_name.get(node).and_then(|index| self.nodes.get(*index));
         let there = kubelet.and_then(|kubelet| kubelet.image_id(image));
-        there.is_some() && there == self.env.image(image).map(|known| &known.id)
+        there.is_some() && there == self.env.id_of(image).as_ref()
     }
 
     /// Whether a pod of that name serves on its machine, whatever the API server believes: on a node that is merely cut

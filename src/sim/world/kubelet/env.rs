@@ -111,6 +111,16 @@ impl Env {
         }
     }
 
+    /// What the runtime calls the image that it is served under this name now. A digest names the same one for ever, whatever becomes of the
+    /// tag that stands before it.
+    pub(super) fn id_of(&self, name: &str) -> Option<Str> {
+        let known = self.image(name)?;
+        Some(match name.split_once('@') {
+            Some((named, digest)) => format!("{}@{digest}", repository_of(named)).into(),
+            None => known.id.clone(),
+        })
+    }
+
     pub(super) fn image(&self, name: &str) -> Option<&KnownImage> {
         // A digest names what its tag named when it was written.
         self.images.get(name).or_else(|| self.images.get(tag_of(name)))
@@ -177,4 +187,23 @@ pub(super) fn image_id(name: &str, earlier: u32) -> Str {
         hasher.finish()
     };
     format!("{}@sha256:{:016x}{:016x}{:016x}{:016x}", repository_of(name), part(0), part(1), part(2), part(3)).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_names_the_same_image_when_its_tag_has_moved() {
+        let image = RegistryImage::new("r.example/agent:v2", 1);
+        let mut env = Env::new(&[], std::slice::from_ref(&image), 1, Timestamp::default());
+        let ids =
+            |env: &Env| ["r.example/agent:v2", "r.example/agent:v2@sha256:0a"].map(|name| env.id_of(name).unwrap());
+        let [tag, digest] = ids(&env);
+        assert_eq!(&*digest, "r.example/agent@sha256:0a");
+        env.publish(&image);
+        let [moved, still] = ids(&env);
+        assert_ne!(moved, tag);
+        assert_eq!(still, digest);
+    }
 }

@@ -105,7 +105,10 @@ impl Kubelet {
             None => Err(PullError::NotFound),
             Some(known) => match known.image.error {
                 Some(error) => Err(error),
-                None => Ok(RegistryEntry { id: known.id.clone(), bytes: known.image.bytes }),
+                None => {
+                    let id = env.id_of(&wanted.image).unwrap_or_else(|| known.id.clone());
+                    Ok(RegistryEntry { id, bytes: known.image.bytes })
+                }
             },
         };
         let answer = answer.and_then(|served| match env.quotas.serves(&wanted.image, env.now) {
