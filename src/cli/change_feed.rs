@@ -445,6 +445,7 @@ fn summary(node: &NodeView) -> impl PartialEq + use<> {
         pressure: _,
         details: _,
         counted_unavailable_until: _,
+        lost_readiness,
     } = node;
     let begins = match state {
         NodeState::Creating | NodeState::Starting | NodeState::Soaking => true,
@@ -458,7 +459,7 @@ fn summary(node: &NodeView) -> impl PartialEq + use<> {
         | NodeState::Ineligible => false,
     };
     let cause = cause.as_ref().map(|cause| cause.kind);
-    (state.without_retries(), cause.filter(|kind| !(begins && kind.is_ordinary_at_start())))
+    (state.without_retries(), cause.filter(|kind| *lost_readiness || !(begins && kind.is_ordinary_at_start())))
 }
 
 /// Who drives, without when they were seen.

@@ -477,6 +477,7 @@ fn node_cells(node: &NodeView, at: Timestamp) -> [String; NODE_HEAD.len()] {
         eligible: _,
         labels: _,
         rank: _,
+        lost_readiness: _,
     } = node;
     let number = revision_number.map(|number| number.to_string());
     [

@@ -344,7 +344,9 @@ impl Engine {
 
     fn node_view(&self, row: &Row, numbers: &HashMap<&Str, i64>) -> NodeView {
         let entry = &self.view.nodes[row.node];
-        let pod = row.pod.and_then(|pod| self.view.pod(pod)).map(|pod| &pod.fact);
+        let pod = row.pod.and_then(|pod| self.view.pod(pod));
+        let lost_readiness = row.state == NodeState::Starting && pod.is_some_and(|pod| pod.served.is_some());
+        let pod = pod.map(|pod| &pod.fact);
         let revision = pod.and_then(|pod| pod.revision.clone());
         let suspect = self.suspects.judgement().verdicts.get(&row.node).copied();
         NodeView {
@@ -377,6 +379,7 @@ impl Engine {
             pod_created_at: pod.map(|pod| self.view.our_time(pod.created_at)),
             restarts: row.restarts,
             restarted: row.restarted,
+            lost_readiness,
             suspect,
             eligible: row.in_fleet,
             ineligible: if row.in_fleet { None } else { self.ineligible_because(row.node).map(Box::new) },

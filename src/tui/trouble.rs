@@ -42,8 +42,12 @@ impl TroubleKind {
             // Another image was given after one that fails: what the rollout took down stays in sight until it serves again.
             (NodeState::Outdated, Some(Blame::Rollout), Some(cause)) => Some(Self::Struggling(cause)),
             (NodeState::NodeDown | NodeState::Outdated | NodeState::Ineligible, _, _) => None,
-            // A pod that has just started is not ready for a while in the ordinary course.
-            (NodeState::Starting | NodeState::Soaking, _, Some(cause)) if cause.is_ordinary_at_start() => None,
+            // A pod that has just started is not ready for a while in the ordinary course. One that was ready already is not.
+            (NodeState::Starting | NodeState::Soaking, _, Some(cause))
+                if cause.is_ordinary_at_start() && !node.lost_readiness =>
+            {
+                None
+            }
             (_, Some(Blame::Rollout), Some(cause)) => Some(Self::Struggling(cause)),
             _ => None,
         }

@@ -46,6 +46,9 @@ pub(crate) struct NodeJson<'a> {
     /// The restarts that it is watched for.
     #[serde(skip_serializing_if = "Option::is_none")]
     restarted: Option<RestartsView>,
+    /// Its pod at the target was ready, and is not any more.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    lost_readiness: bool,
     /// How it stands, if it went down after its update.
     #[serde(skip_serializing_if = "Option::is_none")]
     suspect: Option<Suspect>,
@@ -90,6 +93,7 @@ impl<'a> NodeJson<'a> {
             pod_created_at,
             restarts,
             restarted,
+            lost_readiness,
             suspect,
             ineligible,
             serves,
@@ -130,6 +134,7 @@ impl<'a> NodeJson<'a> {
             pod_created_at: *pod_created_at,
             restarts: *restarts,
             restarted: *restarted,
+            lost_readiness: *lost_readiness,
             suspect: suspect.map(|suspect| Suspect::new(suspect, at)),
             ineligible: ineligible.as_ref().map(ToString::to_string),
             serves: *serves,

@@ -386,6 +386,7 @@ pub(super) fn node(name: &str, state: NodeState) -> NodeView {
         pod_created_at: Some(at(300)),
         restarts: 0,
         restarted: None,
+        lost_readiness: false,
         suspect: None,
         eligible: true,
         ineligible: None,

@@ -132,7 +132,7 @@ impl Engine {
             };
             return vec![first, "Reverts no node: undo does.".to_owned()];
         }
-        let pace = after.pace_in_words();
+        let pace = self.pace_in_words(after);
         let frees = u32::try_from(nodes).unwrap_or(u32::MAX).saturating_sub(self.plan.in_line);
         let settled = self.is_ready_to_update(&intent);
         let mut lines = match frees {

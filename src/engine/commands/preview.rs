@@ -89,6 +89,7 @@ impl Engine {
                 Command::Drive(_) if intent.paused.is_some() => {
                     "This process becomes the driver. The rollout is paused: nothing moves until it is resumed.".into()
                 }
+                Command::Release(_) => "This process becomes the driver until the DaemonSet is handed back.".into(),
                 _ => "This process becomes the driver; the rollout moves while it runs.".into(),
             });
         }
@@ -267,20 +268,26 @@ impl Engine {
 
     /// What moves once it is resumed: `count` nodes are in line then.
     fn what_moves_then(&self, count: usize, limits: &Limits) -> String {
-        let (charged, most) = (self.budget.charged, limits.max_unavailable);
         match count {
             0 if self.count_rows(|row| row.in_fleet && row.old) == 0 => {
                 "Every node is updated: nothing is left to do, and the DaemonSet stays adopted until it is released."
                     .to_owned()
             }
             0 => "No node is in line: what moves next is up to a step.".to_owned(),
-            _ if charged >= most => format!(
-                "{} in line, and wait: {} down already, and {most} may be. They move once one of those is well again, or with a larger budget.",
-                counted_are(count),
-                counted_are(charged as usize),
-            ),
-            _ => format!("{} in line, {}.", counted_are(count), limits.pace_in_words()),
+            _ => format!("{} in line, {}.", counted_are(count), self.pace_in_words(limits)),
         }
+    }
+
+    /// `at most 2 down at a time`; where as many are down already, that nodes wait for one of those.
+    pub(super) fn pace_in_words(&self, limits: &Limits) -> String {
+        let (charged, most) = (self.budget.charged, limits.max_unavailable);
+        if charged < most || limits.lacks_budget {
+            return limits.pace_in_words();
+        }
+        format!(
+            "and wait: {} down already, and {most} may be. They move once one of those is well again, or with a larger budget",
+            counted_are(charged as usize)
+        )
     }
 
     /// What a change of budgets and gates comes to, a line each.

@@ -408,7 +408,7 @@ fn slow_pull<'a>(node: &'a NodeView, snapshot: &Snapshot) -> Option<(&'a Str, St
 fn is_trouble(cause: &Cause, node: &NodeView) -> bool {
     let starts =
         matches!(node.state, NodeState::Creating | NodeState::Starting | NodeState::Pulling | NodeState::Soaking);
-    !(cause.kind.is_ordinary_at_start() && starts)
+    !(cause.kind.is_ordinary_at_start() && starts && !node.lost_readiness)
 }
 
 /// The container that the cause of a node is about, where the template of its pod does not name it.

@@ -133,7 +133,12 @@ impl Engine {
         if !(row.at_target && row.available && row.updated && row.state == NodeState::Updated) {
             return None;
         }
-        let made_at = self.view.pod(row.pod?)?.fact.created_at;
+        let pod = self.view.pod(row.pod?)?;
+        // One that was ready before, and lost that meanwhile, has not taken so long to be updated.
+        if pod.served.is_some() || row.restarts > 0 {
+            return None;
+        }
+        let made_at = pod.fact.created_at;
         let ready_at = row.since?;
         let available_at = ready_at + self.soak(intent);
         let of_this_rollout = self.view.our_time(made_at) > started_at && available_at > made_at;

@@ -418,6 +418,8 @@ pub struct NodeView {
     pub restarts: u32,
     /// The restarts that it is watched for, at the target revision.
     pub restarted: Option<RestartsView>,
+    /// Its pod at the target was ready, and is not any more: it starts again, or its probes fail.
+    pub lost_readiness: bool,
     /// How it stands, if it went down after its update.
     pub suspect: Option<SuspectView>,
     /// Whether the node may run the pod at all.

@@ -292,6 +292,8 @@ impl Story {
                         let halt = snapshot.halt.as_ref().filter(|halt| halt.failed().contains(&node.name));
                         halt.map_or(now, |halt| halt.at.clamp(mark.since.min(now), now))
                     }
+                    // Since when it waits, or is in trouble, says nothing of when its node came back.
+                    NodeChange::State { from: Some(NodeState::NodeDown), to: NodeState::Outdated, .. } => now,
                     NodeChange::State { .. } if next.since > mark.since => next.since,
                     _ => now,
                 };
@@ -483,6 +485,11 @@ fn is_well(state: NodeState) -> bool {
     matches!(state, NodeState::Outdated | NodeState::Updated)
 }
 
+/// Whether a pod that was ready is not any more.
+fn loses_readiness(from: Option<NodeState>, to: NodeState) -> bool {
+    to == NodeState::Starting && matches!(from, Some(NodeState::Updated | NodeState::Soaking))
+}
+
 fn is_trouble(state: NodeState) -> bool {
     match state {
         NodeState::Failed | NodeState::NodeDown => true,
@@ -502,7 +509,7 @@ impl NodeChange {
     /// Whether it is bad news.
     pub fn severity(&self) -> Severity {
         let bad = match self {
-            Self::State { to, why, .. } => why.is_some() || is_trouble(*to),
+            Self::State { from, to, why, .. } => why.is_some() || is_trouble(*to) || loses_readiness(*from, *to),
             Self::Trouble { .. } | Self::Restarted { .. } => true,
             Self::Readiness { ready } => !ready,
             Self::ReadySince | Self::Gone => false,

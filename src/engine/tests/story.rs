@@ -57,7 +57,8 @@ fn a_node_is_told_from_the_deletion_of_its_pod_to_its_update() {
     fake.set_ready("n1", true);
     watch(&mut story, &mut console, &mut fake, 2);
     let told = told(&story, "n1");
-    let again = told.last().and_then(|last| last.strip_prefix("updated, ")?.strip_suffix(" after it went down"));
+    let again =
+        told.last().and_then(|last| last.strip_prefix("well again, updated, ")?.strip_suffix(" after it went down"));
     assert!(again.is_some_and(|down| ["6s", "7s", "8s"].contains(&down)), "{told:?}");
     assert_eq!(story.progress().last().map(|point| (point.done(), point.unavailable())), Some((6, Some(0))));
 }

@@ -3,8 +3,9 @@
 use super::*;
 use crate::engine::model::Str;
 use crate::engine::model::cause::CauseKind;
-use crate::engine::model::facts::{ClusterEvent, PodPhase};
+use crate::engine::model::facts::{ClusterEvent, PodPhase, Severity};
 use crate::engine::model::settings::Secs;
+use crate::engine::report::diagnosis::Diagnosis;
 use crate::engine::rules::recognise::{TextSource, told_of_starts};
 
 /// Four nodes, the first of which was just taken; its replacement gets ready only when it is told to.
@@ -82,13 +83,13 @@ fn a_pod_that_is_deleted_on_a_node_that_is_down_is_not_called_down_by_itself() {
     fake.set_node_ready("n2", false);
     fake.set_ready("n1", false);
     fake.set_ready("n2", false);
-    assert_eq!(console.state(&fake, "n1"), (NodeState::NodeDown, "NotReady since 0s, by itself".into()));
+    assert_eq!(console.state(&fake, "n1"), (NodeState::NodeDown, "NotReady for 0s, by itself".into()));
     let now = fake.now;
     fake.change_pod("n1", |pod| pod.deletion_at = Some(now));
     fake.wait(70);
-    let why = "NotReady since 1m; pod deleted, not ended yet";
+    let why = "NotReady for 1m; pod deleted, not ended yet";
     assert_eq!(console.state(&fake, "n1"), (NodeState::NodeDown, why.into()));
-    assert_eq!(console.state(&fake, "n2").1, "NotReady since 1m, by itself");
+    assert_eq!(console.state(&fake, "n2").1, "NotReady for 1m, by itself");
     let snapshot = console.snapshot(&fake);
     let blamed = |name: &str| snapshot.nodes.iter().find(|node| &*node.name == name).unwrap().blame;
     assert_eq!(blamed("n1"), Some(Blame::Rollout), "its controller took the pod");
@@ -273,4 +274,31 @@ fn another_target_does_not_make_a_trouble_younger() {
     let snapshot = console.snapshot(&fake);
     let now = snapshot.nodes.iter().find(|node| node.name == failed.name).unwrap();
     assert_eq!((now.state, now.since), (NodeState::Outdated, failed.since), "{:?}", now.cause);
+}
+
+/// A new version loses its readiness after the soak. That is no start in the ordinary course: it is told, counted from when the pod ceased to
+/// be ready, and the node says nothing any more of how long an update takes.
+#[test]
+fn a_pod_that_was_ready_and_is_not_any_more_is_in_trouble() {
+    let mut fake = FakeCluster::rolling(6, 3);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 4);
+    console.run_for(&mut fake, 120);
+    let node = fake.deleted[0].clone();
+    fake.set_ready(&node, false);
+    let lost_at = fake.now;
+    console.run_for(&mut fake, 30);
+    let snapshot = console.snapshot(&fake);
+    let view = snapshot.nodes.iter().find(|view| view.name == node).unwrap();
+    assert_eq!((view.state, view.lost_readiness), (NodeState::Starting, true));
+    let age = view.since.map(|since| since.since(lost_at));
+    assert!(age.is_some_and(|after| after.as_secs() <= 1), "{:?}", view.since);
+    let found = Diagnosis::of(&snapshot).findings;
+    assert!(
+        found.iter().any(|finding| finding.severity == Severity::Warning && finding.nodes.contains(&node)),
+        "{found:?}"
+    );
+    // The others start for the first time.
+    assert!(snapshot.nodes.iter().filter(|view| view.name != node).all(|view| !view.lost_readiness));
 }

@@ -319,6 +319,7 @@ pub(crate) fn sign(node: &NodeView) -> (Glyph, ThemeRole) {
         (NodeState::Updated, _) => (Glyph::Updated, ThemeRole::Ok),
         (NodeState::Ineligible, _) => (Glyph::Ineligible, ThemeRole::Muted),
         _ if node.restarted.is_some() => (Glyph::Moving, ThemeRole::Warn),
+        _ if node.lost_readiness => (Glyph::Moving, ThemeRole::Warn),
         _ if node.cause.as_ref().is_some_and(|cause| !cause.kind.is_ordinary_at_start()) => {
             (Glyph::Moving, ThemeRole::Warn)
         }

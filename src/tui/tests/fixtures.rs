@@ -86,6 +86,7 @@ pub(super) fn node(name: &str) -> NodeView {
         pod_created_at: Some(ago(9 * DAY)),
         restarts: 0,
         restarted: None,
+        lost_readiness: false,
         suspect: None,
         eligible: true,
         ineligible: None,

@@ -157,7 +157,7 @@ fn why_takes_what_there_is_to_say_and_wide_screens_show_more() {
     for (width, height) in [(120, 40), (139, 40), (140, 40), (170, 50), (200, 50), (300, 60)] {
         let screen = TestConsole::on(running(), width, height).screen();
         let [why, next] = columns(&screen);
-        // `NotReady since 1m, after its update` has 34 cells.
+        // `NotReady for 1m, after its update` has 34 cells.
         assert!((35..=40).contains(&(next - why)), "{} cells at {width}:\n{screen}", next - why);
         assert!(screen.contains(" ipc-agent-017 ") || width == 140, "the pod's whole name at {width}:\n{screen}");
     }

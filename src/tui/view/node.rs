@@ -132,6 +132,8 @@ pub(super) fn about(
         rank,
         clock_skew_millis: _,
         counted_unavailable_until,
+        // The cause and the times beside it say it.
+        lost_readiness: _,
         pressure,
         details: NodeDetails { architecture, kubelet_version },
     } = node;

@@ -91,7 +91,10 @@ impl Assessor<'_> {
                 let in_trouble = pod.trouble.as_ref().is_some_and(|trouble| !trouble.cause.kind.is_ordinary_at_start());
                 // What it is in trouble for must not become younger when it fails of it.
                 let began = self.restarts_since(pod, clock).filter(|_| in_trouble);
-                began.or_else(|| pod.fact.containers.iter().filter_map(run).max()).unwrap_or(pod.fact.created_at)
+                // A pod that was ready is not ready since then, however long its containers run.
+                let lost = pod.served.as_ref().and(pod.fact.ready_since).map(|at| by_server(at, clock));
+                let runs = || pod.fact.containers.iter().filter_map(run).max();
+                began.or(lost).or_else(runs).unwrap_or(pod.fact.created_at)
             }),
             NodeState::Soaking | NodeState::Updated | NodeState::Ineligible => live.map(|pod| serves_since(pod, clock)),
             NodeState::Outdated => live.map(|pod| match pod.trouble.as_deref() {

@@ -48,9 +48,17 @@ impl Engine {
                 continue;
             }
             // Sites that have no limit of their own share that of the whole.
-            let share = (job.slots.limit as usize * all(left)).div_ceil(total.max(1)).max(1);
-            let at_once = site.limit.map_or(share, |limit| share.min(limit as usize));
-            let range = until_done(each, &left.pulling, left.waiting, at_once).map(TimeRange::rounded);
+            let share = job.slots.limit as usize * all(left);
+            let at_once = (share / total.max(1)).max(1);
+            let at_once = site.limit.map_or(at_once, |limit| at_once.min(limit as usize));
+            let range = until_done(each, &left.pulling, left.waiting, at_once);
+            // Where its share of the limit is less than one node, it has its turn now and then.
+            let parts = |of: usize| u32::try_from(of.max(1)).unwrap_or(u32::MAX);
+            let turns = |span: Duration| if share < total { span * parts(total) / parts(share) } else { span };
+            let range = range.map(|range| match left.waiting {
+                0 => range.rounded(),
+                _ => TimeRange { least: turns(range.least), most: turns(range.most) }.rounded(),
+            });
             // What takes longer than it should may take any time.
             site.estimate = range.filter(|range| !range.most.is_zero());
         }

@@ -59,7 +59,7 @@ fn an_updated_node_that_blinks_is_charged_and_halts_nothing() {
     let snapshot = console.snapshot(&fake);
     assert_eq!((&snapshot.phase, snapshot.budget.suspect, snapshot.counts.failed), (&Phase::Running, 1, 0));
     assert!(matches!(suspect(&snapshot, "n2"), Some(SuspectView::Waits { .. })));
-    assert_eq!(console.state(&fake, "n2").1, "NotReady since 1m, after its update; counts as failed in 4m");
+    assert_eq!(console.state(&fake, "n2").1, "NotReady for 1m, after its update; counts as failed in 4m");
     assert!(fake.at("hash2") > 4, "the rest of the budget goes on");
     ready(&mut fake, &["n2"], true);
     console.run_for(&mut fake, 120);
@@ -93,7 +93,7 @@ fn an_updated_node_that_stays_down_past_the_grace_halts() {
     assert_eq!(halt.named(), ["n2".into()]);
     let why = "node stays down after its update (1 of 4 nodes went down after their update, 0 of 16 before it, in 10m) on 1 node";
     assert_eq!(&*halt.why, why);
-    assert_eq!(console.state(&fake, "n2").1, "NotReady since 5m, after its update; failed: it stays down");
+    assert_eq!(console.state(&fake, "n2").1, "NotReady for 5m, after its update; failed: it stays down");
     // Accepted, it is one that is down; and the rest goes on.
     console.ask(&mut fake, Command::Resume).unwrap();
     console.partition(&mut fake, 0);

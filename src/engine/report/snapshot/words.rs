@@ -257,7 +257,7 @@ impl fmt::Display for Why<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { node, at } = self;
         let since = |f: &mut fmt::Formatter<'_>| match node.age(*at) {
-            Some(age) => write!(f, " since {}", ShortDuration(age)),
+            Some(age) => write!(f, " for {}", ShortDuration(age)),
             None => Ok(()),
         };
         match (node.state, node.blame) {
