@@ -12,8 +12,8 @@ use crate::sim::world::object::Object;
 use crate::sim::world::store::StoreChange;
 
 /// For so long nothing is tried for sure. A driver waits for 30 s from when it first sends the deletion of the pod that was refused,
-/// and one that is lost it sends again after 5 s.
-const WAITS: Duration = Duration::from_secs(15);
+/// and one that is lost it sends again after 5 s: five of them may be lost.
+const WAITS: Duration = Duration::from_secs(4);
 /// A refusal that comes sooner after another one may be of a pull that was on its way, which begins no wait.
 const APART: Duration = Duration::from_secs(310);
 
