@@ -190,6 +190,10 @@ pub(super) fn back(model: &mut Model) -> Effects {
                 }
                 page.prewarm = None;
             } else if !page.filter.is_all() {
+                // Whoever looked for a node stays on it.
+                if let Some(found) = page.current().map(|node| node.name.clone()) {
+                    page.nodes.select_node(&found);
+                }
                 page.filter = Default::default();
                 page.arrange();
             } else if page.map.is_open {

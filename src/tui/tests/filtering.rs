@@ -153,6 +153,15 @@ fn hits_stand_out_while_a_filter_is_set() {
 }
 
 #[test]
+fn the_node_that_was_looked_for_stays_selected_when_the_filter_goes() {
+    let console = on_running().typed("/ipc-118<enter><esc>");
+    let page = console.model.rollout().unwrap();
+    assert!(page.filter.is_all());
+    assert_eq!(page.current().map(|node| &*node.name), Some("ipc-118"));
+    assert!(console.screen().contains("ipc-118"), "{}", console.screen());
+}
+
+#[test]
 fn n_and_b_go_from_hit_to_hit() {
     let selected = |keys: &str| {
         let console = on_running().typed(keys);
