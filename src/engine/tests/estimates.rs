@@ -315,3 +315,23 @@ fn before_anything_was_pulled_nothing_is_told() {
     let said = view(&mut console, &fake);
     assert_eq!((said.throughput, said.estimate), (None, None));
 }
+
+/// Some pods are not ready for minutes, long after they were updated. That says nothing of how long an update takes.
+#[test]
+fn readiness_that_is_lost_later_is_no_part_of_how_long_an_update_takes() {
+    let (mut fake, mut console) = rolling();
+    console.partition(&mut fake, 20);
+    while console.snapshot(&fake).counts.updated < 8 {
+        console.run_for(&mut fake, 1);
+    }
+    let lost: Vec<_> = fake.deleted[..4].to_vec();
+    lost.iter().for_each(|node| fake.set_ready(node, false));
+    console.run_for(&mut fake, 300);
+    lost.iter().for_each(|node| fake.set_ready(node, true));
+    console.run_for(&mut fake, 25);
+    let snapshot = console.snapshot(&fake);
+    let RolloutEstimate::Known { rollout, nodes, .. } = snapshot.estimate else { panic!("{:?}", snapshot.estimate) };
+    assert!(nodes + 4 <= snapshot.counts.updated, "{nodes} of {}", snapshot.counts.updated);
+    let left = 30 - u64::from(snapshot.counts.updated);
+    assert!(rollout.most <= Duration::from_secs(left * 30 + 60), "{rollout} for {left}");
+}
