@@ -197,6 +197,11 @@ fn warming(bytes: bool) -> (FakeCluster, FakeConsole) {
 
 /// The same, and only on such nodes pulls end.
 fn warming_where(bytes: bool, ends: impl Fn(&str) -> bool) -> (FakeCluster, FakeConsole) {
+    warming_within(4, bytes, ends)
+}
+
+/// The same, and at most so many pull at once.
+fn warming_within(most: u32, bytes: bool, ends: impl Fn(&str) -> bool) -> (FakeCluster, FakeConsole) {
     let mut fake = FakeCluster::rolling(12, 1);
     for (nth, node) in fake.nodes.values_mut().enumerate() {
         node.labels = [(ZONE, if nth < 6 { "hall-a" } else { "hall-b" })].into_iter().collect();
@@ -205,7 +210,7 @@ fn warming_where(bytes: bool, ends: impl Fn(&str) -> bool) -> (FakeCluster, Fake
     let mut console = FakeConsole::open(&fake, "ops");
     let images = [("agent".to_owned(), "agent:v2".parse().unwrap())].into();
     let limits = PrewarmLimits {
-        max_pulling: Limit::At(IntOrPercent::Int(4)),
+        max_pulling: Limit::At(IntOrPercent::Int(most)),
         max_pulling_per_site: Limit::At(IntOrPercent::Int(2)),
         ..PrewarmLimits::default()
     };
@@ -278,6 +283,25 @@ fn each_site_tells_how_fast_images_come_and_how_long_it_takes() {
     if let Some(said) = console.snapshot(&fake).prewarm {
         assert_eq!(said.estimate, None);
     }
+}
+
+/// Fewer may pull at once than there are sites: each site has its turn now and then only.
+#[test]
+fn sites_that_share_one_pull_take_as_long_as_all_of_them_together() {
+    let (mut fake, mut console) = warming_within(1, true, |_| true);
+    for _ in 0..2 {
+        for node in fake.warm_nodes() {
+            has_pulled(&mut fake, &mut console, &node, true);
+        }
+        console.run_for(&mut fake, 1);
+    }
+    let said = view(&mut console, &fake);
+    let left = u64::from(said.counts.nodes - said.counts.present);
+    let estimate = said.estimate.unwrap();
+    assert!(
+        left >= 6 && estimate.most >= Duration::from_secs((left - 1) * 60 - 60),
+        "{estimate} for {left} nodes, a minute each"
+    );
 }
 
 #[test]
