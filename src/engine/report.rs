@@ -5,6 +5,7 @@ pub mod clocks;
 pub mod diagnosis;
 mod estimates;
 pub mod guidance;
+pub mod last_rollout;
 pub mod node_story;
 pub mod prewarm_words;
 mod sending;

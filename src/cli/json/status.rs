@@ -26,8 +26,8 @@ use crate::engine::model::step_ahead::{NoStep, StepAhead};
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::unsent::Unsent;
 use crate::engine::model::wait::Wait;
+use crate::engine::report::last_rollout::{LastRollout, RolloutEnd};
 use crate::engine::report::snapshot::{Counts, Snapshot};
-use crate::engine::report::words::{LastRollout, RolloutEnd};
 
 /// Where one rollout stands.
 #[derive(Serialize)]

@@ -41,6 +41,7 @@ struct UnderWay<'a> {
     pulls: bool,
 }
 
+/// What the nodes that are left wait for, and how long updates took in each site.
 pub(super) struct Lanes<'a> {
     engine: &'a Engine,
     under_way: Vec<UnderWay<'a>>,
@@ -67,7 +68,8 @@ impl<'a> Lanes<'a> {
         limits: &Limits,
     ) -> Self {
         let recent = |done: &[DoneNode<'a>]| done[done.len().saturating_sub(RECENT)..].to_vec();
-        let going = engine.until_made(&recent(done));
+        let latest = recent(done);
+        let going = engine.until_made(&latest);
         let under_way: Vec<UnderWay<'a>> = moving
             .iter()
             .map(|row| UnderWay {
@@ -94,7 +96,7 @@ impl<'a> Lanes<'a> {
                 until_ready: range(|done| done.ready_at, |node| node.pulls),
             }
         };
-        let fleet = times(&recent(done), &mut under_way.iter());
+        let fleet = times(&latest, &mut under_way.iter());
         let sites = of_site.iter().map(|(site, done)| {
             let site: &Str = site;
             (site, times(&recent(done), &mut under_way.iter().filter(|node| node.site == site)))
@@ -111,7 +113,7 @@ impl<'a> Lanes<'a> {
         let stuck = count(engine.budget.charged).saturating_sub(moving);
         Self {
             engine,
-            ends: recent(done).iter().map(|done| done.available_at).collect(),
+            ends: latest.iter().map(|done| done.available_at).collect(),
             site_ends: site_ends.collect(),
             sites: sites.collect(),
             fleet,

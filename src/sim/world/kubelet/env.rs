@@ -111,8 +111,8 @@ impl Env {
         }
     }
 
-    /// What the runtime calls the image that it is served under this name now. A digest names the same one for ever, whatever becomes of the
-    /// tag that stands before it.
+    /// What a runtime that pulls this name now calls the image that it gets. A digest names the same image for ever, also once the tag
+    /// before it has moved.
     pub(super) fn id_of(&self, name: &str) -> Option<Str> {
         let known = self.image(name)?;
         Some(match name.split_once('@') {

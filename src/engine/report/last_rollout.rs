@@ -1,0 +1,113 @@
+//! How the last rollout ended, told by the Events that are left of it: its record is gone by then.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::snapshot::{Phase, Snapshot};
+use crate::engine::model::record::Direction;
+use crate::engine::model::rollout_event::EventOutcome;
+use crate::engine::model::time::Timestamp;
+
+/// The last rollout: `last rollout complete`, `last rollout rolled back`, `last rollout released early`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LastRollout {
+    /// When it ended.
+    pub at: Timestamp,
+    /// How.
+    pub ended: RolloutEnd,
+}
+
+/// How a rollout ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RolloutEnd {
+    /// Every node was at the target.
+    Complete,
+    /// Every node was at the revision that was gone back to.
+    RolledBack,
+    /// It was handed back before every node was at the target: the rest was left to the DaemonSet's own controller.
+    ReleasedEarly,
+}
+
+impl fmt::Display for LastRollout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.ended {
+            RolloutEnd::Complete => "last rollout complete",
+            RolloutEnd::RolledBack => "last rollout rolled back",
+            RolloutEnd::ReleasedEarly => "last rollout released early",
+        })
+    }
+}
+
+impl Snapshot {
+    /// How the last rollout of rolldeck ended, as far as Events still tell; nothing while one is under way.
+    pub fn last_rollout(&self) -> Option<LastRollout> {
+        if self.phase != Phase::Idle {
+            return None;
+        }
+        // What was refused changed nothing.
+        let done = self.timeline.iter().filter(|event| event.outcome == EventOutcome::Done);
+        let mut events: Vec<_> = done.collect();
+        events.sort_by_key(|event| event.at);
+        let (mut last, mut direction, mut under_way) = (None, Direction::Forward, false);
+        for event in events {
+            match event.reason() {
+                "RolloutUndone" | "RolloutRollingBack" => (direction, under_way) = (Direction::Back, true),
+                "RolloutImageSet" => (direction, under_way) = (Direction::Forward, true),
+                "RolloutTemplateChanged" | "RolloutStepped" | "RolloutHalted" => under_way = true,
+                "RolloutComplete" => {
+                    let ended = match direction {
+                        Direction::Forward => RolloutEnd::Complete,
+                        Direction::Back => RolloutEnd::RolledBack,
+                    };
+                    last = Some(LastRollout { at: event.at, ended });
+                    (direction, under_way) = (Direction::Forward, false);
+                }
+                // What is released once it is complete has ended before.
+                "RolloutReleased" if under_way => {
+                    last = Some(LastRollout { at: event.at, ended: RolloutEnd::ReleasedEarly });
+                    (direction, under_way) = (Direction::Forward, false);
+                }
+                _ => {}
+            }
+        }
+        last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+    use crate::engine::model::command::{Command, Early};
+
+    /// Another rollout was complete before; its controller rolled out what this one had left.
+    #[test]
+    fn a_rollout_that_was_released_early_is_the_last_one() {
+        let mut fake = FakeCluster::rolling(4, 1);
+        let mut console = FakeConsole::open(&fake, "ops");
+        console.set_image(&mut fake, "agent:v2");
+        console.partition(&mut fake, 0);
+        console.run_for(&mut fake, 120);
+        let ended = |console: &mut FakeConsole, fake: &FakeCluster| {
+            console.snapshot(fake).last_rollout().map(|last| last.ended)
+        };
+        assert_eq!(ended(&mut console, &fake), Some(RolloutEnd::Complete), "and released after that");
+        console.set_image(&mut fake, "agent:v3");
+        console.partition(&mut fake, 3);
+        console.run_for(&mut fake, 30);
+        let refused = console.ask(&mut fake, Command::Release(Early::Refuse));
+        assert!(refused.is_err(), "{refused:?}");
+        assert_eq!(ended(&mut console, &fake), None, "it is under way");
+        console.ask(&mut fake, Command::Release(Early::Accept)).unwrap();
+        for node in ["n1", "n2", "n3", "n4"] {
+            fake.remove_pod(node);
+            fake.create_pod(node);
+        }
+        console.run_for(&mut fake, 30);
+        assert_eq!(console.snapshot(&fake).phase, Phase::Idle);
+        let last = console.snapshot(&fake).last_rollout().unwrap();
+        assert_eq!(last.to_string(), "last rollout released early");
+    }
+}
