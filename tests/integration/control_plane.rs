@@ -2,6 +2,7 @@
 //!
 //! Where its programs are not built (`tests/control-plane/build`), each test says so and passes.
 
+mod accepted;
 mod audit;
 mod cascade;
 mod clocks;

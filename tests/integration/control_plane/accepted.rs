@@ -1,0 +1,82 @@
+//! A second node fails after the driver that halted has ended: whoever resumes has seen both, and accepts both.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::fixture::DS;
+use super::played::{PlayedNodes, V2};
+
+/// The kubelet of a pod's node cannot pull its image.
+fn fails(made: &PlayedNodes, pod: &str) {
+    let message = format!("rpc error: code = NotFound desc = failed to pull and unpack image \"{V2}\": not found");
+    let state = json!({"waiting": {"reason": "ErrImagePull", "message": message}});
+    let containers = json!([{
+        "name": "agent", "image": V2, "imageID": "", "ready": false, "restartCount": 0, "state": state,
+    }]);
+    let (admin, path) = (made.sandbox.admin(), made.sandbox.path("pods", pod));
+    let status = json!({"status": {"phase": "Pending", "containerStatuses": containers}});
+    admin.patch(&format!("{path}/status"), &status).ok();
+    // Whoever looks for the first time knows by the Events for how long it has failed.
+    let seen = admin.get(&path).ok();
+    let about = json!({"kind": "Pod", "apiVersion": "v1", "namespace": made.sandbox.namespace(), "name": pod,
+        "uid": seen["metadata"]["uid"], "fieldPath": "spec.containers{agent}"});
+    let tells = [
+        ("Pulling", format!("Pulling image \"{V2}\"")),
+        ("Failed", format!("Failed to pull image \"{V2}\": {message}")),
+    ];
+    for (nth, (reason, words)) in tells.into_iter().enumerate() {
+        let now = &seen["metadata"]["creationTimestamp"];
+        let event = json!({"metadata": {"name": format!("{pod}.{nth}")}, "involvedObject": about, "type": "Warning",
+            "reason": reason, "message": words, "source": {"component": "kubelet"},
+            "firstTimestamp": now, "lastTimestamp": now, "count": 1});
+        admin.post(&made.sandbox.path("events", ""), &event).ok();
+    }
+}
+
+#[test]
+fn what_failed_while_nobody_drove_is_accepted_by_who_resumes() {
+    let Some(made) = PlayedNodes::new("accepted", 4) else { return };
+    let nodes: Vec<&str> = made.nodes.iter().map(String::as_str).collect();
+    made.kubelet.sleep_on(&nodes);
+    made.operator.ok(&[
+        "set-image",
+        DS,
+        &format!("agent={V2}"),
+        "--max-unavailable",
+        "2",
+        "--max-pulling",
+        "2",
+        "--yes",
+    ]);
+    made.operator.ok(&["step", DS, "--to", "100%", "--yes"]);
+    let before = made.operator.status(DS);
+    let mut driver = made.drive();
+    let going = made.until_status("two pods are deleted", |status| {
+        status["nodes"].as_array().unwrap().iter().filter(|node| node["state"] == "terminating").count() == 2
+    });
+    let going: Vec<String> = crate::support::program::Status(going).nodes(|node| node["state"] == "terminating");
+    for node in &going {
+        let pod = made.sandbox.path("pods", before.pod(node).unwrap());
+        made.sandbox.admin().delete(&format!("{pod}?gracePeriodSeconds=0")).ok();
+    }
+    made.until("both nodes have new pods", |made| made.operator.status(DS).at_target().len() == 2);
+    let status = made.operator.status(DS);
+    let [first, second] = [&going[0], &going[1]].map(|node| status.pod(node).unwrap().to_owned());
+    fails(&made, &first);
+    driver.until("halted");
+    driver.signal(Signal::TERM);
+    driver.end();
+    fails(&made, &second);
+    made.until_status("both count as failed", |status| status["counts"]["failed"] == 2);
+    let preview = made.said(&["resume", DS, "--dry-run"]);
+    for node in &going {
+        assert!(preview.contains(&format!("{node}: image not found")), "{preview}");
+    }
+    made.operator.ok(&["resume", DS, "--yes"]);
+    let driver = made.drive();
+    std::thread::sleep(Duration::from_secs(20));
+    let status = made.operator.status(DS).0;
+    assert_ne!(status["phase"], "halted", "{status:#}\n{}", driver.seen());
+}
