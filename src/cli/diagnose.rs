@@ -80,6 +80,7 @@ fn lines(place: &CommandPlace, snapshot: &Snapshot, diagnosis: &Diagnosis) -> Ve
     let findings = &diagnosis.findings;
     let mut lines = vec![format!("{namespace}/{name} on {context}: {}", diagnosis.how_many(snapshot))];
     match snapshot.guidance() {
+        Some(Guidance { waits, .. }) if findings.iter().any(|finding| finding.title == waits) => {}
         Some(Guidance { waits, .. }) => lines.push(waits),
         None if findings.is_empty() => lines.push("nothing is wrong, and nothing waits".to_owned()),
         None => {}

@@ -30,12 +30,13 @@ use super::status::{deleted, out_of_time, standing};
 use super::suggested_commands::{CommandPlace, suggested_commands};
 use crate::driver::{Rollout, Session};
 use crate::engine::model::command::{Command, Step, Takeover};
-use crate::engine::model::config::Role;
+use crate::engine::model::config::{Role, Timing};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::PrewarmLeftover;
 use crate::engine::model::record::Direction;
 use crate::engine::model::settings::{Finish, Tuning};
+use crate::engine::model::time::ShortDuration;
 use crate::engine::model::unsent::UnsentKind;
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 
@@ -145,11 +146,18 @@ impl Drive<'_> {
 /// runs out.
 async fn proof_of_life(foreground: &mut Foreground<'_>, rollout: &Rollout) -> Result<Arc<Snapshot>, CliError> {
     let mut snapshots = rollout.snapshots.clone();
+    let mut told = false;
     loop {
         let snapshot = snapshots.borrow_and_update().clone();
-        if !matches!(snapshot.driver, DriverView::Unconfirmed { .. }) {
+        let DriverView::Unconfirmed { holder, .. } = &snapshot.driver else {
             foreground.tell(&snapshot)?;
             return Ok(snapshot);
+        };
+        if !told {
+            told = true;
+            let within = ShortDuration(Timing::default().lease);
+            let text = format!("waits until {holder} renews its lease, or that runs out: {within}, --take-over does not wait");
+            foreground.say(Topic::Driver, text)?;
         }
         snapshots.changed().await.map_err(|_gone| CliError::failed("the driver has stopped"))?;
     }

@@ -3,6 +3,7 @@
 
 mod blocker;
 mod change;
+pub(super) mod halt_reasons;
 mod health;
 mod holds;
 pub(super) mod idle;

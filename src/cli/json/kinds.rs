@@ -22,6 +22,7 @@ pub(super) fn alarm(alarm: &Alarm) -> &'static str {
         Alarm::SiteOutage(_) => "siteOutage",
         Alarm::ReleaseWaits { .. } => "releaseWaits",
         Alarm::Halted { .. } => "halted",
+        Alarm::HaltWaits { .. } => "haltWaits",
         Alarm::ViewStale { .. } => "viewStale",
         Alarm::ApiLatencyTooHigh { .. } => "apiLatencyTooHigh",
         Alarm::NoAnswer => "noAnswer",

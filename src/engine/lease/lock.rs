@@ -426,20 +426,22 @@ impl Lock {
     /// Who drives, in words for a front end.
     pub(crate) fn view(&self, now: Timestamp) -> DriverView {
         let waiting = self.want != Want::No;
+        // Nothing is handed over by who has not renewed for a whole lease.
+        let living = || self.living_other(now).cloned();
         match (&self.known, self.holder()) {
             (KnownLease::Nothing, _) => DriverView::Unknown,
             (_, Some(holder)) if *holder == self.identity => {
                 let renewed_at = self.renewed_at.unwrap_or(self.holder_liveness.changed_at);
                 DriverView::You { renewed_at, lapsed: now.since(renewed_at) >= self.timing.lease }
             }
-            (_, holder) if self.want == Want::Ask => DriverView::Waiting { holder: holder.cloned() },
+            _ if self.want == Want::Ask => DriverView::Waiting { holder: living() },
             (_, Some(holder)) if now < self.runs_out_at() && self.holder_liveness.alive => {
                 DriverView::Other { holder: holder.clone(), renewal_observed_at: self.holder_liveness.changed_at }
             }
             (KnownLease::Present(fact), Some(holder)) if now < self.runs_out_at() => {
                 DriverView::Unconfirmed { holder: holder.clone(), renewed_at: fact.renewed_at }
             }
-            (_, holder) if waiting => DriverView::Waiting { holder: holder.cloned() },
+            _ if waiting => DriverView::Waiting { holder: living() },
             (known, Some(holder)) => DriverView::Lost {
                 holder: holder.clone(),
                 renewal_observed_at: self.holder_liveness.changed_at,

@@ -9,8 +9,8 @@ use crate::engine::model::Str;
 use crate::engine::model::config::Role;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::hold::Hold;
-use crate::engine::model::node::NodeState;
-use crate::engine::model::record::{Halt, Intent};
+use crate::engine::model::node::{NodeIx, NodeState};
+use crate::engine::model::record::Intent;
 use crate::engine::model::settings::Finish;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::distance::rounded;
@@ -44,8 +44,13 @@ impl Engine {
         if self.is_halted(intent)
             && let Some(halt) = &self.progress.halt
         {
-            alarms.push(Alarm::Halted { gate: halt.gate, why: why_and_where(halt).into() });
+            alarms.push(Alarm::Halted { gate: halt.gate, why: why_and_where(&halt.why, halt.named()).into() });
         }
+        let undriven = self.halt_without_driver(intent, now).filter(|_| recorded);
+        alarms.extend(undriven.as_ref().map(|reason| Alarm::HaltWaits {
+            gate: reason.gate,
+            why: why_and_where(&reason.why, &reason.nodes).into(),
+        }));
         let foreign = recorded
             && intent.change.is_none()
             && self.is_observed()
@@ -59,7 +64,8 @@ impl Engine {
         alarms.extend(self.idle_alarm(now));
         alarms.extend(self.refused_alarm().filter(|_| recorded));
         alarms.extend(self.suspects.judgement().outages.iter().cloned().map(Alarm::SiteOutage));
-        alarms.extend(self.budget_alarm().filter(|_| recorded));
+        // While it is to halt, a larger budget would let no node go.
+        alarms.extend(self.budget_alarm(intent).filter(|_| recorded && undriven.is_none()));
         alarms.extend(self.release_alarm(intent).filter(|_| recorded));
         // That a write of the lease fails is what the alarm of a silent server says.
         let distance_alarm = self.distance_alarm().filter(|_| recorded);
@@ -84,21 +90,32 @@ impl Engine {
     }
 
     /// The alarm for a budget that is used up by nodes of which none will come back by itself: it has to be raised.
-    fn budget_alarm(&self) -> Option<Alarm> {
-        let held = |node: &crate::engine::model::node::NodeIx| self.plan.hold(*node);
+    fn budget_alarm(&self, intent: &Intent) -> Option<Alarm> {
+        let held = |node: &NodeIx| self.plan.hold(*node);
         let waits = |hold: &&Hold| hold.kind() != HoldKind::Partition;
         // The hold of the first node in line holds the others, too: the budget is given out in order.
-        let Some(Hold::Budget { used, limit }) = self.plan.line.iter().filter_map(held).find(waits) else {
-            return None;
+        let first = self.plan.line.iter().filter_map(held).find(waits)?;
+        let (used, limit) = match first {
+            Hold::Budget { used, limit } => (*used, *limit),
+            // Whoever drives finds it used up.
+            Hold::NobodyDrives => {
+                let limits = Limits::of(&self.view, intent, &self.assessment);
+                let used = self.budget.charged;
+                if used < limits.max_unavailable || limits.lacks_budget {
+                    return None;
+                }
+                (used, limits.max_unavailable)
+            }
+            _ => return None,
         };
-        let waiting = self.plan.line.iter().filter_map(held).filter(|hold| matches!(hold, Hold::Budget { .. })).count();
+        let waiting = self.plan.line.iter().filter_map(held).filter(|hold| hold.kind() == first.kind()).count();
         let comes_back = |row: &Row| self.comes_back_by_itself(row);
         let on_its_way = |row: &Row| row.in_fleet && !row.available && (row.state.is_moving() || comes_back(row));
         // Those past which somebody resumed as well: they are down all the same.
         let failed = |row: &Row| row.state == NodeState::Failed || self.suspects.judgement().has_failed(row.node);
         (self.plan.next.is_empty() && !self.assessment.rows().any(on_its_way)).then(|| Alarm::BudgetUsedUp {
-            used: *used,
-            limit: *limit,
+            used,
+            limit,
             waiting: u32::try_from(waiting).unwrap_or(u32::MAX),
             failed: self.count_rows(|row| row.blame.is_some() && failed(row)),
         })
@@ -181,12 +198,12 @@ impl Engine {
 }
 
 /// Why it halted, and on which nodes: once they are well again, nothing else on the screen names them.
-fn why_and_where(halt: &Halt) -> String {
+fn why_and_where(why: &str, nodes: &[Str]) -> String {
     const NAMED: usize = 3;
-    let named: Vec<&str> = halt.named().iter().take(NAMED).map(|node| &**node).collect();
-    match (named.is_empty(), halt.named().len() > NAMED) {
-        (true, _) => halt.why.to_string(),
-        (false, true) => format!("{} ({}, …)", halt.why, named.join(", ")),
-        (false, false) => format!("{} ({})", halt.why, named.join(", ")),
+    let named: Vec<&str> = nodes.iter().take(NAMED).map(|node| &**node).collect();
+    match (named.is_empty(), nodes.len() > NAMED) {
+        (true, _) => why.to_owned(),
+        (false, true) => format!("{why} ({}, …)", named.join(", ")),
+        (false, false) => format!("{why} ({})", named.join(", ")),
     }
 }

@@ -155,6 +155,8 @@ impl Alarm {
                 };
                 undo.into_iter().chain([resume]).collect()
             }
+            // There is no halt yet past which somebody could resume.
+            Self::HaltWaits { gate, .. } => gate.offers_undo().then_some(Remedy::Undo).into_iter().collect(),
             Self::RecordUnreadable { .. } => vec![Remedy::DropUnreadableRecord],
             Self::ForeignRecord => vec![Remedy::SetImage, Remedy::DropForeignRecord],
             Self::DeletionRefused { .. }

@@ -290,6 +290,13 @@ pub enum Alarm {
         /// How to hold them, where that is known.
         suspend_hint: Option<Str>,
     },
+    /// Nobody is seen alive who drives, and whoever drives next halts at once.
+    HaltWaits {
+        /// What halts it.
+        gate: HaltingGate,
+        /// In words, with up to three nodes.
+        why: Str,
+    },
     /// Somebody changed the template in the middle of the rollout.
     TemplateChanged {
         /// Who, if managedFields tell, with the tool behind the name.
@@ -494,6 +501,7 @@ impl Alarm {
             | Self::SiteOutage(_)
             | Self::ReleaseWaits { .. }
             | Self::Halted { .. }
+            | Self::HaltWaits { .. }
             | Self::ViewStale { .. }
             | Self::WriteFailing { .. }
             | Self::NoAnswer

@@ -6,6 +6,7 @@ use crate::engine::model::record::{Direction, HaltingGate};
 use crate::engine::model::settings::{Gates, Limit, OnFailure};
 use crate::engine::model::template::TaintEffect;
 use crate::engine::report::guidance::Remedy;
+use crate::engine::report::snapshot::Snapshot;
 
 /// Twenty nodes on their way to an image that is not there.
 fn halted() -> (FakeCluster, FakeConsole) {
@@ -289,6 +290,16 @@ fn another_image_ends_the_halt_begins_anew_and_says_so_beforehand() {
 
 /// The driver ends when it halts. A second node that it had on its way fails after that, and nobody names it in the halt. `status` counts
 /// it as failed, so whoever resumes accepts it as well.
+/// The kubelet of this node finds no such image.
+fn fail(fake: &mut FakeCluster, node: &str) {
+    let not_found = "rpc error: code = NotFound desc = failed to pull and unpack image \"agent:bad\": not found";
+    let state = ContainerState::Waiting { reason: "ErrImagePull".into(), message: Some(not_found.into()) };
+    fake.change_pod(node, |pod| {
+        pod.containers[0].image_present = false;
+        pod.containers[0].state = state;
+    });
+}
+
 #[test]
 fn going_on_accepts_what_failed_while_nobody_drove() {
     let mut fake = FakeCluster::rolling(20, 3);
@@ -298,14 +309,6 @@ fn going_on_accepts_what_failed_while_nobody_drove() {
     console.partition(&mut fake, 0);
     console.run_for(&mut fake, 5);
     let [first, second, _] = fake.deleted.clone().try_into().unwrap();
-    let not_found = "rpc error: code = NotFound desc = failed to pull and unpack image \"agent:bad\": not found";
-    let fail = |fake: &mut FakeCluster, node: &str| {
-        let state = ContainerState::Waiting { reason: "ErrImagePull".into(), message: Some(not_found.into()) };
-        fake.change_pod(node, |pod| {
-            pod.containers[0].image_present = false;
-            pod.containers[0].state = state;
-        });
-    };
     fail(&mut fake, &first);
     console.run_for(&mut fake, 60);
     assert_eq!(console.snapshot(&fake).halt.unwrap().named(), std::slice::from_ref(&first));
@@ -326,4 +329,50 @@ fn going_on_accepts_what_failed_while_nobody_drove() {
     next.run_for(&mut fake, 60);
     assert_eq!(next.snapshot(&fake).halt, None, "what the operator saw fail halts it no more");
     assert_eq!(next.engine.progress.acknowledged_failures, [first, second].into());
+}
+
+#[test]
+fn what_fails_without_a_driver_is_told_the_same_until_somebody_drives() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    fake.slow = true;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:bad");
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 5);
+    let [first, second] = fake.deleted.clone().try_into().unwrap();
+    // It is killed: nobody renews the lease any more.
+    drop(console);
+    fail(&mut fake, &first);
+    fail(&mut fake, &second);
+    let waits = |snapshot: &Snapshot| {
+        let why = format!("image not found on 2 nodes ({first}, {second})");
+        snapshot.alarms == [Alarm::HaltWaits { gate: HaltingGate::FailureThreshold, why: why.into() }]
+            && snapshot.remedies() == [Remedy::Undo, Remedy::Drive]
+    };
+
+    fake.wait(60);
+    let mut looks = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+    looks.run_for(&mut fake, 8);
+    let at_once = looks.snapshot(&fake);
+    assert!(waits(&at_once), "{:?} {:?}", at_once.alarms, at_once.remedies());
+    assert!(matches!(at_once.driver, DriverView::Unconfirmed { .. }), "{:?}", at_once.driver);
+    looks.run_for(&mut fake, 30);
+    let later = looks.snapshot(&fake);
+    assert!(matches!(later.driver, DriverView::Lost { .. }), "{:?}", later.driver);
+    assert!(waits(&later), "{:?} {:?}", later.alarms, later.remedies());
+
+    let mut next = FakeConsole::open(&fake, "kim");
+    // It waits until the lease has run out before its eyes.
+    next.run_for(&mut fake, 20);
+    next.ask(&mut fake, Command::Drive(Takeover::Ask)).unwrap();
+    next.run_for(&mut fake, 10);
+    let halted = next.snapshot(&fake);
+    assert_eq!(halted.halt.as_ref().map(|halt| halt.named().to_vec()), Some(vec![first.clone(), second.clone()]));
+    next.ask(&mut fake, Command::Resume).unwrap();
+    next.ask(&mut fake, Command::StopDriving).unwrap();
+    next.run_for(&mut fake, 5);
+    let resumed = next.snapshot(&fake);
+    assert_eq!(resumed.driver, DriverView::Nobody);
+    assert_eq!(resumed.alarms, [Alarm::BudgetUsedUp { used: 2, limit: 2, waiting: 18, failed: 2 }]);
+    assert_eq!(resumed.remedies(), [Remedy::Undo, Remedy::SetImage, Remedy::Drive]);
 }

@@ -170,6 +170,7 @@ impl fmt::Display for Alarm {
                     times(*count)
                 )
             }
+            Self::HaltWaits { why, .. } => write!(f, "{why}; it is not halted, as nobody is seen driving it"),
             Self::BudgetUsedUp { used, limit, waiting, failed } => {
                 let nodes = if *waiting == 1 { "node waits" } else { "nodes wait" };
                 write!(f, "{waiting} {nodes}: {used} are down, {limit} may be, and none of them is on its way up")?;

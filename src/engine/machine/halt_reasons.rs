@@ -1,0 +1,122 @@
+//! Why a rollout is to halt, as its gates judge what is seen. `act/halt.rs` carries it out; `report` says so where nobody drives who would.
+
+use std::collections::BTreeMap;
+
+use super::Engine;
+use crate::engine::assess::rows::Row;
+use crate::engine::model::Str;
+use crate::engine::model::config::Timing;
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::quantity::{IntOrPercent, Rounding};
+use crate::engine::model::record::{Direction, EXCEPTIONS_LIMIT, HaltingGate, Intent};
+use crate::engine::model::settings::Gates;
+use crate::engine::model::time::Timestamp;
+
+/// Why the rollout halts.
+pub(crate) struct HaltReason {
+    pub(crate) gate: HaltingGate,
+    /// In words.
+    pub(crate) why: String,
+    /// Where, in the order of the nodes; empty where it is about the whole rollout.
+    pub(crate) nodes: Vec<Str>,
+    /// Whether another revision may help: it does not where containers fail that no template names.
+    pub(crate) other_helps: bool,
+}
+
+impl Engine {
+    /// The gate whose halt stands.
+    pub(crate) fn halting_gate(&self, intent: &Intent) -> Option<HaltingGate> {
+        self.progress.halt.as_ref().filter(|_| self.is_halted(intent)).map(|halt| halt.gate)
+    }
+
+    /// Whether gates are asked: what goes back does not halt, and neither does what is not rolled out yet.
+    pub(crate) fn may_halt(intent: &Intent) -> bool {
+        intent.direction() == Direction::Forward && intent.target.is_some() && intent.change.is_none()
+    }
+
+    /// The halt that a driver would make at once, where nobody is seen alive who could make it; the worst first.
+    pub(crate) fn halt_without_driver(&self, intent: &Intent, now: Timestamp) -> Option<HaltReason> {
+        let driver = self.lock.view(now);
+        let undriven = match driver {
+            DriverView::Nobody | DriverView::Lost { .. } => true,
+            DriverView::Unconfirmed { .. } => driver.is_silent(self.view.server_time(now), Timing::default().lease),
+            DriverView::Unknown | DriverView::You { .. } | DriverView::Waiting { .. } | DriverView::Other { .. } => false,
+        };
+        if !undriven || !Self::may_halt(intent) || self.is_halted(intent) {
+            return None;
+        }
+        let stands = |reason: &HaltReason| reason.gate.halts_what_is_complete() || !self.is_complete(intent);
+        self.reasons_to_halt(intent).into_iter().flatten().find(stands)
+    }
+
+    /// What each gate that halts has to say now. All gates are named: one that halts is a [`HaltingGate`] and is asked here, in its order.
+    pub(crate) fn reasons_to_halt(&self, intent: &Intent) -> [Option<HaltReason>; HaltingGate::ALL.len()] {
+        // Gates on single nodes are carried out in `assess/rows/failure.rs`, `assess/rows/absence.rs` and `rules/suspects.rs`.
+        let Gates {
+            failure_threshold,
+            on_failure: _,
+            progress_deadline_secs: _,
+            max_restarts: _,
+            soak_secs: _,
+            suspect_grace_secs: _,
+            require_image: _,
+        } = intent.gates;
+        HaltingGate::ALL.map(|gate| match gate {
+            HaltingGate::FailureThreshold => self.too_many_failed(failure_threshold, intent),
+        })
+    }
+
+    /// Whether an operator has accepted that this node failed. Until a driver takes in what was resumed past, the record tells it by the
+    /// halt and by the operator's intent.
+    fn is_accepted(&self, node: &Str, intent: &Intent) -> bool {
+        let at_halt = self.progress.failed_at_halt();
+        let not_taken_in = !at_halt.is_empty() && !self.is_halted(intent);
+        self.progress.acknowledged_failures.contains(node)
+            || not_taken_in && (at_halt.contains(node) || intent.accepted.contains(node))
+    }
+
+    /// Nodes failed at the new revision, as many as the threshold says, leaving out those that an operator resumed past.
+    fn too_many_failed(&self, threshold: IntOrPercent, intent: &Intent) -> Option<HaltReason> {
+        let failed: Vec<_> = self
+            .assessment
+            .rows()
+            .filter(|row| self.has_failed(row) && !self.is_accepted(&self.name(row), intent))
+            .collect();
+        let threshold = threshold.of(self.assessment.desired, Rounding::Up).max(1);
+        // As long as any node is failed, its own halt, if that stands, keeps naming the nodes that are failed now.
+        let stands = match self.halting_gate(intent) {
+            Some(HaltingGate::FailureThreshold) => !failed.is_empty(),
+            None => false,
+        };
+        if u32::try_from(failed.len()).unwrap_or(u32::MAX) < threshold && !stands {
+            return None;
+        }
+        let nodes = failed.iter().take(EXCEPTIONS_LIMIT).map(|row| self.name(row)).collect();
+        let why = failure_words(&failed, |row| {
+            self.suspect_words(row).or_else(|| Some(self.cause_in_words(row, row.cause.as_ref()?)))
+        });
+        let of_revision = failed.iter().filter(|row| !self.fails_of_injected(row)).count();
+        let other_helps = u32::try_from(of_revision).unwrap_or(u32::MAX) >= threshold;
+        Some(HaltReason { gate: HaltingGate::FailureThreshold, why, nodes, other_helps })
+    }
+}
+
+/// What failed and where, most frequent cause first: `image not found on ipc-017, ipc-018 and 3 more`.
+fn failure_words(failed: &[&Row], of: impl Fn(&Row) -> Option<String>) -> String {
+    let mut causes: BTreeMap<String, u32> = BTreeMap::new();
+    for row in failed {
+        let words = of(row).unwrap_or_else(|| "failed".to_owned());
+        *causes.entry(words).or_default() += 1;
+    }
+    let mut causes: Vec<(String, u32)> = causes.into_iter().collect();
+    causes.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let words: Vec<String> = causes
+        .into_iter()
+        .map(
+            |(words, count)| {
+                if count == 1 { format!("{words} on 1 node") } else { format!("{words} on {count} nodes") }
+            },
+        )
+        .collect();
+    words.join(", ")
+}
