@@ -230,7 +230,8 @@ impl KnownFleet {
         let lease = self.leases.get(&key);
         let driven = lease.is_some_and(|lease| lease.driver(now).is_some());
         let record = lease.and_then(|lease| lease.record_of(daemonset));
-        let state = fleet_state(&brief(daemonset), record, driven);
+        let failed_pulls = pulls.map_or(0, |pulls| pulls.failed);
+        let state = fleet_state(&Brief { failed_pulls, ..brief(daemonset) }, record, driven);
         let (to, from) = revisions_of(daemonset, revisions, record);
         FleetRow {
             namespace: daemonset.namespace.clone(),
@@ -283,7 +284,7 @@ fn revisions_of(
 
 fn brief(daemonset: &PartialDaemonSet) -> Brief {
     let PartialDaemonSet { counters, strategy, adopted, observed, .. } = daemonset;
-    Brief { counters: *counters, strategy: *strategy, adopted: *adopted, observed: *observed }
+    Brief { counters: *counters, strategy: *strategy, adopted: *adopted, observed: *observed, failed_pulls: 0 }
 }
 
 fn strategy_words(daemonset: &PartialDaemonSet) -> String {
@@ -445,6 +446,9 @@ mod tests {
         }
         let nobody = |available: u32| fleet_state(&brief(&daemonset(2, available)), Some(&moving), false).to_string();
         assert_eq!((nobody(19), nobody(20)), ("rolling out".to_owned(), "held".to_owned()), "nobody drives any more");
+        let failing = Brief { failed_pulls: 1, ..brief(&daemonset(2, 19)) };
+        let state = |driven| fleet_state(&failing, Some(&moving), driven).to_string();
+        assert_eq!((state(true), state(false)), ("rolling out".to_owned(), "held".to_owned()), "its image is not there");
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub(super) mod resolved;
 mod restarts;
 mod surge;
 mod undo;
+mod unready;
 
 use self::resolved::Resolved;
 use super::assess::plan::Limits;

@@ -27,6 +27,7 @@ mod room;
 mod steps;
 mod story;
 mod template_changes;
+mod unready;
 mod unseen;
 mod vanished;
 mod waits;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::resolved::Resolved;
+use crate::engine::assess::rows::Row;
 use crate::engine::lease::edit::Edit;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
@@ -158,7 +159,8 @@ impl Engine {
     /// Nodes that count as failed, and that the halt does not name: nobody drove when they did.
     fn failed_since_halt(&self) -> Vec<Str> {
         let known = |name: &Str| self.progress.has_failed(name);
-        let failed = self.assessment.rows().filter(|row| self.has_failed(row)).map(|row| self.name(row));
-        failed.filter(|name| !known(name)).collect()
+        let mut failed: Vec<&Row> = self.assessment.rows().filter(|row| self.has_failed(row)).collect();
+        failed.sort_by_key(|row| self.natural_ranks().get(row.node));
+        failed.into_iter().map(|row| self.name(row)).filter(|name| !known(name)).collect()
     }
 }

@@ -207,10 +207,15 @@ impl Engine {
                 lines.extend(self.step_in_words(*step, count, limits));
                 if count > 0 {
                     lines.splice(caution..caution, self.ready_lately_in_words(now));
+                    lines.splice(caution..caution, self.unready_in_words(nodes));
                 }
                 lines
             }
-            Command::Select(selector) => self.select_in_words(selector.as_ref(), count, limits),
+            Command::Select(selector) => {
+                let mut lines = self.select_in_words(selector.as_ref(), count, limits);
+                lines.extend(self.unready_in_words(nodes));
+                lines
+            }
             Command::Pause { .. } if self.pause_brakes() => {
                 let mut lines =
                     vec!["Sets OnDelete at once: its controller stops replacing pods. Nothing else changes.".into()];
@@ -230,6 +235,7 @@ impl Engine {
                     lines.push("Sets OnDelete again at once: its controller stops replacing pods.".into());
                 }
                 lines.push(self.what_moves_then(count, limits));
+                lines.extend(self.unready_in_words(nodes));
                 lines
             }
             Command::Undo { .. } if count == 0 => vec![
@@ -258,6 +264,7 @@ impl Engine {
                     (None, _) => Vec::new(),
                 };
                 lines.extend((count > 0).then(|| format!("{} in line, {pace}.", counted_are(count))));
+                lines.extend(self.unready_in_words(nodes));
                 lines
             }
             Command::StopDriving | Command::GiveUpDriving { .. } => {
@@ -285,8 +292,9 @@ impl Engine {
             return limits.pace_in_words();
         }
         format!(
-            "and wait: {} down already, and {most} may be. They move once one of those is well again, or with a larger budget",
-            counted_are(charged as usize)
+            "and wait: {} down already{}, and {most} may be. They move once one of those is well again, or with a larger budget",
+            counted_are(charged as usize),
+            self.down_in_words()
         )
     }
 

@@ -40,7 +40,9 @@ impl Engine {
         let undriven = match driver {
             DriverView::Nobody | DriverView::Lost { .. } => true,
             DriverView::Unconfirmed { .. } => driver.is_silent(self.view.server_time(now), Timing::default().lease),
-            DriverView::Unknown | DriverView::You { .. } | DriverView::Waiting { .. } | DriverView::Other { .. } => false,
+            // Where it is our turn, we halt once we have it.
+            DriverView::Waiting { ref holder } => holder.is_none(),
+            DriverView::Unknown | DriverView::You { .. } | DriverView::Other { .. } => false,
         };
         if !undriven || !Self::may_halt(intent) || self.is_halted(intent) {
             return None;
@@ -77,11 +79,12 @@ impl Engine {
 
     /// Nodes failed at the new revision, as many as the threshold says, leaving out those that an operator resumed past.
     fn too_many_failed(&self, threshold: IntOrPercent, intent: &Intent) -> Option<HaltReason> {
-        let failed: Vec<_> = self
+        let mut failed: Vec<_> = self
             .assessment
             .rows()
             .filter(|row| self.has_failed(row) && !self.is_accepted(&self.name(row), intent))
             .collect();
+        failed.sort_by_key(|row| self.natural_ranks().get(row.node));
         let threshold = threshold.of(self.assessment.desired, Rounding::Up).max(1);
         // As long as any node is failed, its own halt, if that stands, keeps naming the nodes that are failed now.
         let stands = match self.halting_gate(intent) {

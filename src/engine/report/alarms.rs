@@ -1,5 +1,7 @@
 //! What needs the operator's attention now, worst first.
 
+use std::mem::discriminant;
+
 use super::snapshot::Alarm;
 use crate::engine::assess::plan::Limits;
 use crate::engine::assess::rows::Row;
@@ -108,7 +110,7 @@ impl Engine {
             }
             _ => return None,
         };
-        let waiting = self.plan.line.iter().filter_map(held).filter(|hold| hold.kind() == first.kind()).count();
+        let waiting = self.plan.line.iter().filter_map(held).filter(|hold| discriminant(*hold) == discriminant(first)).count();
         let comes_back = |row: &Row| self.comes_back_by_itself(row);
         let on_its_way = |row: &Row| row.in_fleet && !row.available && (row.state.is_moving() || comes_back(row));
         // Those past which somebody resumed as well: they are down all the same.

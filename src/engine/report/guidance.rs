@@ -279,7 +279,7 @@ impl Snapshot {
             Phase::Running if let Some(waits) = self.silent_driver() => {
                 Some(Guidance { waits, remedies: vec![Remedy::Drive] })
             }
-            Phase::Running => self.held_by_trouble().or_else(|| self.all_wait()),
+            Phase::Running => self.held_by_trouble().or_else(|| self.all_wait()).or_else(|| self.wait_for_budget()),
             Phase::Loading => self.loading_in_words().map(|waits| Guidance { waits, remedies: Vec::new() }),
             Phase::Held if self.alarms.contains(&Alarm::BeingDeleted) => Some(Guidance {
                 waits: "it is being deleted: no node is updated any more".into(),
@@ -365,6 +365,24 @@ impl Snapshot {
             && left.all(|node| !node.state.is_moving() && alone(node));
         let by_partition = |node: &NodeView| node.hold.as_ref().is_some_and(|hold| hold.kind() == HoldKind::Partition);
         all.then(|| Guidance { waits: self.left_in_words(|node| !by_partition(node)), remedies: Vec::new() })
+    }
+
+    /// Nothing moves, and whoever is next waits for nodes that are down to come back: where none of them will, an alarm says so.
+    fn wait_for_budget(&self) -> Option<Guidance> {
+        let of_budget = |node: &&NodeView| matches!(node.hold, Some(Hold::Budget { .. }));
+        let waiting = self.nodes.iter().filter(of_budget).count();
+        let is_moving = |node: &NodeView| node.eligible && node.state.is_moving() && !node.lost_readiness;
+        if waiting == 0 || !self.alarms.is_empty() || self.nodes.iter().any(is_moving) {
+            return None;
+        }
+        let down = self.nodes.iter().filter(|node| node.eligible && node.blame.is_some());
+        let down: Vec<&str> = down.map(|node| &*node.name).collect();
+        let named = down[..down.len().min(NAMED)].join(", ");
+        let more = if down.len() > NAMED { ", …" } else { "" };
+        let (used, limit) = (self.budget.charged, self.budget.max_unavailable);
+        let nodes = if waiting == 1 { "1 node waits" } else { &format!("{waiting} nodes wait") };
+        let of_those = if down.is_empty() { String::new() } else { format!(": until one is back of {named}{more}") };
+        Some(Guidance { waits: format!("{nodes}, as {used} are down and {limit} may be{of_those}"), remedies: Vec::new() })
     }
 
     /// Nothing more may be updated as things stand.

@@ -18,6 +18,8 @@ pub struct Brief {
     pub adopted: bool,
     /// Its controller has observed its present generation.
     pub observed: bool,
+    /// On how many nodes an image could not be pulled, as far as known: without a driver nothing comes of them.
+    pub failed_pulls: u32,
 }
 
 /// A DaemonSet's state, from its controller's counters and its record. It agrees with the rollout's own view as far as
@@ -104,8 +106,9 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
     let may_move = outdated.saturating_sub(unavailable) > keep
         && driven
         && (selector.is_none() || intent.direction() == Direction::Back);
-    // Without a driver nobody takes back what is named there: what was in flight has arrived once all are available.
-    let in_flight = !in_progress.is_empty() && (driven || unavailable > 0);
+    // Without a driver nobody takes back what is named there: what was in flight has arrived once all are available, but for those
+    // that failed.
+    let in_flight = !in_progress.is_empty() && (driven || unavailable > daemonset.failed_pulls);
     let moves = in_flight || change.is_some();
     match outdated {
         _ if may_move || moves => match intent.direction() {

@@ -1,0 +1,47 @@
+//! What a preview says of nodes that are down already: which they are, and when those among them go whose turn it is.
+
+use crate::engine::assess::rows::Row;
+use crate::engine::machine::Engine;
+use crate::engine::model::Str;
+use crate::engine::model::node::Blame;
+use crate::engine::model::record::Direction;
+
+/// How many nodes are named.
+const NAMED: usize = 3;
+
+impl Engine {
+    /// `ipc-3 is not available by itself: it goes before the others.`, for those of `nodes` that are about to
+    /// go. The order is that of `assess/plan.rs`.
+    pub(super) fn unready_in_words(&self, nodes: &[Str]) -> Option<String> {
+        let by_itself = |row: &Row| !row.available && row.blame.is_some_and(|blame| blame != Blame::Rollout);
+        let row = |name: &&Str| self.view.node(name).and_then(|node| self.assessment.row(node));
+        let unready: Vec<&Str> = nodes.iter().filter(|name| row(name).is_some_and(by_itself)).collect();
+        if unready.is_empty() || unready.len() == nodes.len() {
+            return None;
+        }
+        let named = named(unready.iter().map(|name| &***name));
+        let (are, they) = if unready.len() == 1 { ("is", "it goes") } else { ("are", "they go") };
+        let proven = self.assessment.rows().any(Row::is_settled) || self.intent().direction() == Direction::Back;
+        let when = match proven {
+            true => "before the others",
+            false => "once a node that serves is updated and well, and then before the others",
+        };
+        Some(format!("{named} {are} not available as it is: {they} {when}."))
+    }
+
+    /// ` (ipc-1, ipc-2, …)`: nodes of the fleet that are down; empty where none is.
+    pub(super) fn down_in_words(&self) -> String {
+        let mut down: Vec<&Row> = self.assessment.rows().filter(|row| row.in_fleet && row.blame.is_some()).collect();
+        down.sort_by_key(|row| self.natural_ranks().get(row.node));
+        match down.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", named(down.iter().map(|row| &*self.view.nodes[row.node].name))),
+        }
+    }
+}
+
+fn named<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let more = if names.len() > NAMED { ", …" } else { "" };
+    let names: Vec<&str> = names.take(NAMED).collect();
+    format!("{}{more}", names.join(", "))
+}
