@@ -68,14 +68,17 @@ struct PrewarmTask<'a> {
 
 impl Task for PrewarmTask<'_> {
     async fn whole(&mut self, foreground: &mut Foreground<'_>) -> Result<Exit, CliError> {
-        let role = if self.args.dry_run { Role::OneShot } else { Role::Driver };
-        let (rollout, snapshot) = foreground.open(role).await?;
+        let (rollout, snapshot) = foreground.open(Role::Driver).await?;
         let command = self.command(&snapshot)?;
+        // What is refused is refused before anything is told.
+        let preview = rollout.preview(Command::Prewarm(command.clone())).await?;
+        if command == PrewarmCommand::Cancel && !preview.nodes.is_empty() {
+            drop(rollout);
+            return self.cancel_without_driving(foreground, preview.nodes.len()).await;
+        }
         if self.args.dry_run {
             return foreground.dry_run(&rollout, Command::Prewarm(command)).await;
         }
-        // What is refused is refused before anything is told.
-        rollout.preview(Command::Prewarm(command.clone())).await?;
         foreground.tell(&snapshot)?;
         foreground.settle_shown(&rollout, Command::Prewarm(command.clone())).await?;
         follow(foreground, &rollout, &command).await
@@ -114,6 +117,27 @@ impl Task for PrewarmTask<'_> {
 }
 
 impl PrewarmTask<'_> {
+    /// Cancels, and leaves the deletion of the pods to whoever drives next: who cleans up does not expect that `in_line` nodes of a
+    /// rollout that nobody drives go.
+    async fn cancel_without_driving(&self, foreground: &mut Foreground<'_>, in_line: usize) -> Result<Exit, CliError> {
+        foreground.close().await;
+        let (rollout, snapshot) = foreground.open(Role::OneShot).await?;
+        let cancel = Command::Prewarm(PrewarmCommand::Cancel);
+        if self.args.dry_run {
+            return foreground.dry_run(&rollout, cancel).await;
+        }
+        foreground.settle_shown(&rollout, cancel).await?;
+        let target = CommandTarget::new(foreground.place(), &snapshot);
+        let (pause, drive) = (target.named("pause"), target.named("drive"));
+        let nodes = if in_line == 1 { "1 node is".to_owned() } else { format!("{in_line} nodes are") };
+        let text = format!(
+            "its pods are deleted by whoever drives next: this command does not, as that would carry on the rollout, where {nodes} in line; \
+             {drive} does both, after {pause} the same command only deletes them"
+        );
+        foreground.say(Topic::Advice, text)?;
+        Ok(Exit::Incomplete)
+    }
+
     /// What the flags ask of the engine.
     fn command(&self, snapshot: &Snapshot) -> Result<PrewarmCommand, CliError> {
         let PrewarmArgs { images, revision, .. } = self.args;

@@ -448,7 +448,11 @@ mod tests {
         assert_eq!((nobody(19), nobody(20)), ("rolling out".to_owned(), "held".to_owned()), "nobody drives any more");
         let failing = Brief { failed_pulls: 1, ..brief(&daemonset(2, 19)) };
         let state = |driven| fleet_state(&failing, Some(&moving), driven).to_string();
-        assert_eq!((state(true), state(false)), ("rolling out".to_owned(), "held".to_owned()), "its image is not there");
+        assert_eq!(
+            (state(true), state(false)),
+            ("rolling out".to_owned(), "held".to_owned()),
+            "its image is not there"
+        );
     }
 
     #[test]

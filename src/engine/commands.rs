@@ -157,13 +157,11 @@ impl Engine {
     }
 
     fn resolve_pause(&self, why: Option<&str>, now: Timestamp) -> Resolved {
-        let new = Paused { by: self.actor(), at: now, why: why.map(Str::from) };
-        // Who paused first, when and why stays known; a new reason replaces the old one.
         let earlier = self.intent().paused;
         let was_paused = earlier.is_some();
+        let new = Paused { by: self.actor(), at: now, why: why.map(Str::from) };
         let paused = match earlier {
-            Some(earlier) if why.is_none() => earlier,
-            Some(earlier) => Paused { at: earlier.at, ..new },
+            Some(earlier) => paused_again(earlier, new),
             None => new,
         };
         let brake = self.pause_brakes();
@@ -199,4 +197,17 @@ impl Engine {
         let says = "you drive it now".to_owned();
         Ok(Resolved::new(edits, Needs::Driving(takeover), says, danger))
     }
+}
+
+/// A pause by who gives another reason for it. Nothing is lost of what was said before: who paused earlier may still need it.
+fn paused_again(earlier: Paused, again: Paused) -> Paused {
+    let Some(why) = again.why.filter(|why| !earlier.why.as_ref().is_some_and(|known| known.contains(&**why))) else {
+        return earlier;
+    };
+    let before = match &earlier.why {
+        Some(known) if earlier.by == again.by => format!("before: {known}"),
+        Some(known) => format!("before, {}: {known}", earlier.by),
+        None => format!("paused before by {}", earlier.by),
+    };
+    Paused { why: Some(format!("{why}; {before}").into()), ..again }
 }

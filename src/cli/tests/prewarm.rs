@@ -200,6 +200,16 @@ async fn a_cancellation_lasts_until_all_is_gone() {
 }
 
 #[tokio::test]
+async fn a_cancellation_does_not_carry_on_a_rollout_that_nobody_drives() {
+    let script = Script::of(warm([PRESENT, pulling(), waiting()], asked())).previews(Danger::Bounded).carries_on();
+    let output = script.run("prewarm ds/agent --cancel").await;
+    assert_eq!((output.code, &script.asked()[0]), (3, &Command::Prewarm(PrewarmCommand::Cancel)), "{}", output.text);
+    let left = "this command does not, as that would carry on the rollout, where 12 nodes are in line; \
+                `rolldeck drive --context prod-eu -n edge ds/agent` does both";
+    assert!(output.text.contains(left), "{}", output.text);
+}
+
+#[tokio::test]
 async fn edits_are_made_at_once_and_say_who_carries_them_out() {
     let paused = Snapshot { driver: DriverView::Nobody, ..warm([PRESENT, waiting(), waiting()], asked()) };
     for (flag, command) in

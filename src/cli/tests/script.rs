@@ -83,6 +83,8 @@ pub(super) struct Script {
     inspection: Arc<Inspection>,
     elsewhere: Option<&'static str>,
     hides_other_namespaces: bool,
+    /// Whoever drives lets nodes of a rollout go.
+    carries_on: bool,
 }
 
 impl Script {
@@ -99,7 +101,14 @@ impl Script {
             inspection: Arc::default(),
             elsewhere: None,
             hides_other_namespaces: false,
+            carries_on: false,
         }
+    }
+
+    /// A rollout is recorded that nobody drives: who drives for something else lets its nodes go, too.
+    pub(super) fn carries_on(mut self) -> Self {
+        self.carries_on = true;
+        self
     }
 
     /// DaemonSets may be listed in one namespace only.
@@ -184,7 +193,10 @@ impl Script {
             None => Ok(Preview {
                 title: title(command).to_owned(),
                 effects: vec!["12 nodes may be updated, at most 2 down at a time.".to_owned()],
-                nodes: (1..=12).map(|nth| Str::from(format!("ipc-{nth:03}"))).collect(),
+                nodes: match command {
+                    Command::Prewarm(PrewarmCommand::Cancel) if !self.carries_on => Default::default(),
+                    _ => (1..=12).map(|nth| Str::from(format!("ipc-{nth:03}"))).collect(),
+                },
                 warnings: self.snapshots[0].gitops_owners.iter().map(GitOpsOwner::warning).collect(),
                 changes: Default::default(),
                 calls: vec!["PATCH leases/rolldeck-agent (intent)".to_owned()],

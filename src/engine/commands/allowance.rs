@@ -130,7 +130,13 @@ impl Engine {
                 true => "Moves nothing: as many may be updated already.".to_owned(),
                 false => self.fewer_than_are_updated(after.allowed),
             };
-            return vec![first, "Reverts no node: undo does.".to_owned()];
+            // Who steps back to stop it is told that it does not.
+            let goes_on = (nodes > 0 && after.allowed < before.allowed)
+                .then(|| format!("{} in line still, and go: a pause stops that.", counted_are(nodes)));
+            return [Some(first), goes_on, Some("Reverts no node: undo does.".to_owned())]
+                .into_iter()
+                .flatten()
+                .collect();
         }
         let pace = self.pace_in_words(after);
         let frees = u32::try_from(nodes).unwrap_or(u32::MAX).saturating_sub(self.plan.in_line);

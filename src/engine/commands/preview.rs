@@ -11,6 +11,7 @@ use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Early, Preview, PrewarmCommand, Refusal};
 use crate::engine::model::config::Role;
+use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::gitops_owner::{GitOpsOwner, RevertTrigger, StrategyOwnership};
 use crate::engine::model::node::NodeIx;
@@ -39,17 +40,29 @@ impl Engine {
         if let (Command::Undo { .. }, Some(Change::Revision(hash))) = (command, &intent.change) {
             (intent.target, intent.back_to) = (Some(hash.clone()), Some(hash.clone()));
         }
-        let lets_go = match command {
-            // Whoever drives goes on with what is recorded.
-            Command::Drive(_) if intent.paused.is_some() => LetsGo::None,
-            Command::Drive(_) if intent.direction() == Direction::Back => LetsGo::Back,
-            Command::Drive(_) => LetsGo::Forward,
+        let takes_over = matches!(command, Command::Drive(_));
+        let becomes_driver = resolved.drive
+            && self.config().role == Role::Driver
+            && (takes_over || self.lock.is_free(now))
+            && !self.lock.holds();
+        let by_command = match command {
             Command::Select(_) if resolved.edits.is_empty() => LetsGo::None,
             command => command.lets_go(),
         };
-        let nodes = self.would_go(lets_go, &intent);
+        let by_driving = if becomes_driver || takes_over { self.goes_on(&intent) } else { LetsGo::None };
+        let carries_on = by_command == LetsGo::None && by_driving != LetsGo::None;
+        let nodes = self.would_go(if carries_on { by_driving } else { by_command }, &intent);
         let limits = Limits::of(&self.view, &intent, &self.assessment);
         let mut effects = self.effects_in_words(command, &nodes, &limits, now);
+        // Nobody who asks for something else expects it.
+        let carries_on_besides = carries_on && !takes_over && !nodes.is_empty();
+        if carries_on_besides {
+            let pace = self.pace_in_words(&limits);
+            effects.push(format!(
+                "It also carries on the rollout, as nobody drives: {} in line, {pace}.",
+                counted_are(nodes.len())
+            ));
+        }
         if let (Command::Undo { .. }, Some(hash)) = (command, &intent.target) {
             if let Some(later) = self.goes_back_later(&intent, &nodes) {
                 // Where none goes at once, the first line says that all are there.
@@ -75,9 +88,7 @@ impl Engine {
             self.begins_with(&resolved.edits)
                 .map(|defaults| format!("The rollout begins with the defaults that are set for you: {defaults}.")),
         );
-        let takes_over = matches!(command, Command::Drive(_));
-        let becomes_driver = takes_over || self.lock.is_free(now);
-        if resolved.drive && self.config().role == Role::Driver && becomes_driver && !self.lock.holds() {
+        if becomes_driver {
             let prewarms = matches!(command, Command::Prewarm(_)) || takes_over && self.recorded_prewarm().is_some();
             effects.push(match command {
                 Command::Prewarm(PrewarmCommand::Cancel) if !self.is_recorded() => {
@@ -124,8 +135,22 @@ impl Engine {
                 .collect(),
             calls: self.calls_in_words(command, &resolved, &nodes, &limits, now),
             nodes: nodes.into(),
-            danger: resolved.danger.max(placement.danger()),
+            danger: resolved.danger.max(placement.danger()).max(match carries_on_besides {
+                true => Danger::Serious,
+                false => Danger::None,
+            }),
         })
+    }
+
+    /// Which nodes whoever drives lets go by what is recorded.
+    fn goes_on(&self, intent: &Intent) -> LetsGo {
+        let rests =
+            !self.is_recorded() || intent.paused.is_some() || intent.releasing.is_some() || self.is_halted(intent);
+        match intent.direction() {
+            _ if rests => LetsGo::None,
+            Direction::Back => LetsGo::Back,
+            Direction::Forward => LetsGo::Forward,
+        }
     }
 
     /// What a change would change in the template as it is now.
@@ -224,7 +249,16 @@ impl Engine {
                 }
                 lines
             }
-            Command::Pause { .. } => vec!["No update starts until resumed. Pods being replaced now finish.".into()],
+            Command::Pause { why } => {
+                let stops = "No update starts until resumed. Pods being replaced now finish.";
+                let paused = self.intent().paused.map(|paused| {
+                    let lasts = ShortDuration(now.since(paused.at));
+                    let known = paused.why.as_ref().map(|known| format!(": {known}")).unwrap_or_default();
+                    let added = if why.is_some() { " That is kept with the new reason." } else { "" };
+                    format!("It is paused already, by {} {lasts} ago{known}.{added}", paused.by)
+                });
+                paused.into_iter().chain([stops.to_owned()]).collect()
+            }
             Command::Resume => {
                 let mut lines = self.accepted_in_words();
                 if let Some(paused) = self.intent().paused.filter(|_| !lines.is_empty()) {

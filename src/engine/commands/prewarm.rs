@@ -191,7 +191,7 @@ impl Engine {
                 if self.recorded_prewarm().is_some_and(|known| known.source != *source || known.nodes != *nodes) {
                     lines.push("It takes the place of what is pre-warmed now, whose pods are deleted where they are not needed.".into());
                 }
-                lines.push(format!("One pod per node, {where_}; no pod of the DaemonSet is replaced."));
+                lines.push(format!("One pod per node, {where_}; that replaces no pod of the DaemonSet."));
                 lines.extend(limits.site_label.as_ref().map(|label| self.sites_in_words(label)));
                 match method {
                     PrewarmMethod::Pods => {

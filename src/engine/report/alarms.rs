@@ -110,7 +110,8 @@ impl Engine {
             }
             _ => return None,
         };
-        let waiting = self.plan.line.iter().filter_map(held).filter(|hold| discriminant(*hold) == discriminant(first)).count();
+        let waiting =
+            self.plan.line.iter().filter_map(held).filter(|hold| discriminant(*hold) == discriminant(first)).count();
         let comes_back = |row: &Row| self.comes_back_by_itself(row);
         let on_its_way = |row: &Row| row.in_fleet && !row.available && (row.state.is_moving() || comes_back(row));
         // Those past which somebody resumed as well: they are down all the same.

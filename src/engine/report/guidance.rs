@@ -382,7 +382,10 @@ impl Snapshot {
         let (used, limit) = (self.budget.charged, self.budget.max_unavailable);
         let nodes = if waiting == 1 { "1 node waits" } else { &format!("{waiting} nodes wait") };
         let of_those = if down.is_empty() { String::new() } else { format!(": until one is back of {named}{more}") };
-        Some(Guidance { waits: format!("{nodes}, as {used} are down and {limit} may be{of_those}"), remedies: Vec::new() })
+        Some(Guidance {
+            waits: format!("{nodes}, as {used} are down and {limit} may be{of_those}"),
+            remedies: Vec::new(),
+        })
     }
 
     /// Nothing more may be updated as things stand.

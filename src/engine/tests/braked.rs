@@ -78,7 +78,7 @@ fn a_node_that_kept_its_pod_is_no_suspect_of_the_roll_back() {
 }
 
 #[test]
-fn a_second_pause_keeps_who_paused_first_and_why() {
+fn a_second_pause_keeps_the_first_unless_it_has_a_reason_and_then_what_it_said() {
     let mut fake = FakeCluster::rolling(4, 1);
     let mut console = FakeConsole::open(&fake, "ops");
     console.set_image(&mut fake, "agent:v2");
@@ -92,7 +92,18 @@ fn a_second_pause_keeps_who_paused_first_and_why() {
     console.ask(&mut fake, Command::Pause { why: None }).unwrap();
     assert_eq!(paused(&mut console, &fake), first);
     console.ask(&mut fake, Command::Pause { why: Some("link down".into()) }).unwrap();
-    assert_eq!(paused(&mut console, &fake), (first.0, Some("link down".to_owned())));
+    let both = Some("link down; before: lunch".to_owned());
+    assert_eq!(paused(&mut console, &fake), (fake.now, both.clone()));
+    let preview = console.engine.preview(&Command::Pause { why: Some("again".into()) }, fake.now).unwrap();
+    let known =
+        "It is paused already, by ops@bastion 0s ago: link down; before: lunch. That is kept with the new reason.";
+    assert_eq!(preview.effects[0], known);
+    console.run_for(&mut fake, 5);
+    // It is written with the next renewal.
+    let _ = console.ask(&mut fake, Command::Pause { why: Some("lunch".into()) });
+    console.run_for(&mut fake, 10);
+    assert!(console.settled.iter().all(|(_, result)| result.is_ok()), "{:?}", console.settled);
+    assert_eq!(paused(&mut console, &fake).1, both, "it is said already");
     let preview = console.engine.preview(&Command::Undo { to: None }, fake.now).unwrap();
     assert!(preview.effects.iter().any(|line| line == "The pause is lifted."), "{:?}", preview.effects);
 }

@@ -3,6 +3,7 @@
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, PrewarmCommand, Takeover};
 use crate::engine::model::config::Role;
+use crate::engine::model::danger::Danger;
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::Limit;
@@ -185,4 +186,49 @@ fn where_nobody_drives_it_says_so() {
     next.run_for(&mut fake, 5);
     assert_eq!(fake.daemonset.strategy.raw["type"], "RollingUpdate");
     assert_eq!(count(&fake, "DELETE pre-warm pods"), 4);
+}
+
+/// Who pre-warms beside a rollout that nobody drives carries that on: the preview names the nodes, and is confirmed as what replaces pods.
+#[test]
+fn a_rollout_that_nobody_drives_goes_on_and_the_preview_names_its_nodes() {
+    let mut fake = FakeCluster::rolling(6, 4);
+    fake.slow = true;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 0);
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    drop(console);
+    fake.wait(30);
+    let started = fake.deleted.clone();
+    let mut next = FakeConsole::open(&fake, "eve");
+    next.run(&mut fake);
+    for command in [start("v3"), start("v2")] {
+        let preview = next.engine.preview(&Command::Prewarm(command), fake.now).unwrap();
+        let goes_on =
+            format!("It also carries on the rollout, as nobody drives: {} nodes are in line", 6 - started.len());
+        assert!(preview.effects.iter().any(|line| line.starts_with(&goes_on)), "{:?}", preview.effects);
+        assert_eq!((preview.nodes.len(), preview.danger), (6 - started.len(), Danger::Serious));
+        assert!(preview.calls.iter().any(|call| call.starts_with("DELETE pods, one by one")), "{:?}", preview.calls);
+    }
+    let named = next.engine.preview(&Command::Prewarm(start("v3")), fake.now).unwrap().nodes;
+    give(&mut fake, &mut next, start("v3"));
+    next.run_for(&mut fake, 5);
+    started.iter().for_each(|node| fake.set_ready(node, true));
+    next.run_for(&mut fake, 60);
+    assert_eq!(
+        fake.deleted.get(started.len()),
+        named.first(),
+        "and so it does: {:?}",
+        next.snapshot(&fake).nodes.iter().map(|node| (node.state, node.hold.clone())).collect::<Vec<_>>()
+    );
+
+    // Paused, or for who does not drive, nothing goes.
+    next.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    next.ask(&mut fake, Command::StopDriving).unwrap();
+    drop(next);
+    fake.wait(30);
+    let mut kim = FakeConsole::open(&fake, "kim");
+    kim.run(&mut fake);
+    let paused = kim.engine.preview(&Command::Prewarm(start("v4")), fake.now).unwrap();
+    assert!(paused.nodes.is_empty(), "{:?}", paused.effects);
 }

@@ -53,6 +53,7 @@ fn who_uses_the_budget_is_named_in_the_preview_and_in_what_it_waits_for() {
     console.ask(&mut fake, step).unwrap();
     console.run_for(&mut fake, 5);
     let guidance = console.snapshot(&fake).guidance().map(|guidance| guidance.waits);
-    let waits = format!("4 nodes wait, as 2 are down and 2 may be: until one is back of {}, {}", updated[0], updated[1]);
+    let waits =
+        format!("4 nodes wait, as 2 are down and 2 may be: until one is back of {}, {}", updated[0], updated[1]);
     assert_eq!(guidance, Some(waits));
 }

@@ -353,8 +353,8 @@ fn fill_step(body: &mut Body<'_>, form: &StepForm, snapshot: &Snapshot, focused:
         Some(Ok(ahead)) => format!("{}: {}", ahead.step, Remedy::Step(*ahead)),
         Some(Err(_)) | None => "none that moves anything".to_owned(),
     };
-    let total = |step: &&IntOrPercent| step.of(nodes, Rounding::Up).min(nodes);
-    let before = plan.steps.iter().rev().find(|step| total(step) < allowed).map(ToString::to_string);
+    let total = |step: &IntOrPercent| step.of(nodes, Rounding::Up).min(nodes);
+    let before = plan.steps.iter().rev().find(|step| total(step) < allowed);
     for choice in StepChoice::ALL {
         let chosen = form.choice == choice;
         match choice {
@@ -362,8 +362,13 @@ fn fill_step(body: &mut Body<'_>, form: &StepForm, snapshot: &Snapshot, focused:
                 body.choice(chosen, &format!("next step     {next}"));
             }
             StepChoice::Back => {
-                let to = before.as_deref().unwrap_or(if allowed > 0 { "0" } else { "none" });
-                body.choice(chosen, &format!("step back     {to} (reverts no node, starts no more)"));
+                let none = if allowed > 0 { "0" } else { "none" };
+                let to = before.map_or_else(|| none.to_owned(), ToString::to_string);
+                let goes_on = match before.map_or(0, total).saturating_sub(snapshot.counts.committed) {
+                    0 => "starts no more".to_owned(),
+                    more => format!("{more} more may go"),
+                };
+                body.choice(chosen, &format!("step back     {to} (reverts no node, {goes_on})"));
             }
             StepChoice::Updated => number_field(body, chosen, "updated       ", &form.updated, focused),
             StepChoice::Keep => number_field(body, chosen, "keep old      ", &form.keep, focused),
