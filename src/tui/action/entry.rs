@@ -8,7 +8,7 @@ use crate::tui::key::Key;
 use crate::tui::model::{FleetPage, Model, Page, RolloutPage};
 
 /// An entry of the table.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Action {
     pub(crate) id: ActionId,
     /// What is typed after `:`.

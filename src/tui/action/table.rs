@@ -1,326 +1,25 @@
 //! Every action: its name, its keys, its help, and what it needs.
 
+mod change;
+mod node;
+
 use crossterm::event::KeyCode;
 
+use self::change::CHANGES;
+use self::node::ON_NODES;
 use super::arguments::{
     contexts, copyable_names, daemonsets, glyph_names, namespaces, node_labels, nothing, revisions, sort_names,
-    step_names, theme_names,
+    theme_names,
 };
-use super::condition::{
-    adopted, always, driving, filtered, has_limits, has_log, has_other_revision, has_prewarm_to_show, has_work,
-    listing_revisions, no_timeline, not_adopted, not_paused, opens, prewarm_failed, prewarming, recorded, searches,
-    stopped,
-};
+use super::condition::{always, filtered, listing_revisions, no_timeline};
 use super::entry::{Action, ActionId, ActionScope, Argument, Group, Guard};
-use crate::engine::model::event::Right;
 use crate::tui::key::Key;
 
 /// Every action, in the order of the help, which is the order of [`ActionId`].
-pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
-    Action {
-        name: "pause",
-        aliases: &["brake"],
-        keys: &[char('P'), char('B')],
-        label: "pause",
-        help: "start no update from now on; where its controller rolls, stop that too",
-        argument: Some(Argument { hint: "why", known: nothing }),
-        scope: ActionScope::OneDaemonSet,
-        footer: Some(0),
-        when: not_paused,
-        ..change(ActionId::Pause, Guard::Safety)
-    },
-    Action {
-        name: "write",
-        aliases: &["arm"],
-        keys: &[char('A')],
-        label: "arm",
-        help: "allow writes for 10 minutes; again: back to read-only",
-        scope: ActionScope::Anywhere,
-        footer: Some(1),
-        ..change(ActionId::Arm, Guard::Read)
-    },
-    Action {
-        name: "step",
-        keys: &[char('S')],
-        label: "step",
-        help: "let more nodes be updated: the next step, a number, a percentage; or back",
-        argument: Some(Argument { hint: "next, back, 60 or 50%", known: step_names }),
-        footer: Some(3),
-        when: recorded,
-        ..change(ActionId::Step, Guard::Write(&[Right::UpdateLease, Right::DeletePods]))
-    },
-    Action {
-        name: "partition",
-        help: "keep this many pods at the old revision",
-        label: "partition",
-        argument: Some(Argument { hint: "82 or 30%", known: nothing }),
-        when: recorded,
-        ..change(ActionId::Partition, Guard::Write(&[Right::UpdateLease, Right::DeletePods]))
-    },
-    Action {
-        name: "canary",
-        aliases: &["select"],
-        keys: &[char('N')],
-        label: "canary",
-        help: "restrict the rollout to nodes that match a label selector, or lift that again",
-        argument: Some(Argument { hint: "selector", known: nothing }),
-        footer: Some(5),
-        when: recorded,
-        ..change(ActionId::Canary, Guard::Write(&[Right::UpdateLease]))
-    },
-    Action {
-        name: "resume",
-        aliases: &["continue"],
-        keys: &[char('C')],
-        label: "continue",
-        help: "go on after a pause or a halt; past a halt it says what that accepts",
-        footer: Some(2),
-        when: stopped,
-        ..change(ActionId::Resume, Guard::Write(&[Right::UpdateLease]))
-    },
-    Action {
-        name: "image",
-        aliases: &["set-image"],
-        keys: &[char('I')],
-        label: "image",
-        help: "give it a new image; moves no pod by itself",
-        argument: Some(Argument { hint: "container=image", known: nothing }),
-        footer: Some(6),
-        ..change(ActionId::Image, Guard::Write(&[Right::PatchDaemonSet, Right::CreateLease]))
-    },
-    Action {
-        name: "drive",
-        keys: &[char('D')],
-        label: "drive",
-        help: "become the driver, or take over from another console; while you drive: stop driving",
-        footer: Some(7),
-        when: has_work,
-        ..change(ActionId::Drive, Guard::Write(&[Right::UpdateLease]))
-    },
-    Action {
-        name: "stop-driving",
-        label: "stop driving",
-        help: "stop driving, give the lease back: nothing moves until somebody drives",
-        when: driving,
-        ..change(ActionId::StopDriving, Guard::Safety)
-    },
-    Action {
-        name: "undo",
-        aliases: &["rollback", "roll-back"],
-        keys: &[char('U')],
-        label: "undo",
-        help: "roll back to an earlier revision, broken nodes first; W in its dialog pre-warms that one",
-        argument: Some(Argument { hint: "revision", known: revisions }),
-        footer: Some(4),
-        when: has_other_revision,
-        ..change(ActionId::Undo, Guard::Write(&[Right::PatchDaemonSet]))
-    },
-    Action {
-        name: "release",
-        keys: &[char('R')],
-        label: "release",
-        help: "hand it back to its controller, with its original update strategy; shows which pods that replaces",
-        footer: Some(9),
-        when: adopted,
-        ..change(ActionId::Release, Guard::Write(&[Right::PatchDaemonSet]))
-    },
-    Action {
-        name: "adopt",
-        keys: &[char('O')],
-        label: "adopt",
-        help: "take over pod replacement from its controller (OnDelete); moves no pod",
-        footer: Some(8),
-        when: not_adopted,
-        ..change(ActionId::Adopt, Guard::Write(&[Right::PatchDaemonSet]))
-    },
-    Action {
-        name: "tune",
-        aliases: &["set", "limits", "budget"],
-        keys: &[char('L')],
-        label: "limits",
-        help: "budgets and gates: how many may be down, when it has failed, what strategy drift does",
-        argument: Some(Argument { hint: "max-unavailable=5 …", known: nothing }),
-        footer: Some(8),
-        when: has_limits,
-        ..change(ActionId::Tune, Guard::Write(&[Right::UpdateLease]))
-    },
-    Action {
-        name: "prewarm",
-        aliases: &["pre-warm"],
-        keys: &[char('W')],
-        label: "pre-warm",
-        help: "bring images onto nodes before their pods are replaced; while that goes on: how far it is",
-        argument: Some(Argument { hint: "container=image", known: nothing }),
-        footer: Some(10),
-        looks: has_prewarm_to_show,
-        ..change(ActionId::Prewarm, Guard::Write(&[Right::UpdateLease, Right::CreatePods]))
-    },
-    Action {
-        name: "prewarm-pause",
-        aliases: &["prewarm-resume"],
-        keys: &[char('p')],
-        label: "pause pre-warm",
-        help: "make no more pods for pre-warming, what is being pulled goes on; again: go on",
-        footer: Some(17),
-        when: prewarming,
-        ..on_prewarm(ActionId::PausePrewarm, Guard::Safety)
-    },
-    Action {
-        name: "prewarm-retry",
-        keys: &[char('r')],
-        label: "retry",
-        help: "pre-warm again at once where it failed",
-        footer: Some(18),
-        when: prewarm_failed,
-        ..on_prewarm(ActionId::RetryPrewarm, Guard::Write(&[Right::UpdateLease, Right::CreatePods]))
-    },
-    Action {
-        name: "prewarm-cancel",
-        keys: &[char('x')],
-        label: "cancel",
-        help: "delete the pods that pre-warm; images that were pulled stay for a while",
-        footer: Some(19),
-        when: prewarming,
-        ..on_prewarm(ActionId::CancelPrewarm, Guard::Write(&[Right::UpdateLease, Right::DeletePods]))
-    },
-    Action {
-        name: "readonly",
-        label: "read-only",
-        help: "no more writes until armed again",
-        scope: ActionScope::Anywhere,
-        ..change(ActionId::ReadOnly, Guard::Read)
-    },
-    Action {
-        name: "open",
-        keys: &[plain(KeyCode::Enter)],
-        label: "open",
-        help: "open the DaemonSet; on a rollout: all about the node",
-        footer: Some(11),
-        when: opens,
-        ..look(ActionId::Open)
-    },
-    Action {
-        name: "logs",
-        aliases: &["log"],
-        keys: &[char('l'), char('2')],
-        label: "log",
-        help: "what the node's container writes: of one that failed first; follows as it is written",
-        scope: ActionScope::Nodes,
-        footer: Some(13),
-        ..look(ActionId::NodeLog)
-    },
-    Action {
-        name: "previous",
-        keys: &[char('p'), char('3')],
-        label: "previous log",
-        help: "what the container wrote in the run before",
-        scope: ActionScope::Nodes,
-        ..look(ActionId::NodePrevious)
-    },
-    Action {
-        name: "node-events",
-        keys: &[char('e'), char('4')],
-        label: "events",
-        help: "the Events on the node's pod",
-        scope: ActionScope::Nodes,
-        ..look(ActionId::NodeEvents)
-    },
-    Action {
-        name: "describe",
-        keys: &[char('d'), char('5')],
-        label: "describe",
-        help: "the node's pod, its containers and conditions, and the node",
-        scope: ActionScope::Nodes,
-        ..look(ActionId::NodeDescribe)
-    },
-    Action {
-        name: "yaml",
-        keys: &[char('y'), char('6')],
-        label: "yaml",
-        help: "the node's pod as the API server has it",
-        scope: ActionScope::Nodes,
-        ..look(ActionId::NodeYaml)
-    },
-    Action {
-        name: "why",
-        keys: &[char('1')],
-        label: "why",
-        help: "why the node is where it is, and what happened on it",
-        ..on_node(ActionId::NodeWhy)
-    },
-    Action {
-        name: "next-tab",
-        keys: &[plain(KeyCode::Tab), plain(KeyCode::Right)],
-        label: "next tab",
-        help: "the next tab",
-        footer: Some(21),
-        ..on_node(ActionId::NextTab)
-    },
-    Action {
-        name: "previous-tab",
-        keys: &[plain(KeyCode::BackTab), plain(KeyCode::Left)],
-        help: "the tab before",
-        ..on_node(ActionId::PreviousTab)
-    },
-    Action {
-        name: "container",
-        keys: &[char('c')],
-        label: "container",
-        help: "the log of the next container",
-        footer: Some(23),
-        when: has_log,
-        ..on_node(ActionId::NextContainer)
-    },
-    Action {
-        name: "follow",
-        keys: &[char('f')],
-        label: "follow",
-        help: "show lines as they come, or stay where you are",
-        footer: Some(22),
-        when: has_log,
-        ..on_node(ActionId::Follow)
-    },
-    Action {
-        name: "wrap",
-        keys: &[char('w')],
-        label: "wrap",
-        help: "break long lines, or cut them",
-        footer: Some(25),
-        ..on_node(ActionId::Wrap)
-    },
-    Action {
-        name: "timestamps",
-        keys: &[char('t')],
-        label: "times",
-        help: "when each line of a log was written (UTC)",
-        footer: Some(24),
-        when: has_log,
-        ..on_node(ActionId::Timestamps)
-    },
-    Action {
-        name: "find-next",
-        keys: &[char('n')],
-        label: "next",
-        help: "the next line with what / searches for",
-        footer: Some(26),
-        when: searches,
-        ..on_node(ActionId::FindNext)
-    },
-    Action {
-        name: "find-previous",
-        keys: &[char('N'), char('b')],
-        help: "the line before with what / searches for",
-        when: searches,
-        ..on_node(ActionId::FindPrevious)
-    },
-    Action {
-        name: "kubectl",
-        keys: &[char('x')],
-        label: "kubectl",
-        help: "the kubectl command that prints what this tab shows, to copy",
-        footer: Some(27),
-        ..on_node(ActionId::LogCommand)
-    },
+pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = joined([CHANGES, ON_NODES, OTHERS]);
+
+/// What looks at a rollout as a whole or at several, what moves, and what is about the console.
+const OTHERS: &[Action] = &[
     Action {
         name: "back",
         keys: &[plain(KeyCode::Esc)],
@@ -634,6 +333,22 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
     },
 ];
 
+/// These tables as one.
+const fn joined<const N: usize>(parts: [&[Action]; 3]) -> [Action; N] {
+    let mut all = [look(ActionId::Back); N];
+    let (mut part, mut at) = (0, 0);
+    while part < parts.len() {
+        let mut row = 0;
+        while row < parts[part].len() {
+            all[at] = parts[part][row];
+            (row, at) = (row + 1, at + 1);
+        }
+        part += 1;
+    }
+    assert!(at == N, "an action is missing");
+    all
+}
+
 const _: () = {
     let mut at = 0;
     while at < ACTIONS.len() {
@@ -675,18 +390,4 @@ const fn movement(id: ActionId) -> Action {
 
 const fn console(id: ActionId) -> Action {
     Action { group: Group::Console, ..look(id) }
-}
-
-const fn change(id: ActionId, guard: Guard) -> Action {
-    Action { group: Group::Change, scope: ActionScope::Rollout, guard, ..look(id) }
-}
-
-/// What only looks at the page of a node.
-const fn on_node(id: ActionId) -> Action {
-    Action { scope: ActionScope::Node, ..look(id) }
-}
-
-/// What can be done on the pre-warm screen.
-const fn on_prewarm(id: ActionId, guard: Guard) -> Action {
-    Action { scope: ActionScope::Prewarm, ..change(id, guard) }
 }
