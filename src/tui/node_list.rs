@@ -13,15 +13,16 @@
 //!
 //! A list that is filtered, or sorted by a column, is flat: it has nodes only.
 
+mod groups;
+
 use std::collections::{HashMap, HashSet};
-use std::mem::{Discriminant, discriminant};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(crate) use self::groups::{GroupKey, NodeGroup};
 use super::list::{List, Move, Viewport};
 use super::trouble::TroubleKind;
 use crate::engine::model::Str;
-use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
 use crate::engine::report::snapshot::NodeView;
 
@@ -36,8 +37,6 @@ const MOST_UNWELL: usize = 3;
 const SAMPLE: usize = 9;
 /// So many lines of the pinned part stay empty between one node and the next, so that the rest does not move up and down.
 const KEPT: usize = 3;
-/// In a list of at most so many nodes every group is open at first.
-const FEW: usize = 30;
 
 /// The list of nodes: its rows, what is selected, which groups are folded.
 #[derive(Debug, Default)]
@@ -80,36 +79,6 @@ enum RowKey {
     Group(GroupKey),
 }
 
-/// Nodes that are where they are for the same reason.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) struct NodeGroup {
-    pub(crate) key: GroupKey,
-    /// Its nodes, in the engine's order, as indices of the snapshot's nodes; never empty.
-    pub(crate) nodes: Vec<u32>,
-    pub(crate) is_open: bool,
-    /// Some of its nodes, by name.
-    sample: Vec<Str>,
-}
-
-/// By what nodes that neither are in trouble nor move are grouped, in the order of the groups.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum GroupKey {
-    /// Their pods are not ready, and not because of the rollout. Pinned.
-    NotReady,
-    /// Their nodes are not Ready, and not because of the rollout. Pinned.
-    Down,
-    /// They go as soon as there is room: they wait for a limit, for another node, or for an answer.
-    InLine,
-    /// They wait until something is done or changed, which is the same for all of them.
-    Held(Discriminant<Hold>),
-    /// They are outdated, and nothing is known of why.
-    Outdated,
-    /// They run the target revision.
-    Updated,
-    /// They should not run the pod.
-    Ineligible,
-}
-
 /// How many nodes each part has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct PartCounts {
@@ -136,73 +105,6 @@ enum ListPart {
     Moving,
     JustDone,
     Rest(GroupKey),
-}
-
-impl GroupKey {
-    /// Where the group stands among the others.
-    fn rank(self) -> u8 {
-        match self {
-            Self::NotReady => 0,
-            Self::Down => 1,
-            Self::InLine => 2,
-            Self::Held(_) => 3,
-            Self::Outdated => 4,
-            Self::Updated => 5,
-            Self::Ineligible => 6,
-        }
-    }
-
-    /// Whether its nodes are in trouble, and so on top.
-    fn is_pinned(self) -> bool {
-        matches!(self, Self::NotReady | Self::Down)
-    }
-
-    fn of(node: &NodeView) -> Self {
-        match (node.state, &node.hold) {
-            (NodeState::NodeDown, _) => Self::Down,
-            (NodeState::Outdated | NodeState::Ineligible, _) if node.cause.is_some() => Self::NotReady,
-            (NodeState::Updated, _) => Self::Updated,
-            (NodeState::Ineligible, _) => Self::Ineligible,
-            (_, None) => Self::Outdated,
-            (_, Some(hold)) if is_momentary(hold) => Self::InLine,
-            (_, Some(hold)) => Self::Held(discriminant(hold)),
-        }
-    }
-}
-
-/// Whether the node goes as soon as there is room, without anybody doing anything.
-fn is_momentary(hold: &Hold) -> bool {
-    match hold {
-        Hold::Budget { .. }
-        | Hold::PullLimit { .. }
-        | Hold::SitePullLimit { .. }
-        | Hold::ImageAbsent
-        | Hold::RecordFull
-        | Hold::Waits(_)
-        | Hold::Next => true,
-        Hold::NoRollout
-        | Hold::Native
-        | Hold::Preparing
-        | Hold::BeingDeleted
-        | Hold::NobodyDrives
-        | Hold::NotSent
-        | Hold::Paused
-        | Hold::Halted
-        | Hold::ViewStale
-        | Hold::Partition { .. }
-        | Hold::Selector
-        | Hold::NodeDown
-        | Hold::Cordoned
-        | Hold::OtherPodGoes
-        | Hold::NoBudget
-        | Hold::SeveralPods
-        | Hold::Unproven { .. }
-        | Hold::SiteOutage(_)
-        | Hold::NotProven
-        | Hold::DeletionRefused { .. }
-        | Hold::NoAnswer
-        | Hold::ApiLatencyTooHigh { .. } => false,
-    }
 }
 
 impl NodeList {
@@ -406,98 +308,6 @@ impl NodeList {
                 if key.is_pinned() { ListPart::Unwell(key) } else { ListPart::Rest(key) }
             }
         }
-    }
-
-    /// A group that took the place of another one, because only the reason changed, is open if that was, and selected if that was.
-    /// Returns whether there is one.
-    fn inherit(&mut self, groups: &[NodeGroup], nodes: &[Arc<NodeView>]) -> bool {
-        let is_in = |key: GroupKey, groups: &[NodeGroup]| groups.iter().any(|group| group.key == key);
-        let gone: Vec<(GroupKey, bool, Vec<Str>)> = self
-            .groups
-            .iter()
-            .filter(|group| !is_in(group.key, groups))
-            .map(|group| (group.key, group.is_open, group.sample.clone()))
-            .collect();
-        let mut is_inherited = false;
-        for (before, was_open, sample) in gone {
-            let most_of = |group: &&NodeGroup| {
-                let known = group.nodes.iter().filter(|index| sample.contains(&nodes[**index as usize].name)).count();
-                known * 2 > sample.len()
-            };
-            let new = groups.iter().filter(|group| !is_in(group.key, &self.groups));
-            let Some(key) = new.into_iter().find(most_of).map(|group| group.key) else { continue };
-            self.set_open(key, was_open);
-            is_inherited = true;
-            if let (Some(RowKey::Group(selected)), Some(row)) = (self.list.selected(), self.list.cursor())
-                && *selected == before
-            {
-                self.list.select(row, RowKey::Group(key));
-            }
-        }
-        is_inherited
-    }
-
-    /// Folds the groups as they were folded before. A new one is open when its nodes go next, when it is alone, or when there are few
-    /// nodes at all; one that is pinned is not; and when otherwise no node were seen, the first one below is.
-    fn fold(&mut self, groups: &mut [NodeGroup], nodes: usize, nothing_seen: bool) {
-        let headings = groups.iter().filter(|group| group.key.is_pinned()).count();
-        // A group that is alone has no heading, and cannot be folded.
-        let lone = groups.len() - headings == 1;
-        for group in groups.iter() {
-            if !self.open.iter().any(|(key, _)| *key == group.key) {
-                let is_open = group.key == GroupKey::InLine || nodes <= FEW;
-                self.open.push((group.key, is_open && !group.key.is_pinned()));
-            }
-            if lone && !group.key.is_pinned() {
-                self.set_open(group.key, true);
-            }
-        }
-        if nothing_seen && !groups.iter().any(|group| self.is_open(group.key)) {
-            // The user may fold it: then it is remembered as folded, and this is not asked again as long as the groups are the same.
-            let same =
-                groups.len() == self.groups.len() && groups.iter().zip(&self.groups).all(|(a, b)| a.key == b.key);
-            if let Some(first) = groups.get(headings).filter(|_| !same) {
-                self.set_open(first.key, true);
-            }
-        }
-        for group in groups {
-            group.is_open = self.is_open(group.key);
-        }
-    }
-
-    fn is_open(&self, key: GroupKey) -> bool {
-        self.open.iter().any(|(known, open)| *known == key && *open)
-    }
-
-    fn set_open(&mut self, key: GroupKey, open: bool) {
-        self.open.retain(|(known, _)| *known != key);
-        self.open.push((key, open));
-    }
-
-    /// Opens or folds the group whose heading is the current row; the rows have to be arranged again then.
-    pub(crate) fn toggle(&mut self) {
-        if let Some((key, open)) = self.current_group().map(|group| (group.key, group.is_open)) {
-            let row = self.list.current(self.len()).unwrap_or(0);
-            self.list.select(row, RowKey::Group(key));
-            self.set_open(key, !open);
-        }
-    }
-
-    /// Opens (or folds) the group of the current row. From a node the heading of its group is selected and folded. Returns whether
-    /// rows have to be arranged again.
-    pub(crate) fn set_current_open(&mut self, open: bool) -> bool {
-        let heading = match (self.current_row(), open) {
-            (Some(NodeRow::Group(at)), _) => Some(at),
-            (Some(NodeRow::Node(index)), false) => self.groups.iter().position(|group| group.nodes.contains(&index)),
-            _ => None,
-        };
-        // A group that is alone has no heading.
-        let found = heading.and_then(|at| Some((at, self.rows.iter().position(|row| *row == NodeRow::Group(at))?)));
-        let Some((at, row)) = found else { return false };
-        let key = self.groups[at].key;
-        self.list.select(row, RowKey::Group(key));
-        self.set_open(key, open);
-        true
     }
 
     /// Selects the node of this name; if it is in a folded group, it shows with the next arrangement.
