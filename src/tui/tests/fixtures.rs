@@ -1,15 +1,18 @@
 //! Snapshots made by hand, as a driver would publish them.
 
+mod fleet;
 mod pulls;
+mod unseen;
 
+pub(super) use self::fleet::fleet;
 pub(super) use self::pulls::pulling;
+pub(super) use self::unseen::{clocks, forbidden, lagging, skipped, stale};
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
 
-use crate::driver::{DrivenBy, Fleet, FleetPrewarm, FleetPulls, FleetRevision, FleetRow};
 use crate::engine::model::Str;
 use crate::engine::model::budget::{BudgetView, Replacer};
 use crate::engine::model::cause::{Cause, CauseKind};
@@ -20,7 +23,6 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::{RolloutEstimate, TimeRange, TimeSpread, UpdateTimes};
 use crate::engine::model::event::{Permission, Right, SkippedObjects, WatchHealth, Watched};
 use crate::engine::model::facts::{DaemonSetCounters, NodeDetails, StrategyKind};
-use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::gitops_owner::Application;
 use crate::engine::model::gitops_owner::GitOpsOwner;
 use crate::engine::model::gitops_owner::RevertTrigger;
@@ -465,135 +467,8 @@ pub(super) fn cascade() -> Snapshot {
     }
 }
 
-/// Nodes may not be listed.
-pub(super) fn forbidden() -> Snapshot {
-    let mut snapshot = running();
-    let why = "nodes is forbidden: User \"jane\" cannot list resource \"nodes\" at the cluster scope".into();
-    for WatchView { watched, health, .. } in &mut snapshot.watches {
-        if *watched == Watched::Nodes {
-            *health = WatchHealth::Forbidden { why: Str::clone(&why) };
-        }
-    }
-    snapshot.rights = vec![(Right::PatchDaemonSet, Permission::Denied), (Right::DeletePods, Permission::Denied)];
-    snapshot
-}
-
-/// Some Events could not be read.
-pub(super) fn skipped() -> Snapshot {
-    let mut snapshot = running();
-    for view in &mut snapshot.watches {
-        if view.watched == Watched::Events {
-            let first = "edge/agent-x7k2p.18 cannot be read: invalid type: string \"three\", expected a number at line 1 \
-                         column 214";
-            view.skipped = Some(SkippedObjects { count: 3, first: first.into() });
-        }
-    }
-    snapshot
-}
-
-/// The watches broke.
-pub(super) fn stale() -> Snapshot {
-    let mut snapshot = running();
-    for WatchView { watched, health, .. } in &mut snapshot.watches {
-        if matches!(watched, Watched::Pods | Watched::Nodes) {
-            *health = WatchHealth::Down { since: ago(35), why: "connection refused (os error 111)".into() };
-        }
-    }
-    snapshot.alarms = vec![crate::engine::report::snapshot::Alarm::ViewStale {
-        why: "pods and nodes have not been seen for 35s".into(),
-    }];
-    snapshot
-}
-
-/// A watch is open and does not show what was written.
-pub(super) fn lagging() -> Snapshot {
-    let mut snapshot = running();
-    let why = "a deletion that the API server confirmed does not come back";
-    for watch in &mut snapshot.watches {
-        if watch.watched == Watched::Pods {
-            watch.health = WatchHealth::Lagging { since: ago(95), why: why.into() };
-            watch.heard_at = Some(ago(95));
-        }
-    }
-    let why = format!("the watch of pods lags: {why}");
-    snapshot.alarms = vec![crate::engine::report::snapshot::Alarm::ViewStale { why: why.into() }];
-    snapshot
-}
-
-/// Our clock is wrong, and those of two nodes.
-pub(super) fn clocks() -> Snapshot {
-    let mut snapshot = running();
-    let off = |node: &NodeView| match &*node.name {
-        "ipc-001" => NodeView {
-            clock_skew_millis: Some(300_000),
-            counted_unavailable_until: Some(noon() + Duration::from_secs(240)),
-            ..node.clone()
-        },
-        "ipc-044" => NodeView { clock_skew_millis: Some(-40_000), ..node.clone() },
-        _ => node.clone(),
-    };
-    snapshot.nodes = snapshot.nodes.iter().map(off).collect();
-    snapshot.node_clocks = NodeClocks { off: 2, worst: Some(("ipc-001".into(), 300_000)), counted_unavailable: 1 };
-    snapshot.skew_millis = Some(-185_000);
-    snapshot
-}
-
 pub(super) fn absent() -> Snapshot {
     Snapshot { daemonset: Presence::Absent, ..idle() }
-}
-
-fn fleet_revision(number: i64, version: &str) -> FleetRevision {
-    let image = format!("registry.factory.example/edge/agent:{version}").into();
-    FleetRevision { number: Some(number), images: vec![("agent".into(), image)] }
-}
-
-pub(super) fn fleet() -> Fleet {
-    let row =
-        |namespace: &str, name: &str, updated: u32, strategy: &str, state: FleetState, driven_by: DrivenBy| FleetRow {
-            namespace: namespace.into(),
-            name: name.into(),
-            counters: DaemonSetCounters {
-                desired: 120,
-                current: 120,
-                ready: 119,
-                updated,
-                available: 119,
-                misscheduled: 0,
-            },
-            strategy: strategy.into(),
-            since: match &state {
-                FleetState::Halted(_) => Some(ago(2 * MINUTE)),
-                FleetState::Paused(_) => Some(ago(2 * 60 * MINUTE)),
-                _ => None,
-            },
-            to: fleet_revision(15, "v1.9.0"),
-            from: (updated < 120)
-                .then(|| if name == "cilium" { FleetRevision::default() } else { fleet_revision(14, "v1.8.2") }),
-            state,
-            pulls: Some(FleetPulls { pulling: u32::from(name == "cilium"), ..FleetPulls::default() }),
-            prewarm: (name == "node-exporter").then_some(FleetPrewarm::Requested),
-            driven_by,
-        };
-    Fleet {
-        health: WatchHealth::Live,
-        leases: WatchHealth::Live,
-        revisions: WatchHealth::Live,
-        starting_pods: WatchHealth::Live,
-        at: noon(),
-        rows: vec![
-            row("monitoring", "node-exporter", 120, "RollingUpdate 10%", FleetState::UpToDate, DrivenBy::Controller),
-            row("kube-system", "cilium", 97, "RollingUpdate 1", FleetState::Rolling, DrivenBy::Controller),
-            row("edge", "ipc-agent", 38, "OnDelete (ours)", FleetState::Halted("1 failed".into()), DrivenBy::You),
-            row(
-                "edge",
-                "log-shipper",
-                4,
-                "OnDelete (ours)",
-                FleetState::Paused("by ops".into()),
-                DrivenBy::Other("ops@bastion-2/3f9a1c".into()),
-            ),
-        ],
-    }
 }
 
 /// Argo CD, as it is found on a DaemonSet.
