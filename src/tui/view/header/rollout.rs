@@ -26,13 +26,31 @@ const LAST_COMPLETE: usize = 80;
 /// How long it is at least where the speed stands there too.
 const SPEED_BAR: usize = 30;
 
+/// How much is said beside the versions. What has room for less says less; nothing of it is cut in its middle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
+enum Beside {
+    /// Not even the step.
+    State,
+    /// Not the update strategy.
+    Step,
+    /// Not who paused what has halted.
+    Strategy,
+    All,
+}
+
+/// The versions are given at least so many cells, if they are as long as that.
+const VERSIONS: usize = 24;
+
 /// From which revision to which, how far the plan is, what it does now.
 pub(super) fn change(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Line<'static> {
     let snapshot = &*shown.snapshot;
-    let mut right = mode(ctx, snapshot);
-    right.extend(unsent::sign(ctx, shown, ", retrying").map_or_else(|| doing(ctx, shown), |sign| vec![sign]));
-    right.extend(last_complete(ctx, shown, cells));
-    right.push(Span::raw(" "));
+    let versions = versions_of(ctx, snapshot, cells).iter().map(|span| width(&span.content)).sum::<usize>();
+    let fits = |beside: &Beside| {
+        let right: usize = state(ctx, shown, *beside, cells).iter().map(|span| width(&span.content)).sum();
+        versions.min(VERSIONS) + width(&numbers(snapshot, *beside)) + right + 2 <= cells
+    };
+    let beside = [Beside::All, Beside::Strategy, Beside::Step].into_iter().find(fits).unwrap_or(Beside::State);
+    let mut right = state(ctx, shown, beside, cells);
     let right_cells: usize = right.iter().map(|span| width(&span.content)).sum();
     let mut tail = format!("   {}", snapshot.numbers());
     let room = cells.saturating_sub(right_cells + 2);
@@ -40,11 +58,8 @@ pub(super) fn change(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usiz
         let rail: usize = rail.iter().map(|span| width(&span.content)).sum();
         width(&snapshot.change().to_string()) + width(&tail) + 3 + rail <= room
     });
-    // On the way back steps and partition are ignored.
-    let is_forward = snapshot.direction == Direction::Forward;
-    if let (None, true, total @ 1..) = (&rail, recorded(snapshot) && is_forward, snapshot.plan.steps.len()) {
-        let step = snapshot.plan.step.map_or(0, |step| step + 1);
-        tail.push_str(&format!("   step {step} of {total}"));
+    if rail.is_none() {
+        tail = numbers(snapshot, beside);
     }
     let tail = fit(&tail, room.saturating_sub(12).max(room / 2)).into_owned();
     let versions = room.saturating_sub(width(&tail));
@@ -64,6 +79,29 @@ pub(super) fn change(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usiz
     spans.push(Span::raw(" ".repeat(cells.saturating_sub(used + right_cells))));
     spans.append(&mut right);
     Line::from(spans)
+}
+
+/// The strategy and what the rollout does now, with a blank at the end.
+fn state(ctx: &RenderContext<'_>, shown: &ShownSnapshot, beside: Beside, cells: usize) -> Vec<Span<'static>> {
+    let mut spans = mode(ctx, &shown.snapshot, beside);
+    let doing = || doing(ctx, shown, beside == Beside::All);
+    spans.extend(unsent::sign(ctx, shown, ", retrying").map_or_else(doing, |sign| vec![sign]));
+    spans.extend(last_complete(ctx, shown, cells));
+    spans.push(Span::raw(" "));
+    spans
+}
+
+/// The numbers of the revisions, and which step it is.
+fn numbers(snapshot: &Snapshot, beside: Beside) -> String {
+    // On the way back steps and partition are ignored.
+    let is_forward = snapshot.direction == Direction::Forward;
+    match snapshot.plan.steps.len() {
+        total @ 1.. if recorded(snapshot) && is_forward && beside > Beside::State => {
+            let step = snapshot.plan.step.map_or(0, |step| step + 1);
+            format!("   {}   step {step} of {total}", snapshot.numbers())
+        }
+        _ => format!("   {}", snapshot.numbers()),
+    }
 }
 
 /// `v1.8.2 → v1.9.0`, each in the colour of its revision where there is room for that.
@@ -95,8 +133,11 @@ fn short_version(version: &str) -> String {
     }
 }
 
-fn mode(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Vec<Span<'static>> {
+fn mode(ctx: &RenderContext<'_>, snapshot: &Snapshot, beside: Beside) -> Vec<Span<'static>> {
     let drifted = snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::StrategyDrifted { .. }));
+    if beside < Beside::Strategy && !drifted {
+        return Vec::new();
+    }
     let words = match (snapshot.adopted, snapshot.strategy) {
         _ if drifted => "SET BACK",
         (true, _) => "adopted",
@@ -106,8 +147,8 @@ fn mode(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Vec<Span<'static>> {
     vec![ctx.span(words, if drifted { ThemeRole::Bad } else { ThemeRole::Muted }), Span::raw("   ")]
 }
 
-/// What the rollout does now, with its sign.
-pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot) -> Vec<Span<'static>> {
+/// What the rollout does now, with its sign; `who`: of one that halted also by whom it is paused.
+pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, who: bool) -> Vec<Span<'static>> {
     let snapshot = &*shown.snapshot;
     let (glyph, role, since) = match &snapshot.phase {
         Phase::Loading => (Glyph::ImageUnknown, ThemeRole::Muted, None),
@@ -140,7 +181,11 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot) -> Vec<Span<
         (_, None) => String::new(),
     };
     let paused = snapshot.paused.as_ref().filter(|_| snapshot.phase == Phase::Halted);
-    let paused = paused.map(|paused| format!(", paused by {}", person_of(&paused.by))).unwrap_or_default();
+    let paused = match paused {
+        Some(paused) if who => format!(", paused by {}", person_of(&paused.by)),
+        Some(_) => ", paused".to_owned(),
+        None => String::new(),
+    };
     vec![ctx.span(format!("{} {words}{since}{paused}", ctx.glyph(glyph)), role)]
 }
 
