@@ -13,7 +13,7 @@ use crate::engine::report::snapshot::{Alarm, Snapshot};
 use crate::tui::action::ActionId;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::ThemeRole;
-use crate::tui::words::{fit, width};
+use crate::tui::words::{fit, width, wrap};
 
 /// `pre-warm 12/120, 2 pulling`, beside the budget.
 pub(super) fn part(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Option<Span<'static>> {
@@ -41,14 +41,22 @@ pub(super) fn stands(
     page: &RolloutPage,
     shown: &ShownSnapshot,
     cells: usize,
-) -> Option<Line<'static>> {
-    let view = shown.snapshot.prewarm.as_ref()?;
-    let (words, keys) = words(ctx, page, shown, view)?;
+) -> Vec<Line<'static>> {
+    let words = shown.snapshot.prewarm.as_ref().and_then(|view| words(ctx, page, shown, view));
+    let Some((words, keys)) = words else { return Vec::new() };
     let room = cells.saturating_sub(2);
     let keys = if keys.is_empty() { keys } else { format!("   {keys}") };
-    // The reason may be cut, the keys are not.
-    let text = format!("{}{keys}", fit(&words, room.saturating_sub(width(&keys))));
-    Some(Line::from(vec![Span::raw(" "), ctx.span(fit(&text, room).into_owned(), ThemeRole::Warn)]))
+    let mut wrapped = wrap(&words, room);
+    let first = wrapped.next().unwrap_or_default();
+    let rest = wrapped.take(2).collect::<Vec<String>>().join(" ");
+    // The reason takes a second line where it needs one. What is cut is its end, not the keys.
+    let lines = match rest.is_empty() {
+        true if width(&first) + width(&keys) <= room => vec![format!("{first}{keys}")],
+        true => vec![first, keys],
+        false => vec![first, format!("{}{keys}", fit(&rest, room.saturating_sub(width(&keys))))],
+    };
+    let line = |line: String| Line::from(vec![Span::raw(" "), ctx.span(line, ThemeRole::Warn)]);
+    lines.into_iter().map(line).collect()
 }
 
 fn words(
