@@ -242,7 +242,11 @@ fn steps((from, row): (u16, u16), (x, y): (u16, u16)) -> String {
         1 => format!("\x1b[{last}"),
         count => format!("\x1b[{count}{last}"),
     };
-    let down = sequence(y.saturating_sub(row), 'B');
+    // A line feed keeps the column: the terminal is raw, and adds no carriage return.
+    let down = match y.saturating_sub(row) {
+        few @ 1..=3 => "\n".repeat(usize::from(few)),
+        many => sequence(many, 'B'),
+    };
     let up = sequence(row.saturating_sub(y), 'A');
     let right = sequence(x.saturating_sub(from), 'C');
     let left = match from.saturating_sub(x) {
@@ -401,7 +405,7 @@ mod tests {
         after.set_string(6, 2, " ", Style::new().fg(Color::LightCyan));
         after.set_string(8, 2, "x", Style::new().fg(Color::LightGreen));
         mend(&mut after);
-        assert_eq!(text(&before, &after), "^[2;3H^[92mup down^[B\u{8}x^[m");
+        assert_eq!(text(&before, &after), "^[2;3H^[92mup down\n\u{8}x^[m");
         let mut before = blank();
         before.set_string(2, 3, "a long line", Style::new());
         assert_eq!(text(&before, &blank()), "^[4;3H^[K");

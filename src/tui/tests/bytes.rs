@@ -59,6 +59,26 @@ fn one_pod_that_changes_costs_at_most_200_bytes() {
     assert!((1..=200).contains(&cost), "{cost} bytes");
 }
 
+/// Pods that were made together are equally old: all of a screen's ages change at once. With what changes of one pod meanwhile that is no
+/// more than 200 bytes.
+#[test]
+fn a_minute_that_passes_for_all_rows_costs_at_most_200_bytes_with_a_pod_that_changes() {
+    for minutes in [1, 9, 10, 58] {
+        let nodes: Vec<_> = (0..15_000).map(|number| updated(&format!("ipc-{number:05}"), 60 * minutes)).collect();
+        let mut screen = Screen::new(Vec::new());
+        let mut console = TestConsole::on(Snapshot { nodes: nodes.clone().into(), ..idle() }, 120, 40);
+        show(&mut screen, &console);
+        let changed =
+            nodes.iter().enumerate().map(|(nth, node)| NodeView { restarts: u32::from(nth == 0), ..node.clone() });
+        console.see(Snapshot { nodes: changed.collect(), ..idle() });
+        let pod = show(&mut screen, &console);
+        console.wait(60);
+        let ages = show(&mut screen, &console);
+        println!("after {minutes}m: {pod} bytes for the pod, {ages} for the ages");
+        assert!(pod > 0 && ages > 60 && pod + ages <= 200, "after {minutes}m: {pod} and {ages} bytes");
+    }
+}
+
 /// A node of 15,000 goes through its update, with the list alone, with the map beside it, and on the map: each change of its state
 /// costs at most 200 bytes, its update too.
 #[test]
