@@ -15,6 +15,7 @@ use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::tui::columns::fleet::FLEET_COLUMNS;
 use crate::tui::columns::nodes::NODE_COLUMNS;
 use crate::tui::message::{ConsoleEffect, Msg};
+use crate::tui::theme::Glyphs;
 use crate::tui::view;
 
 /// A rollout in which one container restarted.
@@ -277,7 +278,8 @@ fn marked_nodes_are_found_again_and_their_names_copied() {
     assert!(console.screen().contains("no node is marked: space marks one"), "{}", console.screen());
     console.type_keys("<esc> jjj ");
     assert!(console.screen().contains("2 nodes marked: /@marked shows them"), "{}", console.screen());
-    let marks = |console: &TestConsole| console.screen().lines().filter(|line| line.starts_with('*')).count();
+    let marks =
+        |console: &TestConsole| console.screen().lines().filter(|line| line.chars().nth(2) == Some('*')).count();
     assert_eq!(marks(&console), 2);
     console.type_keys("/@mar<tab><enter>");
     let screen = console.screen();
@@ -294,4 +296,16 @@ fn marked_nodes_are_found_again_and_their_names_copied() {
     console.type_keys(":unmark<enter>");
     assert!(!console.screen().contains("filter @marked"), "where none is marked all are shown: {}", console.screen());
     assert_eq!(marks(&console), 0, "{}", console.screen());
+}
+
+/// Both are signs where there are no colours.
+#[test]
+fn the_mark_of_the_selected_row_leaves_the_cursor_in_sight() {
+    for glyphs in [Glyphs::Unicode, Glyphs::Ascii] {
+        let mut console = TestConsole::on(running(), 80, 24).typed(" ");
+        console.model.glyphs = glyphs;
+        let screen = console.screen();
+        let row = screen.lines().find(|line| line.starts_with('>')).unwrap_or_default();
+        assert!(row.contains("*ipc-017"), "{screen}");
+    }
 }

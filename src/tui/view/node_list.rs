@@ -92,7 +92,8 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutP
             NodeRow::Group(_) => None,
         };
         if node.is_some_and(|node| page.marked.contains(&node.name)) {
-            put(buffer, area.x, area.y, ctx.glyph(Glyph::Marked), 1, ctx.style(ThemeRole::Key));
+            // Behind the sign: before it stands the cursor.
+            put(buffer, area.x + 2, area.y, ctx.glyph(Glyph::Marked), 1, ctx.style(ThemeRole::Key));
         }
     };
     let (pinned, others) = page.nodes.visible();
