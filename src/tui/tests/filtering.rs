@@ -276,6 +276,7 @@ fn a_filter_with_a_name_is_used_by_it() {
 fn marked_nodes_are_found_again_and_their_names_copied() {
     let mut console = TestConsole::on(running(), 120, 40).typed("/@marked");
     assert!(console.screen().contains("no node is marked: space marks one"), "{}", console.screen());
+    assert!(console.screen().contains("ipc-017"), "nothing is filtered out: {}", console.screen());
     console.type_keys("<esc> jjj ");
     assert!(console.screen().contains("2 nodes marked: /@marked shows them"), "{}", console.screen());
     let marks =

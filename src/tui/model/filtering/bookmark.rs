@@ -9,8 +9,8 @@ use crate::tui::words::meant;
 /// The name of those that are marked.
 const MARKED: &str = "marked";
 
-/// `text`, with what its names stand for. A word that begins with `@` and cannot be a name, as `@sha256:…`, is a word like any other; so
-/// is the beginning of a name, which is still being typed.
+/// `text`, with what its names stand for. A word that begins with `@` and cannot be a name, as `@sha256:…`, is a word like any other. The
+/// beginning of a name at the end of `text` is still being typed, and asks for nothing yet.
 ///
 /// # Errors
 /// Says which name was probably meant, or which there are, or that no node is marked.
@@ -29,6 +29,7 @@ pub(super) fn expanded(text: &str, bookmarks: &[Bookmark], marked: Option<&BTree
                 out.push_str(&format!("name~^({})$", names.join("|")));
                 out.push_str(&part[word.len()..]);
             }
+            Some(name) if word == part && is_begun(name, bookmarks) => {}
             Some(name) if let Some(meant) = meant(name, names(bookmarks, marked)) => {
                 return Err(format!("there is no bookmark `@{name}`: did you mean `@{meant}`?"));
             }
@@ -61,6 +62,12 @@ pub(super) fn completions(text: &str, bookmarks: &[Bookmark], marked: Option<&BT
 /// Whether a bookmark could be called so.
 fn is_name(word: &str) -> bool {
     !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'))
+}
+
+/// Whether a name begins so.
+fn is_begun(begun: &str, bookmarks: &[Bookmark]) -> bool {
+    let mut names = bookmarks.iter().map(|bookmark| bookmark.name.as_str()).chain([MARKED]);
+    names.any(|name| name.starts_with(begun))
 }
 
 fn names<'a>(bookmarks: &'a [Bookmark], marked: Option<&BTreeSet<Str>>) -> impl Iterator<Item = &'a str> {
