@@ -43,3 +43,32 @@ fn no_word_of_the_help_is_lost() {
     is_read_to_the_end(TestConsole::on_fleet, FLEET_COLUMNS[0].help);
     is_read_to_the_end(|width, height| TestConsole::on(fixtures::running(), width, height), NODE_COLUMNS[0].help);
 }
+
+/// On the nodes `d` and `y` open a node's page; what they do elsewhere is told there.
+#[test]
+fn no_key_is_told_twice() {
+    let keys = |keys: &str| {
+        let console = TestConsole::on(fixtures::running(), 400, 200).typed(keys).typed("?");
+        let keys = lines(&console).into_iter().take_while(|line| line.trim() != "In a dialog");
+        let keys: Vec<String> = keys
+            .flat_map(|line| {
+                line.chars().take(15).collect::<String>().split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+            })
+            .filter(|key| key.chars().count() == 1)
+            .collect();
+        keys
+    };
+    for screen in ["", "m", "T", "v", "<enter>"] {
+        let told = keys(screen);
+        assert!(told.iter().any(|key| key == "P"), "after {screen:?}: {told:?}");
+        let twice: Vec<&String> =
+            told.iter().enumerate().filter(|(nth, key)| told[..*nth].contains(key)).map(|(_, key)| key).collect();
+        assert_eq!(twice, [""; 0], "after {screen:?}");
+    }
+    let screen = |keys: &str| TestConsole::on(fixtures::running(), 400, 200).typed(keys).screen();
+    let line =
+        |screen: &str, name: &str| screen.lines().find(|line| line.contains(name)).unwrap_or_default().to_owned();
+    assert!(line(&screen("?"), ":describe").starts_with("│  d 5 "), "{}", screen("?"));
+    assert!(!line(&screen("?"), ":diff").contains("│  d "), "{}", screen("?"));
+    assert!(line(&screen("v?"), ":diff").starts_with("│  d "), "{}", screen("v?"));
+}

@@ -15,11 +15,12 @@ use ratatui::text::Line;
 use super::node_page::marked;
 use super::{RenderContext, footer, put, put_box, put_lines};
 use crate::engine::model::node::NodeState;
-use crate::tui::action::{ACTIONS, Action, ActionId, Group, keys_of};
+use crate::tui::action::{ACTIONS, Action, ActionId, Group, bound, keys_of};
 use crate::tui::columns::Column;
 use crate::tui::columns::fleet::FLEET_COLUMNS;
 use crate::tui::columns::nodes::{NODE_COLUMNS, Sort};
 use crate::tui::dialog;
+use crate::tui::key::Key;
 use crate::tui::log_pane::contains;
 use crate::tui::model::{HelpFind, Model, Page};
 use crate::tui::terminal;
@@ -258,7 +259,10 @@ fn entry(ctx: &RenderContext<'_>, action: &'static Action, cells: usize) -> Vec<
         Some(_) => (ThemeRole::Unavailable, ThemeRole::Unavailable),
         None => (ThemeRole::Key, ThemeRole::Text),
     };
-    let keys: Vec<String> = keys_of(ctx.model, action).iter().map(ToString::to_string).collect();
+    // A key that does something else on this screen is told of that only.
+    let is_its = |key: &Key| bound(ctx.model, *key).is_none_or(|bound| bound.id == action.id);
+    let keys: Vec<String> =
+        keys_of(ctx.model, action).iter().filter(|key| is_its(key)).map(ToString::to_string).collect();
     let argument = action.argument.map(|argument| format!(" {}", argument.hint)).unwrap_or_default();
     // Movements have keys only; narrow terminals have no room for names.
     let named = action.group != Group::Move && cells >= 70;
