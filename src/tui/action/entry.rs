@@ -1,6 +1,6 @@
 //! What the table of actions says of each, and whether it can be done now.
 
-use crate::engine::model::event::{Permission, Right};
+use crate::engine::model::event::{Permission, Right, WatchHealth};
 use crate::engine::model::presence::Presence;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::daemonset_ref::DaemonSetRef;
@@ -169,7 +169,7 @@ impl Action {
                         let DaemonSetRef { namespace, name } = row;
                         format!("`{}` works on an open DaemonSet: enter opens {namespace}/{name}", self.name)
                     }
-                    None => format!("`{}` works on an open DaemonSet: enter opens one", self.name),
+                    None => format!("`{}` works on an open DaemonSet: {}", self.name, no_row(model)),
                 },
             });
         }
@@ -177,6 +177,9 @@ impl Action {
             return (self.when)(model);
         }
         if self.scope == ActionScope::OneDaemonSet && model.page == Page::Fleet {
+            if model.fleet.as_ref().and_then(FleetPage::current).is_none() {
+                return Err(format!("`{}` works on a DaemonSet of the list: {}", self.name, no_row(model)));
+            }
             // It opens the DaemonSet first; whatever else it needs is judged there.
             return (self.when)(model);
         }
@@ -209,6 +212,20 @@ impl Action {
     /// Its first key, or its name where it has none.
     pub(crate) fn key(&self) -> String {
         self.keys.first().map_or_else(|| format!(":{}", self.name), Key::to_string)
+    }
+}
+
+/// Why no DaemonSet of the list is selected, and what helps.
+fn no_row(model: &Model) -> &'static str {
+    let fleet = model.fleet.as_ref();
+    match fleet.map(|page| &page.fleet.health) {
+        None | Some(WatchHealth::Loading) => "it is still loading",
+        Some(WatchHealth::Forbidden { .. }) => "you may not list them here; :ns NAME lists one namespace",
+        Some(WatchHealth::Down { .. } | WatchHealth::Lagging { .. }) => "it cannot be read now; it is tried again",
+        Some(WatchHealth::Live) if fleet.is_some_and(|page| !page.filter.is_all()) => {
+            "none passes the filter; esc clears it"
+        }
+        Some(WatchHealth::Live) => "there is none here; :ns all lists all namespaces",
     }
 }
 

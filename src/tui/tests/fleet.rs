@@ -9,6 +9,7 @@ use crate::engine::model::command::Command;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::fleet_state::FleetState;
+use crate::tui::action::{ACTIONS, ActionId, Group};
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::message::{ConsoleEffect, Msg};
 use crate::tui::model::{Overlay, Page};
@@ -128,8 +129,36 @@ fn what_needs_an_open_daemonset_says_which_one_enter_would_open() {
     assert_eq!(console.model.page, Page::Fleet);
     let console = listing(80, 24).typed("m");
     assert_eq!(status(&console), "`map` works on an open DaemonSet: enter opens edge/ipc-agent");
-    let console = TestConsole::on_fleet(80, 24).typed("P");
-    assert_eq!(status(&console), "there is no DaemonSet here");
+}
+
+/// Where no DaemonSet is listed, what needs one says why there is none.
+#[test]
+fn on_a_list_without_a_row_every_command_is_answered() {
+    let forbidden = WatchHealth::Forbidden { why: "no".into() };
+    let down = WatchHealth::Down { since: ago(5), why: "connection refused".into() };
+    for (health, why) in [
+        (WatchHealth::Loading, "it is still loading"),
+        (WatchHealth::Live, "there is none here; :ns all lists all namespaces"),
+        (forbidden, "you may not list them here; :ns NAME lists one namespace"),
+        (down, "it cannot be read now; it is tried again"),
+    ] {
+        let empty = || {
+            let mut console = TestConsole::on_fleet(80, 24);
+            console.tell(Msg::Fleet(Fleet { health: health.clone(), rows: Vec::new(), ..fleet() }.into()));
+            console
+        };
+        assert_eq!(status(&empty().typed("P")), format!("`pause` works on a DaemonSet of the list: {why}"));
+        let guess = "there is no command `p`: did you mean :pause or :previous-hit?  (? lists all)";
+        assert_eq!(status(&empty().typed(":p<enter>")), guess);
+        assert_eq!(status(&empty().typed(":previous<enter>")), format!("`previous` works on an open DaemonSet: {why}"));
+        for action in ACTIONS.iter().filter(|action| action.group == Group::Change && action.id != ActionId::Arm) {
+            let console = empty().typed(&format!(":{}<enter>", action.name));
+            assert!(!status(&console).is_empty(), ":{} at {health:?}", action.name);
+            assert_eq!(console.model.page, Page::Fleet, ":{}", action.name);
+        }
+    }
+    let none = listing(80, 24).typed("/nothing-is-called-so<enter>P");
+    assert_eq!(status(&none), "`pause` works on a DaemonSet of the list: none passes the filter; esc clears it");
 }
 
 #[test]
