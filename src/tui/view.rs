@@ -52,6 +52,7 @@ use super::terminal;
 use super::theme::{Glyph, Glyphs, ThemeRole};
 use super::words::{CELL_BYTES, fit, width};
 use crate::engine::model::time::{ShortDuration, Timestamp};
+use crate::engine::report::snapshot::Phase;
 
 /// What a drawing yields beside its cells.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -181,7 +182,7 @@ impl ScreenParts {
         let said = footer::status_height(ctx, shape, area.width);
         let mut list = row(list_top, area.height.saturating_sub(list_top - area.y + 1 + said));
         // What is compared takes the whole width.
-        let has_side = model.rollout().is_some_and(|page| page.revisions.is_none());
+        let has_side = model.rollout().is_some_and(|page| page.revisions.is_none() && !knows_no_node(page));
         let side = (shape == Shape::Wide && has_side).then(|| {
             let width = (area.width / 3).min(72);
             list.width -= width;
@@ -232,6 +233,11 @@ impl Measures {
 /// How many rows of the list are seen.
 pub(crate) fn list_height(model: &Model) -> usize {
     Measures::of(model).list_height
+}
+
+/// Whether no node has been listed yet: how wide the columns have to be is not known then.
+fn knows_no_node(page: &RolloutPage) -> bool {
+    page.snapshot().is_none_or(|snapshot| snapshot.phase == Phase::Loading && snapshot.nodes.is_empty())
 }
 
 /// Whether the list of nodes is shown, and not one of the screens that take its place.

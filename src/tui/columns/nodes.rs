@@ -71,6 +71,9 @@ impl FilterableCell for NodeCell {
     }
 }
 
+/// Of longer names the API server cuts the end before it makes the pod's of them.
+const LONGEST_POD: usize = 63;
+
 impl NodeTable {
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
         let nodes = &snapshot.nodes;
@@ -84,7 +87,10 @@ impl NodeTable {
             at: snapshot.at,
         };
         table.name_width = nodes.iter().map(|node| width(table.short(&node.name))).max().unwrap_or(0);
-        table.pod_width = nodes.iter().filter_map(|node| node.pod.as_ref()).map(|pod| pod.len()).max().unwrap_or(0);
+        // Nodes are known before their pods are: these are called like the DaemonSet, with a dash and five letters behind.
+        let expected = (width(&snapshot.name) + 6).min(LONGEST_POD);
+        let pods = nodes.iter().filter_map(|node| node.pod.as_ref());
+        table.pod_width = pods.map(|pod| pod.len()).max().unwrap_or(expected);
         table
     }
 

@@ -3,13 +3,14 @@
 use std::cmp::Ordering;
 use std::fmt::Debug;
 
-use super::fixtures::{ago, fleet, node};
+use super::console::TestConsole;
+use super::fixtures::{ago, fleet, node, running};
 use crate::driver::{DrivenBy, Fleet, FleetRevision, FleetRow};
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::facts::{DaemonSetCounters, NodeDetails};
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::node::{ImageState, NodeState};
-use crate::engine::report::snapshot::{NodeView, Snapshot};
+use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 use crate::tui::columns::fleet::FLEET_COLUMNS;
 use crate::tui::columns::nodes::{NODE_COLUMNS, NodeTable};
 use crate::tui::columns::{Column, ColumnKind, ColumnRow, FilterableCell, widths};
@@ -145,4 +146,34 @@ fn every_column_of_nodes_shows_and_sorts_what_is_known() {
 fn every_column_of_daemonsets_shows_and_sorts_what_is_known() {
     let page = Fleet { rows: vec![known_row(10)], ..fleet() };
     assert_eq!(wrong(FLEET_COLUMNS, &page, known_row, &unknown_row()), [""; 0]);
+}
+
+/// Nodes are listed before their pods: what comes later moves no column, and where nothing is known yet there are no columns.
+#[test]
+fn columns_stay_where_they_are_while_data_arrives() {
+    let pods = |with: bool| {
+        let pod = |nth: u32| with.then(|| format!("ipc-agent-k8d{nth:02}").into());
+        let nodes = (0..40).map(move |nth| NodeView { pod: pod(nth), ..node(&format!("ipc-{nth:03}")) });
+        nodes.collect::<Vec<_>>()
+    };
+    let heading = |console: &TestConsole| {
+        let screen = console.screen();
+        screen
+            .lines()
+            .find(|line| line.contains("NODE "))
+            .map(|line| line.split('│').next().unwrap_or_default().to_owned())
+    };
+    let loading = |with| Snapshot { nodes: pods(with).into(), phase: Phase::Loading, ..running() };
+    for (width, height) in [(80, 24), (120, 40), (200, 50)] {
+        let mut console = TestConsole::on(super::fixtures::loading(), width, height);
+        assert_eq!(heading(&console), None, "{}", console.screen());
+        assert!(!console.screen().contains('│'), "{}", console.screen());
+        console.see(loading(false));
+        let first = heading(&console);
+        assert!(first.is_some(), "{}", console.screen());
+        console.see(loading(true));
+        assert_eq!(heading(&console), first, "{width}x{height}");
+        console.see(Snapshot { nodes: pods(true).into(), ..running() });
+        assert_eq!(heading(&console), first, "{width}x{height}");
+    }
 }

@@ -15,7 +15,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::table::{Table, select};
-use super::{RenderContext, ScreenParts, put, put_rule, why};
+use super::{RenderContext, ScreenParts, knows_no_node, put, put_rule, why};
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::presence::Presence;
@@ -48,7 +48,9 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutP
     let columns = ctx.model.node_columns.as_slice();
     let table = Table { columns, widths: widths(columns, summary, cells) };
     let heading = |column: &NodeColumn, cells| summary.heading(column, cells);
-    table.draw_header(ctx, parts.list, Some(page.sort.name()), heading, buffer);
+    if !knows_no_node(page) {
+        table.draw_header(ctx, parts.list, Some(page.sort.name()), heading, buffer);
+    }
     let rows = parts.rows();
     let pinned_lines = u16::try_from(page.nodes.pinned_lines()).unwrap_or(u16::MAX).min(rows.height);
     let divider = Rect { y: rows.y + pinned_lines, height: u16::from(pinned_lines > 0), ..rows }.intersection(rows);
