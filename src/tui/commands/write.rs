@@ -108,8 +108,10 @@ pub(super) fn canary(model: &mut Model, selector: &str) -> Effects {
 /// The images that a form can be completed with: those of the DaemonSet's revisions, and of the other rollouts that are open.
 fn known(model: &Model, snapshot: &Snapshot) -> Arc<[OfferedImage]> {
     let is_other = |other: &&Snapshot| (&other.namespace, &other.name) != (&snapshot.namespace, &snapshot.name);
+    let halted = model.rollout().map_or(&[][..], |page| page.story.halted());
     known_images(
         snapshot,
+        halted,
         model.rollouts.iter().filter_map(|page| page.snapshot()).map(|other| &**other).filter(is_other),
     )
 }

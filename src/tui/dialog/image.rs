@@ -13,6 +13,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::Command;
 use crate::engine::model::image::{ImageRef, change_warnings, is_by_digest, is_same_repository, version_of};
 use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::story::HaltedRevision;
 use crate::tui::key::Key;
 
 /// An image that a line can be completed with, and where it is known from: `rev 14`, `ds/edge/log-shipper`.
@@ -20,24 +21,36 @@ use crate::tui::key::Key;
 pub(crate) struct OfferedImage {
     pub(crate) image: Str,
     pub(crate) from: String,
+    /// Why the rollout halted at each revision that has it, if it did so at all of them: what was seen last.
+    pub(crate) halted: Option<Str>,
 }
 
-/// The images of the DaemonSet's revisions, newest first, then those of `others`; each once.
-pub(crate) fn known_images<'a>(snapshot: &Snapshot, others: impl Iterator<Item = &'a Snapshot>) -> Arc<[OfferedImage]> {
+/// The images of the DaemonSet's revisions, newest first, then those of `others`; each once. `halted`: at which revisions the rollout halted.
+pub(crate) fn known_images<'a>(
+    snapshot: &Snapshot,
+    halted: &[HaltedRevision],
+    others: impl Iterator<Item = &'a Snapshot>,
+) -> Arc<[OfferedImage]> {
     let mut known: Vec<OfferedImage> = Vec::new();
-    let mut add = |image: &Str, from: String| {
-        if known.iter().all(|known| known.image != *image) {
-            known.push(OfferedImage { image: image.clone(), from });
-        }
+    let mut add = |image: &Str, from: String, halted: Option<Str>| match known.iter_mut().find(|it| it.image == *image)
+    {
+        // What was well in another revision is not what the rollout halted for.
+        Some(known) => known.halted = known.halted.take().filter(|_| halted.is_some()),
+        None => known.push(OfferedImage { image: image.clone(), from, halted }),
     };
     for revision in snapshot.revisions.iter() {
+        let halt = halted.iter().find(|halted| halted.revision == revision.hash);
         for (_, image) in &revision.images {
-            add(image, revision.number.map_or_else(|| "a revision".to_owned(), |number| format!("rev {number}")));
+            let from = revision.number.map_or_else(|| "a revision".to_owned(), |number| format!("rev {number}"));
+            add(image, from, halt.map(|halted| halted.why.clone()));
         }
     }
     for other in others {
         for (_, image) in other.to.iter().flat_map(|revision| &revision.images) {
-            add(image, format!("ds/{}/{}", other.namespace, other.name));
+            if known.iter().all(|known| known.image != *image) {
+                let from = format!("ds/{}/{}", other.namespace, other.name);
+                known.push(OfferedImage { image: image.clone(), from, halted: None });
+            }
         }
     }
     known.into()

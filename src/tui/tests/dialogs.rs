@@ -223,6 +223,32 @@ fn images_are_completed_with_what_is_known() {
     assert!(console.screen().contains("registry.factory.example/edge/agent:v1.8"), "{}", console.screen());
 }
 
+/// What halted the rollout before is told where the same image is chosen again, and where it is offered.
+#[test]
+fn an_image_at_which_the_rollout_halted_is_not_offered_without_saying_so() {
+    let went_back = || {
+        let running = running();
+        let mut console = TestConsole::on(fixtures::halted(), 80, 24);
+        console.see(Snapshot { to: running.from.clone(), from: running.to.clone(), ..running });
+        console
+    };
+    let offered = went_back().typed("AI<backspace><backspace><backspace><backspace>").screen();
+    assert!(offered.contains("agent:v1.9.0 (rev 15, halted)  agent:v1.8.2 (rev 14)"), "{offered}");
+    assert!(!offered.contains("halted at it"), "{offered}");
+    let chosen = went_back().typed("AI<c-u>registry.factory.example/edge/agent:v1.9.0").screen();
+    assert!(chosen.contains("! halted at it before (rev 15): 1 of 120 nodes failed (threshold 1): image "), "{chosen}");
+    // What a revision that did not halt has as well is not blamed.
+    let shared = |revision: &RevisionView| {
+        let images = [revision.images[0].clone(), ("proxy".into(), "registry.factory.example/edge/proxy:v7".into())];
+        RevisionView { images: images.into(), ..revision.clone() }
+    };
+    let mut console = went_back();
+    let revisions = running().revisions.iter().map(shared).collect::<Vec<_>>().into();
+    console.see(Snapshot { revisions, to: running().from, ..running() });
+    console.type_keys("AI<c-u>registry.factory.example/edge/proxy:v7");
+    assert!(!console.screen().contains("halted at it"), "{}", console.screen());
+}
+
 #[test]
 fn images_of_other_daemonsets_that_are_open_are_known() {
     let mut console = TestConsole::on(running(), 80, 24);

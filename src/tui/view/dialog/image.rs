@@ -30,6 +30,9 @@ pub(super) fn fill(body: &mut Body<'_>, form: &ImageForm, focused: bool) {
                 let Some((name, now, input)) = form.containers.get(at) else { continue };
                 body.text_line((here, focused), name, input, "");
                 change(body, now, input.value().trim());
+                if input.value().trim() != &**now {
+                    halted(body, &form.known, input.value().trim());
+                }
                 if here && focused {
                     offer(body, &form.known, input);
                 }
@@ -52,12 +55,22 @@ pub(super) fn change(body: &mut Body<'_>, now: &str, new: &str) {
     }
 }
 
+/// That the rollout halted at this image before, and why.
+fn halted(body: &mut Body<'_>, known: &[OfferedImage], image: &str) {
+    if let Some(OfferedImage { from, halted: Some(why), .. }) = known.iter().find(|known| *known.image == *image) {
+        body.say(&format!("{} halted at it before ({from}): {why}", body.ctx.glyph(Glyph::Alarm)), ThemeRole::Warn);
+    }
+}
+
 /// What the text can be completed with, where there is something.
 pub(super) fn offer(body: &mut Body<'_>, known: &[OfferedImage], input: &Input) {
     let last = |image: &str| image.rsplit('/').next().unwrap_or(image).to_owned();
     let words: Vec<String> = completions(known, input.value())
         .take(SHOWN)
-        .map(|known| format!("{} ({})", last(without_user(&known.image)), known.from))
+        .map(|OfferedImage { image, from, halted }| {
+            let halted = if halted.is_some() { ", halted" } else { "" };
+            format!("{} ({from}{halted})", last(without_user(image)))
+        })
         .collect();
     if !words.is_empty() {
         body.indented(&format!("right: {}", words.join("  ")), ThemeRole::Muted);
