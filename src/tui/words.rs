@@ -60,6 +60,26 @@ pub(crate) fn fit_middle(text: &str, cells: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head}…{}", &text[tail..]))
 }
 
+/// `text` for so many lines of `cells`. Where there is no room for all of it, the first directories of its longest path are left out: how a
+/// path ends says more than how it begins.
+pub(crate) fn fit_path(text: &str, cells: usize, lines: usize) -> Cow<'_, str> {
+    if wrap(text, cells).nth(lines).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let is_path = |word: &&str| word.trim_start_matches(['`', '"', '(', '~']).starts_with('/');
+    let path = text.split([' ', '\n']).filter(is_path).max_by_key(|word| word.len());
+    let Some((path, begins)) = path.and_then(|path| Some((path, text.find(path)?))) else { return Cow::Borrowed(text) };
+    let (before, after) = (&text[..begins], &text[begins + path.len()..]);
+    // It shares its line with what is before it, or with what is behind it.
+    let room = match lines {
+        0 | 1 => cells.saturating_sub(width(before) + width(after)),
+        _ => cells.saturating_sub(width(before).min(width(after))),
+    };
+    let tails = path.match_indices('/').skip(1).map(|(at, _)| &path[at..]);
+    let fitting = tails.clone().find(|tail| width(tail) < room).or(tails.last());
+    fitting.map_or(Cow::Borrowed(text), |tail| Cow::Owned(format!("{before}…{tail}{after}")))
+}
+
 /// As much of the beginning of `text` as fits into `cells` and `bytes`.
 fn head(text: &str, cells: usize, bytes: usize) -> &str {
     let mut used = 0;
@@ -204,6 +224,20 @@ mod tests {
         assert_eq!(lines("a\n\n b  c", 9), ["a", "", "b  c"], "a paragraph has one line at least");
         assert_eq!(lines("界a", 1), ["\u{fffd}", "a"], "no line has room for it");
         assert_eq!(lines("a", 0), [""; 0]);
+    }
+
+    #[test]
+    fn of_a_path_the_end_is_kept() {
+        let text = "saved ~/.local/state/rolldeck/saved/edge-agent-20261126.txt, .json, .html";
+        assert_eq!(fit_path(text, 80, 1), text);
+        assert_eq!(fit_path(text, 67, 2), text, "it fits in two lines");
+        assert_eq!(fit_path(text, 40, 2), "saved …/saved/edge-agent-20261126.txt, .json, .html");
+        assert_eq!(fit_path(text, 60, 1), "saved …/rolldeck/saved/edge-agent-20261126.txt, .json, .html");
+        assert_eq!(fit_path(text, 20, 1), "saved …/edge-agent-20261126.txt, .json, .html", "its name is kept whole");
+        let failed = "not saved: /srv/home/very/long/state/saved: permission denied";
+        assert_eq!(fit_path(failed, 30, 2), "not saved: …/long/state/saved: permission denied");
+        assert_eq!(fit_path("no path, which is long", 5, 1), "no path, which is long");
+        assert_eq!(fit_path("/no-directory and more", 5, 1), "/no-directory and more");
     }
 
     /// Texts that a byte or a cell is not enough for, each longer than any screen.

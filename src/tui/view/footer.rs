@@ -20,7 +20,10 @@ use crate::tui::model::{Model, Overlay, Page};
 use crate::tui::prompt::Prompt;
 use crate::tui::status::StatusSeverity;
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{fit, fit_middle, is_wider, width, wrap};
+use crate::tui::words::{fit, fit_middle, fit_path, is_wider, width, wrap};
+
+/// How many cells are between two actions.
+const GAP: usize = 2;
 
 /// Draws both lines, or what is typed on them. Returns where text is being typed.
 pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Buffer) -> Option<Position> {
@@ -182,7 +185,8 @@ fn draw_status(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     };
     put(buffer, area.x, area.y, ctx.glyph(glyph), 1, ctx.style(role));
     let cells = usize::from(area.width.saturating_sub(2));
-    let mut lines = wrap(&status.text, cells);
+    let text = fit_path(&status.text, cells, usize::from(area.height));
+    let mut lines = wrap(&text, cells);
     for y in area.y..area.bottom() {
         let Some(mut line) = lines.next() else { break };
         // What does not fit is cut with `…`; the help shows it in full.
@@ -334,6 +338,6 @@ fn label(ctx: &RenderContext<'_>, action: &Action) -> &'static str {
 /// The whole message, for the help, if the status line cannot show it in full.
 pub(super) fn status_in_full(ctx: &RenderContext<'_>, cells: usize) -> Option<String> {
     let status = ctx.model.status.as_ref()?;
-    (is_wider(&status.text, (2 * cells.max(1)).saturating_sub(2)) || ctx.model.size.width < 80)
-        .then(|| fit(&status.text, 2000).into_owned())
+    let is_cut = wrap(&status.text, cells.saturating_sub(2)).nth(2).is_some();
+    (is_cut || ctx.model.size.width < 80).then(|| fit(&status.text, 2000).into_owned())
 }
