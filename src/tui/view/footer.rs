@@ -233,10 +233,11 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     };
     actions.sort_by_key(order);
     let mut spans = vec![Span::raw(" ")];
-    let mut left = usize::from(area.width).saturating_sub(1);
+    // The gap behind the last one may be beyond the edge.
+    let mut left = usize::from(area.width) + GAP - 1;
     // Help leads to everything else: it is always shown.
     let help = actions.iter().position(|(action, _)| action.id == ActionId::Help).map(|at| actions.remove(at));
-    let cells = |action: &'static Action| width(&key_of(model, action)) + 1 + width(label(ctx, action)) + 2;
+    let cells = |action: &'static Action| width(&key_of(model, action)) + 1 + width(label(ctx, action)) + GAP;
     let reserved = help.map_or(0, |(help, _)| cells(help));
     left = left.saturating_sub(reserved);
     let fitting: Vec<_> = actions
@@ -326,7 +327,7 @@ fn label(ctx: &RenderContext<'_>, action: &Action) -> &'static str {
         ActionId::Timeline if timeline && model.rollout().is_some_and(|page| page.map.is_open) => "map",
         ActionId::Timeline if timeline => "nodes",
         // A shorter alias leaves room for other actions.
-        ActionId::Timeline if model.size.width < 100 => "time",
+        ActionId::Timeline if model.size.width < 100 => "events",
         ActionId::Filter if model.node_page().is_some() => "find",
         ActionId::Open if model.rollout().is_some() => "node",
         ActionId::Drive if model.rollout().is_some_and(|page| page.driven_by_us()) => "stop driving",
