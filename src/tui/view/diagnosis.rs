@@ -12,6 +12,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 use ratatui::text::Line;
 
 use super::header::{blocker, keys_in_words};
@@ -21,11 +22,13 @@ use crate::engine::report::diagnosis::{Diagnosis, Finding, OfferedCommand};
 use crate::tui::model::ShownSnapshot;
 use crate::tui::node_page::NodeReading;
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::wrap;
+use crate::tui::words::{is_wider, wrap};
 
 /// How many nodes of a finding are named: of one that is wrong, and of one that only waits.
 const NAMED: usize = 30;
 const NAMED_WAITING: usize = 6;
+/// No more cells are shown of what the rollout waits for.
+const MOST_WAITING: usize = 1_000;
 
 /// Draws it over everything but the first line.
 pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, readings: &[NodeReading], buffer: &mut Buffer) {
@@ -45,7 +48,10 @@ pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, readings: &[
         true => format!(" {} lines {}-{} of {}", ctx.glyph(Glyph::Dot), top + 1, top + seen, lines.len()),
         false => String::new(),
     };
-    let inside = put_box(ctx, buffer, over, &format!("{title}{rows}  (j k scroll, any other key closes)"));
+    let title = format!("{title}{rows}");
+    let hint = "  (j k scroll, any other key closes)";
+    let hint = if is_wider(&format!("{title}{hint}"), usize::from(width.saturating_sub(6))) { "" } else { hint };
+    let inside = put_box(ctx, buffer, over, &format!("{title}{hint}"));
     put_lines(buffer, inside, &lines[top..]);
 }
 
@@ -54,25 +60,36 @@ fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, diagnosis: &Diagnosis, 
     let how_many = diagnosis.how_many(&shown.snapshot);
     let mut lines: Vec<Line<'static>> =
         wrap(&how_many, cells).map(|line| Line::from(ctx.span(line, ThemeRole::Title))).collect();
-    let waits = blocker(ctx, shown, cells + 1);
+    let waits = blocker(ctx, shown, MOST_WAITING);
     if findings.is_empty() && waits.is_empty() {
         lines.push(Line::from(ctx.span("nothing is wrong, and nothing waits", ThemeRole::Ok)));
     }
-    lines.extend(waits);
+    for line in waits {
+        let style = line.spans.last().map_or_else(Style::default, |span| span.style);
+        let words = line.to_string();
+        lines.extend(indented(words.trim_start(), cells).map(|line| Line::styled(line, style)));
+    }
     let mut offered: Vec<String> = Vec::new();
     let remedies = shown.snapshot.alarms.iter().flat_map(|alarm| shown.snapshot.remedies_of(alarm));
     for remedy in remedies {
-        let line = format!(" {}", keys_in_words(ctx, &[remedy], |remedy| remedy.to_string()));
+        let line = keys_in_words(ctx, &[remedy], |remedy| remedy.to_string());
         if !offered.contains(&line) {
             offered.push(line);
         }
     }
-    lines.extend(offered.into_iter().map(|line| Line::from(ctx.span(line, ThemeRole::Text))));
+    for line in offered {
+        lines.extend(indented(&line, cells).map(|line| Line::from(ctx.span(line, ThemeRole::Text))));
+    }
     for finding in findings {
         lines.push(Line::default());
         lines.extend(of(ctx, shown, finding, cells));
     }
     lines
+}
+
+/// The lines of a text, each after a blank.
+fn indented(text: &str, cells: usize) -> impl Iterator<Item = String> {
+    wrap(text, cells.saturating_sub(1)).map(|line| format!(" {line}"))
 }
 
 fn of(ctx: &RenderContext<'_>, shown: &ShownSnapshot, finding: &Finding, cells: usize) -> Vec<Line<'static>> {
