@@ -27,4 +27,5 @@ mod release;
 mod revisions;
 mod rows;
 mod screens;
+mod small;
 mod unsent;

@@ -90,8 +90,19 @@ struct Body<'a> {
     focus_line: Option<usize>,
     /// The first line of what it would do.
     answer_line: usize,
-    /// There is no room for blank lines, nor for what the header says.
-    is_dense: bool,
+    /// What it would do is asked, and stands below the form.
+    asks: bool,
+    density: Density,
+}
+
+/// What is left out where there is little room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Density {
+    Airy,
+    /// Blank lines.
+    NoGaps,
+    /// And what the header says.
+    Brief,
 }
 
 impl Body<'_> {
@@ -101,7 +112,7 @@ impl Body<'_> {
     }
 
     fn gap(&mut self) {
-        if !self.is_dense && self.lines.last().is_some_and(|line| line.width() > 0) {
+        if self.density == Density::Airy && self.lines.last().is_some_and(|line| line.width() > 0) {
             self.lines.push(Line::default());
         }
     }
@@ -145,8 +156,11 @@ fn room(parts: &ScreenParts) -> Rect {
     Rect { x: list.x + (list.width - width) / 2, y: top, width, height: most.min(HEIGHTS[HEIGHTS.len() - 1]) }
 }
 
-/// How high a dialog of so many lines is, where `most` is free.
-fn height_for(lines: usize, most: u16) -> u16 {
+/// How high a dialog of so many lines is, where `most` is free; `exact`: no higher than they are.
+fn height_for(lines: usize, most: u16, exact: bool) -> u16 {
+    if exact {
+        return u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(AROUND).min(most);
+    }
     let fits = |height: &u16| lines <= usize::from(height - AROUND);
     HEIGHTS.into_iter().find(fits).map_or(most, |height| height.min(most))
 }
@@ -162,20 +176,26 @@ pub(super) fn draw(
     let inside = super::inside_box(most);
     let room = Rect { height: inside.height.saturating_sub(1), ..inside };
     let height = usize::from(room.height);
-    let mut body = filled(ctx, dialog, room, usize::MAX, false);
+    let is_small = most.height < LEAST_HEIGHT;
+    let density = if is_small { Density::NoGaps } else { Density::Airy };
+    let mut body = filled(ctx, dialog, room, usize::MAX, density);
     if body.lines.len() > height {
-        body = filled(ctx, dialog, room, usize::MAX, true);
+        body = filled(ctx, dialog, room, usize::MAX, Density::Brief);
     }
     if body.lines.len().max(body.answer_line + ANSWER) > height {
         // A long form leaves room for what it would do.
         let form = height.saturating_sub(ANSWER + 1).max(3);
-        body = filled(ctx, dialog, room, form, false);
+        body = filled(ctx, dialog, room, form, density);
         if body.lines.len() > height {
-            body = filled(ctx, dialog, room, form, true);
+            body = filled(ctx, dialog, room, form, Density::Brief);
         }
     }
-    let lines = body.lines.len().max(body.answer_line + ANSWER);
-    let area = Rect { height: height_for(lines, most.height), ..most };
+    // No line is left empty where there are few; nor in a dialog that changes nothing, and so does not jump.
+    let exact = is_small || !body.asks;
+    let is_kept = body.asks && (!exact || matches!(dialog.answer, PreviewState::Asking(_)));
+    let kept = if is_kept { body.answer_line + ANSWER } else { 0 };
+    let lines = body.lines.len().max(kept);
+    let area = Rect { height: height_for(lines, most.height, exact), ..most };
     let inside = put_box(ctx, buffer, area, &title(dialog));
     if inside.is_empty() {
         return None;
@@ -198,7 +218,13 @@ pub(super) fn draw(
 }
 
 /// The lines between title and buttons.
-fn filled<'a>(ctx: &'a RenderContext<'a>, dialog: &Dialog, text: Rect, form_lines: usize, is_dense: bool) -> Body<'a> {
+fn filled<'a>(
+    ctx: &'a RenderContext<'a>,
+    dialog: &Dialog,
+    text: Rect,
+    form_lines: usize,
+    density: Density,
+) -> Body<'a> {
     let page = ctx.model.rollouts.iter().find(|page| page.target == dialog.target);
     let mut body = Body {
         ctx,
@@ -210,7 +236,8 @@ fn filled<'a>(ctx: &'a RenderContext<'a>, dialog: &Dialog, text: Rect, form_line
         cursor: None,
         focus_line: None,
         answer_line: 0,
-        is_dense,
+        asks: false,
+        density,
     };
     fill(&mut body, dialog, page);
     body
@@ -297,7 +324,7 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
     } else {
         format!("{context} {dot} {}/{}", target.namespace, target.name)
     };
-    if !body.is_dense {
+    if body.density != Density::Brief {
         body.say(&subject, ThemeRole::Muted);
         body.gap();
     }
@@ -317,7 +344,7 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
         Form::Prewarm(form) => prewarm::fill(body, form, snapshot, focused),
     }
     body.gap();
-    body.answer_line = body.lines.len();
+    (body.answer_line, body.asks) = (body.lines.len(), true);
     if let Some(doubt) = &dialog.doubt {
         body.say(&format!("{} {doubt}", ctx.glyph(Glyph::Alarm)), ThemeRole::Warn);
     }
@@ -400,9 +427,17 @@ fn fill_budget(body: &mut Body<'_>, budget: &BudgetField, focused: bool) {
 /// What happens when somebody sets the strategy back.
 fn fill_drift(body: &mut Body<'_>, drift: DriftChoice, focused: bool) {
     let now = drift.now.to_string();
-    let words = format!("on drift {now} ({})", Setting::OnDrift.meaning(&now, 0));
-    let keys = if focused { "   left, right: switch" } else { "" };
-    body.choice(focused, &format!("{words}{keys}"));
+    let meaning = Setting::OnDrift.meaning(&now, 0);
+    let switch = "left, right: switch";
+    // What there is no room for is left out as a whole.
+    let fits = |text: &String| width(text) + 2 <= body.cells;
+    let words = match focused {
+        true => [format!("on drift {now} ({meaning})   {switch}"), format!("on drift {now}   {switch}")],
+        false => [format!("on drift {now} ({meaning})"), format!("on drift {now}")],
+    };
+    let least = format!("on drift {now}");
+    let words = words.into_iter().find(fits).unwrap_or(least);
+    body.choice(focused, &words);
 }
 
 fn fill_canary(body: &mut Body<'_>, form: &Canary, snapshot: &Snapshot, focused: bool) {

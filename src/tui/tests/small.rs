@@ -1,0 +1,70 @@
+//! What stays in sight on small screens: what matters most is not cut, and no line is left empty.
+
+use super::console::TestConsole;
+use super::fixtures::{self, ago, running};
+use crate::engine::model::record::Paused;
+use crate::engine::report::snapshot::Snapshot;
+use crate::tui::message::Msg;
+use crate::tui::model::Overlay;
+use crate::tui::status::StatusSeverity;
+
+/// A rollout that halted, and that somebody paused besides.
+fn halted_and_paused() -> Snapshot {
+    let paused = Paused { by: "ops@bastion-2.munich.factory.example/7f".into(), at: ago(60), why: None };
+    Snapshot { paused: Some(paused), ..fixtures::halted() }
+}
+
+#[test]
+fn what_a_rollout_that_halted_changes_is_not_cut() {
+    for (width, said) in [
+        (80, "adopted   ✗ HALTED 2m, paused"),
+        (120, "adopted   ✗ HALTED 2m, paused by ops@bastion-2.munich.factory.example"),
+    ] {
+        let screen = TestConsole::on(halted_and_paused(), width, 24).screen();
+        let line = screen.lines().nth(1).unwrap_or_default();
+        assert!(line.starts_with(" v1.8.2 → v1.9.0   rev 14 → 15   step 2 of 4 "), "{line}");
+        assert!(line.contains(said) && !line.contains('…'), "{line}");
+        assert!(screen.contains("halted: 1 of 120 nodes failed (threshold 1): image not found on ipc-017"), "{screen}");
+    }
+    let screen = TestConsole::on(halted_and_paused(), 40, 12).screen();
+    assert!(screen.contains("✗ HALTED 2m, paused 31/120 down 2/2"), "{screen}");
+}
+
+#[test]
+fn of_a_file_that_was_saved_the_name_is_in_sight() {
+    let name = "edge-ipc-agent-20261121-120000.txt";
+    let directory = "/home/operator/a-directory-with-a-long-name/another-one/state/rolldeck/saved";
+    for size in [(60, 20), (80, 24), (120, 40)] {
+        let mut console = TestConsole::on(running(), size.0, size.1);
+        console.tell(Msg::Said(StatusSeverity::Plain, format!("saved {directory}/{name}, .json, .html")));
+        let screen = console.screen();
+        assert!(screen.contains(name), "{size:?}:\n{screen}");
+    }
+}
+
+#[test]
+fn a_dialog_on_a_small_screen_has_no_empty_line_and_cuts_nothing() {
+    for keys in ["AI", "AP", "AD", "Aq", "AR"] {
+        let console = TestConsole::on(running(), 40, 12).typed(keys);
+        assert!(matches!(console.model.overlay, Overlay::Dialog(_)), "{keys}");
+        let screen = console.answered(fixtures::preview(crate::engine::model::danger::Danger::Bounded)).screen();
+        let inside = |line: &&str| line.starts_with('│') && line.trim_matches(['│', ' ']).is_empty();
+        assert_eq!(screen.lines().filter(inside).count(), 0, "{keys}:\n{screen}");
+    }
+    let screen = TestConsole::on(running(), 40, 12).typed("AI").screen();
+    assert!(screen.contains("│   on drift report "), "{screen}");
+    let screen = TestConsole::on(running(), 40, 12).typed("AI<down>").screen();
+    assert!(screen.contains("│ > on drift report   "), "{screen}");
+}
+
+#[test]
+fn what_a_rollout_waits_for_is_told_in_full_where_one_asks_what_is_wrong() {
+    let words = |width, height| {
+        let screen = TestConsole::on(fixtures::canary_done(), width, height).typed("i").screen();
+        let inside = screen.lines().filter_map(|line| line.trim().strip_prefix('│')?.strip_suffix('│'));
+        inside.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
+    };
+    let (small, wide) = (words(40, 24), words(120, 40));
+    assert_eq!(small, wide);
+    assert!(small.contains("A arms: N lifts the selector, which frees 9 nodes"), "{small}");
+}
