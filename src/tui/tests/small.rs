@@ -27,7 +27,7 @@ fn what_a_rollout_that_halted_changes_is_not_cut() {
         assert!(screen.contains("halted: 1 of 120 nodes failed (threshold 1): image not found on ipc-017"), "{screen}");
     }
     let screen = TestConsole::on(halted_and_paused(), 40, 12).screen();
-    assert!(screen.contains("✗ HALTED 2m, paused 31/120 down 2/2"), "{screen}");
+    assert!(screen.contains("✗ HALTED 2m, paused 31/120 down 2/2\n"), "{screen}");
 }
 
 #[test]

@@ -44,6 +44,9 @@ use crate::tui::words::{fit, width};
 /// From how many columns on the first line names context, namespace and DaemonSet.
 pub(super) const NAMES_CLUSTER: u16 = 80;
 
+/// In fewer cells the second of two lines does not say what is wrong, unless it is shorter.
+const LEAST_WORDS: usize = 8;
+
 /// The lines above the list of a rollout.
 pub(super) fn lines(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<'static>> {
     let mut lines = about_rollout(ctx, shape, area);
@@ -149,7 +152,10 @@ fn folded(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot, ce
     let waits = snapshot.guidance().filter(|_| !matches!(snapshot.phase, Phase::Paused(_)));
     let waits = waits.map(|guidance| (guidance.waits.trim_start_matches("held: ").to_owned(), ThemeRole::Text));
     let (rest, role) = worst.or(waits).unwrap_or_else(|| (snapshot.change().to_string(), ThemeRole::Text));
-    spans.push(Span::raw(" "));
-    spans.push(ctx.span(fit(&rest, room), role));
+    // A word or less tells nothing.
+    if room >= LEAST_WORDS || width(&rest) <= room {
+        spans.push(Span::raw(" "));
+        spans.push(ctx.span(fit(&rest, room), role));
+    }
     Line::from(spans)
 }
