@@ -164,6 +164,9 @@ fn columns_stay_where_they_are_while_data_arrives() {
             .map(|line| line.split('│').next().unwrap_or_default().to_owned())
     };
     let loading = |with| Snapshot { nodes: pods(with).into(), phase: Phase::Loading, ..running() };
+    let list = TestConsole::on_fleet(200, 50);
+    assert!(!list.screen().contains("DAEMONSET") && list.screen().contains("loading"), "{}", list.screen());
+    assert!(list.with_fleet().screen().contains("DAEMONSET"));
     for (width, height) in [(80, 24), (120, 40), (200, 50)] {
         let mut console = TestConsole::on(super::fixtures::loading(), width, height);
         assert_eq!(heading(&console), None, "{}", console.screen());

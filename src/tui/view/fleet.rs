@@ -127,7 +127,10 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
     let is_stale = matches!(fleet.health, WatchHealth::Down { .. } | WatchHealth::Lagging { .. });
     let cells = usize::from(parts.list.width);
     let table = Table { columns: FLEET_COLUMNS, widths: widths(FLEET_COLUMNS, fleet, cells) };
-    table.draw_header(ctx, parts.list, Some(page.sort.name()), Column::header, buffer);
+    // How wide the columns have to be is not known before something is listed.
+    if !fleet.rows.is_empty() || fleet.health != WatchHealth::Loading {
+        table.draw_header(ctx, parts.list, Some(page.sort.name()), Column::header, buffer);
+    }
     let progress = FLEET_COLUMNS.iter().position(|column| column.name == "updated");
     let room = progress.and_then(|at| table.widths.get(at).copied()).unwrap_or(0);
     for (row, y) in (top..len).zip(rows.y..rows.bottom()) {
