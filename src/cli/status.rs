@@ -30,9 +30,10 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::estimate::whole_secs;
 use crate::engine::model::event::WatchHealth;
-use crate::engine::model::facts::{DaemonSetCounters, NodeDetails, StrategyKind};
+use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::model::image::version_of;
 use crate::engine::model::node::NodeState;
+use crate::engine::model::node_details::NodeDetail;
 use crate::engine::model::pace::PacedSite;
 use crate::engine::model::person_of;
 use crate::engine::model::presence::Presence;
@@ -407,27 +408,32 @@ fn node_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
     std::iter::once(NODE_HEAD.map(str::to_owned).to_vec()).chain(cells).collect()
 }
 
-const WIDE_HEAD: [&str; 4] = ["SITE", "ARCH", "KUBELET", "SINCE"];
+/// What a column says of a node at an instant.
+type NodeCells = Box<dyn Fn(&NodeView, Timestamp) -> String>;
+
+/// The columns that `-o wide` adds, each with its head.
+fn wide_node_columns() -> Vec<(&'static str, NodeCells)> {
+    let mut columns: Vec<(&'static str, NodeCells)> =
+        vec![("SITE", Box::new(|node, _| site_name(&node.site).to_owned()))];
+    columns.extend(NodeDetail::ALL.map(|detail| {
+        let cell = move |node: &NodeView, _: Timestamp| {
+            let known = node.details.get(detail).filter(|text| !text.is_empty());
+            known.map_or_else(|| "?".to_owned(), ToString::to_string)
+        };
+        (detail.about().wide, Box::new(cell) as NodeCells)
+    }));
+    columns.push(("SINCE", Box::new(|node, at| age(node.since, at))));
+    columns
+}
 
 /// The same with what `-o wide` adds.
 fn wide_node_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
-    let head = std::iter::once(WIDE_HEAD.map(str::to_owned).to_vec());
-    let cells = snapshot.nodes.iter().map(|node| wide_node_cells(node, snapshot.at).to_vec());
+    let columns = wide_node_columns();
+    let head = std::iter::once(columns.iter().map(|(head, _)| (*head).to_owned()).collect());
+    let cells = snapshot.nodes.iter().map(|node| columns.iter().map(|(_, cell)| cell(node, snapshot.at)).collect());
     let mut table = node_table(snapshot);
     add_columns(&mut table, head.chain(cells));
     table
-}
-
-/// A node's cells that `-o wide` adds, in the order of [`WIDE_HEAD`].
-fn wide_node_cells(node: &NodeView, at: Timestamp) -> [String; WIDE_HEAD.len()] {
-    let NodeDetails { architecture, kubelet_version } = &node.details;
-    let known = |text: Option<&str>| text.filter(|text| !text.is_empty()).unwrap_or("?").to_owned();
-    [
-        site_name(&node.site).to_owned(),
-        known(architecture.as_deref()),
-        known(kubelet_version.as_deref()),
-        age(node.since, at),
-    ]
 }
 
 /// Adds columns to a table before its last one, which may be long.
@@ -472,7 +478,7 @@ fn node_cells(node: &NodeView, at: Timestamp) -> [String; NODE_HEAD.len()] {
         selected: _,
         site: _,
         clock_skew_millis: _,
-        details: NodeDetails { architecture: _, kubelet_version: _ },
+        details: _,
         // They are not printed: `STATE` says it, the cluster tells them, it changes whenever another node goes.
         eligible: _,
         labels: _,

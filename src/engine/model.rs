@@ -34,6 +34,7 @@ pub mod inspection;
 pub mod kubectl_command;
 pub mod labels;
 pub mod node;
+pub mod node_details;
 pub mod notice;
 pub mod occupancy;
 pub mod pace;

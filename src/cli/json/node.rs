@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::kinds;
 use super::pulls::{ImagePullJson, UsualPullJson};
-use crate::engine::model::facts::NodeDetails;
 use crate::engine::model::node::{Blame, RestartsView};
+use crate::engine::model::node_details::NodeDetails;
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::prewarm_words::PrewarmWords;
@@ -62,10 +62,8 @@ pub(crate) struct NodeJson<'a> {
     site: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pressure: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    architecture: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kubelet_version: Option<&'a str>,
+    #[serde(flatten)]
+    details: &'a NodeDetails,
     #[serde(skip_serializing_if = "Option::is_none")]
     clock_skew_millis: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,7 +102,7 @@ impl<'a> NodeJson<'a> {
             clock_skew_millis,
             counted_unavailable_until,
             pressure,
-            details: NodeDetails { architecture, kubelet_version },
+            details,
             // `state` says it.
             eligible: _,
             // `why` says it.
@@ -141,8 +139,7 @@ impl<'a> NodeJson<'a> {
             selected: *selected,
             site,
             pressure: pressure.as_deref(),
-            architecture: architecture.as_deref(),
-            kubelet_version: kubelet_version.as_deref(),
+            details,
             clock_skew_millis: *clock_skew_millis,
             counted_unavailable_until: *counted_unavailable_until,
         }

@@ -23,13 +23,14 @@ use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::{RolloutEstimate, TimeRange};
 use crate::engine::model::event::{WatchHealth, Watched};
-use crate::engine::model::facts::{DaemonSetCounters, NodeDetails, StrategyKind};
+use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::gitops_owner::{Application, GitOpsOwner, RevertTrigger, StrategyOwnership, Tool};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::inspection::Inspection;
 use crate::engine::model::node::{Blame, ImageState, NodeState};
+use crate::engine::model::node_details::NodeDetails;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::pull::fixtures::{a_minute, image};
 use crate::engine::model::pull::{
@@ -411,7 +412,7 @@ pub(super) fn node(name: &str, state: NodeState) -> NodeView {
         clock_skew_millis: None,
         counted_unavailable_until: None,
         pressure: None,
-        details: NodeDetails::default(),
+        details: NodeDetails::known(name.trim_start_matches("ipc-").parse().unwrap_or_default()),
     }
 }
 
@@ -508,7 +509,8 @@ pub(super) fn rollout() -> Snapshot {
             cause(node("ipc-017", NodeState::Failed)),
             NodeView { state: NodeState::NodeDown, blame: Some(Blame::Suspect), ..node("ipc-031", NodeState::Updated) },
             node("ipc-018", NodeState::Pulling),
-            node("ipc-020", NodeState::Outdated),
+            // Nothing is known of its machine.
+            NodeView { details: NodeDetails::default(), ..node("ipc-020", NodeState::Outdated) },
             node("ipc-001", NodeState::Updated),
         ]
         .into(),

@@ -7,9 +7,10 @@ use super::*;
 use crate::cluster::clip::tests::{hostile, is_bounded};
 use crate::cluster::clip::{CHANGE_CAUSE, MESSAGE, NAME};
 use crate::engine::model::facts::{
-    ClusterEvent, ContainerFact, ContainerState, ControllerRef, DaemonSetFact, LeaseFact, NodeDetails, NodeFact,
-    PodFact, ReportedBy, RevisionFact,
+    ClusterEvent, ContainerFact, ContainerState, ControllerRef, DaemonSetFact, LeaseFact, NodeFact, PodFact,
+    ReportedBy, RevisionFact,
 };
+use crate::engine::model::node_details::NodeDetail;
 
 /// A text for people, and the most bytes that it may have.
 type Shown = (Str, usize);
@@ -96,9 +97,9 @@ fn texts_of_node(fact: NodeFact) -> Vec<Option<Str>> {
         images: _,
         lists_all_images: _,
         clock_skew_millis: _,
-        details: NodeDetails { architecture, kubelet_version },
+        details,
     } = fact;
-    vec![ready_reason, architecture, kubelet_version]
+    std::iter::once(ready_reason).chain(NodeDetail::ALL.map(|detail| details.get(detail).cloned())).collect()
 }
 
 fn of_lease(fact: LeaseFact) -> Vec<Shown> {

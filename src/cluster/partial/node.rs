@@ -6,15 +6,16 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::{Clamped, Interner, Text, instant, text};
 use crate::cluster::clip::NAME;
 use crate::engine::model::Str;
-use crate::engine::model::facts::{ConditionStatus, ListedImage, NodeDetails, NodeFact, REPORTED_IMAGES, Taint};
+use crate::engine::model::facts::{ConditionStatus, ListedImage, NodeFact, REPORTED_IMAGES, Taint};
 use crate::engine::model::image::{normalized, repository_of};
 use crate::engine::model::labels::Labels;
+use crate::engine::model::node_details::{NodeDetail, NodeDetails};
 use crate::engine::model::template::TaintEffect;
 use crate::engine::model::time::Timestamp;
 
@@ -176,13 +177,31 @@ struct Status<'a> {
     node_info: Option<NodeInfo<'a>>,
 }
 
-#[derive(Deserialize, Default, Debug)]
-#[serde(default, rename_all = "camelCase")]
-struct NodeInfo<'a> {
-    #[serde(borrow)]
-    architecture: Option<Text<'a>>,
-    #[serde(borrow)]
-    kubelet_version: Option<Text<'a>>,
+/// Of `nodeInfo` what is shown.
+#[derive(Debug)]
+struct NodeInfo<'a>(Vec<(NodeDetail, Option<Text<'a>>)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for NodeInfo<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Shown;
+        impl<'de> Visitor<'de> for Shown {
+            type Value = NodeInfo<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("what a node says of its machine")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut shown = Vec::with_capacity(NodeDetail::ALL.len());
+                while let Some(key) = map.next_key::<Text<'de>>()? {
+                    match NodeDetail::ALL.into_iter().find(|detail| detail.reported() == &*key) {
+                        Some(detail) => shown.push((detail, map.next_value()?)),
+                        None => drop(map.next_value::<IgnoredAny>()?),
+                    }
+                }
+                Ok(NodeInfo(shown))
+            }
+        }
+        deserializer.deserialize_map(Shown)
+    }
 }
 
 /// A condition.
@@ -274,10 +293,8 @@ impl NodeWire<'_> {
 
 impl NodeInfo<'_> {
     fn details(&self, interner: &mut Interner) -> NodeDetails {
-        NodeDetails {
-            architecture: interner.optional_words(&self.architecture, NAME),
-            kubelet_version: interner.optional_words(&self.kubelet_version, NAME),
-        }
+        let known = |detail| self.0.iter().find(|(known, _)| *known == detail).map(|(_, text)| text);
+        NodeDetails::of(|detail| interner.optional_words(known(detail)?, NAME))
     }
 }
 

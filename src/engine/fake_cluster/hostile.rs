@@ -6,8 +6,9 @@ use crate::engine::model::command::{Command, Step};
 use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind};
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::facts::{
-    ClusterEvent, ConditionStatus, ContainerState, NodeDetails, PodFact, PodPhase, ReportedBy, Severity,
+    ClusterEvent, ConditionStatus, ContainerState, PodFact, PodPhase, ReportedBy, Severity,
 };
+use crate::engine::model::node_details::NodeDetails;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::report::snapshot::Snapshot;
 
@@ -88,7 +89,7 @@ fn infest_pods(fake: &mut FakeCluster, text: &Str) {
     });
     let node = fake.nodes.get_mut("n7").unwrap();
     (node.ready, node.ready_since, node.ready_reason) = (ConditionStatus::False, Some(now), Some(text.clone()));
-    node.details = NodeDetails { architecture: Some(text.clone()), kubelet_version: Some(text.clone()) };
+    node.details = NodeDetails::of(|_| Some(text.clone()));
     let node = node.clone();
     fake.log.push(Event::Node(Box::new(node)));
     fake.remove_pod("n8");

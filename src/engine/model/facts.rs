@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::Str;
 use super::labels::{Labels, Selector};
+use super::node_details::NodeDetails;
 use super::pace::PacedSite;
 use super::prewarm::Prewarm;
 use super::quantity::IntOrPercent;
@@ -80,16 +81,6 @@ pub struct NodeFact {
     pub clock_skew_millis: Option<i64>,
     /// What is only shown.
     pub details: NodeDetails,
-}
-
-/// What is shown of a node as the cluster tells it, without a rule in between. A plain column of a node starts here: front ends get it
-/// as [`NodeView::details`](crate::engine::report::snapshot::NodeView::details).
-#[derive(Clone, PartialEq, Eq, Debug, Default, Hash)]
-pub struct NodeDetails {
-    /// `status.nodeInfo.architecture`, such as `arm64`: which of an image's platforms its kubelet pulls.
-    pub architecture: Option<Str>,
-    /// `status.nodeInfo.kubeletVersion`, such as `v1.36.1`.
-    pub kubelet_version: Option<Str>,
 }
 
 /// An image that a node lists in `status.images`.

@@ -7,9 +7,10 @@ use super::console::TestConsole;
 use super::fixtures::{ago, fleet, node, running};
 use crate::driver::{DrivenBy, Fleet, FleetRevision, FleetRow};
 use crate::engine::model::cause::{Cause, CauseKind};
-use crate::engine::model::facts::{DaemonSetCounters, NodeDetails};
+use crate::engine::model::facts::DaemonSetCounters;
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::node::{ImageState, NodeState};
+use crate::engine::model::node_details::NodeDetails;
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 use crate::tui::columns::fleet::FLEET_COLUMNS;
 use crate::tui::columns::nodes::{NODE_COLUMNS, NodeTable};
@@ -34,10 +35,7 @@ fn known_node(number: u32) -> NodeView {
         pod: Some(format!("ipc-agent-{number}").into()),
         restarts: number,
         site: format!("munich-{number}").into(),
-        details: NodeDetails {
-            architecture: Some("arm64".into()),
-            kubelet_version: Some(format!("v1.36.{number}").into()),
-        },
+        details: NodeDetails::known(number),
         ..node("ipc")
     }
 }

@@ -10,10 +10,10 @@ use crate::engine::model::command::Preview;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::{EstimateBlocker, RolloutEstimate};
-use crate::engine::model::facts::NodeDetails;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{ImageState, NodeState};
+use crate::engine::model::node_details::{NodeDetail, NodeDetails};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Direction, Paused};
 use crate::engine::model::settings::{Gates, OnFailure, Secs, Settings};
@@ -320,12 +320,14 @@ fn small_and_plain_terminals() {
 #[test]
 fn a_nodes_page_says_what_machine_it_is() {
     let mut snapshot = fixtures::running();
-    let details = NodeDetails { architecture: Some("arm64".into()), kubelet_version: Some("v1.36.1".into()) };
+    let details = NodeDetails::known(7);
     let nodes = snapshot.nodes.iter().map(|node| NodeView { details: details.clone(), ..node.clone() });
     snapshot.nodes = nodes.collect();
-    let screen = TestConsole::on(snapshot, 80, 24).typed("<enter>").screen();
+    let screen = TestConsole::on(snapshot, 240, 24).typed("<enter>").screen();
     let line = screen.lines().find(|line| line.contains("Machine")).unwrap_or_default();
-    assert!(line.contains("arm64, kubelet v1.36.1"), "{screen}");
+    assert!(line.contains("architecture 7, kubelet kubeletVersion 7"), "{screen}");
+    let told = NodeDetail::ALL.iter().filter_map(|detail| details.get(*detail));
+    told.for_each(|text| assert!(line.contains(&**text), "{text}: {screen}"));
     let unknown = TestConsole::on(fixtures::running(), 80, 24).typed("<enter>").screen();
     assert!(!unknown.contains("Machine"), "{unknown}");
 }

@@ -21,8 +21,8 @@ use ratatui::text::{Line, Span};
 use crate::engine::model::budget::Replacer;
 use crate::engine::model::cause::Cause;
 use crate::engine::model::clocks::ClockOff;
-use crate::engine::model::facts::NodeDetails;
 use crate::engine::model::node::{Blame, NodeState};
+use crate::engine::model::node_details::NodeDetail;
 use crate::engine::model::prewarm::PrewarmState;
 use crate::engine::model::pull::{ImagePull, PullState};
 use crate::engine::model::time::ShortDuration;
@@ -135,7 +135,7 @@ pub(super) fn about(
         // The cause and the times beside it say it.
         lost_readiness: _,
         pressure,
-        details: NodeDetails { architecture, kubelet_version },
+        details,
     } = node;
     let (glyph, role) = sign(node);
     // It was in trouble before it counted as failed.
@@ -259,8 +259,11 @@ pub(super) fn about(
             ThemeRole::Text,
         );
     }
-    let kubelet = kubelet_version.iter().map(|version| format!("kubelet {version}"));
-    let machine: Vec<String> = architecture.iter().map(ToString::to_string).chain(kubelet).collect();
+    let machine = NodeDetail::ALL.into_iter().filter_map(|detail| {
+        let (what, text) = (detail.about().page, details.get(detail)?);
+        Some(if what.is_empty() { text.to_string() } else { format!("{what} {text}") })
+    });
+    let machine: Vec<String> = machine.collect();
     if !machine.is_empty() {
         say(&mut lines, "Machine", &machine.join(", "), ThemeRole::Muted);
     }

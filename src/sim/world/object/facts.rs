@@ -5,9 +5,10 @@ use std::sync::Arc;
 use crate::engine::model::Str;
 use crate::engine::model::facts::{
     ClusterEvent, ConditionStatus, ContainerFact, ContainerState, ControllerRef, DaemonSetFact, LeaseFact, ListedImage,
-    NodeDetails, NodeFact, PodFact, REPORTED_IMAGES, RevisionFact, WarmPodFact, WarmSetFact,
+    NodeFact, PodFact, REPORTED_IMAGES, RevisionFact, WarmPodFact, WarmSetFact,
 };
 use crate::engine::model::labels::Labels;
+use crate::engine::model::node_details::NodeDetails;
 use crate::engine::model::pace::{PACE, parse_pace};
 use crate::engine::model::prewarm::{PREWARM, PREWARM_IMAGES, PREWARM_REQUEST, PREWARM_SET, Prewarm};
 use crate::engine::model::record::{RECORD, Record};
@@ -73,7 +74,7 @@ impl Object {
             images: node.images.iter().flat_map(listed).collect(),
             lists_all_images: (1..REPORTED_IMAGES).contains(&node.images.len()),
             clock_skew_millis: ready.and_then(|ready| Some(clock_skew(ready.heartbeat_at?, node.reported_at?, None))),
-            details: NodeDetails { architecture: info("architecture"), kubelet_version: info("kubeletVersion") },
+            details: NodeDetails::of(|detail| info(detail.reported())),
         })
     }
 
