@@ -10,7 +10,7 @@ use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::facts::DaemonSetCounters;
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::node::{ImageState, NodeState};
-use crate::engine::model::node_details::NodeDetails;
+use crate::engine::model::node_details::{NodeDetail, NodeDetails};
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 use crate::tui::columns::fleet::FLEET_COLUMNS;
 use crate::tui::columns::nodes::{NODE_COLUMNS, NodeTable};
@@ -176,5 +176,23 @@ fn columns_stay_where_they_are_while_data_arrives() {
         assert_eq!(heading(&console), first, "{width}x{height}");
         console.see(Snapshot { nodes: pods(true).into(), ..running() });
         assert_eq!(heading(&console), first, "{width}x{height}");
+    }
+}
+
+/// Details that are another text on every node; all others are the same on most, so that each word of them would match everywhere.
+const DIFFER_ON_EVERY_NODE: [NodeDetail; 0] = [];
+
+#[test]
+fn what_most_nodes_say_the_same_of_themselves_is_searched_only_where_it_is_asked_for() {
+    let page = NodeTable::of(&super::fixtures::running());
+    for column in NODE_COLUMNS {
+        let says = |details| (column.cell)(&NodeView { details, ..known_node(10) }, &page, WIDE).0;
+        let common = NodeDetail::ALL.into_iter().filter(|detail| !DIFFER_ON_EVERY_NODE.contains(detail));
+        for detail in common {
+            let without =
+                NodeDetails::of(|other| NodeDetails::known(10).get(other).filter(|_| other != detail).cloned());
+            let shows_it = says(NodeDetails::known(10)) != says(without);
+            assert!(!(shows_it && column.searched), "{}: `searched: false`, or name {detail:?} here", column.name);
+        }
     }
 }
