@@ -193,7 +193,7 @@ impl PrewarmView {
     /// quota; exceeded quota: …`.
     pub fn refused_in_brief(&self) -> Option<String> {
         let (node, message) = self.refusal.as_ref()?;
-        let remedy = match recognise(TextSource::CreationMessage, message) {
+        let remedy = match recognise(TextSource::CreationMessage, "", message) {
             Some(CauseKind::QuotaExceeded) => "raise the quota; ",
             Some(CauseKind::AdmissionRefused) => "let the admission policy admit them; ",
             _ => "",

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::engine::model::cause::CauseKind;
+use crate::engine::model::pull::PullFailure;
 
 /// What follows from a cause.
 #[derive(Clone, Copy, Debug)]
@@ -12,8 +13,8 @@ struct CauseConsequences {
     grace: Option<Duration>,
     /// The new revision itself may be what is wrong: nothing that serves is replaced until it is clear.
     speaks_against_revision: bool,
-    /// What it says of the image.
-    image: ImageVerdict,
+    /// What it says of the image, and what is wrong with the pull; `None`: it is not about the image.
+    image: Option<(ImageVerdict, PullFailure)>,
     /// What tells it, and so for how long it can be seen.
     told_by: ToldBy,
     /// It may come of what its node's kubelet reports pressure of: that is shown as evidence.
@@ -79,11 +80,9 @@ impl StartPart {
     }
 }
 
-/// What a cause says of the image.
+/// What a cause says of the image that it is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ImageVerdict {
-    /// Nothing.
-    Nothing,
     /// The registry was asked for it, and has answered that it will not give it.
     Refused,
     /// The registry gives it later: too many ask for images at once.
@@ -102,7 +101,7 @@ impl CauseKind {
     fn consequences(self) -> CauseConsequences {
         let of = |grace_secs: Option<u64>,
                   speaks_against_revision: bool,
-                  image: ImageVerdict,
+                  image: Option<(ImageVerdict, PullFailure)>,
                   told_by: ToldBy,
                   comes_of_pressure: bool| CauseConsequences {
             grace: grace_secs.map(Duration::from_secs),
@@ -117,60 +116,56 @@ impl CauseKind {
         };
         let (against, unrelated) = (true, false);
         let (of_pressure, of_else) = (true, false);
+        let of_image =
+            |grace_secs, verdict, failure| of(grace_secs, against, Some((verdict, failure)), ToldBy::Objects, of_else);
         match self {
-            Self::ImageName | Self::ImageNeverPull => {
-                of(Some(0), against, ImageVerdict::Unusable, ToldBy::Objects, of_else)
-            }
-            Self::ImagePlatform => of(Some(0), against, ImageVerdict::Refused, ToldBy::Objects, of_else),
-            Self::ImageNotFound | Self::ImageDenied => {
-                of(Some(5), against, ImageVerdict::Refused, ToldBy::Objects, of_else)
-            }
+            Self::ImageName => of_image(Some(0), ImageVerdict::Unusable, PullFailure::InvalidName),
+            Self::ImageNeverPull => of_image(Some(0), ImageVerdict::Unusable, PullFailure::NeverPulled),
+            Self::ImagePlatform => of_image(Some(0), ImageVerdict::Refused, PullFailure::Platform),
+            Self::ImageNotFound => of_image(Some(5), ImageVerdict::Refused, PullFailure::NotFound),
+            Self::ImageDenied => of_image(Some(5), ImageVerdict::Refused, PullFailure::Unauthorized),
             // A registry that cannot be reached says nothing of the image. Nothing that serves is replaced meanwhile, so waiting costs
             // nothing, and the rollout goes on by itself once the image comes.
             // So does a full disk: it speaks of the node, and its kubelet makes room or evicts.
-            Self::ImageNetwork => of(None, against, ImageVerdict::Unreachable, ToldBy::Objects, of_else),
-            Self::ImageDisk => of(None, against, ImageVerdict::NoRoom, ToldBy::Objects, of_else),
-            Self::ImagePull => of(None, against, ImageVerdict::Unexplained, ToldBy::Objects, of_else),
-            Self::ImageRateLimited => of(None, against, ImageVerdict::Limited, ToldBy::Objects, of_else),
+            Self::ImageNetwork => of_image(None, ImageVerdict::Unreachable, PullFailure::Network),
+            Self::ImageDisk => of_image(None, ImageVerdict::NoRoom, PullFailure::Disk),
+            Self::ImagePull => of_image(None, ImageVerdict::Unexplained, PullFailure::Other),
+            Self::ImageRateLimited => of_image(None, ImageVerdict::Limited, PullFailure::RateLimited),
             Self::AdmissionRefused | Self::QuotaExceeded | Self::CreationForbidden | Self::PodInvalid => {
-                of(Some(5), against, ImageVerdict::Nothing, ToldBy::Objects, of_else)
+                of(Some(5), against, None, ToldBy::Objects, of_else)
             }
-            Self::Config | Self::ContainerStart => {
-                of(Some(20), against, ImageVerdict::Nothing, ToldBy::Objects, of_else)
-            }
-            Self::Rejected => of(Some(20), against, ImageVerdict::Nothing, ToldBy::EndedPod, of_pressure),
+            Self::Config | Self::ContainerStart => of(Some(20), against, None, ToldBy::Objects, of_else),
+            Self::Rejected => of(Some(20), against, None, ToldBy::EndedPod, of_pressure),
             Self::NotCreated => CauseConsequences {
                 pod_wait: PodWaitWords::InsteadIfUnexplained,
-                ..of(Some(60), against, ImageVerdict::Nothing, ToldBy::Objects, of_else)
+                ..of(Some(60), against, None, ToldBy::Objects, of_else)
             },
             // Attaching and mounting take minutes in the ordinary course, and kubelets complain meanwhile.
-            Self::VolumeMount => of(None, against, ImageVerdict::Nothing, ToldBy::Event(StartPart::Volumes), of_else),
-            Self::PodSandbox => of(None, unrelated, ImageVerdict::Nothing, ToldBy::Event(StartPart::Sandbox), of_else),
+            Self::VolumeMount => of(None, against, None, ToldBy::Event(StartPart::Volumes), of_else),
+            Self::PodSandbox => of(None, unrelated, None, ToldBy::Event(StartPart::Sandbox), of_else),
             Self::CrashLoop | Self::ControllerIdle | Self::Deadline => {
-                of(None, against, ImageVerdict::Nothing, ToldBy::Objects, of_else)
+                of(None, against, None, ToldBy::Objects, of_else)
             }
-            Self::OutOfMemory | Self::InitFailure => CauseConsequences {
-                says_why_it_restarts: true,
-                ..of(None, against, ImageVerdict::Nothing, ToldBy::Objects, of_else)
-            },
-            Self::Unschedulable => CauseConsequences {
-                names_what_is_lacking: true,
-                ..of(None, unrelated, ImageVerdict::Nothing, ToldBy::Objects, of_else)
-            },
-            Self::NodeDown => of(None, unrelated, ImageVerdict::Nothing, ToldBy::Objects, of_else),
+            Self::OutOfMemory | Self::InitFailure => {
+                CauseConsequences { says_why_it_restarts: true, ..of(None, against, None, ToldBy::Objects, of_else) }
+            }
+            Self::Unschedulable => {
+                CauseConsequences { names_what_is_lacking: true, ..of(None, unrelated, None, ToldBy::Objects, of_else) }
+            }
+            Self::NodeDown => of(None, unrelated, None, ToldBy::Objects, of_else),
             Self::StuckTerminating => CauseConsequences {
                 pod_wait: PodWaitWords::Added,
-                ..of(None, unrelated, ImageVerdict::Nothing, ToldBy::Objects, of_else)
+                ..of(None, unrelated, None, ToldBy::Objects, of_else)
             },
             // What the pod waits for names the finalizers.
             Self::HeldByFinalizers => CauseConsequences {
                 pod_wait: PodWaitWords::Instead,
-                ..of(None, unrelated, ImageVerdict::Nothing, ToldBy::Objects, of_else)
+                ..of(None, unrelated, None, ToldBy::Objects, of_else)
             },
             Self::NotReady => CauseConsequences {
                 ordinary_at_start: true,
                 pod_wait: PodWaitWords::Instead,
-                ..of(None, unrelated, ImageVerdict::Nothing, ToldBy::Objects, of_else)
+                ..of(None, unrelated, None, ToldBy::Objects, of_else)
             },
         }
     }
@@ -230,50 +225,77 @@ impl CauseKind {
 
     /// Whether it is about the image.
     pub(crate) fn is_about_the_image(self) -> bool {
-        self.consequences().image != ImageVerdict::Nothing
+        self.consequences().image.is_some()
+    }
+
+    /// What it says of a pull, where it is about the image.
+    pub(crate) fn pull_failure(self) -> Option<PullFailure> {
+        self.consequences().image.map(|(_, failure)| failure)
+    }
+
+    fn image_verdict(self) -> Option<ImageVerdict> {
+        self.consequences().image.map(|(verdict, _)| verdict)
     }
 
     /// Whether the registry was asked for the image, and has answered that it will not give it.
     pub(crate) fn is_the_registrys_verdict(self) -> bool {
-        self.consequences().image == ImageVerdict::Refused
+        self.image_verdict() == Some(ImageVerdict::Refused)
     }
 
     /// Whether the registry answers that too many images are asked for.
     pub(crate) fn is_the_registrys_limit(self) -> bool {
-        self.consequences().image == ImageVerdict::Limited
+        self.image_verdict() == Some(ImageVerdict::Limited)
     }
 
     /// Whether it says only that a pull failed: what was said before of the same pull says more.
     pub(crate) fn says_only_that_a_pull_failed(self) -> bool {
-        self.consequences().image == ImageVerdict::Unexplained
+        self.image_verdict() == Some(ImageVerdict::Unexplained)
     }
 
     /// Whether it comes of many nodes that pull at once, or is made worse by them.
     pub(crate) fn is_milder_with_fewer_pulls(self) -> bool {
-        match self.consequences().image {
+        self.image_verdict().is_some_and(|verdict| match verdict {
             ImageVerdict::Limited | ImageVerdict::Unreachable => true,
-            ImageVerdict::Nothing
-            | ImageVerdict::Refused
-            | ImageVerdict::NoRoom
-            | ImageVerdict::Unexplained
-            | ImageVerdict::Unusable => false,
-        }
+            ImageVerdict::Refused | ImageVerdict::NoRoom | ImageVerdict::Unexplained | ImageVerdict::Unusable => false,
+        })
     }
 
     /// Whether the image could not be pulled for a reason that says nothing of the image: the network, a limit, a full disk.
     pub(crate) fn leaves_the_image_open(self) -> bool {
-        match self.consequences().image {
+        self.image_verdict().is_some_and(|verdict| match verdict {
             ImageVerdict::Limited | ImageVerdict::Unreachable | ImageVerdict::NoRoom | ImageVerdict::Unexplained => {
                 true
             }
-            ImageVerdict::Nothing | ImageVerdict::Refused | ImageVerdict::Unusable => false,
-        }
+            ImageVerdict::Refused | ImageVerdict::Unusable => false,
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Why each cause fails its node as soon as it is seen, or by a word of an Event, where nothing but a newer Event ends it.
+    const FAILS_AT_ONCE: &[(CauseKind, &str)] = &[
+        (CauseKind::ImageName, "no retry makes another name of it"),
+        (CauseKind::ImageNeverPull, "its kubelet does not fetch it, however long it waits"),
+        (CauseKind::ImagePlatform, "the registry has answered, and the image stays what it is"),
+    ];
+
+    /// A grace of a cause that an Event tells begins anew with every retry of the kubelet, and one of 0 cannot be taken back.
+    #[test]
+    fn every_cause_that_fails_its_node_at_once_has_a_reason_to() {
+        let fails = |cause: CauseKind| match (cause.grace(), cause.told_of()) {
+            (None, _) => false,
+            (Some(_), Some(_)) => true,
+            (Some(grace), None) => grace.is_zero(),
+        };
+        for cause in CauseKind::ALL {
+            let why = FAILS_AT_ONCE.iter().find(|(listed, _)| *listed == cause);
+            assert_eq!(fails(cause), why.is_some(), "{cause:?}: `FAILS_AT_ONCE` says why, of these and of no other");
+            assert!(why.is_none_or(|(_, why)| !why.is_empty()), "{cause:?}");
+        }
+    }
 
     /// Otherwise `starting_state` (`assess/rows/state.rs`) would call a node *pulling* whose pod has not come that far: it asks whether
     /// the trouble is about the image, and no container says that a pull failed.

@@ -35,7 +35,7 @@ pub(crate) fn diagnose(pod: &PodFact, now: Timestamp) -> Option<Cause> {
         return Some(cause(CauseKind::Rejected, pod.message.clone().or_else(|| pod.reason.clone())));
     }
     if let (Some(_), Some(reason)) = (&pod.node, &pod.reason)
-        && let Some(kind) = recognise(TextSource::PodReason, reason)
+        && let Some(kind) = recognise(TextSource::Pod, reason, pod.message.as_deref().unwrap_or_default())
     {
         return Some(cause(kind, pod.message.as_deref().map(drop_affinity_clause)));
     }
@@ -102,7 +102,7 @@ fn init_end(container: &ContainerFact) -> Option<Str> {
 
 /// What ended a container, by the reason that its runtime gives.
 fn end(container: &ContainerFact, reason: &str) -> CauseKind {
-    recognise(TextSource::EndReason, reason).unwrap_or(match container.role {
+    recognise(TextSource::EndReason, reason, "").unwrap_or(match container.role {
         ContainerRole::Init => CauseKind::InitFailure,
         ContainerRole::Main => CauseKind::CrashLoop,
     })
@@ -169,10 +169,10 @@ mod tests {
     /// A source of words that nobody asks would recognise nothing.
     #[test]
     fn whatever_is_recognised_of_a_pod_is_what_is_wrong_with_it() {
-        for (source, kind, word) in all_words() {
-            let Some(pod) = source.pod_that_says(word) else { continue };
+        for words in all_words() {
+            let Some(pod) = words.source.pod_that_says(words.reason, words.message) else { continue };
             let found = diagnose(&pod, Timestamp::default()).map(|cause| cause.kind);
-            assert_eq!(found, Some(kind), "{source:?}: {word}");
+            assert_eq!(found, Some(words.cause), "{words:?}");
         }
     }
 

@@ -99,7 +99,7 @@ fn go_duration(text: &str) -> Option<Duration> {
 
 /// Why a pull failed, by the words of runtimes and registries.
 pub(crate) fn failure_of(message: &str) -> PullFailure {
-    recognise(TextSource::PullMessage, message).and_then(of_cause).unwrap_or(PullFailure::Other)
+    recognise(TextSource::PullMessage, "", message).and_then(CauseKind::pull_failure).unwrap_or(PullFailure::Other)
 }
 
 /// Why the image of a container that waits cannot be had, and the kubelet's words.
@@ -107,51 +107,16 @@ pub(crate) fn waits_for_image(container: &ContainerFact) -> Option<(PullFailure,
     let ContainerState::Waiting { reason, message } = &container.state else { return None };
     let message = message.as_ref().unwrap_or(reason);
     let cause = waits_by(reason, message)?;
-    Some((of_cause(cause)?, message.clone()))
+    Some((cause.pull_failure()?, message.clone()))
 }
 
 /// Why a container waits, by the reason and the message: those that stand for any failed pull are told apart by the message.
 pub(crate) fn waits_by(reason: &str, message: &str) -> Option<CauseKind> {
-    match recognise(TextSource::WaitingReason, reason)? {
+    match recognise(TextSource::Waiting, reason, message)? {
         any @ (CauseKind::ImagePull | CauseKind::ImageNetwork) => {
-            Some(recognise(TextSource::PullMessage, message).unwrap_or(any))
+            Some(recognise(TextSource::PullMessage, "", message).unwrap_or(any))
         }
         cause => Some(cause),
-    }
-}
-
-/// What a cause says of a pull, where it is about the image.
-fn of_cause(cause: CauseKind) -> Option<PullFailure> {
-    match cause {
-        CauseKind::ImageNotFound => Some(PullFailure::NotFound),
-        CauseKind::ImageDenied => Some(PullFailure::Unauthorized),
-        CauseKind::ImageRateLimited => Some(PullFailure::RateLimited),
-        CauseKind::ImagePlatform => Some(PullFailure::Platform),
-        CauseKind::ImageName => Some(PullFailure::InvalidName),
-        CauseKind::ImageNeverPull => Some(PullFailure::NeverPulled),
-        CauseKind::ImageNetwork => Some(PullFailure::Network),
-        CauseKind::ImageDisk => Some(PullFailure::Disk),
-        CauseKind::ImagePull => Some(PullFailure::Other),
-        CauseKind::VolumeMount
-        | CauseKind::PodSandbox
-        | CauseKind::Config
-        | CauseKind::ContainerStart
-        | CauseKind::CrashLoop
-        | CauseKind::InitFailure
-        | CauseKind::OutOfMemory
-        | CauseKind::NotReady
-        | CauseKind::Unschedulable
-        | CauseKind::Rejected
-        | CauseKind::AdmissionRefused
-        | CauseKind::QuotaExceeded
-        | CauseKind::CreationForbidden
-        | CauseKind::PodInvalid
-        | CauseKind::NotCreated
-        | CauseKind::ControllerIdle
-        | CauseKind::StuckTerminating
-        | CauseKind::HeldByFinalizers
-        | CauseKind::Deadline
-        | CauseKind::NodeDown => None,
     }
 }
 
@@ -176,15 +141,6 @@ pub(crate) fn times_slower(took: Duration, usual: UsualPull) -> Option<u32> {
 mod tests {
     use super::*;
     use crate::engine::model::template::ContainerRole;
-
-    /// By the one a node's state is *pulling* or *pull failed*, by the other its image is: a cause that only one of them takes for one of
-    /// images would show both at odds.
-    #[test]
-    fn a_cause_about_the_image_says_what_is_wrong_with_the_pull_and_no_other_does() {
-        for cause in CauseKind::ALL {
-            assert_eq!(of_cause(cause).is_some(), cause.is_about_the_image(), "{cause:?}");
-        }
-    }
 
     fn came(transfer_ms: u64, took_ms: u64, bytes: Option<u64>) -> PulledEvent {
         let (took, transfer) = (Duration::from_millis(took_ms), Duration::from_millis(transfer_ms));

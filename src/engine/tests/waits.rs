@@ -6,7 +6,7 @@ use crate::engine::model::cause::CauseKind;
 use crate::engine::model::facts::{ClusterEvent, PodPhase, Severity};
 use crate::engine::model::settings::Secs;
 use crate::engine::report::diagnosis::Diagnosis;
-use crate::engine::rules::recognise::{TextSource, told_of_starts};
+use crate::engine::rules::recognise::told_of_starts;
 
 /// Four nodes, the first of which was just taken; its replacement gets ready only when it is told to.
 fn one_taken() -> (FakeCluster, FakeConsole) {
@@ -149,17 +149,18 @@ fn a_volume_or_a_sandbox_is_the_cause_until_the_pod_begins() {
 fn whatever_events_tell_of_a_start_is_the_cause_of_a_pod_that_does_not_begin() {
     let told: Vec<_> = told_of_starts().collect();
     assert!(told.len() >= 5, "{told:?}");
-    for (source, kind, word) in told {
+    // Each, and the words of each message under every other reason, which stands for what it stands for by itself.
+    let mut events: Vec<_> = told.iter().map(|words| (words.reason, words.message, words.cause)).collect();
+    for words in told.iter().filter(|words| !words.message.is_empty()) {
+        let alone = told.iter().filter(|other| other.message.is_empty() && other.reason != words.reason);
+        let alone =
+            alone.filter(|other| !told.iter().any(|it| it.message == words.message && it.reason == other.reason));
+        events.extend(alone.map(|other| (other.reason, words.message, other.cause)));
+    }
+    for (reason, message, kind) in events {
         let (mut fake, mut console) = one_taken();
         let uid = replaced_and_not_begun(&mut fake, &mut console);
-        let (reason, message) = match source {
-            TextSource::StartEventReason => (word, "it does not start"),
-            TextSource::PodReason
-            | TextSource::WaitingReason
-            | TextSource::PullMessage
-            | TextSource::EndReason
-            | TextSource::CreationMessage => unreachable!("{source:?} is read off no Event of a pod"),
-        };
+        let message = if message.is_empty() { "it does not start" } else { message };
         let event = ClusterEvent {
             version: Some(7),
             object: uid,
@@ -174,7 +175,7 @@ fn whatever_events_tell_of_a_start_is_the_cause_of_a_pod_that_does_not_begin() {
         let snapshot = console.snapshot(&fake);
         let node = snapshot.nodes.iter().find(|node| &*node.name == "n1").unwrap();
         let cause = node.cause.as_ref().map(|cause| (cause.kind, cause.message.as_deref()));
-        assert_eq!(cause, Some((kind, Some(message))), "{source:?}: {word}");
+        assert_eq!(cause, Some((kind, Some(message))), "{reason}: {message}");
     }
 }
 

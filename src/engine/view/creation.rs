@@ -228,7 +228,7 @@ impl View {
 /// What kind of refusal it is, by the words that the controller quotes from the API server: `Error creating: ` and the message
 /// of a `Status`. A message in other words is `NotCreated`.
 fn refusal_kind(message: &str) -> CauseKind {
-    recognise(TextSource::CreationMessage, message).unwrap_or(CauseKind::NotCreated)
+    recognise(TextSource::CreationMessage, "", message).unwrap_or(CauseKind::NotCreated)
 }
 
 #[cfg(test)]
@@ -239,8 +239,8 @@ mod tests {
     /// The words that are looked for in refusals are looked for where refusals are told.
     #[test]
     fn whatever_is_recognised_of_a_refusal_is_why_there_is_no_pod() {
-        for (source, kind, word) in all_words().filter(|(source, ..)| *source == TextSource::CreationMessage) {
-            assert_eq!(refusal_kind(&format!("Error creating: {word}")), kind, "{source:?}: {word}");
+        for words in all_words().filter(|words| words.source == TextSource::CreationMessage) {
+            assert_eq!(refusal_kind(&format!("Error creating: {}", words.message)), words.cause, "{words:?}");
         }
     }
 

@@ -45,7 +45,7 @@ pub(super) struct StartNotes {
 impl StartNotes {
     /// Takes in an Event about a pod that is not gone; says whether it was news.
     fn take_in(&mut self, event: &ClusterEvent, is_there: impl Fn(&str) -> bool) -> bool {
-        let kind = recognise(TextSource::StartEventReason, &event.reason);
+        let kind = recognise(TextSource::StartEvent, &event.reason, &event.message);
         if kind.is_none() && &*event.reason != ATTACHED {
             return false;
         }
