@@ -85,7 +85,6 @@ static TABLE: &[TextEntry] = &[
             "unauthorized",
             "forbidden",
             "denied",
-            "failed to authorize",
             "insufficient_scope",
             "no basic auth credentials",
             "may require authorization",
@@ -122,6 +121,8 @@ static TABLE: &[TextEntry] = &[
             "504 gateway time",
         ],
     ),
+    // Behind what says why: that a registry's authority cannot be reached is no answer of it.
+    message(TextSource::PullMessage, CauseKind::ImageDenied, &["failed to authorize"]),
     reason(TextSource::EndReason, CauseKind::OutOfMemory, &["OOMKilled"]),
     reason(TextSource::EndReason, CauseKind::ContainerStart, &["StartError", "ContainerCannotRun"]),
     reason(TextSource::StartEvent, CauseKind::VolumeMount, &["FailedMount", "FailedAttachVolume", "FailedMapVolume"]),
@@ -268,7 +269,13 @@ mod tests {
         (TextSource::PullMessage, "", "open /var/lib/containerd/tmp: device or resource busy", None),
         (TextSource::PullMessage, "", "failed to extract layer sha256:04291f4d: too many open files", None),
         (TextSource::PullMessage, "", "mismatched image rootfs and manifest layers for platform linux/amd64", None),
-        (TextSource::PullMessage, "", "dial tcp: lookup auth.r.example: i/o timeout", Some(CauseKind::ImageNetwork)),
+        (
+            TextSource::PullMessage,
+            "",
+            "failed to authorize: failed to fetch anonymous token: Get \"https://auth.r.example/token\": dial tcp: lookup \
+             auth.r.example: i/o timeout",
+            Some(CauseKind::ImageNetwork),
+        ),
         (
             TextSource::PullMessage,
             "",
