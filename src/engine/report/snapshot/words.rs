@@ -348,3 +348,19 @@ impl Serialize for NodeState {
         serializer.collect_str(self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The filter and scripts find a cause by its first letters, and what is cut in a narrow column is its end.
+    #[test]
+    fn no_cause_is_called_what_another_begins_with() {
+        for cause in CauseKind::ALL {
+            for other in CauseKind::ALL.into_iter().filter(|other| *other != cause) {
+                let (word, longer) = (cause.to_string(), other.to_string());
+                assert!(!longer.starts_with(&word), "{cause:?} `{word}` and {other:?} `{longer}`");
+            }
+        }
+    }
+}
