@@ -13,41 +13,30 @@ const RUNS: u64 = 60;
 /// The directory of the kept cases.
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/attack");
 
-/// Whether the simulated kubelets, registries and API server make this trouble. What follows in `CauseKind::consequences` from one
-/// that they do not make follows from others that they do, except for an image that is unusable without a question to the registry
-/// (`ImageName`, `ImageNeverPull`).
+/// Whether the simulated kubelets, registries and API server make this trouble; one that is not named here fails the test once a console
+/// shows it. What follows in `CauseKind::consequences` from one that they do not make follows from others that they do, except for an
+/// image that is unusable without a question to the registry (`ImageName`, `ImageNeverPull`).
 fn is_met(cause: CauseKind) -> bool {
-    match cause {
-        CauseKind::ImagePlatform
-        | CauseKind::ImageName
-        | CauseKind::ImageNeverPull
-        | CauseKind::ImageDisk
-        | CauseKind::ImagePull
-        | CauseKind::VolumeMount
-        | CauseKind::PodSandbox
-        | CauseKind::Config
-        | CauseKind::ContainerStart
-        | CauseKind::InitFailure
-        | CauseKind::OutOfMemory
-        | CauseKind::PodInvalid => false,
+    matches!(
+        cause,
         CauseKind::ImageNotFound
-        | CauseKind::ImageDenied
-        | CauseKind::ImageRateLimited
-        | CauseKind::ImageNetwork
-        | CauseKind::CrashLoop
-        | CauseKind::NotReady
-        | CauseKind::Unschedulable
-        | CauseKind::Rejected
-        | CauseKind::AdmissionRefused
-        | CauseKind::QuotaExceeded
-        | CauseKind::CreationForbidden
-        | CauseKind::NotCreated
-        | CauseKind::ControllerIdle
-        | CauseKind::StuckTerminating
-        | CauseKind::HeldByFinalizers
-        | CauseKind::Deadline
-        | CauseKind::NodeDown => true,
-    }
+            | CauseKind::ImageDenied
+            | CauseKind::ImageRateLimited
+            | CauseKind::ImageNetwork
+            | CauseKind::CrashLoop
+            | CauseKind::NotReady
+            | CauseKind::Unschedulable
+            | CauseKind::Rejected
+            | CauseKind::AdmissionRefused
+            | CauseKind::QuotaExceeded
+            | CauseKind::CreationForbidden
+            | CauseKind::NotCreated
+            | CauseKind::ControllerIdle
+            | CauseKind::StuckTerminating
+            | CauseKind::HeldByFinalizers
+            | CauseKind::Deadline
+            | CauseKind::NodeDown
+    )
 }
 
 fn from_env(name: &str, default: u64) -> u64 {

@@ -48,38 +48,8 @@ pub(super) fn commands(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> V
             );
             (text, KubectlCommand::DropFinalizers { namespace, pod })
         }
-        // No command of kubectl helps beyond what `about` says. Every cause is named, so that a new one has to be placed.
-        (
-            CauseKind::CrashLoop
-            | CauseKind::InitFailure
-            | CauseKind::OutOfMemory
-            | CauseKind::ImageNotFound
-            | CauseKind::ImageDenied
-            | CauseKind::ImageRateLimited
-            | CauseKind::ImagePlatform
-            | CauseKind::ImageName
-            | CauseKind::ImageNeverPull
-            | CauseKind::ImageNetwork
-            | CauseKind::ImageDisk
-            | CauseKind::ImagePull
-            | CauseKind::VolumeMount
-            | CauseKind::PodSandbox
-            | CauseKind::Config
-            | CauseKind::ContainerStart
-            | CauseKind::NotReady
-            | CauseKind::Unschedulable
-            | CauseKind::Rejected
-            | CauseKind::AdmissionRefused
-            | CauseKind::QuotaExceeded
-            | CauseKind::CreationForbidden
-            | CauseKind::PodInvalid
-            | CauseKind::NotCreated
-            | CauseKind::ControllerIdle
-            | CauseKind::StuckTerminating
-            | CauseKind::Deadline
-            | CauseKind::NodeDown,
-            _,
-        ) => return Vec::new(),
+        // No command of kubectl helps beyond what `about` says.
+        _ => return Vec::new(),
     };
     vec![OfferedCommand { text, command }]
 }
