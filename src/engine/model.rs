@@ -26,6 +26,7 @@ pub mod event;
 pub mod facts;
 pub mod fleet_state;
 pub mod gitops_owner;
+pub mod halting_gate;
 pub mod hold;
 pub mod image;
 pub mod images_on_nodes;

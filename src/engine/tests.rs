@@ -4,6 +4,7 @@ mod braked;
 mod defaults;
 mod diagnosis;
 mod estimates;
+mod gates;
 mod halts;
 mod image_volumes;
 mod images_on_nodes;

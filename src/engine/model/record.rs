@@ -23,9 +23,10 @@ use super::time::Timestamp;
 
 use super::settings::{Budgets, Gates, OnDrift};
 
-pub use self::halt::{Halt, HaltingGate};
+pub use self::halt::Halt;
 pub use self::size::{ACCEPTED_LIMIT, EXCEPTIONS_LIMIT};
 pub use self::unknown::UnknownFields;
+pub use super::halting_gate::HaltingGate;
 
 /// Annotation of the DaemonSet: the `updateStrategy` that it had before rolldeck took over, as JSON.
 pub const ORIGINAL_STRATEGY: &str = "rolldeck.io/original-update-strategy";

@@ -7,11 +7,11 @@
 //!     /// help of the flag, and first line of the documentation of both fields
 //!     ///
 //!     /// What else has to be known of it.
-//!     Setting => field: Type = default, About { flag, meaning, refuse_zero, danger };
+//!     Setting => field: Type = default, About { flag, meaning, refuse_zero, danger, role };
 //! ```
 //!
-//! How a value is typed and shown follows from its type ([`value`]). What a [`Tuning`] does is in [`tuning`]; which values
-//! contradict each other is there too ([`Tuning::check`]).
+//! How a value is typed and shown follows from its type ([`value`]). Which gates contradict each other is said below the table
+//! ([`Gates::contradiction`]). What a [`Tuning`] does is in [`tuning`].
 
 #[macro_use]
 mod declare;
@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use self::value::{SettingKind, Value};
 use super::danger::Danger;
+use super::halting_gate::HaltingGate;
 use super::quantity::{IntOrPercent, Rounding};
 use super::site::SiteLabel;
 
@@ -58,6 +59,7 @@ settings! {
             },
             refuse_zero: Some("a budget of 0 lets nothing be replaced: write 1 or more, or pause"),
             danger: Danger::ExceedsBudget,
+            role: SettingRole::Limits,
         };
 
         /// At most so many nodes pulling at once; `default`: as many as may be down
@@ -72,6 +74,7 @@ settings! {
             },
             refuse_zero: Some("0 pulls at a time let nothing be replaced: write 1 or more, or pause"),
             danger: Danger::Bounded,
+            role: SettingRole::Limits,
         };
 
         /// At most so many nodes of a site pulling at once; `default`: no limit of its own
@@ -86,6 +89,7 @@ settings! {
             },
             refuse_zero: Some("0 pulls at a time let nothing be replaced: write 1 or more, or pause"),
             danger: Danger::Bounded,
+            role: SettingRole::Limits,
         };
 
         /// The node label whose value is a node's site: what shares a link, a switch and a power line
@@ -97,6 +101,7 @@ settings! {
             meaning: Meaning::Always("is a node's site"),
             refuse_zero: None,
             danger: Danger::Bounded,
+            role: SettingRole::Limits,
         };
 
         /// How many nodes of a site pull at once: as many as the limits say, or up to that as many as its link bears
@@ -108,6 +113,7 @@ settings! {
             meaning: Meaning::Choices(&["as many as the limits say", "as many as each site's link bears"]),
             refuse_zero: None,
             danger: Danger::Bounded,
+            role: SettingRole::Limits,
         };
 
         /// Charge every node that is down, as Kubernetes does, instead of those that the rollout took down
@@ -116,6 +122,7 @@ settings! {
             meaning: Meaning::Choices(&["every node that is down is charged", "what the rollout took down is charged"]),
             refuse_zero: None,
             danger: Danger::Bounded,
+            role: SettingRole::Limits,
         };
     }
 
@@ -130,6 +137,7 @@ settings! {
             meaning: Meaning::Nodes { count: "{count} failed of {nodes} nodes", default: None },
             refuse_zero: Some("a failure threshold of 0 would halt before anything failed: 1 halts at the first"),
             danger: Danger::Bounded,
+            role: SettingRole::Halts(HaltingGate::FailureThreshold),
         };
 
         /// A new pod that is not available after this long has failed
@@ -138,6 +146,7 @@ settings! {
             meaning: Meaning::Always("to become available, or it failed"),
             refuse_zero: None,
             danger: Danger::Bounded,
+            role: SettingRole::FailsANode,
         };
 
         /// A new pod that restarted more often has failed
@@ -146,6 +155,7 @@ settings! {
             meaning: Meaning::Always("more than that, and it failed"),
             refuse_zero: None,
             danger: Danger::Bounded,
+            role: SettingRole::FailsANode,
         };
 
         /// A new pod is ready for this long before it counts as available
@@ -157,6 +167,7 @@ settings! {
             meaning: Meaning::Always("ready before it counts as available"),
             refuse_zero: None,
             danger: Danger::Bounded,
+            role: SettingRole::Delays,
         };
 
         /// A node that went down after its update and is not back after this long has failed
@@ -165,6 +176,7 @@ settings! {
             meaning: Meaning::Always("down after its update, and it failed"),
             refuse_zero: None,
             danger: Danger::Bounded,
+            role: SettingRole::FailsANode,
         };
 
         /// Update a node only once its images are on it; what is missing is pre-warmed
@@ -176,6 +188,7 @@ settings! {
             meaning: Meaning::Choices(&["images are brought to a node first", "a node may be down for a download"]),
             refuse_zero: None,
             danger: Danger::Bounded,
+            role: SettingRole::Holds,
         };
 
         /// What reaching the failure threshold does
@@ -184,6 +197,7 @@ settings! {
             meaning: Meaning::Choices(&["start nothing more", "go back to where it came from"]),
             refuse_zero: None,
             danger: Danger::Bounded,
+            role: SettingRole::Decides,
         };
     }
 
@@ -198,6 +212,7 @@ settings! {
             meaning: Meaning::Always("nodes updated in total after each step"),
             refuse_zero: None,
             danger: Danger::Bounded,
+            role: SettingRole::Decides,
         };
 
         /// Which nodes get the new images before they may be updated: none, those of the next step too, or all
@@ -209,6 +224,7 @@ settings! {
             meaning: Meaning::Choices(&["nothing is pre-warmed ahead", "one step ahead", "all nodes at once"]),
             refuse_zero: None,
             danger: Danger::Bounded,
+            role: SettingRole::Decides,
         };
 
         /// What a strategy that somebody sets back does: pause and say who it was, or set OnDelete again at once
@@ -217,6 +233,7 @@ settings! {
             meaning: Meaning::Choices(&["pause, say who set it back", "set OnDelete again at once"]),
             refuse_zero: None,
             danger: Danger::Bounded,
+            role: SettingRole::Decides,
         };
 
         /// Which node goes next: by name, one site after the other, or of each site in turn, so that their links share the pulls
@@ -228,6 +245,7 @@ settings! {
             meaning: Meaning::Choices(&["by name", "one site after the other", "a node of each site in turn"]),
             refuse_zero: None,
             danger: Danger::Bounded,
+            role: SettingRole::Decides,
         };
 
         /// What happens when every node is at the target
@@ -236,7 +254,32 @@ settings! {
             meaning: Meaning::Choices(&["back to its controller at the end", "stay adopted at the end"]),
             refuse_zero: None,
             danger: Danger::Bounded,
+            role: SettingRole::Decides,
         };
+    }
+}
+
+impl Gates {
+    /// Why no rollout could go on under them, after a change of some.
+    fn contradiction(self, changed: &Tuning, min_ready_secs: u32) -> Option<String> {
+        // All are named: one that contradicts another is refused here.
+        let Self {
+            progress_deadline_secs: deadline,
+            soak_secs,
+            failure_threshold: _,
+            max_restarts: _,
+            suspect_grace_secs: _,
+            require_image: _,
+            on_failure: _,
+        } = self;
+        let timed = changed.progress_deadline_secs.is_some() || changed.soak_secs.is_some();
+        let ready_for = soak_secs.max(Secs(min_ready_secs));
+        (timed && deadline <= ready_for).then(|| {
+            format!(
+                "a progress deadline of {deadline} fails every pod, because each has to be ready for {ready_for} first: \
+                 make it longer",
+            )
+        })
     }
 }
 
@@ -252,6 +295,25 @@ pub struct About {
     /// How much a change of it can break when every node may be down under it; any other change of it is
     /// [`Danger::Bounded`].
     pub danger: Danger,
+    /// What it does to a rollout.
+    pub role: SettingRole,
+}
+
+/// What a setting does to a rollout. A test (`engine/tests/gates.rs`) sees that each gate does just what its role says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SettingRole {
+    /// It limits how much goes on at once.
+    Limits,
+    /// The rollout halts.
+    Halts(HaltingGate),
+    /// A node counts as failed.
+    FailsANode,
+    /// A node that may be updated is not, perhaps for ever.
+    Holds,
+    /// A node that is updated does not count as such yet.
+    Delays,
+    /// What is done by itself, and how.
+    Decides,
 }
 
 /// What a value comes to.
@@ -274,6 +336,21 @@ impl Setting {
     /// What it is called: the flag without its dashes.
     pub fn name(self) -> &'static str {
         self.about().flag
+    }
+
+    /// The gates, in the order of the table.
+    pub fn gates() -> impl Iterator<Item = Self> {
+        Self::ALL.iter().copied().filter(|setting| setting.group() == "gates")
+    }
+
+    /// Whether its value is another one than by default.
+    pub fn is_changed_in(self, settings: &Settings) -> bool {
+        self.value(settings) != self.value(&Settings::default())
+    }
+
+    /// What it is called in a sentence, with its value: `max restarts 5`.
+    pub fn in_words(self, settings: &Settings) -> String {
+        format!("{} {}", self.name().replace('-', " "), self.value(settings))
     }
 
     /// What `text` comes to in a fleet of so many nodes; where it says nothing, how it is written.

@@ -1,33 +1,10 @@
 //! Why a rollout halted, and by which gate. What follows from each gate is in `rules/halting_gates.rs`.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use crate::engine::model::Str;
+use crate::engine::model::halting_gate::HaltingGate;
 use crate::engine::model::time::Timestamp;
-use crate::engine::model::with_all::with_all;
-
-with_all! {
-/// A gate that halts the rollout.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum HaltingGate {
-    /// Too many nodes failed. Records that were written before there were others do not name it, and are not to.
-    #[default]
-    FailureThreshold,
-}
-}
-
-impl HaltingGate {
-    fn goes_without_saying(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// One that this version does not know is read as the first, and stays in the record (see [`super::unknown`]).
-    fn read<'de, D: Deserializer<'de>>(text: D) -> Result<Self, D::Error> {
-        let value = serde_json::Value::deserialize(text)?;
-        Ok(serde_json::from_value(value).unwrap_or_default())
-    }
-}
 
 /// Why and where a rollout halted.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -71,9 +48,7 @@ impl Halt {
     /// Those of the named nodes that have failed: they count as failed for whoever drives next, and an operator who resumes accepts their
     /// failures. Empty for a gate that names nodes for another reason.
     pub fn failed(&self) -> &[Str] {
-        match self.gate {
-            HaltingGate::FailureThreshold => &self.nodes,
-        }
+        if self.gate.names_what_failed() { &self.nodes } else { &[] }
     }
 
     /// The nodes that have failed, which the halt names no longer: an operator has accepted their failures.

@@ -70,6 +70,11 @@ macro_rules! settings {
                 match self {$($(Self::$Setting => $help.trim_ascii(),)+)+}
             }
 
+            /// What the group that it belongs to is called in [`Settings`].
+            fn group(self) -> &'static str {
+                match self {$($(Self::$Setting => stringify!($group),)+)+}
+            }
+
             /// How its values are typed and shown.
             pub fn kind(self) -> SettingKind {
                 match self {$($(Self::$Setting => SettingKind::of::<$Type>(),)+)+}

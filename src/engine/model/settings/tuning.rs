@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Gates, Secs, Setting, Settings, Tuning};
+use super::{Setting, Settings, Tuning};
 
 impl Tuning {
     /// Whether it changes nothing.
@@ -25,25 +25,7 @@ impl Tuning {
                 return Err(why.into());
             }
         }
-        // All gates are named: one that contradicts another is refused here.
-        let Gates {
-            progress_deadline_secs: deadline,
-            soak_secs,
-            failure_threshold: _,
-            max_restarts: _,
-            suspect_grace_secs: _,
-            require_image: _,
-            on_failure: _,
-        } = after.gates;
-        let timed = self.progress_deadline_secs.is_some() || self.soak_secs.is_some();
-        let ready_for = soak_secs.max(Secs(min_ready_secs));
-        if timed && deadline <= ready_for {
-            return Err(format!(
-                "a progress deadline of {deadline} fails every pod, because each has to be ready for {ready_for} first: \
-                 make it longer",
-            ));
-        }
-        Ok(())
+        after.gates.contradiction(self, min_ready_secs).map_or(Ok(()), Err)
     }
 
     /// Whether a rollout could begin with it, whatever the DaemonSet is.
@@ -84,7 +66,7 @@ impl fmt::Display for Tuning {
 mod tests {
     use super::*;
     use crate::engine::model::quantity::IntOrPercent;
-    use crate::engine::model::settings::{Limit, OnDrift};
+    use crate::engine::model::settings::{Limit, OnDrift, Secs};
 
     fn changed(tuning: &Tuning) -> (Vec<String>, Result<(), String>) {
         let mut after = Settings::default();
