@@ -23,7 +23,7 @@ use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::person_of;
 use crate::engine::model::record::{Direction, Paused};
 use crate::engine::model::settings::{
-    Finish, Gates, NodeOrder, OnDrift, OnFailure, Policies, PrewarmAhead, Secs, Settings,
+    Finish, NodeOrder, OnDrift, OnFailure, Policies, PrewarmAhead, Secs, Setting, Settings,
 };
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::model::wait::Wait;
@@ -315,6 +315,17 @@ impl fmt::Display for Numbers<'_> {
     }
 }
 
+/// The gates that [`Gating`] tells in words of their own. Any other is told by its name.
+const IN_OTHER_WORDS: [Setting; 7] = [
+    Setting::FailureThreshold,
+    Setting::ProgressDeadline,
+    Setting::MaxRestarts,
+    Setting::Soak,
+    Setting::SuspectGrace,
+    Setting::RequireImage,
+    Setting::OnFailure,
+];
+
 /// See [`Snapshot::gating`].
 #[derive(Clone, Copy, Debug)]
 pub struct Gating<'a>(&'a Snapshot);
@@ -323,24 +334,20 @@ impl fmt::Display for Gating<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Every setting is told here or shown elsewhere: the budgets have a line of their own.
         let Settings { budgets: _, gates, policies } = &self.0.settings;
-        let Gates {
-            failure_threshold,
-            progress_deadline_secs,
-            max_restarts,
-            soak_secs,
-            suspect_grace_secs,
-            require_image,
-            on_failure,
-        } = *gates;
         // The steps are on a line of their own.
         let Policies { steps: _, prewarm, on_drift, order, finish } = *policies;
-        let then = match on_failure {
+        let then = match gates.on_failure {
             OnFailure::Halt => "halts",
             OnFailure::RollBack => "rolls back",
         };
-        write!(f, "{then} at {failure_threshold} failed: not available in {progress_deadline_secs}")?;
-        write!(f, ", more than {max_restarts} restarts or its node down for {suspect_grace_secs}")?;
-        if require_image {
+        write!(f, "{then} at {} failed: not available in {}", gates.failure_threshold, gates.progress_deadline_secs)?;
+        write!(f, ", more than {} restarts or its node down for {}", gates.max_restarts, gates.suspect_grace_secs)?;
+        // Those that have no words of their own here, where they are not as by default.
+        let others = Setting::gates().filter(|gate| !IN_OTHER_WORDS.contains(gate));
+        for gate in others.filter(|gate| gate.is_changed_in(&self.0.settings)) {
+            write!(f, "; {}", gate.in_words(&self.0.settings))?;
+        }
+        if gates.require_image {
             f.write_str("; images are brought to a node first")?;
         }
         f.write_str(match prewarm {
@@ -348,8 +355,8 @@ impl fmt::Display for Gating<'_> {
             PrewarmAhead::Step => "; images are brought one step ahead",
             PrewarmAhead::All => "; images are brought to all nodes at once",
         })?;
-        if soak_secs > Secs(0) {
-            write!(f, "; soaks {soak_secs}")?;
+        if gates.soak_secs > Secs(0) {
+            write!(f, "; soaks {}", gates.soak_secs)?;
         }
         f.write_str(match on_drift {
             OnDrift::Report => "; strategy drift is reported",
@@ -474,29 +481,14 @@ mod tests {
     use super::*;
     use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
     use crate::engine::model::quantity::IntOrPercent;
-    use crate::engine::model::settings::Setting;
+    use crate::engine::model::settings::SettingRole;
 
     /// Where a setting is told that the sentence about gates leaves out; `None`: the sentence tells it.
     fn told_elsewhere(setting: Setting) -> Option<&'static str> {
-        match setting {
-            Setting::MaxUnavailable
-            | Setting::MaxPulling
-            | Setting::MaxPullingPerSite
-            | Setting::SiteLabel
-            | Setting::Pace
-            | Setting::Strict => Some("the budgets have lines of their own"),
-            Setting::Steps => Some("the plan has a line of its own"),
-            Setting::FailureThreshold
-            | Setting::ProgressDeadline
-            | Setting::MaxRestarts
-            | Setting::Soak
-            | Setting::SuspectGrace
-            | Setting::RequireImage
-            | Setting::OnFailure
-            | Setting::Prewarm
-            | Setting::OnDrift
-            | Setting::Order
-            | Setting::Finish => None,
+        match (setting, setting.about().role) {
+            (Setting::Steps, _) => Some("the plan has a line of its own"),
+            (_, SettingRole::Limits) => Some("the budgets have lines of their own"),
+            _ => None,
         }
     }
 

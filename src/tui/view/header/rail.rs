@@ -12,7 +12,7 @@ use super::recorded;
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::Direction;
 use crate::engine::model::settings::value::Secs;
-use crate::engine::model::settings::{Gates, OnFailure};
+use crate::engine::model::settings::{OnFailure, Setting, SettingRole};
 use crate::engine::report::snapshot::{Phase, PlanView, Snapshot};
 use crate::engine::report::story::UpdateSpeed;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
@@ -89,36 +89,32 @@ fn stops(plan: &PlanView, nodes: u32) -> Vec<RailStop> {
 /// What a node has to pass, and what ends the rollout, as far as that is not what it is by default: `soak 2m · images first · back at 2 failed`.
 /// Empty where all is, and before a rollout is recorded.
 pub(super) fn gates(snapshot: &Snapshot) -> String {
-    // All are named: a new one is shown here or left to the sentence that `status` prints.
-    let Gates {
-        failure_threshold,
-        soak_secs,
-        require_image,
-        on_failure,
-        progress_deadline_secs: _,
-        max_restarts: _,
-        suspect_grace_secs: _,
-    } = snapshot.settings.gates;
     if !recorded(snapshot) || snapshot.direction == Direction::Back {
         return String::new();
     }
-    let mut words = Vec::new();
-    match soak_secs {
-        Secs(0) => words.push("no soak".to_owned()),
-        _ if soak_secs == Gates::default().soak_secs => {}
-        _ => words.push(format!("soak {soak_secs}")),
-    }
-    if require_image {
-        words.push("images first".to_owned());
-    }
-    match on_failure {
-        OnFailure::RollBack => words.push(format!("back at {failure_threshold} failed")),
-        OnFailure::Halt if failure_threshold != Gates::default().failure_threshold => {
-            words.push(format!("halt at {failure_threshold} failed"));
+    let settings = &snapshot.settings;
+    let goes_back = settings.gates.on_failure == OnFailure::RollBack;
+    let (mut passed, mut ends) = (Vec::new(), Vec::new());
+    for gate in Setting::gates() {
+        let place = match gate.about().role {
+            SettingRole::Holds | SettingRole::Delays => &mut passed,
+            SettingRole::Halts(_) => &mut ends,
+            // Limits of a single node are told by `status` and the form of settings; what a halt does is said of the halt.
+            SettingRole::FailsANode | SettingRole::Limits | SettingRole::Decides => continue,
+        };
+        match gate {
+            Setting::FailureThreshold if goes_back || gate.is_changed_in(settings) => {
+                let does = if goes_back { "back" } else { "halt" };
+                place.push(format!("{does} at {} failed", settings.gates.failure_threshold));
+            }
+            _ if !gate.is_changed_in(settings) => {}
+            Setting::Soak if settings.gates.soak_secs == Secs(0) => place.push("no soak".to_owned()),
+            Setting::RequireImage => place.push("images first".to_owned()),
+            _ => place.push(gate.in_words(settings)),
         }
-        OnFailure::Halt => {}
     }
-    words.join(" · ")
+    passed.append(&mut ends);
+    passed.join(" · ")
 }
 
 /// How fast nodes are updated, while they are; `None` before there is anything to tell it from.
@@ -150,23 +146,19 @@ mod tests {
     use super::*;
     use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
     use crate::engine::model::quantity::IntOrPercent::{Int, Percent};
-    use crate::engine::model::settings::{Setting, Settings};
+    use crate::engine::model::settings::Settings;
 
     /// Why the header does not tell a setting beside the steps; `None`: it does.
     fn left_out(setting: Setting) -> Option<&'static str> {
-        match setting {
-            Setting::MaxUnavailable
-            | Setting::MaxPulling
-            | Setting::MaxPullingPerSite
-            | Setting::SiteLabel
-            | Setting::Pace
-            | Setting::Strict => Some("the budget has a place of its own"),
-            Setting::Steps => Some("the rail itself"),
-            Setting::ProgressDeadline | Setting::MaxRestarts | Setting::SuspectGrace => {
+        match (setting, setting.about().role) {
+            (Setting::OnFailure, _) => None,
+            (_, SettingRole::Limits) => Some("the budget has a place of its own"),
+            (Setting::Steps, _) => Some("the rail itself"),
+            (_, SettingRole::FailsANode) => {
                 Some("limits of a single node, which `status` and the form of settings tell")
             }
-            Setting::Prewarm | Setting::OnDrift | Setting::Order | Setting::Finish => Some("no gate"),
-            Setting::FailureThreshold | Setting::Soak | Setting::RequireImage | Setting::OnFailure => None,
+            (_, SettingRole::Decides) => Some("no gate"),
+            (_, SettingRole::Halts(_) | SettingRole::Holds | SettingRole::Delays) => None,
         }
     }
 
