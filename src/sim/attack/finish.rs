@@ -4,7 +4,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Early, PrewarmCommand, Step, Takeover};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::settings::{Budgets, Gates, Limit, Policies, Settings, Tuning};
+use crate::engine::model::settings::{Limit, Setting, SettingRole, Settings, Tuning};
 use crate::engine::report::snapshot::Alarm;
 use crate::engine::report::snapshot::Phase;
 use crate::engine::report::snapshot::Snapshot;
@@ -67,23 +67,10 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
     }
 }
 
-/// Takes off what may hold the rollout for ever, or halt it again and again. All settings are named.
+/// Takes off what may hold the rollout for ever: gates that hold nodes. A halt is resumed past, and then it accepts what failed; each step
+/// is taken; what is pre-warmed is cancelled; a drift that paused it is resumed past; that a budget has to be named is said above.
 fn lifted(settings: &Settings) -> Option<Tuning> {
-    let Settings { budgets, gates, policies } = settings;
-    let Gates {
-        require_image,
-        // A halt is resumed past, and then it accepts what failed.
-        failure_threshold: _,
-        on_failure: _,
-        progress_deadline_secs: _,
-        max_restarts: _,
-        soak_secs: _,
-        suspect_grace_secs: _,
-    } = gates;
-    // That a budget has to be named is said above.
-    let Budgets { max_unavailable: _, max_pulling: _, max_pulling_per_site: _, site_label: _, pace: _, strict: _ } =
-        budgets;
-    // Each step is taken; what is pre-warmed is cancelled; a drift that paused it is resumed past.
-    let Policies { steps: _, prewarm: _, on_drift: _, order: _, finish: _ } = policies;
-    require_image.then(|| Tuning { require_image: Some(false), ..Tuning::default() })
+    let holds = Setting::ALL.iter().filter(|setting| setting.about().role == SettingRole::Holds);
+    let off = holds.filter(|setting| setting.is_changed_in(settings));
+    off.filter_map(|setting| setting.read(&setting.value(&Settings::default())).ok()).reduce(Tuning::and)
 }

@@ -71,6 +71,7 @@ impl Case {
         generator.limited_sites(seed, &mut acts);
         generator.rolling_only(seed, &mut scenario, &mut acts);
         generator.injected(seed, &mut scenario, &mut acts);
+        generator.vary_by_table(&mut acts);
         Self {
             found: String::new(),
             seed,

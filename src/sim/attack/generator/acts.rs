@@ -276,11 +276,6 @@ impl Generator {
             } else {
                 Limit::Default
             }),
-            // Varied last, with pre-warming (`prewarm.rs`).
-            max_pulling_per_site: None,
-            require_image: None,
-            site_label: None,
-            pace: None,
             strict: Some(self.one_in(3)),
             failure_threshold: Some(IntOrPercent::Int(self.rng.u32(1..4))),
             progress_deadline_secs: Some(Secs(self.rng.u32(60..600))),
@@ -290,12 +285,8 @@ impl Generator {
             on_drift: self.drift_tuning().on_drift,
             // Varied last, by dice of its own (`gates.rs`).
             max_restarts: Some(Gates::default().max_restarts),
-            // Not drawn: no promise depends on them.
-            order: None,
-            // Varied last (`gates.rs`).
-            steps: None,
-            prewarm: None,
-            finish: None,
+            // What is not named is varied last (`gates.rs`, `prewarm.rs`), or `why_not_drawn` says why it is not (`tests.rs`).
+            ..Tuning::default()
         }
     }
 

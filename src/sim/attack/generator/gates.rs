@@ -5,10 +5,26 @@ use std::time::Duration;
 use super::Generator;
 use crate::engine::model::command::Command;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::settings::PrewarmAhead;
+use crate::engine::model::settings::{PrewarmAhead, Setting};
 use crate::sim::attack::case::Act;
 
+/// What is drawn for settings that are varied last, each by a row of its own: a row that is added changes what no earlier die decides.
+const DRAWN: &[(Setting, &[&str])] = &[];
+
 impl Generator {
+    /// Varies those of the table, in some of the commands that set all gates.
+    pub(super) fn vary_by_table(&mut self, acts: &mut [(Duration, Act)]) {
+        for (setting, values) in DRAWN {
+            for (_, act) in acts.iter_mut() {
+                let Act::Ask(_, Command::Tune(tuning) | Command::Tuned { tuning, .. }) = act else { continue };
+                if tuning.max_restarts.is_some() && self.one_in(2) {
+                    let change = setting.read(self.pick(values)).unwrap_or_default();
+                    *tuning = std::mem::take(tuning).and(change);
+                }
+            }
+        }
+    }
+
     /// Varies how many restarts are allowed, in some of the commands that set all gates.
     pub(super) fn vary_max_restarts(&mut self, acts: &mut [(Duration, Act)]) {
         for (_, act) in acts {

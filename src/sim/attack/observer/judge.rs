@@ -11,7 +11,7 @@ use crate::engine::model::Str;
 use crate::engine::model::facts::PodFact;
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::{Intent, ORIGINAL_STRATEGY, Record};
-use crate::engine::model::settings::{Budgets, Gates};
+use crate::engine::model::settings::Budgets;
 use crate::engine::model::time::Timestamp;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
@@ -202,16 +202,7 @@ impl Observer {
         }
         // Restarts and suspects are judged in `suspects.rs`, soaking in `observer.rs`. What a halt leads to is not judged.
         let gates = forward.iter().map(|intent| {
-            let Gates {
-                failure_threshold,
-                progress_deadline_secs,
-                max_restarts: _,
-                soak_secs: _,
-                suspect_grace_secs: _,
-                require_image: _,
-                on_failure: _,
-            } = intent.gates;
-            (failure_threshold.of(context.desired, Rounding::Up), progress_deadline_secs)
+            (intent.gates.failure_threshold.of(context.desired, Rounding::Up), intent.gates.progress_deadline_secs)
         });
         let threshold = gates.clone().map(|(threshold, _)| threshold).max()?.max(1) as usize;
         let deadline = gates.map(|(_, deadline)| deadline).max().unwrap_or_default();
