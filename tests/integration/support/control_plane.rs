@@ -241,6 +241,7 @@ impl ControlPlane {
             url: self.url().to_owned(),
             token: self.admin.token().to_owned(),
             authority: Some(self.authority().to_owned()),
+            scope: None,
         }
     }
 

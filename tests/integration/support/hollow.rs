@@ -50,6 +50,18 @@ pub(crate) struct ApiEndpoint {
     pub token: String,
     /// The authority that signed its certificate, in PEM; `None` over plain HTTP.
     pub authority: Option<String>,
+    /// What the nodes watch; `None` is all that there is.
+    pub scope: Option<Scope>,
+}
+
+/// The part of a shared cluster that concerns the hollow nodes of one test. What others do there they need not read: with ten
+/// tests beside each other that is nine tenths of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Scope {
+    /// The namespace that all their pods are in.
+    pub namespace: String,
+    /// The label that all the nodes have.
+    pub node_label: (&'static str, String),
 }
 
 impl fmt::Debug for ApiEndpoint {
@@ -178,7 +190,14 @@ impl Hollow {
         let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("hollow").enable_all().build()?;
         let shared = Arc::new(StageShared::default());
         let clock = FastClock::new(options.speed);
-        runtime.spawn(HollowWorld::run(client, scenario.clone(), options, clock, Arc::clone(&shared)));
+        runtime.spawn(HollowWorld::run(
+            client,
+            target.scope.clone(),
+            scenario.clone(),
+            options,
+            clock,
+            Arc::clone(&shared),
+        ));
         Ok(Self { runtime: Some(runtime), shared })
     }
 

@@ -12,6 +12,7 @@ use rolldeck::sim::world::scenario::Scenario;
 use serde_json::{Value, json};
 
 use super::{ControlPlane, Options, StartError};
+use crate::support::hollow::{ApiEndpoint, Scope};
 use crate::support::missing::skip;
 
 /// The label that says whose a node is.
@@ -71,6 +72,12 @@ impl Sandbox {
     /// The label selector for the sandbox's nodes, as `kubectl -l` takes it.
     pub(crate) fn node_labels(&self) -> String {
         format!("{SANDBOX}={}", self.namespace)
+    }
+
+    /// The API server as this sandbox's hollow nodes are pointed at it: they watch what is the sandbox's alone.
+    pub(crate) fn target(&self) -> ApiEndpoint {
+        let scope = Scope { namespace: self.namespace.clone(), node_label: (SANDBOX, self.namespace.clone()) };
+        ApiEndpoint { scope: Some(scope), ..self.plane.target() }
     }
 
     /// The scenario's nodes become this sandbox's: named and labelled after it, and selected by its DaemonSets, which move

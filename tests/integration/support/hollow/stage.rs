@@ -19,11 +19,10 @@ use super::clock::FastClock;
 use super::outbox::Outbox;
 use super::partial::{PartialNode, PartialPod, Templates};
 use super::watch::{WatchNews, follow};
-use super::{HollowOptions, HollowRequest, StageShared, Workloads, operator};
+use super::{HollowOptions, HollowRequest, Scope, StageShared, Workloads, operator};
 
 /// Pods that are bound to a node: no others concern a kubelet.
-const PODS: &str = "/api/v1/pods?fieldSelector=spec.nodeName%21%3D";
-const NODES: &str = "/api/v1/nodes";
+const BOUND: &str = "fieldSelector=spec.nodeName%21%3D";
 /// What may wait in a channel before its watch waits.
 const BACKLOG: usize = 256;
 
@@ -45,6 +44,7 @@ impl HollowWorld {
     /// Runs until its runtime ends.
     pub(super) async fn run(
         client: Arc<Client>,
+        scope: Option<Scope>,
         scenario: Scenario,
         options: HollowOptions,
         clock: FastClock,
@@ -55,8 +55,9 @@ impl HollowWorld {
         }
         let (tell_pods, pods) = channel(BACKLOG);
         let (tell_nodes, nodes) = channel(BACKLOG);
-        tokio::spawn(follow::<PartialPod>(Arc::clone(&client), PODS, tell_pods));
-        tokio::spawn(follow::<PartialNode>(Arc::clone(&client), NODES, tell_nodes));
+        let (pods_path, nodes_path) = watched(scope.as_ref());
+        tokio::spawn(follow::<PartialPod>(Arc::clone(&client), pods_path, tell_pods));
+        tokio::spawn(follow::<PartialNode>(Arc::clone(&client), nodes_path, tell_nodes));
         let stage = Self {
             fleet: Kubelets::of(&scenario, options.seed, clock.now()),
             clock,
@@ -191,6 +192,17 @@ impl HollowWorld {
             WatchNews::Is(node) => is(&node),
             WatchNews::Gone(_) => {}
         }
+    }
+}
+
+/// The paths of the pods and of the nodes that are watched.
+fn watched(scope: Option<&Scope>) -> (String, String) {
+    match scope {
+        None => (format!("/api/v1/pods?{BOUND}"), "/api/v1/nodes".to_owned()),
+        Some(Scope { namespace, node_label: (key, value) }) => (
+            format!("/api/v1/namespaces/{namespace}/pods?{BOUND}"),
+            format!("/api/v1/nodes?labelSelector={key}%3D{value}"),
+        ),
     }
 }
 

@@ -51,13 +51,13 @@ struct WatchFailure {
 struct Deaf;
 
 /// Sends all objects at `path`, whose query narrows them down, and their changes, until the receiver is closed.
-pub(super) async fn follow<T: DeserializeOwned>(client: Arc<Client>, path: &'static str, tell: Sender<WatchNews<T>>) {
+pub(super) async fn follow<T: DeserializeOwned>(client: Arc<Client>, path: String, tell: Sender<WatchNews<T>>) {
     let mut back_off = BACK_OFF.0;
     let mut from = None;
     loop {
         let outcome = match from.take() {
-            None => list(&client, path, &tell).await,
-            Some(version) => watch(&client, path, version, &tell).await,
+            None => list(&client, &path, &tell).await,
+            Some(version) => watch(&client, &path, version, &tell).await,
         };
         match outcome {
             Err(Deaf) => return,
