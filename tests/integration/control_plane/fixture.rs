@@ -89,10 +89,8 @@ impl RolloutFixture {
             none if none.is_empty() => what.to_owned(),
             refusals => format!("{what}; the API server refused hollow nodes: {refusals:#?}"),
         };
-        let deadline = Instant::now() + SOON;
-        while !holds(&self.witness) {
-            assert!(Instant::now() < deadline, "not within {SOON:?}: {}\n{}", refused(), self.witness.describe());
-            std::thread::sleep(Duration::from_millis(20));
+        if !self.witness.holds_within(SOON, holds) {
+            panic!("not within {SOON:?}: {}\n{}", refused(), self.witness.describe());
         }
     }
 

@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 use std::time::{Duration, Instant};
 
+use reqwest::header::ACCEPT;
 use reqwest::{Certificate, Client};
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -46,6 +48,27 @@ struct Pods {
     http: Client,
     url: String,
     token: String,
+}
+
+/// A list, as far as it tells what there is.
+#[derive(Deserialize)]
+struct Versions {
+    metadata: Version,
+    /// Go writes `null` for an empty list.
+    items: Option<Vec<VersionOf>>,
+}
+
+#[derive(Deserialize)]
+struct VersionOf {
+    metadata: Version,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Version {
+    #[serde(default)]
+    uid: String,
+    resource_version: String,
 }
 
 impl Drop for Witness {
@@ -98,15 +121,13 @@ impl Witness {
         let (answered, answer) = mpsc::sync_channel(1);
         let pods = self.pods.clone();
         self.runtime.as_ref().expect("a runtime until it is dropped").spawn(async move {
-            let _ = answered.send(pods.list().await);
+            let _ = answered.send(pods.list_versions().await);
         });
-        let list = answer.recv().expect("an answer or an error").expect("a list of the pods");
-        let there: HashMap<String, u64> =
-            items(&list).map(|pod| (text(&pod["metadata"]["uid"]), version(pod))).collect();
+        let (listed_at, there) = answer.recv().expect("an answer or an error").expect("a list of the pods");
         let deadline = Instant::now() + CATCHES_UP;
         loop {
             let log = self.so_far();
-            if log.has_seen(&there, version(&list)) {
+            if log.has_seen(&there, listed_at) {
                 return log;
             }
             drop(log);
@@ -217,14 +238,22 @@ impl Witness {
     /// Waits until `holds`; panics with all pods where it does not in time.
     #[track_caller]
     pub(crate) fn until(&self, what: &str, within: Duration, holds: impl Fn(&Self) -> bool) {
+        if !self.holds_within(within, holds) {
+            panic!("not within {within:?}: {what}; there is\n{}", self.describe());
+        }
+    }
+
+    /// Waits until `holds`, and says whether it did in time.
+    #[track_caller]
+    pub(crate) fn holds_within(&self, within: Duration, holds: impl Fn(&Self) -> bool) -> bool {
         let deadline = Instant::now() + within;
         loop {
             let (asked, last) = (Instant::now(), self.so_far().last);
             if holds(self) {
-                return;
+                return true;
             }
             if Instant::now() > deadline {
-                panic!("not within {within:?}: {what}; there is\n{}", self.describe());
+                return false;
             }
             // Each question costs a list, so it asks again after a change; what it asks for may also be a matter of time.
             while self.so_far().last == last && asked.elapsed() < Duration::from_millis(500) {
@@ -268,10 +297,23 @@ impl Log {
 }
 
 impl Pods {
-    async fn list(&self) -> Result<Value, String> {
+    async fn answer(&self, accept: &str) -> Result<String, String> {
         let wrong = |error: reqwest::Error| error.to_string();
         let request = self.http.get(&self.url).bearer_auth(&self.token).timeout(CATCHES_UP);
-        let list = request.send().await.map_err(wrong)?.text().await.map_err(wrong)?;
+        request.header(ACCEPT, accept).send().await.map_err(wrong)?.text().await.map_err(wrong)
+    }
+
+    /// The resource version of the list, and of each pod by its UID: tests ask many times a second, so only for what is needed.
+    async fn list_versions(&self) -> Result<(u64, HashMap<String, u64>), String> {
+        let list = self.answer("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1").await?;
+        let read: Versions = serde_json::from_str(&list).map_err(|error| format!("{error}: {list}"))?;
+        let pods = read.items.into_iter().flatten();
+        let of_pods = pods.map(|pod| (pod.metadata.uid, number(&pod.metadata.resource_version)));
+        Ok((number(&read.metadata.resource_version), of_pods.collect()))
+    }
+
+    async fn list(&self) -> Result<Value, String> {
+        let list = self.answer("application/json").await?;
         let list: Value = serde_json::from_str(&list).map_err(|error| format!("{error}: {list}"))?;
         if list["items"].is_array() { Ok(list) } else { Err(format!("no list: {list}")) }
     }
@@ -317,7 +359,11 @@ fn items(list: &Value) -> impl Iterator<Item = &Value> {
 
 /// The resource version of a pod or of a list; the API server's are numbers that only grow.
 fn version(object: &Value) -> u64 {
-    text(&object["metadata"]["resourceVersion"]).parse().expect("a resource version is a number")
+    number(&text(&object["metadata"]["resourceVersion"]))
+}
+
+fn number(version: &str) -> u64 {
+    version.parse().expect("a resource version is a number")
 }
 
 fn seen(pod: &Value) -> PodState {
