@@ -91,6 +91,14 @@ impl StoryLine {
 }
 
 impl Handover {
+    /// What is said where nothing is wrong: it may stand still all the same.
+    fn nothing_wrong(&self) -> String {
+        match self.snapshot.guidance() {
+            Some(guidance) => format!("nothing; {}", clean(&guidance.waits)),
+            None => "nothing".to_owned(),
+        }
+    }
+
     /// The rollout of `snapshot`, with what happened in it by node. `audited` is what the audit log of this account says of it, where that
     /// was read; where an Event says the same, it is told once.
     pub(crate) fn new(context: &str, snapshot: Arc<Snapshot>, story: &Story, audited: Option<Vec<StoryLine>>) -> Self {

@@ -268,7 +268,11 @@ fn accept_no_match(command: &Command, snapshot: &Snapshot, yes: bool) -> Result<
     let refused = format!(
         "no node matches {selector}: while it stands no node is updated, and there is nobody to ask; nothing was changed"
     );
-    Err(CliError::new(CliErrorKind::Refused, refused).hinted("`--yes` says that it is meant"))
+    let error = CliError::new(CliErrorKind::Refused, refused);
+    Err(match selector.meant(snapshot.nodes.iter().map(|node| &node.labels)) {
+        Some(meant) => error.hinted(meant),
+        None => error.hinted("`--yes` says that it is meant"),
+    })
 }
 
 fn somebody_to_ask() -> bool {

@@ -56,7 +56,7 @@ impl Handover {
         let wrong: Vec<&Finding> =
             self.diagnosis.findings.iter().filter(|finding| finding.severity == Severity::Warning).collect();
         html! {
-            @if wrong.is_empty() { p { "Nothing." } }
+            @if wrong.is_empty() { p { (self.nothing_wrong()) } }
             @for finding in wrong {
                 section.finding {
                     h3 { (headline(finding, self.snapshot.at)) }

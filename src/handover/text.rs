@@ -42,7 +42,7 @@ impl Handover {
             finding.remedies.iter().for_each(|remedy| line(&format!("      → {}", clean(remedy))));
         }
         if wrong().next().is_none() {
-            line("  nothing");
+            line(&format!("  {}", self.nothing_wrong()));
         }
 
         line(&format!("\nMap    {LEGEND}"));

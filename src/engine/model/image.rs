@@ -50,6 +50,11 @@ pub fn version_of(image: &str) -> &str {
     }
 }
 
+/// Whether the versions of two images alone would hide what changes: `v1 → v1`, or `v1 → latest` of another repository.
+pub fn hidden_by_versions(from: &str, to: &str) -> bool {
+    repository_of(from) != repository_of(to) || version_of(from) == version_of(to)
+}
+
 /// Whether `image` is named by its digest: what is behind that never changes.
 pub fn is_by_digest(image: &str) -> bool {
     without_user(image).contains('@')
@@ -168,6 +173,13 @@ impl<'de> Deserialize<'de> for ImageRef {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_versions_alone_would_hide_is_told_whole() {
+        assert!(hidden_by_versions("r.example/agent:v1", "r.example/agent-ng"));
+        assert!(hidden_by_versions("r.example/agent:v1", "mirror.example/agent:v1"));
+        assert!(!hidden_by_versions("r.example/agent:v1", "r.example/agent:v2"));
+    }
 
     #[test]
     fn accepts_what_runtimes_accept() {

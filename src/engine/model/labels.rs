@@ -137,6 +137,19 @@ impl Selector {
         self.requirements.is_empty()
     }
 
+    /// `no node has a label `zone`: is `topology.kubernetes.io/zone` meant?`, for the first key that none of `nodes` has while one has it
+    /// behind a prefix: filters take such a short name, selectors do not.
+    pub fn meant<'a>(&self, nodes: impl Iterator<Item = &'a Labels> + Clone) -> Option<String> {
+        self.requirements.iter().find_map(|Requirement { key, .. }| {
+            let keys = || nodes.clone().flat_map(|labels| labels.iter().map(|(known, _)| known));
+            if keys().any(|known| known == key) {
+                return None;
+            }
+            let meant = keys().find(|known| known.rsplit_once('/').is_some_and(|(_, name)| *name == **key))?;
+            Some(format!("no node has a label `{key}`: is `{meant}` meant?"))
+        })
+    }
+
     /// Reads a Kubernetes `LabelSelector` (`matchLabels` and `matchExpressions`).
     ///
     /// # Errors
@@ -340,6 +353,17 @@ mod tests {
 
     fn labels(pairs: &[(&str, &str)]) -> Labels {
         pairs.iter().copied().collect()
+    }
+
+    #[test]
+    fn a_short_name_of_a_label_is_told_by_its_key() {
+        let nodes = [labels(&[("topology.kubernetes.io/zone", "a")]), labels(&[("gpu", "yes")])];
+        let meant = |text: &str| text.parse::<Selector>().unwrap().meant(nodes.iter());
+        let zone = "no node has a label `zone`: is `topology.kubernetes.io/zone` meant?";
+        assert_eq!(meant("gpu,zone=a").as_deref(), Some(zone));
+        for known in ["gpu=no", "topology.kubernetes.io/zone=b", "hall=7", ""] {
+            assert_eq!(meant(known), None, "{known}");
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::engine::model::config::Timing;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{SkippedObjects, WatchHealth};
 use crate::engine::model::facts::StrategyKind;
-use crate::engine::model::image::{repository_of, version_of};
+use crate::engine::model::image::{hidden_by_versions, version_of};
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::person_of;
 use crate::engine::model::record::{Direction, Paused};
@@ -267,8 +267,7 @@ impl fmt::Display for ChangeWords<'_> {
 fn write_versions(f: &mut fmt::Formatter<'_>, change: &ImageChange) -> fmt::Result {
     let (from, to) = (change.from.as_deref(), change.to.as_deref());
     match (from, to) {
-        // Of another repository, the versions alone would hide what changes: `v1 → v1`, or `v1 → latest`.
-        (Some(from), Some(to)) if repository_of(from) != repository_of(to) || version_of(from) == version_of(to) => {
+        (Some(from), Some(to)) if hidden_by_versions(from, to) => {
             write!(f, "{from} → {to}")
         }
         (from, to) => {

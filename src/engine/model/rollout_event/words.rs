@@ -5,7 +5,7 @@ use std::fmt;
 use super::{DriftResponse, EventOutcome, ImageChanged, PatchChange, RolloutEvent, RolloutEventKind, Succession};
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Early, Step, Takeover};
-use crate::engine::model::image::version_of;
+use crate::engine::model::image::{hidden_by_versions, version_of};
 
 /// What happened, in one sentence without who and when.
 impl fmt::Display for RolloutEvent {
@@ -128,8 +128,7 @@ impl fmt::Display for ImageChanged {
         let Self { container, from, to } = self;
         let version = |image: &Option<Str>| image.as_deref().map_or("none", version_of).to_owned();
         match (from, to) {
-            // The same version of another repository would read `v1 → v1`.
-            (Some(from), Some(to)) if version_of(from) == version_of(to) => write!(f, "{container} {from} → {to}"),
+            (Some(from), Some(to)) if hidden_by_versions(from, to) => write!(f, "{container} {from} → {to}"),
             _ => write!(f, "{container} {} → {}", version(from), version(to)),
         }
     }
