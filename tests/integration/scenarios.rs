@@ -2,6 +2,7 @@
 //! same seven are played on a real control plane in `control_plane/judge.rs`.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use rolldeck::engine::model::command::{Command, Early, Step, Takeover};
 use rolldeck::engine::model::driver::DriverView;
@@ -237,7 +238,13 @@ fn a_rollout_on_nodes_that_drop_off_the_network_ends_without_a_halt() {
     fixture.ask(0, Command::Step(Step::Updated(IntOrPercent::Percent(100))));
     let began = fixture.world.now();
     let (mut halts, mut suspects) = (0, 0);
+    // Nobody resumes, so a halt would stay; and who is a suspect is one for seconds.
+    let mut look_at = began;
     let ended = fixture.run_until(6 * 3_600, |fixture| {
+        if fixture.world.now() < look_at {
+            return false;
+        }
+        look_at = fixture.world.now() + Duration::from_secs(1);
         let shown = fixture.shown(0);
         halts += u32::from(shown.halt.is_some());
         suspects = suspects.max(shown.budget.suspect);
