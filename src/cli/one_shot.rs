@@ -269,7 +269,7 @@ fn accept_no_match(command: &Command, snapshot: &Snapshot, yes: bool) -> Result<
         "no node matches {selector}: while it stands no node is updated, and there is nobody to ask; nothing was changed"
     );
     let error = CliError::new(CliErrorKind::Refused, refused);
-    Err(match selector.meant(snapshot.nodes.iter().map(|node| &node.labels)) {
+    Err(match selector.meant(&snapshot.nodes.iter().map(|node| &node.labels)) {
         Some(meant) => error.hinted(meant),
         None => error.hinted("`--yes` says that it is meant"),
     })

@@ -210,7 +210,7 @@ impl Engine {
         if let Some(selector) = selector.filter(|selector| self.matching(selector) == 0) {
             lines.push(format!("No node matches {selector}: while it stands no node is updated."));
             let labels = self.view.nodes.iter().filter_map(|node| node.fact.as_ref()).map(|fact| &fact.labels);
-            lines.extend(selector.meant(labels).map(|meant| meant.replacen('n', "N", 1)));
+            lines.extend(selector.meant(&labels).map(|meant| meant.replacen('n', "N", 1)));
         } else if intent.direction() == Direction::Back {
             lines.push("Moves nothing: on the way back partition and selector are ignored.".to_owned());
         } else if frees > 0 {

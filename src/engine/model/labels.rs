@@ -139,7 +139,7 @@ impl Selector {
 
     /// `no node has a label `zone`: is `topology.kubernetes.io/zone` meant?`, for the first key that none of `nodes` has while one has it
     /// behind a prefix: filters take such a short name, selectors do not.
-    pub fn meant<'a>(&self, nodes: impl Iterator<Item = &'a Labels> + Clone) -> Option<String> {
+    pub fn meant<'a>(&self, nodes: &(impl Iterator<Item = &'a Labels> + Clone)) -> Option<String> {
         self.requirements.iter().find_map(|Requirement { key, .. }| {
             let keys = || nodes.clone().flat_map(|labels| labels.iter().map(|(known, _)| known));
             if keys().any(|known| known == key) {
@@ -358,7 +358,7 @@ mod tests {
     #[test]
     fn a_short_name_of_a_label_is_told_by_its_key() {
         let nodes = [labels(&[("topology.kubernetes.io/zone", "a")]), labels(&[("gpu", "yes")])];
-        let meant = |text: &str| text.parse::<Selector>().unwrap().meant(nodes.iter());
+        let meant = |text: &str| text.parse::<Selector>().unwrap().meant(&nodes.iter());
         let zone = "no node has a label `zone`: is `topology.kubernetes.io/zone` meant?";
         assert_eq!(meant("gpu,zone=a").as_deref(), Some(zone));
         for known in ["gpu=no", "topology.kubernetes.io/zone=b", "hall=7", ""] {
