@@ -72,3 +72,13 @@ fn no_key_is_told_twice() {
     assert!(!line(&screen("?"), ":diff").contains("│  d "), "{}", screen("?"));
     assert!(line(&screen("v?"), ":diff").starts_with("│  d "), "{}", screen("v?"));
 }
+
+#[test]
+fn what_the_header_says_in_few_words_is_explained() {
+    let whole = read(TestConsole::on(fixtures::running(), 400, 200));
+    for words in
+        ["p50, p95 times of pulls and starts", "1.1/min nodes updated in a minute", "~45–57m left from what was seen"]
+    {
+        assert!(whole.contains(words), "{words}: {whole}");
+    }
+}

@@ -118,6 +118,11 @@ fn lines(ctx: &RenderContext<'_>, cells: usize, screen: usize) -> Vec<Line<'stat
         cells,
     ));
     lines.push(Line::default());
+    lines.push(Line::from(ctx.span("Words above the list", ThemeRole::Title)));
+    for (written, meaning) in ABOVE {
+        lines.extend(told(ctx, written, 22, meaning, cells));
+    }
+    lines.push(Line::default());
     lines.push(Line::from(ctx.span("Filters: what / takes", ThemeRole::Title)));
     for (written, meaning) in FILTERS {
         lines.extend(told(ctx, written, 22, meaning, cells));
@@ -188,6 +193,16 @@ fn legend(glyph: Glyph) -> Option<(ThemeRole, &'static str)> {
         | Glyph::CornerBottomRight => return None,
     })
 }
+
+/// What the header says in few words.
+const ABOVE: [(&str, &str); 3] = [
+    ("p50, p95", "times of pulls and starts in this rollout: half of the nodes took p50 at most, 19 of 20 p95 at most"),
+    ("1.1/min", "nodes updated in a minute; the bars before it are the last minutes"),
+    (
+        "~45–57m left",
+        "from what was seen in this rollout; with + that is the least: no node of some sites is measured yet",
+    ),
+];
 
 const STATES: [NodeState; 11] = [
     NodeState::Failed,
