@@ -23,6 +23,9 @@ pub(super) fn go_to(model: &mut Model, name: &str) -> Effects {
             "there is no other context: this console was not opened from a kubeconfig that stays".into(),
         );
     }
+    if name.is_empty() && model.contexts.iter().all(|known| *known == *model.context) {
+        return refuse(model, format!("there is no other context: the kubeconfig has {} alone", model.context));
+    }
     if name.is_empty() {
         palette::open(model, "ctx ");
         return Vec::new();

@@ -245,6 +245,9 @@ fn a_context_that_is_not_there_is_guessed() {
     console.model.contexts.clear();
     console.type_keys(":ctx staging<enter>");
     assert!(status(&console).starts_with("there is no other context"), "{}", status(&console));
+    console.model.contexts.push("prod-eu".into());
+    console.type_keys(":ctx<enter>");
+    assert_eq!(status(&console), "there is no other context: the kubeconfig has prod-eu alone");
     assert_eq!(connects(&console), None);
 }
 
