@@ -1,4 +1,4 @@
-//! A second node fails after the driver that halted has ended: whoever resumes has seen both, and accepts both.
+//! What fails while nobody drives: whoever looks is told, whoever drives halts, and whoever resumes accepts it.
 
 use std::time::Duration;
 
@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::fixture::DS;
 use super::played::{PlayedNodes, V2};
+use crate::support::program::Driving;
 
 /// The kubelet of a pod's node cannot pull its image.
 fn fails(made: &PlayedNodes, pod: &str) {
@@ -35,9 +36,8 @@ fn fails(made: &PlayedNodes, pod: &str) {
     }
 }
 
-#[test]
-fn what_failed_while_nobody_drove_is_accepted_by_who_resumes() {
-    let Some(made) = PlayedNodes::new("accepted", 4) else { return };
+/// Two nodes have new pods, none of which is ready, and the driver goes on: the nodes, the pods.
+fn two_new_pods(made: &PlayedNodes) -> (Driving, Vec<String>, [String; 2]) {
     let nodes: Vec<&str> = made.nodes.iter().map(String::as_str).collect();
     made.kubelet.sleep_on(&nodes);
     made.operator.ok(&[
@@ -52,7 +52,7 @@ fn what_failed_while_nobody_drove_is_accepted_by_who_resumes() {
     ]);
     made.operator.ok(&["step", DS, "--to", "100%", "--yes"]);
     let before = made.operator.status(DS);
-    let mut driver = made.drive();
+    let driver = made.drive();
     let going = made.until_status("two pods are deleted", |status| {
         status["nodes"].as_array().unwrap().iter().filter(|node| node["state"] == "terminating").count() == 2
     });
@@ -63,7 +63,14 @@ fn what_failed_while_nobody_drove_is_accepted_by_who_resumes() {
     }
     made.until("both nodes have new pods", |made| made.operator.status(DS).at_target().len() == 2);
     let status = made.operator.status(DS);
-    let [first, second] = [&going[0], &going[1]].map(|node| status.pod(node).unwrap().to_owned());
+    let pods = [&going[0], &going[1]].map(|node| status.pod(node).unwrap().to_owned());
+    (driver, going, pods)
+}
+
+#[test]
+fn what_failed_while_nobody_drove_is_accepted_by_who_resumes() {
+    let Some(made) = PlayedNodes::new("accepted", 4) else { return };
+    let (mut driver, going, [first, second]) = two_new_pods(&made);
     fails(&made, &first);
     driver.until("halted");
     driver.signal(Signal::TERM);
@@ -79,4 +86,28 @@ fn what_failed_while_nobody_drove_is_accepted_by_who_resumes() {
     std::thread::sleep(Duration::from_secs(20));
     let status = made.operator.status(DS).0;
     assert_ne!(status["phase"], "halted", "{status:#}\n{}", driver.seen());
+}
+
+/// A driver that is killed halts nothing: until somebody drives, whoever looks is told that, and how to go back.
+#[test]
+fn what_fails_once_the_driver_is_killed_is_told_and_halts_who_drives_next() {
+    let Some(made) = PlayedNodes::new("undriven", 4) else { return };
+    let (mut driver, _, pods) = two_new_pods(&made);
+    driver.signal(Signal::KILL);
+    driver.end();
+    pods.iter().for_each(|pod| fails(&made, pod));
+    made.until_status("it is told that nobody halts it", |status| {
+        status["alarms"].as_array().is_some_and(|alarms| alarms.iter().any(|alarm| alarm["type"] == "haltWaits"))
+    });
+    let status = made.said(&["status", DS]);
+    assert!(status.contains("image not found on 2 nodes") && status.contains("not halted"), "{status}");
+    assert!(status.contains("rolldeck undo"), "{status}");
+    let mut next = made.drive();
+    next.end();
+    assert!(next.seen().contains("halted 0s ago: image not found on 2 nodes"), "{}", next.seen());
+    let halted = made.operator.status(DS).0;
+    assert_eq!(halted["phase"], "halted", "{halted:#}");
+    let types: Vec<&str> =
+        halted["alarms"].as_array().unwrap().iter().filter_map(|alarm| alarm["type"].as_str()).collect();
+    assert_eq!(types, ["halted"], "{halted:#}");
 }
