@@ -54,8 +54,8 @@ pub(crate) struct ApiEndpoint {
     pub scope: Option<Scope>,
 }
 
-/// The part of a shared cluster that concerns the hollow nodes of one test. What others do there they need not read: with ten
-/// tests beside each other that is nine tenths of it.
+/// The part of a shared cluster that concerns the hollow nodes of one test. What others do there they need not read: with many
+/// tests beside each other that is nearly all of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
     /// The namespace that all their pods are in.
