@@ -90,10 +90,14 @@ pub(crate) async fn run(
     };
     match end {
         TaskEnd::Itself(end) => {
+            let mut stopping = std::pin::pin!(foreground.stop_driving());
             tokio::select! {
-                _ = foreground.stop_driving() => end,
-                // A signal meanwhile ends the process at once; the lease expires.
-                exit = interrupted.next() => Ok(exit),
+                _ = &mut stopping => end,
+                // What it saw last, such as why it halted, is written with the lease: a signal cuts that short only after a while.
+                exit = interrupted.next() => {
+                    let _ = tokio::time::timeout(LEAVE_WITHIN, stopping).await;
+                    Ok(exit)
+                }
             }
         }
         TaskEnd::Signal(exit) => {
