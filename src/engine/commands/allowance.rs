@@ -131,8 +131,10 @@ impl Engine {
                 false => self.fewer_than_are_updated(after.allowed),
             };
             // Who steps back to stop it is told that it does not.
-            let goes_on = (nodes > 0 && after.allowed < before.allowed)
-                .then(|| format!("{} in line still, and go: a pause stops that.", counted_are(nodes)));
+            let goes_on = (nodes > 0 && after.allowed < before.allowed).then(|| match intent.paused {
+                Some(_) => format!("{} in line still, and wait until it is resumed.", counted_are(nodes)),
+                None => format!("{} in line still, and go: a pause stops that.", counted_are(nodes)),
+            });
             return [Some(first), goes_on, Some("Reverts no node: undo does.".to_owned())]
                 .into_iter()
                 .flatten()

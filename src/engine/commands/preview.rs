@@ -27,6 +27,9 @@ use crate::engine::rules::strategy_drift::{FIGHT, ROUNDS};
 const PASSES_DISRUPTION_BUDGETS: &str =
     "Pods are deleted, not evicted: PodDisruptionBudgets are bypassed, as its own controller does.";
 
+/// Of a rollout that is paused or halted.
+const UNTIL_RESUMED: &str = "nothing moves until it is resumed";
+
 impl Engine {
     /// Says what a command would do.
     pub(crate) fn preview_of(&self, command: &Command, now: Timestamp) -> Result<Preview, Refusal> {
@@ -97,8 +100,14 @@ impl Engine {
                 _ if prewarms && !self.is_recorded() => {
                     "This process becomes the driver, and pre-warms while it runs.".into()
                 }
-                Command::Drive(_) if intent.paused.is_some() => {
-                    "This process becomes the driver. The rollout is paused: nothing moves until it is resumed.".into()
+                _ if effects.iter().any(|line| line.contains(UNTIL_RESUMED)) => {
+                    "This process becomes the driver.".into()
+                }
+                _ if intent.releasing.is_none() && intent.paused.is_some() => {
+                    format!("This process becomes the driver. The rollout is paused: {UNTIL_RESUMED}.")
+                }
+                _ if intent.releasing.is_none() && intent.change.is_none() && self.is_halted(&intent) => {
+                    format!("This process becomes the driver. The rollout is halted: {UNTIL_RESUMED}.")
                 }
                 Command::Release(_) => "This process becomes the driver until the DaemonSet is handed back.".into(),
                 _ => "This process becomes the driver; the rollout moves while it runs.".into(),
