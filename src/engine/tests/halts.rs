@@ -323,6 +323,9 @@ fn going_on_accepts_what_failed_while_nobody_drove() {
         assert!(preview.effects.contains(&format!("{node}: image not found")), "{:?}", preview.effects);
     }
     eve.ask(&mut fake, Command::Resume).unwrap();
+    let accepted = eve.snapshot(&fake).alarms;
+    let waits = |alarm: &Alarm| matches!(alarm, Alarm::HaltWaits { .. });
+    assert!(!accepted.iter().any(waits), "no driver has taken it in yet, and none will halt: {accepted:?}");
 
     let mut next = FakeConsole::open(&fake, "kim");
     next.ask(&mut fake, Command::Drive(Takeover::Ask)).unwrap();
