@@ -3,11 +3,9 @@
 use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
+use crate::engine::model::first_names::first_names;
 use crate::engine::model::node::Blame;
 use crate::engine::model::record::Direction;
-
-/// How many nodes are named.
-const NAMED: usize = 3;
 
 impl Engine {
     /// `ipc-3 is not available by itself: it goes before the others.`, for those of `nodes` that are about to
@@ -19,7 +17,7 @@ impl Engine {
         if unready.is_empty() || unready.len() == nodes.len() {
             return None;
         }
-        let named = named(unready.iter().map(|name| &***name));
+        let named = first_names(unready.iter().map(|name| &***name));
         let (are, they) = if unready.len() == 1 { ("is", "it goes") } else { ("are", "they go") };
         let proven = self.assessment.rows().any(Row::is_settled) || self.intent().direction() == Direction::Back;
         let when = match proven {
@@ -35,13 +33,7 @@ impl Engine {
         down.sort_by_key(|row| self.natural_ranks().get(row.node));
         match down.is_empty() {
             true => String::new(),
-            false => format!(" ({})", named(down.iter().map(|row| &*self.view.nodes[row.node].name))),
+            false => format!(" ({})", first_names(down.iter().map(|row| &*self.view.nodes[row.node].name))),
         }
     }
-}
-
-fn named<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
-    let more = if names.len() > NAMED { ", …" } else { "" };
-    let names: Vec<&str> = names.take(NAMED).collect();
-    format!("{}{more}", names.join(", "))
 }

@@ -10,6 +10,7 @@ use crate::engine::machine::old_pods::{counted, where_and_why};
 use crate::engine::model::Str;
 use crate::engine::model::config::Role;
 use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::first_names::first_names;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{NodeIx, NodeState};
 use crate::engine::model::record::Intent;
@@ -202,11 +203,8 @@ impl Engine {
 
 /// Why it halted, and on which nodes: once they are well again, nothing else on the screen names them.
 fn why_and_where(why: &str, nodes: &[Str]) -> String {
-    const NAMED: usize = 3;
-    let named: Vec<&str> = nodes.iter().take(NAMED).map(|node| &**node).collect();
-    match (named.is_empty(), nodes.len() > NAMED) {
-        (true, _) => why.to_owned(),
-        (false, true) => format!("{why} ({}, …)", named.join(", ")),
-        (false, false) => format!("{why} ({})", named.join(", ")),
+    match nodes.is_empty() {
+        true => why.to_owned(),
+        false => format!("{why} ({})", first_names(nodes.iter().map(|node| &**node))),
     }
 }

@@ -20,6 +20,7 @@ use super::snapshot::{Alarm, NodeView, Phase, Snapshot};
 use crate::engine::model::config::Timing;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
+use crate::engine::model::first_names::first_names;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::record::Direction;
@@ -28,9 +29,6 @@ use crate::engine::model::step_ahead::{NoStep, StepAhead};
 use crate::engine::model::time::ShortDuration;
 use crate::engine::rules::halting_gates::AcceptedByResuming;
 use crate::engine::rules::holds::{HoldKind, HoldToldBy};
-
-/// How many nodes are named.
-const NAMED: usize = 3;
 
 /// What a rollout waits for, and what would move it.
 #[derive(Clone, PartialEq, Debug)]
@@ -376,12 +374,10 @@ impl Snapshot {
             return None;
         }
         let down = self.nodes.iter().filter(|node| node.eligible && node.blame.is_some());
-        let down: Vec<&str> = down.map(|node| &*node.name).collect();
-        let named = down[..down.len().min(NAMED)].join(", ");
-        let more = if down.len() > NAMED { ", …" } else { "" };
+        let named = first_names(down.map(|node| &*node.name));
         let (used, limit) = (self.budget.charged, self.budget.max_unavailable);
         let nodes = if waiting == 1 { "1 node waits" } else { &format!("{waiting} nodes wait") };
-        let of_those = if down.is_empty() { String::new() } else { format!(": until one is back of {named}{more}") };
+        let of_those = if named.is_empty() { named } else { format!(": until one is back of {named}") };
         Some(Guidance {
             waits: format!("{nodes}, as {used} are down and {limit} may be{of_those}"),
             remedies: Vec::new(),
@@ -456,10 +452,8 @@ impl Snapshot {
             [] => None,
             [name] => Some(format!("waits for {name}: its node is not there, its old pod still is")),
             names => {
-                let named = names[..names.len().min(NAMED)].join(", ");
-                let more = if names.len() > NAMED { ", …" } else { "" };
-                let count = names.len();
-                Some(format!("waits for {count} nodes that are not there and whose old pods still are ({named}{more})"))
+                let (count, named) = (names.len(), first_names(names.iter().copied()));
+                Some(format!("waits for {count} nodes that are not there and whose old pods still are ({named})"))
             }
         }
     }
@@ -488,9 +482,8 @@ impl Snapshot {
             }
         }
         let causes: Vec<String> = causes.into_iter().map(|(words, count)| format!("{count} {words}")).collect();
-        let named = left.iter().take(NAMED).map(|node| &*node.name).collect::<Vec<_>>().join(", ");
-        let more = if left.len() > NAMED { ", …" } else { "" };
+        let named = first_names(left.iter().map(|node| &*node.name));
         let nodes = if left.len() == 1 { "1 node" } else { &format!("{} nodes", left.len()) };
-        format!("waits for {nodes}: {} ({named}{more})", causes.join(", "))
+        format!("waits for {nodes}: {} ({named})", causes.join(", "))
     }
 }
