@@ -12,10 +12,13 @@
 //!   next     rolldeck undo --context prod-eu -n edge ds/agent   (roll back: …)
 //! ```
 
+mod images;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::images::{image_table, prewarm_table};
 use super::args::{OutputFormat, StatusArgs};
 use super::audit::unwritten;
 use super::change_feed::ChangeFeed;
@@ -31,19 +34,15 @@ use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::estimate::whole_secs;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
-use crate::engine::model::image::version_of;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::node_details::NodeDetail;
 use crate::engine::model::pace::PacedSite;
 use crate::engine::model::person_of;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::{PrewarmCounts, PrewarmSite, PrewarmState, PrewarmView};
-use crate::engine::model::pull::{PrewarmPulls, PullState};
 use crate::engine::model::site::site_name;
 use crate::engine::model::suspect::SuspectView;
-use crate::engine::model::template::ImageUse;
 use crate::engine::model::time::{ShortDuration, Timestamp};
-use crate::engine::report::prewarm_words::PrewarmWords;
 use crate::engine::report::snapshot::pull_words::PullRate;
 use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
@@ -496,53 +495,6 @@ fn node_cells(node: &NodeView, at: Timestamp) -> [String; NODE_HEAD.len()] {
         age(*pod_created_at, at),
         Why { node, at }.to_string(),
     ]
-}
-
-const IMAGE_HEAD: [&str; 6] = ["NODE", "IMAGE", "IMAGES", "FOR", "EXPECTED", "WHY"];
-
-fn image_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
-    let cells = snapshot.nodes.iter().map(|node| image_cells(node, snapshot.at).to_vec());
-    std::iter::once(IMAGE_HEAD.map(str::to_owned).to_vec()).chain(cells).collect()
-}
-
-/// The cells of a node's images, in the order of [`IMAGE_HEAD`].
-fn image_cells(node: &NodeView, at: Timestamp) -> [String; IMAGE_HEAD.len()] {
-    let each = node.images.iter().map(|pull| {
-        let init = if pull.usage == ImageUse::Init { " (init)" } else { "" };
-        format!("{}={} {}{init}", pull.container, version_of(&pull.image), pull.state)
-    });
-    let why = node.telling_image().filter(|pull| pull.state != PullState::Unknown);
-    [
-        node.name.to_string(),
-        node.image.to_string(),
-        each.collect::<Vec<_>>().join(", "),
-        node.pulling_for(at).map_or_else(|| "-".to_owned(), |span| ShortDuration(span).to_string()),
-        node.usual_pull.as_ref().map_or_else(|| "-".to_owned(), |usual| usual.to_string()),
-        why.map_or_else(String::new, |pull| pull.words(at, node.usual_pull.as_deref().copied())),
-    ]
-}
-
-/// How far each node is with images that are pre-warmed and that the target does not need.
-fn prewarm_table(snapshot: &Snapshot, pulls: &PrewarmPulls) -> Vec<Vec<String>> {
-    let head = ["NODE", "PRE-WARM", "FOR", "EXPECTED", "WHY"];
-    let none = || "-".to_owned();
-    let cells = |node: &NodeView| {
-        let state = node.prewarm.as_deref()?;
-        let (elapsed, usual) = match state {
-            PrewarmState::Pulling { since } => {
-                let elapsed = ShortDuration(snapshot.at.since(*since)).to_string();
-                (elapsed, pulls.usual(&node.name, &node.site).map(|usual| usual.to_string()))
-            }
-            _ => (none(), None),
-        };
-        let why = match state {
-            PrewarmState::Pulling { .. } | PrewarmState::Present => pulls.words(node, snapshot.at).unwrap_or_default(),
-            _ => PrewarmWords { state, at: snapshot.at }.to_string(),
-        };
-        Some(vec![node.name.to_string(), state.word().to_owned(), elapsed, usual.unwrap_or_else(none), why])
-    };
-    let rows = snapshot.nodes.iter().filter_map(cells);
-    std::iter::once(head.map(str::to_owned).to_vec()).chain(rows).collect()
 }
 
 pub(crate) fn age(since: Option<Timestamp>, at: Timestamp) -> String {
