@@ -4,7 +4,7 @@ use super::lease::lock::{Lock, Want};
 use super::machine::Engine;
 use super::model::Str;
 use super::model::command::{Command, CommandId, Preview, Refusal, Takeover};
-use super::model::config::Role;
+use super::model::config::{Role, Timing};
 use super::model::effect::{Effect, EffectId};
 use super::model::event::{Event, WatchHealth, Watched};
 use super::model::facts::LeaseFact;
@@ -210,14 +210,24 @@ impl Engine {
 
     /// Decides what to write next. Every effect counts against the budget from here on, until its outcome is seen.
     pub fn decide(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
+        let (effects, changed) = self.decide_once(now);
+        // What changed here without a write may let something go, and nothing else happens that would make anybody ask again.
+        if effects.is_empty() && changed { self.decide_once(now).0 } else { effects }
+    }
+
+    /// Returns also whether what is to be assessed changed.
+    fn decide_once(&mut self, now: Timestamp) -> (Vec<(EffectId, Effect)>, bool) {
         self.refresh(now);
         // Only the holder of the lease changes the progress.
         let progress = self.lock.holds().then(|| self.progress.clone());
+        let unsaved = self.edits.iter().count();
         let effects = self.decide_now(now);
-        if !effects.is_empty() || progress.is_some_and(|before| before != self.progress) {
+        // What adds an edit says so itself.
+        let dropped = self.edits.iter().count() < unsaved;
+        if !effects.is_empty() || dropped || progress.is_some_and(|before| before != self.progress) {
             self.freshness.touch();
         }
-        effects
+        (effects, !self.freshness.holds(now))
     }
 
     /// Takes the notices that were collected since the last call.
@@ -230,7 +240,8 @@ impl Engine {
         self.effects.is_empty() && !self.lock.holds()
     }
 
-    /// When [`Engine::decide`] or [`Engine::snapshot`] would answer otherwise although nothing was observed.
+    /// When [`Engine::decide`] or [`Engine::snapshot`] would answer otherwise although nothing was observed. Estimates are left out: they change
+    /// with every second, and are made anew whenever something is observed.
     pub fn wake_at(&self) -> Option<Timestamp> {
         // Every part says itself when time alone changes what follows from it.
         let Self {
@@ -259,7 +270,8 @@ impl Engine {
             event_log: _,
             reported_driver: _,
         } = self;
-        let of_several_parts = [self.watch_health_changes_at(), self.lease_write_is_shown_at()];
+        let silent_from = lock.view(*now).silent_from(Timing::default().lease).map(|at| view.our_time(at));
+        let of_several_parts = [self.watch_health_changes_at(), self.lease_write_is_shown_at(), silent_from];
         let judged = [assessment.changes_at, suspects.changes_at()];
         judged
             .into_iter()
@@ -270,6 +282,7 @@ impl Engine {
             .chain(pending.changes_at())
             .chain(edits.changes_at())
             .chain(progress_changes_at(progress))
+            .chain(self.suspects_are_forgotten_at())
             .chain(deletions.changes_at())
             .chain(daemonset.changes_at())
             .chain(refusals.changes_at(*now))

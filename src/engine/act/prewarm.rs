@@ -155,12 +155,15 @@ impl Engine {
         let failed = self.view.warm.iter().filter(|warm| warm.failing.is_some()).map(|warm| warm.fact.pod.uid.clone());
         if self.warming.writes.follow_request(asked, failed) {
             self.warming.sets.try_now();
+            self.freshness.touch();
         }
         let Some(job) = &self.warming.job else { return };
         let present = job.states.iter().enumerate().filter(|(_, state)| **state == Some(PrewarmState::Present));
         let present: Vec<NodeIx> = present.map(|(node, _)| node).collect();
         for node in present {
-            self.warming.writes.pull_succeeded(&self.view.nodes[node].name);
+            if self.warming.writes.pull_succeeded(&self.view.nodes[node].name) {
+                self.freshness.touch();
+            }
         }
     }
 

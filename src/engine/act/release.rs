@@ -1,19 +1,4 @@
-//! Handing a DaemonSet back, and what its controller then does with the pods that are there (docs/kubernetes.md,
-//! *RollingUpdate*).
-//!
-//! A controller that rolls deletes every pod that is not at the current revision: one after the other within its budget,
-//! unavailable ones at once. On a node that should run the DaemonSet's pod it makes a new one. On a node that should not
-//! (tainted `NoSchedule` after the pod had started) it makes none: under `OnDelete` such a pod goes on serving, and once
-//! released it is gone for good. Pods at the current revision are left alone, wherever they run.
-//!
-//! A pod that lost its readiness only a moment ago still counts as serving for [`LATELY`].
-//!
-//! ```text
-//! old pod on a node that … should run it           replaced
-//!                          would, if it were Ready  removed now, made anew when the node is Ready
-//!                          should not run it        removed for good: where it serves, a release that nobody asked for waits
-//!                          must not run it          its controller removes it anyway, whatever the strategy
-//! ```
+//! Calls off a release that nobody asked for, where the controller would remove serving pods (`machine/release.rs`).
 
 use crate::engine::lease::edit::Edit;
 use crate::engine::machine::Engine;

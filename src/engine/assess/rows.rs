@@ -36,6 +36,9 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::rules::warm_pod::images_key;
 use crate::engine::view::{NodeEntry, PodEntry, PodIx, Touched, View};
 
+/// A pod that stopped serving less than this long ago may serve again, so that a release which would remove it for good waits.
+pub(crate) const LATELY: Duration = Duration::from_secs(300);
+
 /// What an assessment is made of, beside the view.
 pub(crate) struct AssessmentInput<'a> {
     pub(crate) target: Option<&'a Str>,
@@ -282,6 +285,11 @@ impl<'a> Assessor<'a> {
         });
         let restarted = if at_target && !down { self.restarted(pods.live, put_there, clock) } else { None };
         let state = watched_state(state, restarted);
+        let since = self.since(state, entry, &shown);
+        let ready = !down && !replaced && pods.live.is_some_and(|pod| pod.fact.ready);
+        if let Some(since) = since.filter(|_| !in_fleet && !ready) {
+            self.wake_after(LATELY, self.server_now.since(since));
+        }
         let image = self.image(entry, shown.live, shown_at_target, replaced);
         let images = self.pulls_of(entry, shown.live, shown_at_target, replaced);
         let unreplaced = absence.as_ref().is_some_and(|absence| absence.trouble);
@@ -301,7 +309,7 @@ impl<'a> Assessor<'a> {
             available_at: self.available_at,
             counted_unavailable_until,
             changes_at: self.changes_at,
-            since: self.since(state, entry, &shown),
+            since,
             pod: pods.counts,
             restarts: any_pod.map_or(0, restarts),
             in_fleet,
@@ -309,7 +317,7 @@ impl<'a> Assessor<'a> {
             at_target,
             old: any_pod.is_some_and(|pod| self.question.target.is_some() && !self.is_at_target(pod)),
             available,
-            ready: !down && !replaced && pods.live.is_some_and(|pod| pod.fact.ready),
+            ready,
             selected,
             cordoned: fact.is_some_and(|fact| fact.unschedulable),
             other_goes: pods.live.is_some() && pods.going.is_some(),

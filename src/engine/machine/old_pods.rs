@@ -1,6 +1,7 @@
 //! Old pods in words.
 
-use super::release::{LATELY, OldPod, Service, Then};
+use super::release::{OldPod, Service, Then};
+use crate::engine::assess::rows::LATELY;
 use crate::engine::model::time::ShortDuration;
 
 /// As many nodes are named in a sentence.

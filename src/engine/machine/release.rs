@@ -15,17 +15,13 @@
 //!                          must not run it          its controller removes it anyway, whatever the strategy
 //! ```
 
-use std::time::Duration;
-
 use super::Engine;
+use crate::engine::assess::rows::LATELY;
 use crate::engine::model::Str;
 use crate::engine::model::ineligible::Ineligible;
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::record::{By, OURSELVES};
 use crate::engine::rules::eligibility::ineligible_because;
-
-/// A pod that stopped serving less than this long ago may serve again.
-pub(crate) const LATELY: Duration = Duration::from_secs(300);
 
 /// A pod that is not at the current revision, and what a rolling controller would do with it.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use super::Engine;
 use crate::engine::assess::rows::Row;
 use crate::engine::model::Str;
 use crate::engine::model::node::{Blame, NodeIx};
-use crate::engine::model::record::{Direction, Fell, Intent, SITES_LIMIT, SUSPECTS_LIMIT, WentDown};
+use crate::engine::model::record::{Direction, Fell, Intent, Progress, SITES_LIMIT, SUSPECTS_LIMIT, WentDown};
 use crate::engine::model::suspect::{SiteOutage, SuspectView};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::suspects::{FLAPPED, FLAPS, Judgement, JudgementInput, NodeHealth, TOGETHER, WINDOW, judge};
@@ -219,6 +219,15 @@ impl Engine {
         }
         let remembered = noted.back_at.is_none_or(|back_at| server(now).since(back_at) < WINDOW);
         remembered.then_some(noted)
+    }
+
+    /// When something leaves the record of those that went down.
+    pub(crate) fn suspects_are_forgotten_at(&self) -> impl Iterator<Item = Timestamp> {
+        let Progress { suspects, others_down, .. } = &self.progress;
+        let back = suspects.values().filter_map(|noted| noted.back_at);
+        // Those that went down exactly so long ago are still counted.
+        let fell = others_down.values().flatten().map(|fell| fell.at + Duration::from_millis(1));
+        back.chain(fell).map(|at| self.view.our_time(at) + WINDOW)
     }
 
     /// Counts the others that went down, of sites where an updated node did.

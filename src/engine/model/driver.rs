@@ -54,6 +54,19 @@ impl DriverView {
     /// Whether somebody else holds the lease whom we have not seen renew it, and who has not for longer than a lease lasts, by their own
     /// clock. `at` is the API server's time.
     pub(crate) fn is_silent(&self, at: Timestamp, lease: Duration) -> bool {
-        matches!(self, Self::Unconfirmed { renewed_at: Some(renewed_at), .. } if at.since(*renewed_at) >= lease)
+        self.silent_from(lease).is_some_and(|silent| at >= silent)
+    }
+
+    /// From when on, by the API server's time, [`DriverView::is_silent`] holds unless they renew it; `None`: it does not, whatever the time.
+    pub(crate) fn silent_from(&self, lease: Duration) -> Option<Timestamp> {
+        match self {
+            Self::Unconfirmed { renewed_at, .. } => renewed_at.map(|renewed_at| renewed_at + lease),
+            Self::Unknown
+            | Self::Nobody
+            | Self::You { .. }
+            | Self::Other { .. }
+            | Self::Waiting { .. }
+            | Self::Lost { .. } => None,
+        }
     }
 }

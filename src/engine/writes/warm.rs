@@ -168,10 +168,10 @@ impl WarmWrites {
         self.throttle = Some(PullThrottle { node: node.clone(), again_at, times, tries: None });
     }
 
-    /// It worked after all.
-    pub(crate) fn pull_succeeded(&mut self, node: &str) {
-        self.attempts.remove(node);
-        self.throttle.take_if(|throttle| throttle.tries.as_deref() == Some(node));
+    /// It worked after all. Returns whether anything waited for that.
+    pub(crate) fn pull_succeeded(&mut self, node: &str) -> bool {
+        let had_failed = self.attempts.remove(node).is_some();
+        self.throttle.take_if(|throttle| throttle.tries.as_deref() == Some(node)).is_some() || had_failed
     }
 
     /// Whether the registry serves no more pulls for now.
