@@ -282,6 +282,7 @@ impl Engine {
             .chain(pending.changes_at())
             .chain(edits.changes_at())
             .chain(progress_changes_at(progress))
+            .chain(progress.marks.strikes_at(&self.intent().gates).map(|at| view.our_time(at)))
             .chain(self.suspects_are_forgotten_at())
             .chain(deletions.changes_at())
             .chain(daemonset.changes_at())
@@ -306,8 +307,8 @@ impl Engine {
     }
 }
 
-/// When time alone changes what follows from the progress. What follows for single nodes is said by their rows, and what the
-/// controller does by the view.
+/// When time alone changes what follows from the progress. What follows for single nodes is said by their rows, what the
+/// controller does by the view, and when a gate strikes by its mark.
 fn progress_changes_at(progress: &Progress) -> impl Iterator<Item = Timestamp> {
     let Progress {
         drifts,
@@ -324,7 +325,7 @@ fn progress_changes_at(progress: &Progress) -> impl Iterator<Item = Timestamp> {
         acknowledged_failures: _,
         suspects: _,
         others_down: _,
-        compared_since: _,
+        marks: _,
         driver_stopped: _,
     } = progress;
     drifts.changes_at()

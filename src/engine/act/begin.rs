@@ -19,7 +19,7 @@ impl Engine {
             halt,
             suspects,
             others_down,
-            compared_since,
+            marks,
             // Begun with the first one, below.
             started_at: _,
             origin: _,
@@ -38,7 +38,7 @@ impl Engine {
         *halt = None;
         suspects.clear();
         others_down.clear();
-        *compared_since = Some(self.view.server_time(now));
+        marks.begin(self.view.server_time(now));
         if self.progress.started_at.is_some() {
             return;
         }
@@ -73,7 +73,7 @@ impl Engine {
             halt: _,
             suspects: _,
             others_down: _,
-            compared_since: _,
+            marks: _,
             driver_stopped: _,
         } = &self.progress;
         if down_before.is_empty() && acknowledged_failures.is_empty() && in_progress.is_empty() {

@@ -23,17 +23,18 @@ impl Engine {
         }
     }
 
-    /// The rollout is over, and its record stays. All of the progress is named: a clock that runs while a rollout does stops here.
+    /// The rollout is over, and its record stays. All of the progress is named.
     fn keep(&mut self, intent: &Intent) {
         let Progress {
             // The next rollout starts from this revision.
             origin,
+            // A clock that runs while a rollout does stops here.
+            marks,
             // Begun anew by the next rollout (`act/begin.rs`), or about nodes that fail or go down after this one, too.
             acknowledged_failures: _,
             halt: _,
             suspects: _,
             others_down: _,
-            compared_since: _,
             // Of the first rollout under this record.
             started_at: _,
             left_out_since: _,
@@ -48,6 +49,7 @@ impl Engine {
             driver_stopped: _,
         } = &mut self.progress;
         origin.clone_from(&intent.target);
+        marks.complete();
     }
 
     pub(super) fn saved_progress_began(&self) -> bool {

@@ -51,7 +51,7 @@ impl Engine {
         }
         accepted.extend(intent.accepted.iter().cloned());
         // Nodes that went down until now are accepted as well: they are not compared any more.
-        self.progress.compared_since = Some(self.view.server_time(now));
+        self.progress.marks.compare_since(self.view.server_time(now));
         self.progress.suspects.retain(|name, _| !accepted.contains(name));
         self.progress.acknowledged_failures.extend(accepted);
     }

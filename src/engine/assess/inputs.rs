@@ -90,7 +90,7 @@ impl Inputs {
             // Judged when all rows are there.
             suspects: _,
             others_down: _,
-            compared_since: _,
+            marks: _,
             // About the DaemonSet, its controller and the driver, or about deletions.
             adopted: _,
             drifted: _,

@@ -37,7 +37,7 @@ impl Engine {
             acknowledged_failures: _,
             suspects: _,
             others_down: _,
-            compared_since: _,
+            marks: _,
             // About the DaemonSet, its controller and the driver.
             adopted: _,
             drifted: _,

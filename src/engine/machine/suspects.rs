@@ -66,11 +66,16 @@ impl Engine {
         let question = JudgementInput {
             now,
             grace: intent.gates.suspect_grace_secs.into(),
-            compared_since: self.progress.compared_since.map_or(Timestamp::default(), |at| self.view.our_time(at)),
+            compared_since: self.compared_since(),
             looked_since,
             others_before: &others_before,
         };
         self.suspects.judgement = judge(&nodes, &question);
+    }
+
+    /// Since when nodes that went down are compared, by our clock.
+    fn compared_since(&self) -> Timestamp {
+        self.progress.marks.compared_since().map_or(Timestamp::default(), |at| self.view.our_time(at))
     }
 
     /// The nodes of the fleet to be judged; empty if no updated node is down or went down lately, which is nearly always so.
@@ -162,7 +167,7 @@ impl Engine {
 
     /// Brings the record of suspects up to what is seen. Returns the nodes with it.
     fn keep_suspects(&mut self, mut nodes: Vec<NodeHealth>, now: Timestamp) -> Vec<NodeHealth> {
-        let compared_since = self.progress.compared_since.map_or(Timestamp::default(), |at| self.view.our_time(at));
+        let compared_since = self.compared_since();
         let others: Vec<(Str, Timestamp)> = nodes
             .iter()
             .filter(|node| !node.fell_updated() && !node.vanished)

@@ -6,6 +6,7 @@
 //!
 //! Fields that a newer rolldeck added survive what an older one writes ([`unknown`]).
 
+mod gate_marks;
 mod halt;
 pub(crate) mod size;
 mod unknown;
@@ -23,6 +24,7 @@ use super::time::Timestamp;
 
 use super::settings::{Budgets, Gates, OnDrift};
 
+pub use self::gate_marks::GateMarks;
 pub use self::halt::Halt;
 pub use self::size::{ACCEPTED_LIMIT, EXCEPTIONS_LIMIT};
 pub use self::unknown::UnknownFields;
@@ -391,10 +393,9 @@ pub struct Progress {
     /// [`SITES_LIMIT`] sites, each with as many entries as there are two minutes in ten.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub others_down: BTreeMap<Str, Vec<Fell>>,
-    /// Nodes that went down before that instant (API server's clock) are not compared: they were accepted by an operator, or
-    /// belong to an earlier rollout.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub compared_since: Option<Timestamp>,
+    /// Clocks and marks of gates.
+    #[serde(skip_serializing_if = "GateMarks::is_empty")]
+    pub marks: GateMarks,
     /// Why the last driver stopped by itself, until somebody drives again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver_stopped: Option<DriverStopped>,

@@ -84,7 +84,7 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
         acknowledged_failures: _,
         suspects: _,
         others_down: _,
-        compared_since: _,
+        marks: _,
         driver_stopped: _,
     } = &record.progress;
     if let Some(halt) = halt.as_ref().filter(|halt| halt.number > *acknowledged_halt) {

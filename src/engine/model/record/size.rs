@@ -82,7 +82,7 @@ impl Progress {
             idle_since: self.idle_since,
             suspects: self.suspects.clone(),
             others_down: self.others_down.clone(),
-            compared_since: self.compared_since,
+            marks: self.marks,
             driver_stopped: self.driver_stopped.clone(),
         };
         room.saturating_sub(bytes_of(&lists) + SPARE)
@@ -108,7 +108,7 @@ impl Progress {
             drifts: _,
             left_out_since: _,
             idle_since: _,
-            compared_since: _,
+            marks: _,
             driver_stopped: _,
         } = self;
         let named = halt.as_ref().map_or(0, |halt| halt.named().len());
@@ -153,7 +153,7 @@ impl Progress {
             drifted: _,
             drifts: _,
             idle_since: _,
-            compared_since: _,
+            marks: _,
             driver_stopped: _,
         } = self;
         while over > 0
@@ -196,7 +196,8 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::super::{
-        DriverStopped, Fell, Halt, HaltingGate, RefusedDeletion, SITES_LIMIT, SUSPECTS_LIMIT, StrategyDrifts, WentDown,
+        DriverStopped, Fell, GateMarks, Halt, HaltingGate, RefusedDeletion, SITES_LIMIT, SUSPECTS_LIMIT,
+        StrategyDrifts, WentDown,
     };
     use super::*;
 
@@ -229,7 +230,7 @@ mod tests {
                 .map(|name| (name, WentDown { fell_at: NOW, back_at: Some(NOW), falls: 9_999, flaps: true }))
                 .collect(),
             others_down: names("o", SITES_LIMIT, len.min(63)).map(|site| (site, fell())).collect(),
-            compared_since: Some(NOW),
+            marks: GateMarks::longest(NOW),
             driver_stopped: Some(DriverStopped {
                 by: "p".repeat(128).into(),
                 at: NOW,
