@@ -230,6 +230,16 @@ impl Engine {
         (effects, !self.freshness.holds(now))
     }
 
+    /// Has everything assessed again by the next call, as if something had happened, unless the answer to a write is awaited; returns whether.
+    /// Before the instant that [`Engine::wake_at`] tells this changes nothing, which tests and the attack hold it to.
+    pub fn assess_anew(&mut self) -> bool {
+        let rests = self.effects.is_empty();
+        if rests {
+            self.freshness.touch();
+        }
+        rests
+    }
+
     /// Takes the notices that were collected since the last call.
     pub fn take_notices(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.notices)
@@ -277,6 +287,7 @@ impl Engine {
             .into_iter()
             .chain(of_several_parts)
             .flatten()
+            .chain(self.proofs_change_at().into_iter().flatten())
             .chain(view.changes_at())
             .chain(lock.changes_at())
             .chain(pending.changes_at())

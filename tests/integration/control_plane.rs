@@ -41,3 +41,4 @@ mod stuck;
 mod surge;
 mod suspects;
 mod templates;
+mod undriven;

@@ -55,8 +55,18 @@ impl Engine {
 
     /// Whether the next proof would come too late for what waits, if it were not asked for now.
     fn proof_ends_soon(&self, now: Timestamp) -> bool {
-        let ahead = self.sending.distance.round_trip().unwrap_or_default() + AHEAD;
-        self.lock.proof_decides_until().is_none_or(|until| until <= now + ahead)
+        self.lock.proof_decides_until().is_none_or(|until| until <= now + self.ahead())
+    }
+
+    /// How long before its proof ends the next one is asked for.
+    fn ahead(&self) -> Duration {
+        self.sending.distance.round_trip().unwrap_or_default() + AHEAD
+    }
+
+    /// Where deletions wait for the rate: when the next proof is asked for, so that it is there once they may go, and when they wait for that.
+    pub(crate) fn proofs_change_at(&self) -> [Option<Timestamp>; 2] {
+        let until = self.lock.proof_decides_until().filter(|_| self.sending.waits_for_the_rate());
+        [until.map(|until| until - self.ahead()), until.map(|until| until + Duration::from_millis(1))]
     }
 
     /// Whether the saved record names this node as in progress, and not as down before.

@@ -13,7 +13,6 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::engine::lease::edit::{Edit, PrewarmEdit};
 use crate::engine::lease::lock::Want;
@@ -32,11 +31,10 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::rules::warm_pod::{WarmPodOwner, warm_pod, warm_pod_name};
 use crate::engine::view::{WarmPod, WarmState};
 use crate::engine::writes::effects::Sent;
+use crate::engine::writes::retry::LOST_ANSWER;
 
 /// At most so many deletions of pods are on their way at once, and so many creations are sent with one decision.
 const AT_ONCE: usize = 20;
-/// A creation that was not answered, and that the watch has not shown after this long, did not arrive.
-const LOST: Duration = Duration::from_secs(30);
 
 impl Engine {
     /// Brings what is to be pre-warmed up to what was observed. Only the holder does.
@@ -175,15 +173,18 @@ impl Engine {
         for node in settled {
             self.warming.writes.create_settled(&node);
             self.view.touch_named(Some(&node));
+            self.freshness.touch();
         }
         let goes = |uid: &Str| self.view.warm.get(uid).is_none_or(|warm| warm.fact.pod.deletion_at.is_some());
         let gone: Vec<Str> = self.warming.writes.deleting().filter(|uid| goes(uid)).cloned().collect();
         gone.iter().for_each(|uid| self.warming.writes.delete_settled(uid));
         let heard = |since: Timestamp| self.view.watches.heard_since(Watched::WarmPods, since);
-        let before = Timestamp::from_millis(now.millis().saturating_sub(LOST.as_millis().try_into().unwrap_or(0)));
+        let before =
+            Timestamp::from_millis(now.millis().saturating_sub(LOST_ANSWER.as_millis().try_into().unwrap_or(0)));
         if heard(before) && self.health(Watched::WarmPods) == WatchHealth::Live {
             for node in self.warming.writes.give_up_creations(before) {
                 self.view.touch_named(Some(&node));
+                self.freshness.touch();
             }
         }
     }

@@ -6,7 +6,6 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{Command, CommandId, Refusal, Step};
 use crate::engine::model::config::{Config, RateLimit, Role, Timing};
 use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind};
-use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::node::NodeState;
 use crate::engine::model::notice::Notice;
@@ -169,7 +168,9 @@ impl FakeConsole {
     /// Time passed, and nothing else happened: before the instant that [`Engine::wake_at`] told, that changes nothing. What
     /// strikes by time and does not say when would strike here, and otherwise only once something else happens.
     fn changes_nothing(&mut self, fake: &FakeCluster, shown: &Snapshot) {
-        self.engine.freshness.touch();
+        if !self.engine.assess_anew() {
+            return;
+        }
         let effects = self.engine.decide(fake.now);
         assert!(effects.is_empty(), "at {}, which `wake_at` did not tell: {effects:?}", fake.now);
         let shows = self.engine.snapshot(fake.now).without_estimates();
@@ -211,19 +212,5 @@ impl FakeConsole {
         let snapshot = self.snapshot(fake);
         let view = snapshot.nodes.iter().find(|view| &*view.name == node).unwrap();
         (view.state, crate::engine::report::snapshot::words::Why { node: view, at: snapshot.at }.to_string())
-    }
-}
-
-impl Snapshot {
-    /// An estimate changes with every second that passes, and is made anew with the next heartbeat of the driver.
-    fn without_estimates(mut self) -> Self {
-        if matches!(self.estimate, RolloutEstimate::Known { .. }) {
-            self.estimate = RolloutEstimate::None;
-        }
-        if let Some(prewarm) = &mut self.prewarm {
-            prewarm.estimate = None;
-            prewarm.sites.iter_mut().for_each(|site| site.estimate = None);
-        }
-        self
     }
 }

@@ -538,6 +538,18 @@ impl Snapshot {
         hears_the_same && *other == Self { at, watches, ..self.clone() }
     }
 
+    /// The same without estimates: they change with every second that passes.
+    pub fn without_estimates(mut self) -> Self {
+        if matches!(self.estimate, RolloutEstimate::Known { .. }) {
+            self.estimate = RolloutEstimate::None;
+        }
+        if let Some(prewarm) = &mut self.prewarm {
+            prewarm.estimate = None;
+            prewarm.sites.iter_mut().for_each(|site| site.estimate = None);
+        }
+        self
+    }
+
     /// Whether the DaemonSet is not handed back at the end, because that would cost serving pods.
     pub fn release_waits(&self) -> bool {
         self.alarms.iter().any(|alarm| matches!(alarm, Alarm::ReleaseWaits { .. }))

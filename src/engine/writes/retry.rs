@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::engine::model::effect::{EffectError, EffectErrorKind};
 use crate::engine::model::time::Timestamp;
 
-/// How long after an answer was lost a pod that is still there, untouched, is taken as not deleted after all.
+/// How long after an answer was lost the write is taken as one that did not arrive, if nothing shows that it did: a pod that is still there,
+/// untouched, was not deleted, and one that is not there was not made.
 pub(crate) const LOST_ANSWER: Duration = Duration::from_secs(30);
 
 /// How long a failed write waits before the next try, at first and at most.

@@ -88,6 +88,11 @@ impl Sending {
         Some(Wait::Rate { per_sec: self.tokens.refill(), waiting, until })
     }
 
+    /// Whether deletions wait for nothing but the rate.
+    pub(crate) fn waits_for_the_rate(&self) -> bool {
+        self.rated.is_some()
+    }
+
     /// When the rate lets the next deletions go, and when a wait becomes long enough to be shown.
     pub(crate) fn changes_at(&self) -> impl Iterator<Item = Timestamp> {
         let group = self.rated.map(|(_, at)| at);

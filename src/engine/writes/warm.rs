@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::retry::LOST_ANSWER;
 use crate::engine::model::Str;
 use crate::engine::model::cause::Cause;
 use crate::engine::model::prewarm::PrewarmWait;
@@ -221,7 +222,10 @@ impl WarmWrites {
         let again = self.attempts.values().map(|attempts| attempts.again_at);
         let delete_again = self.deleting.values().filter_map(|sent| sent.again_at);
         let throttled = self.throttle.iter().map(|throttle| throttle.again_at);
-        again.chain(self.refusal.iter().map(|refusal| refusal.again_at)).chain(delete_again).chain(throttled)
+        // Given up a moment after that.
+        let lost = self.creating.values().map(|(_, sent_at)| *sent_at + LOST_ANSWER + Duration::from_millis(1));
+        let refused = self.refusal.iter().map(|refusal| refusal.again_at);
+        again.chain(refused).chain(delete_again).chain(throttled).chain(lost)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::retry::LOST_ANSWER;
 use crate::engine::model::Str;
 use crate::engine::model::facts::WarmSetFact;
 use crate::engine::model::time::Timestamp;
@@ -12,8 +13,6 @@ const LOOK_AGAIN: Duration = Duration::from_secs(30);
 const RETRY: Duration = Duration::from_secs(5);
 /// The wait after one was refused: by a quota, by admission, for want of a right.
 const REFUSED: Duration = Duration::from_secs(30);
-/// The wait after a creation whose answer was lost: by then it has arrived, or will not.
-const LOST: Duration = Duration::from_secs(30);
 
 /// What is known of them. Only whoever drives asks.
 #[derive(Debug, Default)]
@@ -91,7 +90,7 @@ impl WarmSets {
     /// The answer to a creation was lost.
     pub(crate) fn lost(&mut self, now: Timestamp) {
         self.written();
-        self.wait(now + LOST);
+        self.wait(now + LOST_ANSWER);
     }
 
     pub(crate) fn refused(&mut self, name: &Str, message: &Str, now: Timestamp) {

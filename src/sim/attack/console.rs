@@ -327,6 +327,24 @@ impl SimulatedConsole {
         self.set_alarm();
     }
 
+    /// What time alone changed since it woke last and before it would wake again, in words: nothing may. `shown` is what it shows now.
+    pub fn changed_unannounced(&mut self, shown: &Snapshot, now: Timestamp) -> Option<String> {
+        let awake = self.has_command || self.next_at().is_some_and(|at| at <= now) || !self.unsent.is_empty();
+        if awake || !self.is_running() || !self.engine.assess_anew() {
+            return None;
+        }
+        let here = self.here(now);
+        let effects = self.engine.decide(here);
+        let shows = self.engine.snapshot(here);
+        let what = match effects.first() {
+            Some((_, effect)) => Some(format!("would write {effect:?}")),
+            None => differs(&shown.clone().without_estimates(), &shows.without_estimates()),
+        };
+        self.unsent.extend(effects);
+        self.set_alarm();
+        what
+    }
+
     /// Receives all messages that are due; returns whether there were any.
     fn receive(&mut self, world: &mut World, accepted: &mut AcceptedWrites) -> bool {
         let now = world.now();
@@ -479,4 +497,17 @@ impl RequestsInFlight {
             let _nobody_hears = self.api_client.apply(&effect, world, accepted);
         }
     }
+}
+
+/// Where two snapshots of the same instant show something else first: a line of each.
+fn differs(shown: &Snapshot, shows: &Snapshot) -> Option<String> {
+    if shows.shows_the_same_as(shown) {
+        return None;
+    }
+    let (was, is) = (format!("{shown:#?}"), format!("{shows:#?}"));
+    let line = was.lines().zip(is.lines()).find(|(was, is)| was != is);
+    Some(line.map_or_else(
+        || "shows more or less".to_owned(),
+        |(was, is)| format!("shows {}, and then {}", was.trim(), is.trim()),
+    ))
 }

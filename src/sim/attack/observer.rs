@@ -12,7 +12,7 @@
 //! | P7 | at every deletion: the record already named the node as in progress, so that the next driver knows of it; a pause stays until somebody asks to go on, and a record until it is released; an image is asked for in the record no more often than operators asked; a step or a selector that is written late does not take back what somebody else has set since it was asked for, and lets no node go to a template that came after it |
 //! | P8 | every five seconds: no node and no rollout waits without a reason, no step is offered that moves nothing, and whoever is next goes; who drives says of what is next for 10 s what it waits for; after the calm: the rollout ends |
 //! | P9 | whenever rolldeck saves or restores the strategy: it saves what was there, and restores it to the byte; nothing of ours is left when it is released, and what was being pre-warmed ends; whenever it restores it without being asked: no pod serves that this costs |
-//! | P10 | every five seconds, for consoles that say their view is live: nodes, pods, revisions and readiness are as shown, and a pause, a partition and a selector are in the record; for all: what was shown and is still so is not forgotten |
+//! | P10 | every five seconds, for consoles that say their view is live: nodes, pods, revisions and readiness are as shown, and a pause, a partition and a selector are in the record; for all: what was shown and is still so is not forgotten; and what time alone changes is told by `Engine::wake_at` |
 //!
 //! Knowledge takes time to travel, and no promise can be about what nobody could know yet. So every judgement allows for
 //! `slack`: the longest that a message may be late, and the time for which a proof of the record is good (a second, from far

@@ -470,6 +470,10 @@ impl<'a> Run<'a> {
             let unaware = console.unaware_until().is_some_and(|until| now < until);
             let outdated_at = if unaware { Some(now) } else { console.outdated_at() };
             self.observer.check_shown(console.identity(), &snapshot, outdated_at, now);
+            if let Some(what) = console.changed_unannounced(&snapshot, now) {
+                let by = console.identity();
+                self.observer.report_violation("P10", now, format!("{by} would have noticed too late that it {what}"));
+            }
         }
     }
 

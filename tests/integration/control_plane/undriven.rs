@@ -1,0 +1,58 @@
+//! A rollout whose partition lets nodes go and that nobody drives: what is asked for beside it does not carry it on unsaid.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::fixture::DS;
+use super::played::{PlayedNodes, V2};
+use crate::support::program::text;
+
+/// The pods of the DaemonSet, by node: their uids. Those for pre-warming are others.
+fn serving(made: &PlayedNodes) -> BTreeMap<String, String> {
+    let pods = made.sandbox.pods();
+    let of_daemon_set = |pod: &&Value| pod["metadata"]["ownerReferences"][0]["controller"] == Value::Bool(true);
+    let words = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    pods.iter()
+        .filter(of_daemon_set)
+        .map(|pod| (words(&pod["spec"]["nodeName"]), words(&pod["metadata"]["uid"])))
+        .collect()
+}
+
+fn pods_for_pre_warming(made: &PlayedNodes) -> usize {
+    let warm = |pod: &&Value| pod["metadata"]["ownerReferences"][0]["controller"] != Value::Bool(true);
+    made.sandbox.pods().iter().filter(warm).count()
+}
+
+#[test]
+fn pre_warming_that_is_cancelled_does_not_carry_it_on() {
+    let Some(made) = PlayedNodes::new("undriven-cancel", 5) else { return };
+    made.roll_out_to("1");
+    let mut warms = made.operator.start(&["prewarm", DS, "--yes"]);
+    made.until("pods for pre-warming are made", |made| pods_for_pre_warming(made) > 0);
+    warms.signal(Signal::KILL);
+    warms.end();
+    // From here on four nodes may go, and nobody drives.
+    made.operator.ok(&["step", DS, "--to", "100%", "--yes"]);
+    let (before, warm) = (serving(&made), pods_for_pre_warming(&made));
+    assert_eq!(before.len(), 5, "{before:?}");
+    assert!(warm > 0, "they are still there");
+
+    let said = made.said(&["prewarm", DS, "--cancel", "--dry-run"]);
+    println!("{said}");
+    assert!(said.contains("nobody drives"), "{said}");
+    let cancelled = made.operator.run(&["prewarm", DS, "--cancel", "--yes"]);
+    let said = text(&cancelled);
+    println!("{said}");
+    assert_eq!(cancelled.status.code(), Some(3), "{said}");
+    std::thread::sleep(Duration::from_secs(20));
+    assert_eq!(serving(&made), before, "not one pod of the DaemonSet went");
+
+    // Whoever drives next carries on both, and says so.
+    let mut driver = made.drive();
+    made.until("no pod for pre-warming is left", |made| pods_for_pre_warming(made) == 0);
+    assert!(driver.end().success(), "{}", driver.seen());
+    assert_eq!(made.kubelet.count(V2), 5);
+}
