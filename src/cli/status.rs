@@ -13,12 +13,14 @@
 //! ```
 
 mod images;
+mod recent;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use self::images::{image_table, prewarm_table};
+use self::recent::recent;
 use super::args::{OutputFormat, StatusArgs};
 use super::audit::unwritten;
 use super::change_feed::ChangeFeed;
@@ -49,8 +51,6 @@ use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 
 /// How long a look may take when nothing else is said.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How many of the last things that happened are told.
-const RECENT: usize = 5;
 /// How long watches that are not needed may take to load, once the others are loaded.
 const OPTIONAL_WITHIN: Duration = Duration::from_secs(1);
 /// How many nodes with the same trouble are named.
@@ -277,15 +277,8 @@ fn summary(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
     if !snapshot.clocks().is_empty() {
         say("clocks", snapshot.clocks().to_string());
     }
-    let earlier = snapshot.timeline.len().saturating_sub(RECENT);
-    for (nth, rollout_event) in snapshot.timeline.iter().skip(earlier).enumerate() {
-        let ago = ShortDuration(snapshot.at.since(rollout_event.at));
-        let by = match (&rollout_event.by, rollout_event.reported_by()) {
-            (Some(by), _) => format!("{by}: "),
-            (None, Some(claimed)) => format!("({}) ", person_of(claimed)),
-            (None, None) => String::new(),
-        };
-        say(if nth == 0 { "recent" } else { "" }, format!("{ago} ago  {by}{rollout_event}"));
+    for (nth, line) in recent(snapshot).into_iter().enumerate() {
+        say(if nth == 0 { "recent" } else { "" }, line);
     }
     for unwritten in unwritten(snapshot) {
         say("audit", unwritten.to_string());

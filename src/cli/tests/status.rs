@@ -5,6 +5,7 @@ use super::script::{Script, at, cause, node, rollout};
 use crate::cli::json::NodeJson;
 use crate::engine::model::amount::Amount;
 use crate::engine::model::cause::{Cause, CauseKind};
+use crate::engine::model::command::Command;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::{EstimateBlocker, RolloutEstimate};
 use crate::engine::model::facts::{Severity, StrategyKind};
@@ -70,6 +71,42 @@ async fn what_only_an_event_says_is_marked_as_reported() {
     let json: serde_json::Value = serde_json::from_str(&script.json("status ds/agent -o json").await).unwrap();
     let line = &json["timeline"][0];
     assert_eq!((&line["by"], &line["reportedBy"]), (&serde_json::Value::Null, &"root@boss/1f00c3a9".into()), "{line}");
+}
+
+/// Who drives is told also where that was long ago, and the ages are in line.
+#[tokio::test]
+async fn what_happened_lately_says_who_drives() {
+    let event = |secs: i64, kind: RolloutEventKind, said: &str| RolloutEvent {
+        at: at(secs),
+        by: Some("ops@bastion-2".into()),
+        kind,
+        outcome: EventOutcome::Done,
+        command: None,
+        said: Some(said.into()),
+        visibility: Visibility::Cluster,
+    };
+    let resumed = |secs| event(secs, RolloutEventKind::Command(Command::Resume), "resumed");
+    let drives = event(-3000, RolloutEventKind::LeaseAcquired, "");
+    let complete = event(-3600, RolloutEventKind::Complete { nodes: 120 }, "");
+    let mut timeline = vec![complete, drives];
+    timeline.extend([-2900, 30, 595, 596, 597].map(resumed));
+    let recent = |text: &str| {
+        let lines =
+            text.lines().skip_while(|line| !line.starts_with("  recent")).take_while(|line| line.contains(" ago "));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let script = Script::of(Snapshot { timeline: timeline.clone().into(), ..rollout() });
+    assert_snapshot!(recent(&script.run("status ds/agent").await.text), @r"
+      recent    1h ago  ops@bastion-2: drives the rollout now
+               58m ago  ops@bastion-2: resumed
+                9m ago  ops@bastion-2: resumed
+                5s ago  ops@bastion-2: resumed
+                4s ago  ops@bastion-2: resumed
+                3s ago  ops@bastion-2: resumed
+    ");
+    timeline.remove(1);
+    let script = Script::of(Snapshot { timeline: timeline.into(), ..rollout() });
+    assert_eq!(recent(&script.run("status ds/agent").await.text).lines().count(), 5, "nothing tells who drives");
 }
 
 /// Where limits follow what links bear it is said how many nodes each site may have pulling, and why.

@@ -1,0 +1,51 @@
+//! What happened lately, and who drives: the lines `recent` of `status`.
+//!
+//! ```text
+//! 40m ago  ops@bastion-2: drives the rollout now
+//!  4m ago  ops@bastion-2: step to the next: 12 of 120 nodes may be updated, partition keeps 108
+//!  9s ago  (ada@bastion-3) reported: max unavailable default → 10%
+//! ```
+
+use crate::engine::model::person_of;
+use crate::engine::model::rollout_event::RolloutEvent;
+use crate::engine::model::time::ShortDuration;
+use crate::engine::report::snapshot::Snapshot;
+
+/// How many of the last things that happened are told.
+const RECENT: usize = 5;
+
+/// The reasons of events that say who drives, or that nobody does any more.
+const WHO_DRIVES: [&str; 6] = [
+    "RolloutDriven",
+    "RolloutTakenOver",
+    "RolloutDriverLost",
+    "RolloutDriverLeft",
+    "RolloutDriverSilent",
+    "RolloutDriverBack",
+];
+
+/// The last things that happened, a line each and the oldest first. The last one about who drives is among them however long ago it was.
+pub(super) fn recent(snapshot: &Snapshot) -> Vec<String> {
+    let (earlier, last) = snapshot.timeline.split_at(snapshot.timeline.len().saturating_sub(RECENT));
+    let about_driver = |event: &&RolloutEvent| WHO_DRIVES.contains(&event.reason());
+    let driver = match last.iter().any(|event| about_driver(&event)) {
+        true => None,
+        false => earlier.iter().rfind(about_driver),
+    };
+    let events: Vec<(String, &RolloutEvent)> = driver
+        .into_iter()
+        .chain(last)
+        .map(|event| (ShortDuration(snapshot.at.since(event.at)).to_string(), event))
+        .collect();
+    let widest = events.iter().map(|(ago, _)| ago.chars().count()).max().unwrap_or(0);
+    events.into_iter().map(|(ago, event)| format!("{ago:>widest$} ago  {}{event}", by(event))).collect()
+}
+
+/// Who did it. In brackets: whose process an Event on the DaemonSet claims to be from.
+fn by(event: &RolloutEvent) -> String {
+    match (&event.by, event.reported_by()) {
+        (Some(by), _) => format!("{by}: "),
+        (None, Some(claimed)) => format!("({}) ", person_of(claimed)),
+        (None, None) => String::new(),
+    }
+}
