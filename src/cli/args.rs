@@ -87,8 +87,9 @@ pub(crate) struct Global {
     /// Do not check the API server's certificate: whoever is between you and it can read and change everything
     #[arg(long, global = true)]
     pub(crate) insecure_skip_tls_verify: bool,
-    /// Output format: `text`, `json` or `yaml`; for `status` and `history` also `wide` (text with more columns); for `status`
-    /// also `name`; `jsonpath=TEMPLATE` for parts of the JSON, as in `jsonpath={.items[*].name}` [default: text]
+    /// Output format: `text`, `json` (one indented document; an object a line from `log` and from what keeps printing) or `yaml`; for
+    /// `status` and `history` also `wide` (text with more columns); for `status` also `name`; `jsonpath=TEMPLATE` for parts of the
+    /// JSON, as in `jsonpath={.items[*].name}` [default: text]
     #[arg(short, long, global = true, value_name = "FORMAT")]
     pub(crate) output: Option<OutputAs>,
     /// Only ASCII characters

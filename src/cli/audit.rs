@@ -54,7 +54,7 @@ pub(crate) fn run(args: &LogArgs, global: &Global, output: &mut Output) -> Resul
     for line in lines {
         match output.format() {
             OutputFormat::Json if output.is_whole() => output.write(Printable::json_again(line.written()))?,
-            OutputFormat::Json | OutputFormat::Yaml => output.value(line.fields())?,
+            OutputFormat::Json | OutputFormat::Yaml => output.record(line.fields())?,
             OutputFormat::Text => output.line(in_words(line, &clusters))?,
         }
     }

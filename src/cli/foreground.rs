@@ -300,7 +300,7 @@ impl Foreground<'_> {
     fn print(&mut self, change: &FeedEntry) -> Result<(), CliError> {
         match self.output.format() {
             OutputFormat::Text => self.output.line(change.line())?,
-            OutputFormat::Json | OutputFormat::Yaml => self.output.value(&change.json())?,
+            OutputFormat::Json | OutputFormat::Yaml => self.output.record(&change.json())?,
         }
         Ok(())
     }

@@ -162,9 +162,21 @@ impl Output {
         self.write(Printable::line(&in_charset(line.as_ref(), self.charset)))
     }
 
-    /// Writes one value: as JSON on one line, so that a stream of them is JSON lines, or as a document of YAML; or of it what was asked
-    /// for.
+    /// Writes a whole answer: as indented JSON, as kubectl does, or as a document of YAML; or of it what was asked for.
     pub(crate) fn value(&mut self, value: &impl Serialize) -> io::Result<()> {
+        self.write_value(value, Printable::json_indented)
+    }
+
+    /// Writes one of many answers: as JSON on one line, so that all of them are JSON lines; otherwise as [`value`](Self::value) does.
+    pub(crate) fn record(&mut self, value: &impl Serialize) -> io::Result<()> {
+        self.write_value(value, Printable::json)
+    }
+
+    fn write_value<V: Serialize>(
+        &mut self,
+        value: &V,
+        json: fn(&V) -> serde_json::Result<Printable>,
+    ) -> io::Result<()> {
         match &self.shape {
             OutputShape::Whole | OutputShape::Wide => {}
             OutputShape::Names => {
@@ -177,7 +189,7 @@ impl Output {
             }
         }
         if self.format != OutputFormat::Yaml {
-            return self.write(Printable::json(value)?);
+            return self.write(json(value)?);
         }
         if std::mem::replace(&mut self.begun, true) {
             self.write(Printable::line("---"))?;
@@ -307,7 +319,7 @@ pub(crate) mod tests {
             let mut output = kept.output(format, charset);
             output.line(HOSTILE).unwrap();
             output.table(&[vec![HOSTILE.to_owned(), HOSTILE.to_owned()]]).unwrap();
-            output.value(&serde_json::json!({"why": HOSTILE})).unwrap();
+            output.record(&serde_json::json!({"why": HOSTILE})).unwrap();
             let text = kept.text();
             assert_eq!(text.lines().count(), 3, "{text:?}");
             assert!(text.chars().all(|c| c == '\n' || is_printable(c)), "{text:?}");
@@ -328,6 +340,17 @@ pub(crate) mod tests {
         assert_eq!(second, "list:\n- 1\n- a: \"yes\"\n");
         let value: serde_json::Value = serde_saphyr::from_str(first).unwrap();
         assert_eq!(value["why"], HOSTILE, "YAML keeps the value");
+    }
+
+    #[test]
+    fn one_answer_is_indented_and_each_of_many_is_a_line() {
+        let kept = Kept::default();
+        let mut output = kept.output(OutputFormat::Json, Charset::Unicode);
+        output.value(&serde_json::json!({"list": [1, {"why": "a\nb\u{2028}"}]})).unwrap();
+        output.record(&serde_json::json!({"list": [1]})).unwrap();
+        output.record(&serde_json::json!({"list": []})).unwrap();
+        let whole = "{\n  \"list\": [\n    1,\n    {\n      \"why\": \"a\\nb\\u2028\"\n    }\n  ]\n}\n";
+        assert_eq!(kept.text(), format!("{whole}{{\"list\":[1]}}\n{{\"list\":[]}}\n"));
     }
 
     #[test]

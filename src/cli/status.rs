@@ -160,7 +160,7 @@ pub(crate) fn tell(
     for change in feed.tell(snapshot) {
         match output.format() {
             OutputFormat::Text => output.line(change.line())?,
-            OutputFormat::Json | OutputFormat::Yaml => output.value(&change.json())?,
+            OutputFormat::Json | OutputFormat::Yaml => output.record(&change.json())?,
         }
     }
     Ok(())

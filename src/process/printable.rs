@@ -65,6 +65,17 @@ impl Printable {
         Ok(Self(line.into_bytes()))
     }
 
+    /// A value as JSON on several lines, indented as kubectl does it.
+    ///
+    /// # Errors
+    /// When the value has no JSON.
+    pub(crate) fn json_indented(value: &impl Serialize) -> serde_json::Result<Self> {
+        let written = serde_json::to_string_pretty(value)?;
+        // Within a text line feeds are escaped, so that each line can be taken by itself.
+        let lines: String = written.lines().map(|line| format!("{}\n", json_again(line))).collect();
+        Ok(Self(lines.into_bytes()))
+    }
+
     /// A line of valid JSON that was written before, without a line feed.
     pub(crate) fn json_again(written: &str) -> Self {
         let mut line = json_again(written);
@@ -118,6 +129,7 @@ mod tests {
             Printable::tabbed(&HOSTILE.replace('\t', "")),
             Printable::shell_text(&HOSTILE.replace(['\t', '\u{b}'], "")),
             Printable::json(&serde_json::json!({HOSTILE: HOSTILE})).unwrap(),
+            Printable::json_indented(&serde_json::json!({HOSTILE: HOSTILE})).unwrap(),
             Printable::json_again(&serde_json::to_string(HOSTILE).unwrap()),
             Printable::panic(&HOSTILE),
         ] {

@@ -19,7 +19,7 @@ pub(crate) enum OutputFormat {
     /// Sentences and tables
     #[default]
     Text,
-    /// One JSON object, or one per line from commands that keep printing
+    /// One JSON document, indented; from `log` and from commands that keep printing one object a line
     Json,
     /// The same as YAML, or one document after the other
     Yaml,

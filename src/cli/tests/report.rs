@@ -75,5 +75,5 @@ async fn the_story_is_that_of_one_daemonset_in_one_cluster() {
     let line = format!("report ds/agent -o json --audit-log {}", log.display());
     let json = Script::of(rollout()).run(&line).await.text;
     assert!(json.contains("paused here") && !json.contains("paused elsewhere"), "{json}");
-    assert!(json.contains(r#""uid":"0f-agent""#), "{json}");
+    assert!(json.contains(r#""uid": "0f-agent""#), "{json}");
 }
