@@ -183,6 +183,7 @@ pub(crate) enum OnCluster {
     /// First every field of the template that differs, then the lines that do, of the template as YAML.
     /// Without revisions it shows what this rollout changes: from the revision that most nodes not at the target run, to
     /// the target. Where every node is at the target: from the revision before. With one, from that one to the target.
+    /// Where there is only one revision, nothing differs.
     #[command(after_help = DIFF_HELP)]
     Diff(DiffArgs),
     #[command(flatten)]

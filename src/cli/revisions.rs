@@ -122,6 +122,9 @@ pub(crate) async fn diff(
 ) -> Result<Exit, CliError> {
     let (_rollout, snapshot) = load::one_look(session, namespace, &args.name.0, args.timeout).await?;
     let place = CommandPlace::of(session);
+    if let (None, Some(only)) = (&args.from, snapshot.only_revision()) {
+        return nothing_to_compare(session.context(), &snapshot, only, output);
+    }
     let target = CommandTarget::new(&place, &snapshot);
     let (from, to) = match (&args.from, &args.to) {
         (None, _) => snapshot.compared_by_default(),
@@ -135,7 +138,7 @@ pub(crate) async fn diff(
     let changes = changes(templates.0, templates.1);
     match output.format() {
         OutputFormat::Json | OutputFormat::Yaml => {
-            output.value(&json::RevisionDiff::new(&snapshot, (from, to), &changes))?;
+            output.value(&json::RevisionDiff::new(&snapshot, (Some(from), to), &changes))?;
         }
         OutputFormat::Text => {
             let Snapshot { namespace, name, .. } = &*snapshot;
@@ -153,6 +156,27 @@ pub(crate) async fn diff(
         }
     }
     Ok(if changes.is_empty() { Exit::Done } else { Exit::Different })
+}
+
+/// Says that nothing differs, because there is one revision only. As with other programs that compare, that is no error.
+fn nothing_to_compare(
+    context: &str,
+    snapshot: &Snapshot,
+    only: &RevisionView,
+    output: &mut Output,
+) -> Result<Exit, CliError> {
+    match output.format() {
+        OutputFormat::Json | OutputFormat::Yaml => {
+            output.value(&json::RevisionDiff::new(snapshot, (None, only), &[]))?;
+        }
+        OutputFormat::Text => {
+            let Snapshot { namespace, name, .. } = snapshot;
+            let only = about(snapshot, only);
+            output
+                .line(format!("{namespace}/{name} on {context}: {only} is the only one: nothing to compare it with"))?;
+        }
+    }
+    Ok(Exit::Done)
 }
 
 /// The lines that differ, as `diff -u` prints them.

@@ -13,7 +13,7 @@ Examples:
   rolldeck diff ds/agent 12 14         what changed between these two
   rolldeck diff ds/agent -o yaml       the changed fields, for a program
 
-Exit codes: 0 the same, 1 different, 2 it went wrong, 3 out of time, 5 no such DaemonSet or revision, 6 the view is too old";
+Exit codes: 0 the same, or only one revision, 1 different, 2 it went wrong, 3 out of time, 5 no such DaemonSet or revision, 6 the view is too old";
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct HistoryArgs {

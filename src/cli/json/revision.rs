@@ -108,7 +108,8 @@ pub(crate) struct RevisionDiff<'a> {
     at: Timestamp,
     namespace: &'a str,
     name: &'a str,
-    from: Revision<'a>,
+    /// Null where there is only one revision.
+    from: Option<Revision<'a>>,
     to: Revision<'a>,
     /// Each with its `path`, and `change`: `added`, `removed`, `changed`, `reordered`.
     changes: &'a [FieldChange],
@@ -117,7 +118,7 @@ pub(crate) struct RevisionDiff<'a> {
 impl<'a> RevisionDiff<'a> {
     pub(crate) fn new(
         snapshot: &'a Snapshot,
-        (from, to): (&'a RevisionView, &'a RevisionView),
+        (from, to): (Option<&'a RevisionView>, &'a RevisionView),
         changes: &'a [FieldChange],
     ) -> Self {
         Self {
@@ -125,7 +126,7 @@ impl<'a> RevisionDiff<'a> {
             at: snapshot.at,
             namespace: &snapshot.namespace,
             name: &snapshot.name,
-            from: Revision::new(from),
+            from: from.map(Revision::new),
             to: Revision::new(to),
             changes,
         }

@@ -49,12 +49,26 @@ async fn a_revision_that_is_not_there_says_which_are() {
         assert!(came.error.contains(why), "{line}: {}", came.error);
         assert_eq!((came.code, came.text.as_str()), (5, ""), "{line}");
     }
-    let revisions = rollout().revisions[..1].into();
-    let came = Script::of(Snapshot { revisions, ..complete() }).run("diff ds/agent").await;
-    assert!(came.error.contains("there is only one revision"), "{}", came.error);
     let gone = RevisionView { number: None, template: None, hash: "0ld".into(), ..rollout().revisions[1].clone() };
     let came = Script::of(Snapshot { from: Some(gone), ..rollout() }).run("diff ds/agent").await;
     assert!(came.error.contains("run revision 0ld, which is not in the history any more"), "{}", came.error);
+}
+
+/// As with `git diff` and `kubectl diff`: where nothing is there to compare with, nothing differs.
+#[tokio::test]
+async fn one_revision_alone_differs_from_nothing() {
+    let revisions = rollout().revisions[..1].into();
+    let script = Script::of(Snapshot { revisions, ..complete() });
+    let came = script.run("diff ds/agent").await;
+    assert_eq!(
+        (came.code, came.text.as_str()),
+        (0, "edge/agent on prod-eu: revision 15 (38 pods, current) is the only one: nothing to compare it with\n"),
+        "{}",
+        came.error
+    );
+    let json: Value = serde_json::from_str(&script.run("diff ds/agent -o json").await.text).unwrap();
+    assert_eq!((&json["from"], &json["to"]["number"], &json["changes"]), (&Value::Null, &15.into(), &json!([])));
+    assert_eq!(script.run("diff ds/agent 14").await.code, 5, "one that is named is not there");
 }
 
 /// Exit code 1 says that there are differences, and never that something went wrong.

@@ -72,6 +72,12 @@ impl Snapshot {
             .ok_or_else(|| "there is only one revision: nothing to compare it with".to_owned())
     }
 
+    /// The target where no other revision is there that it could be compared with.
+    pub fn only_revision(&self) -> Option<&RevisionView> {
+        let target = self.target_revision().ok().filter(|_| self.from.is_none())?;
+        self.revisions.iter().all(|one| one.number.is_none() || one.hash == target.hash).then_some(target)
+    }
+
     fn known_revisions(&self) -> String {
         let known: Vec<String> = self.revisions.iter().filter_map(|one| Some(one.number?.to_string())).collect();
         match known.as_slice() {
