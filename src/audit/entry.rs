@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::origin::{AuditedCluster, Origin, Place};
 use crate::engine::model::Str;
 use crate::engine::model::command::Command;
+use crate::engine::model::config::Role;
 use crate::engine::model::person_of;
 use crate::engine::model::printable::{json as printable_json, printable};
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility};
@@ -55,6 +56,8 @@ pub(crate) struct EntrySubject {
     pub(crate) namespace: Str,
     pub(crate) name: Str,
     pub(crate) identity: Str,
+    /// Whether the process stays and drives.
+    pub(crate) role: Role,
 }
 
 /// What a Kubernetes Event says about a rollout event.
@@ -102,7 +105,11 @@ impl EntrySubject {
         let (message, from) = match &rollout_event.by {
             Some(by) if origin.is_empty() => (format!("{by}: {message}"), String::new()),
             Some(by) => (format!("{by}: {message}"), format!(" ({origin})")),
-            None => (message, format!(" (driven by {})", person_of(&self.identity))),
+            // A one-shot command does what belongs to it, and drives nothing.
+            None => {
+                let did = if self.role == Role::Driver { "driven by" } else { "by" };
+                (message, format!(" ({did} {})", person_of(&self.identity)))
+            }
         };
         let shown = |text: &str| printable(text).into_owned();
         EventText { message: shown(&message), from: shown(&self.secrets.scrub(&from)) }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::log::WAITING;
 use super::*;
 use crate::engine::model::command::{Command, CommandId, Early, Step, Takeover};
+use crate::engine::model::config::Role;
 use crate::engine::model::printable::is_printable;
 use crate::engine::model::printable::tests::HOSTILE;
 use crate::engine::model::quantity::IntOrPercent;
@@ -31,6 +32,7 @@ fn subject() -> EntrySubject {
         namespace: "edge".into(),
         name: "agent".into(),
         identity: "joe@bastion-3/1f00c3a9".into(),
+        role: Role::Driver,
     }
 }
 
@@ -124,6 +126,15 @@ fn a_line_and_an_event_hold_nothing_that_steers_a_terminal() {
     let text = subject().event_text(&asked);
     assert!(text.message.chars().chain(text.from.chars()).all(is_printable), "{text:?}");
     assert!(text.message.contains("a?]0;x"), "{text:?}");
+}
+
+/// A one-shot command holds the lease for its own write, and drives nothing.
+#[test]
+fn an_event_says_who_drives_or_who_did_it() {
+    let adopted = rollout_event(RolloutEventKind::Adopted, EventOutcome::Done, None);
+    let from = |role| EntrySubject { role, ..subject() }.event_text(&RolloutEvent { by: None, ..adopted.clone() }).from;
+    assert_eq!(from(Role::Driver), " (driven by joe@bastion-3)");
+    assert_eq!(from(Role::OneShot), " (by joe@bastion-3)");
 }
 
 #[tokio::test]

@@ -165,6 +165,7 @@ impl Session for ClusterSession {
             namespace: config.namespace.clone(),
             name: config.name.clone(),
             identity: config.identity.clone(),
+            role,
         };
         let audit_sink = AuditSink::new(subject, self.log.clone(), writer.recorder(config.identity.clone()));
         run::spawn(config, self.cluster.clock(), events, writer, audit_sink, feed)

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::super::{EntrySubject, Secrets};
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Early, PrewarmCommand, Step, Takeover};
+use crate::engine::model::config::Role;
 use crate::engine::model::effect::{EffectError, EffectErrorKind};
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::notice::Notice;
@@ -172,6 +173,7 @@ proptest! {
             namespace: "edge".into(),
             name: "agent".into(),
             identity: "joe@bastion/1".into(),
+            role: Role::Driver,
         };
         prop_assert!(published.len() > 8);
         for rollout_event in &published {
