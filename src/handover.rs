@@ -179,8 +179,8 @@ impl Handover {
         if let Some(last) = snapshot.last_rollout() {
             facts.push(("before", format!("{last} {} ago, {}", ShortDuration(snapshot.at.since(last.at)), last.at)));
         }
-        if let Some(began) = snapshot.target_began() {
-            facts.push(("began", format!("{began}, {} ago", ShortDuration(snapshot.at.since(began)))));
+        if let Some(started) = snapshot.target_began() {
+            facts.push(("started", format!("{started}, {} ago", ShortDuration(snapshot.at.since(started)))));
         }
         facts.push(("driver", self.driver()));
         if let Some(guidance) = snapshot.guidance() {

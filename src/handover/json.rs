@@ -22,6 +22,7 @@ struct ReportJson<'a> {
     /// The DaemonSet's uid; null where it is not there.
     uid: Option<String>,
     phase: String,
+    /// When the rollout to the present target began.
     started_at: Option<Timestamp>,
     from: Option<ReportRevision>,
     to: Option<ReportRevision>,
@@ -136,7 +137,7 @@ impl Handover {
             name: clean(&snapshot.name),
             uid: snapshot.uid.as_deref().map(clean),
             phase: snapshot.phase.to_string(),
-            started_at: snapshot.started_at,
+            started_at: snapshot.target_began(),
             from: snapshot.from.as_ref().map(ReportRevision::of),
             to: snapshot.to.as_ref().map(ReportRevision::of),
             counts: snapshot.counts,

@@ -21,7 +21,7 @@ fn a_fleet_is_pre_warmed_then_rolled_out_and_nothing_is_left() {
     assert!(output.contains("pre-warming: 20 of 20 present\n"), "{output}");
     let status = practice.status(DS).0;
     assert_eq!((&status["prewarm"]["counts"]["present"], &status["adopted"]), (&20.into(), &false.into()), "{status}");
-    assert_eq!(status["driver"]["state"], "nobody", "the lease is given back");
+    assert_eq!(status["driver"]["state"], "controller", "the lease is given back");
     assert_eq!(practice.warm_pods().len(), 20, "they keep the images from being collected");
 
     practice.ok(&["set-image", DS, V2, "--yes"]);
@@ -79,7 +79,7 @@ fn a_cancellation_leaves_nothing() {
     assert!(practice.warm_pods().is_empty(), "{:?}", practice.warm_pods());
     assert!(!practice.leases().contains("rolldeck.io/prewarm"), "{}", practice.leases());
     let status = practice.status(DS).0;
-    assert_eq!((&status["driver"]["state"], status.get("prewarm")), (&"nobody".into(), None), "{status}");
+    assert_eq!((&status["driver"]["state"], status.get("prewarm")), (&"controller".into(), None), "{status}");
 
     // Somebody else who drives it: their process cleans up, and ends.
     let mut second = practice.start(&SLOWLY);

@@ -6,9 +6,10 @@ use super::kinds;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::gitops_owner::{GitOpsOwner, RevertTrigger};
 use crate::engine::model::time::Timestamp;
+use crate::engine::report::snapshot::Snapshot;
 
-/// Who drives: `state` is `you`, `other`, `lost`, `waiting`, `nobody`, `unknown`, or `unconfirmed` where the Lease names somebody
-/// whom we have not seen renew it: then `renewedAt` is when they did last, by their clock.
+/// Who drives: `state` is `you`, `other`, `lost`, `waiting`, `controller` (its own), `nobody`, `unknown`, or `unconfirmed` where the Lease
+/// names somebody whom we have not seen renew it: then `renewedAt` is when they did last, by their clock.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Driver<'a> {
@@ -22,7 +23,8 @@ pub(super) struct Driver<'a> {
 }
 
 impl<'a> Driver<'a> {
-    pub(super) fn new(driver: &'a DriverView) -> Self {
+    pub(super) fn new(snapshot: &'a Snapshot) -> Self {
+        let driver = &snapshot.driver;
         let (holder, renewal_observed_at) = match driver {
             DriverView::Unknown | DriverView::Nobody => (None, None),
             DriverView::You { renewed_at, .. } => (None, Some(*renewed_at)),
@@ -38,7 +40,7 @@ impl<'a> Driver<'a> {
             DriverView::Unconfirmed { renewed_at, .. } | DriverView::Lost { renewed_at, .. } => *renewed_at,
             _ => None,
         };
-        Self { state: kinds::driver(driver), holder, renewal_observed_at, renewed_at }
+        Self { state: kinds::driver(driver, snapshot.strategy), holder, renewal_observed_at, renewed_at }
     }
 }
 

@@ -42,9 +42,10 @@ pub(super) fn danger(danger: Danger) -> &'static str {
     }
 }
 
-pub(super) fn driver(driver: &DriverView) -> &'static str {
+pub(super) fn driver(driver: &DriverView, strategy: StrategyKind) -> &'static str {
     match driver {
         DriverView::Unknown => "unknown",
+        DriverView::Nobody if strategy == StrategyKind::RollingUpdate => "controller",
         DriverView::Nobody => "nobody",
         DriverView::You { .. } => "you",
         DriverView::Waiting { .. } => "waiting",

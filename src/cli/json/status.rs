@@ -51,6 +51,7 @@ pub(crate) struct StatusJson<'a> {
     /// By site where an updated node went down lately: how updated nodes and others compare.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     comparisons: Vec<Compared<'a>>,
+    /// When the rollout to the present target began.
     started_at: Option<Timestamp>,
     /// How the last rollout ended, while none is under way and Events still tell.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -152,14 +153,14 @@ impl<'a> StatusJson<'a> {
             paused: snapshot.paused.as_ref(),
             halt: snapshot.halt.as_ref(),
             comparisons: snapshot.comparisons.iter().map(Compared::new).collect(),
-            started_at: snapshot.started_at,
+            started_at: snapshot.target_began(),
             last_rollout: snapshot.last_rollout().map(LastRolloutJson::new),
             strategy: kinds::strategy(snapshot.strategy),
             max_surge: snapshot.surge,
             adopted: snapshot.adopted,
             original_strategy: snapshot.original_strategy.as_deref(),
             managed_by: snapshot.gitops_owners.iter().map(ManagedBy::new).collect(),
-            driver: Driver::new(&snapshot.driver),
+            driver: Driver::new(snapshot),
             from: snapshot.from.as_ref().map(Revision::new),
             to: snapshot.to.as_ref().map(Revision::new),
             image_changes: snapshot.image_changes.iter().map(ImageChange::new).collect(),

@@ -256,6 +256,30 @@ async fn json_has_the_words_of_the_console() {
     assert_snapshot!(script.json("history ds/agent -o json").await);
 }
 
+/// The same words as in the text: `its controller drives`, and when the rollout to the present target began.
+#[tokio::test]
+async fn json_says_who_drives_and_since_when_as_the_text_does() {
+    let json = async |edit: fn(&mut Snapshot)| {
+        let mut snapshot = Snapshot { driver: DriverView::Nobody, ..rollout() };
+        edit(&mut snapshot);
+        let json: serde_json::Value =
+            serde_json::from_str(&Script::of(snapshot).run("status ds/agent -o json").await.text).unwrap();
+        (json["driver"]["state"].clone(), json["startedAt"].clone())
+    };
+    let began = rollout().started_at.unwrap().to_rfc3339();
+    let (driver, started_at) = json(|_| {}).await;
+    assert_eq!(driver, "nobody");
+    assert!(started_at.as_str().is_some_and(|at| at[..19] == began[..19]), "{started_at} {began}");
+    let (driver, started_at) = json(|snapshot| {
+        snapshot.strategy = StrategyKind::RollingUpdate;
+        // Another image was set after one that failed.
+        snapshot.to.as_mut().unwrap().created_at = Some(at(500));
+    })
+    .await;
+    assert_eq!(driver, "controller");
+    assert!(started_at.as_str().is_some_and(|started| started[..19] == at(500).to_rfc3339()[..19]), "{started_at}");
+}
+
 #[tokio::test]
 async fn how_far_away_the_api_server_is_and_what_is_waited_for() {
     let until = at(600) + Duration::from_millis(5_500);
