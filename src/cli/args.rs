@@ -127,6 +127,9 @@ pub(crate) enum CliCommand {
     ///
     /// It has what was done on all clusters. Where the lines that are printed are of several, each names its own. With `--context` only
     /// those of the cluster are printed to which the kubeconfig leads from there, whatever its context was called then.
+    ///
+    /// A line names who did it: `ada@bastion-3`. In brackets, `(ada@bastion-3)`, it names whose process it was in which the rollout did
+    /// something by itself, such as a halt.
     Log(LogArgs),
     /// Print the settings of the configuration file that are in force, where each comes from, and the paths that are used
     ///
