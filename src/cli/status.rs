@@ -13,6 +13,7 @@
 //! ```
 
 mod images;
+mod nodes;
 mod recent;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::images::{image_table, prewarm_table};
+use self::nodes::{node_table, wide_node_table};
 use self::recent::recent;
 use super::args::{OutputFormat, StatusArgs};
 use super::audit::unwritten;
@@ -37,7 +39,6 @@ use crate::engine::model::estimate::whole_secs;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::model::node::NodeState;
-use crate::engine::model::node_details::NodeDetail;
 use crate::engine::model::pace::PacedSite;
 use crate::engine::model::person_of;
 use crate::engine::model::presence::Presence;
@@ -393,101 +394,12 @@ fn pace_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
     std::iter::once(head).chain(snapshot.pace.iter().map(site)).collect()
 }
 
-const NODE_HEAD: [&str; 8] = ["NODE", "STATE", "REV", "IMAGE", "POD", "RESTARTS", "POD-AGE", "WHY"];
-
-fn node_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
-    let cells = snapshot.nodes.iter().map(|node| node_cells(node, snapshot.at).to_vec());
-    std::iter::once(NODE_HEAD.map(str::to_owned).to_vec()).chain(cells).collect()
-}
-
-/// What a column says of a node at an instant.
-type NodeCells = Box<dyn Fn(&NodeView, Timestamp) -> String>;
-
-/// The columns that `-o wide` adds, each with its head.
-fn wide_node_columns() -> Vec<(&'static str, NodeCells)> {
-    let mut columns: Vec<(&'static str, NodeCells)> =
-        vec![("SITE", Box::new(|node, _| site_name(&node.site).to_owned()))];
-    columns.extend(NodeDetail::ALL.map(|detail| {
-        let cell = move |node: &NodeView, _: Timestamp| {
-            let known = node.details.get(detail).filter(|text| !text.is_empty());
-            known.map_or_else(|| "?".to_owned(), ToString::to_string)
-        };
-        (detail.about().wide, Box::new(cell) as NodeCells)
-    }));
-    columns.push(("SINCE", Box::new(|node, at| age(node.since, at))));
-    columns
-}
-
-/// The same with what `-o wide` adds.
-fn wide_node_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
-    let columns = wide_node_columns();
-    let head = std::iter::once(columns.iter().map(|(head, _)| (*head).to_owned()).collect());
-    let cells = snapshot.nodes.iter().map(|node| columns.iter().map(|(_, cell)| cell(node, snapshot.at)).collect());
-    let mut table = node_table(snapshot);
-    add_columns(&mut table, head.chain(cells));
-    table
-}
-
 /// Adds columns to a table before its last one, which may be long.
 pub(crate) fn add_columns(table: &mut [Vec<String>], columns: impl Iterator<Item = Vec<String>>) {
     for (row, cells) in table.iter_mut().zip(columns) {
         let last = row.pop();
         row.extend(cells.into_iter().chain(last));
     }
-}
-
-/// A node's cells, in the order of [`NODE_HEAD`].
-fn node_cells(node: &NodeView, at: Timestamp) -> [String; NODE_HEAD.len()] {
-    // All fields are named here, so that the compiler asks of a new one whether it is a column.
-    let NodeView {
-        name,
-        state,
-        revision,
-        revision_number,
-        image,
-        pod,
-        pod_created_at,
-        restarts,
-        // Parts of `WHY`.
-        hold: _,
-        pod_wait: _,
-        cause: _,
-        blame: _,
-        restarted: _,
-        suspect: _,
-        ineligible: _,
-        counted_unavailable_until: _,
-        // They are in the table of images.
-        images: _,
-        usual_pull: _,
-        // They are printed as JSON only.
-        pressure: _,
-        since: _,
-        at_target: _,
-        prewarm: _,
-        serves: _,
-        committed: _,
-        selected: _,
-        site: _,
-        clock_skew_millis: _,
-        details: _,
-        // They are not printed: `STATE` says it, the cluster tells them, it changes whenever another node goes.
-        eligible: _,
-        labels: _,
-        rank: _,
-        lost_readiness: _,
-    } = node;
-    let number = revision_number.map(|number| number.to_string());
-    [
-        name.to_string(),
-        state.to_string(),
-        number.or_else(|| revision.as_ref().map(ToString::to_string)).unwrap_or_else(|| "?".to_owned()),
-        image.to_string(),
-        pod.as_deref().unwrap_or("-").to_owned(),
-        restarts.to_string(),
-        age(*pod_created_at, at),
-        Why { node, at }.to_string(),
-    ]
 }
 
 pub(crate) fn age(since: Option<Timestamp>, at: Timestamp) -> String {

@@ -7,6 +7,7 @@ mod formats;
 mod halts;
 mod help;
 mod hostile;
+mod lines;
 mod offered;
 mod prewarm;
 mod report;

@@ -1,0 +1,138 @@
+//! The table of nodes of `status --nodes`, and what `-o wide` adds to it.
+
+use super::{add_columns, age};
+use crate::engine::model::node::{Blame, NodeState};
+use crate::engine::model::node_details::NodeDetail;
+use crate::engine::model::site::site_name;
+use crate::engine::model::suspect::SuspectView;
+use crate::engine::model::time::Timestamp;
+use crate::engine::report::snapshot::words::Why;
+use crate::engine::report::snapshot::{NodeView, Snapshot};
+
+const NODE_HEAD: [&str; 8] = ["NODE", "STATE", "REV", "IMAGE", "POD", "RESTARTS", "POD-AGE", "WHY"];
+
+/// The nodes, those that need a look on top as in the console: what the rollout did, old pods that are not ready, nodes that are down. The
+/// others are in the engine's order.
+fn sorted(snapshot: &Snapshot) -> Vec<&NodeView> {
+    let mut nodes: Vec<&NodeView> = snapshot.nodes.iter().collect();
+    nodes.sort_by_key(|node| needs_a_look(node));
+    nodes
+}
+
+/// The less, the sooner a node needs a look.
+fn needs_a_look(node: &NodeView) -> u8 {
+    let by_rollout = match node.blame {
+        Some(Blame::Suspect) => true,
+        Some(Blame::Rollout) => node.state == NodeState::NodeDown || is_in_trouble(node),
+        Some(Blame::Node | Blame::PreExisting) | None => false,
+    };
+    match node.state {
+        NodeState::Failed => 0,
+        _ if by_rollout || node.restarted.is_some() || node.suspect.is_some_and(SuspectView::has_failed) => 0,
+        NodeState::Outdated | NodeState::Ineligible if node.cause.is_some() => 1,
+        NodeState::NodeDown => 2,
+        NodeState::Terminating
+        | NodeState::Creating
+        | NodeState::Pulling
+        | NodeState::PullFailed
+        | NodeState::Starting
+        | NodeState::Soaking
+        | NodeState::Outdated
+        | NodeState::Updated
+        | NodeState::Ineligible => 3,
+    }
+}
+
+/// Whether its pod has a cause for not being available that one which only starts does not have.
+fn is_in_trouble(node: &NodeView) -> bool {
+    let begins = matches!(node.state, NodeState::Starting | NodeState::Soaking) && !node.lost_readiness;
+    node.cause.as_ref().is_some_and(|cause| !(begins && cause.kind.is_ordinary_at_start()))
+}
+
+pub(super) fn node_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
+    let cells = sorted(snapshot).into_iter().map(|node| node_cells(node, snapshot.at).to_vec());
+    std::iter::once(NODE_HEAD.map(str::to_owned).to_vec()).chain(cells).collect()
+}
+
+/// What a column says of a node at an instant.
+type NodeCells = Box<dyn Fn(&NodeView, Timestamp) -> String>;
+
+/// The columns that `-o wide` adds, each with its head.
+fn wide_node_columns() -> Vec<(&'static str, NodeCells)> {
+    let mut columns: Vec<(&'static str, NodeCells)> =
+        vec![("SITE", Box::new(|node, _| site_name(&node.site).to_owned()))];
+    columns.extend(NodeDetail::ALL.map(|detail| {
+        let cell = move |node: &NodeView, _: Timestamp| {
+            let known = node.details.get(detail).filter(|text| !text.is_empty());
+            known.map_or_else(|| "?".to_owned(), ToString::to_string)
+        };
+        (detail.about().wide, Box::new(cell) as NodeCells)
+    }));
+    columns.push(("FOR", Box::new(|node, at| age(node.since, at))));
+    columns
+}
+
+/// The same with what `-o wide` adds.
+pub(super) fn wide_node_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
+    let columns = wide_node_columns();
+    let head = std::iter::once(columns.iter().map(|(head, _)| (*head).to_owned()).collect());
+    let nodes = sorted(snapshot).into_iter();
+    let cells = nodes.map(|node| columns.iter().map(|(_, cell)| cell(node, snapshot.at)).collect());
+    let mut table = node_table(snapshot);
+    add_columns(&mut table, head.chain(cells));
+    table
+}
+
+/// A node's cells, in the order of [`NODE_HEAD`].
+fn node_cells(node: &NodeView, at: Timestamp) -> [String; NODE_HEAD.len()] {
+    // All fields are named here, so that the compiler asks of a new one whether it is a column.
+    let NodeView {
+        name,
+        state,
+        revision,
+        revision_number,
+        image,
+        pod,
+        pod_created_at,
+        restarts,
+        // Parts of `WHY`.
+        hold: _,
+        pod_wait: _,
+        cause: _,
+        blame: _,
+        restarted: _,
+        suspect: _,
+        ineligible: _,
+        counted_unavailable_until: _,
+        // They are in the table of images.
+        images: _,
+        usual_pull: _,
+        // They are printed as JSON only.
+        pressure: _,
+        since: _,
+        at_target: _,
+        prewarm: _,
+        serves: _,
+        committed: _,
+        selected: _,
+        site: _,
+        clock_skew_millis: _,
+        details: _,
+        // They are not printed: `STATE` says it, the cluster tells them, it changes whenever another node goes.
+        eligible: _,
+        labels: _,
+        rank: _,
+        lost_readiness: _,
+    } = node;
+    let number = revision_number.map(|number| number.to_string());
+    [
+        name.to_string(),
+        state.to_string(),
+        number.or_else(|| revision.as_ref().map(ToString::to_string)).unwrap_or_else(|| "?".to_owned()),
+        image.to_string(),
+        pod.as_deref().unwrap_or("-").to_owned(),
+        restarts.to_string(),
+        age(*pod_created_at, at),
+        Why { node, at }.to_string(),
+    ]
+}
