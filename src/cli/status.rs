@@ -12,6 +12,7 @@
 //!   next     rolldeck undo --context prod-eu -n edge ds/agent   (roll back: …)
 //! ```
 
+mod estimate;
 mod images;
 mod nodes;
 mod recent;
@@ -20,6 +21,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::estimate::estimate;
 use self::images::{image_table, prewarm_table};
 use self::nodes::{node_table, wide_node_table};
 use self::recent::recent;
@@ -34,7 +36,6 @@ use super::suggested_commands::{CommandPlace, CommandTarget, suggested_commands}
 use crate::driver::{Fleet, FleetRow, Rollout, Session};
 use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
-use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::estimate::whole_secs;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
@@ -208,17 +209,8 @@ fn summary(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
     say("change", format!("{}, {}", snapshot.change(), snapshot.numbers()));
     say("driver", driver_line(place, snapshot));
     say("budget", snapshot.budget_and_slots());
-    match &snapshot.estimate {
-        RolloutEstimate::None => {}
-        RolloutEstimate::Blocked { by } => say("estimate", format!("none while {by}")),
-        known @ RolloutEstimate::Known { nodes, unmeasured_sites, .. } => {
-            let more = match unmeasured_sites {
-                0 => String::new(),
-                1 => "; no node of 1 site is done yet, which may be slower".to_owned(),
-                sites => format!("; no node of {sites} sites is done yet, which may be slower"),
-            };
-            say("estimate", format!("{known}, from {nodes} nodes; holds between steps are not counted{more}"));
-        }
+    if let Some(estimate) = estimate(snapshot) {
+        say("estimate", estimate);
     }
     for (nth, line) in snapshot.pulls.lines().into_iter().enumerate() {
         say(if nth == 0 { "images" } else { "" }, line);

@@ -8,6 +8,9 @@ use serde::{Serialize, Serializer};
 
 use super::time::ShortDuration;
 
+/// Of each site so many of the nodes that are done tell how long the next ones take: those that were available last.
+pub const MEASURED_OF_SITE: usize = 24;
+
 /// Between so long and so long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TimeRange {

@@ -1,7 +1,7 @@
 //! When the rollout will be done: how long the nodes that are done took, from the deletion of their pod until it was available,
 //! and how many may be down at once.
 //!
-//! What took long in the past is no guide where a link has filled since. So only the last [`RECENT`] nodes of each site tell; a node that
+//! What took long in the past is no guide where a link has filled since. So only the last [`MEASURED_OF_SITE`] nodes of each site tell; a node that
 //! is on its way for longer than they took counts with what it has taken so far; and what is left takes at most as long as it does at the
 //! rate at which nodes became available lately.
 
@@ -17,7 +17,7 @@ use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::config::Timing;
-use crate::engine::model::estimate::{EstimateBlocker, RolloutEstimate};
+use crate::engine::model::estimate::{EstimateBlocker, MEASURED_OF_SITE, RolloutEstimate};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::record::Intent;
@@ -27,9 +27,6 @@ use crate::engine::rules::estimates::ENOUGH;
 /// How long a pod that is deleted takes to go, where its template does not say, and how long until the next one is made.
 const GRACE_SECS: u64 = 30;
 const MARGIN: Duration = Duration::from_secs(10);
-
-/// How many of the nodes that are done tell how long the next ones take: those that were available last.
-const RECENT: usize = 24;
 
 /// Where no node became available for so many times as long as one takes, nothing may have been on its way. Nodes of a slower site take
 /// several times as long as the last ones, which is no pause.

@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use super::{DoneNode, MARGIN, PAUSE, RECENT};
+use super::{DoneNode, MARGIN, MEASURED_OF_SITE, PAUSE};
 use crate::engine::assess::plan::Limits;
 use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;
@@ -67,7 +67,7 @@ impl<'a> Lanes<'a> {
         intent: &'a Intent,
         limits: &Limits,
     ) -> Self {
-        let recent = |done: &[DoneNode<'a>]| done[done.len().saturating_sub(RECENT)..].to_vec();
+        let recent = |done: &[DoneNode<'a>]| done[done.len().saturating_sub(MEASURED_OF_SITE)..].to_vec();
         let latest = recent(done);
         let going = engine.until_made(&latest);
         let under_way: Vec<UnderWay<'a>> = moving

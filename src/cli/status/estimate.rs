@@ -1,0 +1,46 @@
+//! When the rollout will be done, and what that was taken from.
+//!
+//! ```text
+//! ~12–18m this step, ~1h10–1h50 all, with at most 2 down and 2 pulling at a time, from 37 nodes; holds between steps are not counted
+//! ```
+
+use crate::engine::model::estimate::{MEASURED_OF_SITE, RolloutEstimate};
+use crate::engine::model::settings::Limit;
+use crate::engine::report::snapshot::Snapshot;
+
+/// The line `estimate` of `status`; nothing where there is nothing to say.
+pub(super) fn estimate(snapshot: &Snapshot) -> Option<String> {
+    match &snapshot.estimate {
+        RolloutEstimate::None => None,
+        RolloutEstimate::Blocked { by } => Some(format!("none while {by}")),
+        known @ RolloutEstimate::Known { nodes, unmeasured_sites, .. } => {
+            let more = match unmeasured_sites {
+                0 => String::new(),
+                1 => "; no node of 1 site is done yet, which may be slower".to_owned(),
+                sites => format!("; no node of {sites} sites is done yet, which may be slower"),
+            };
+            let (limits, from) = (limits(snapshot), measured(*nodes, snapshot.counts.updated));
+            Some(format!("{known}, with {limits}, {from}; holds between steps are not counted{more}"))
+        }
+    }
+}
+
+/// What it assumes: it is another estimate once these are others.
+fn limits(snapshot: &Snapshot) -> String {
+    let of_site = match snapshot.settings.budgets.max_pulling_per_site {
+        Limit::Default => String::new(),
+        Limit::At(limit) => format!(", of each site at most {limit}"),
+    };
+    let budget = &snapshot.budget;
+    format!("at most {} down and {} pulling at a time{of_site}", budget.max_unavailable, budget.max_pulling)
+}
+
+/// From which nodes it was taken, where that are not all that are updated.
+fn measured(nodes: u32, updated: u32) -> String {
+    match nodes < updated {
+        false => format!("from {nodes} nodes"),
+        true => format!(
+            "from {nodes} of {updated} updated nodes (of each site the last {MEASURED_OF_SITE} that neither restarted nor lost readiness)"
+        ),
+    }
+}
