@@ -41,6 +41,11 @@ impl EventLog {
         self.shown.clone()
     }
 
+    /// The kept events, oldest first.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = &RolloutEvent> {
+        self.ring.iter()
+    }
+
     /// Whether an event that `which` picks is kept.
     pub(crate) fn has(&self, which: impl Fn(&RolloutEvent) -> bool) -> bool {
         self.ring.iter().any(which)

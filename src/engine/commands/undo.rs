@@ -15,7 +15,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Refusal};
 use crate::engine::model::facts::RevisionFact;
 use crate::engine::model::record::{Change, Intent};
-use crate::engine::model::time::Timestamp;
+use crate::engine::model::time::{ShortDuration, Timestamp};
 
 impl Engine {
     pub(super) fn resolve_undo(&self, to: Option<i64>, now: Timestamp) -> Result<Resolved, Refusal> {
@@ -112,6 +112,27 @@ impl Engine {
             true => format!("No node has the images of revision {number}: it may never have run here."),
             false => format!("No node is known to have the images of revision {number}: it may never have run here."),
         })
+    }
+
+    /// A warning where a roll back leads to a revision at which the rollout halted, as far as Events still tell: the record forgets it.
+    pub(super) fn halted_before(&self, command: &Command, intent: &Intent, now: Timestamp) -> Option<String> {
+        let (Command::Undo { .. }, Some(hash)) = (command, &intent.target) else { return None };
+        let number = self.view.revision(hash)?.number;
+        let (mut led_to, mut halt) = (None, None);
+        for event in self.event_log.kept() {
+            if event.reason() == "RolloutTemplateChangedByOthers" {
+                led_to = None;
+            }
+            // A number that a revision had is never that of another one.
+            led_to = event.changed_to().or(led_to);
+            if let Some(why) = event.halted_because().filter(|_| led_to == Some(number)) {
+                halt = Some((event, why));
+            }
+        }
+        let (event, why) = halt?;
+        let told = if event.reported_by().is_some() { "As an Event says, the" } else { "The" };
+        let ago = ShortDuration(now.since(event.at));
+        Some(format!("{told} rollout halted at revision {number} {ago} ago: {why}."))
     }
 
     /// A warning where a roll back replaces pods though what failed is in no template: the new pods of the earlier revision get it too.

@@ -1,7 +1,11 @@
 //! Going on past a halt, and what is refused until somebody did.
 
+use std::time::Duration;
+
 use super::*;
 use crate::engine::model::Str;
+use crate::engine::model::event::Event;
+use crate::engine::model::facts::{ClusterEvent, ReportedBy, Severity};
 use crate::engine::model::record::{Direction, HaltingGate};
 use crate::engine::model::settings::{Gates, Limit, OnFailure};
 use crate::engine::model::template::TaintEffect;
@@ -250,6 +254,47 @@ fn a_pod_that_pulls_in_vain_outside_the_fleet_holds_no_pull_slot() {
     console.run_for(&mut fake, 60);
     assert_eq!(console.state(&fake, "n1").0, NodeState::Ineligible);
     assert_eq!(fake.at("hash3"), 3, "{:?}", console.snapshot(&fake).counts);
+}
+
+/// The record forgets a halt with its rollout. Who asks to go to that revision again is told, by the timeline or by the Events of others.
+#[test]
+fn going_back_to_a_revision_at_which_it_halted_is_warned_of() {
+    let (mut fake, mut console) = halted();
+    let bad = console.snapshot(&fake).to.and_then(|to| to.number).unwrap();
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 120);
+    assert_eq!(console.snapshot(&fake).started_at, None, "it is over");
+    let warned = |console: &mut FakeConsole, fake: &FakeCluster| {
+        let preview = console.engine.preview(&Command::Undo { to: Some(bad) }, fake.now).unwrap();
+        preview.warnings.into_iter().find(|line| line.contains("halted at revision"))
+    };
+    let says = warned(&mut console, &fake).unwrap();
+    assert!(says.starts_with(&format!("The rollout halted at revision {bad} ")), "{says}");
+    assert!(says.contains("ago: image not found on "), "{says}");
+
+    let mut other = FakeConsole::open(&fake, "eve");
+    assert_eq!(warned(&mut other, &fake), None, "it was not there");
+    let told: Vec<_> =
+        console.snapshot(&fake).timeline.iter().map(|it| (it.reason().to_owned(), it.to_string())).collect();
+    for (nth, (reason, message)) in told.into_iter().enumerate() {
+        let reported_by = Some(Box::new(ReportedBy {
+            event: format!("e{nth}").into(),
+            identity: "ops@bastion/1".into(),
+            severity: Severity::Normal,
+        }));
+        let at = fake.now + Duration::from_secs(nth as u64);
+        let event = ClusterEvent {
+            object: "ds".into(),
+            reason: reason.into(),
+            message: message.into(),
+            at,
+            reported_by,
+            ..ClusterEvent::default()
+        };
+        other.engine.observe(Event::Cluster(Box::new(event)), fake.now);
+    }
+    let says = warned(&mut other, &fake).unwrap();
+    assert!(says.starts_with(&format!("As an Event says, the rollout halted at revision {bad} ")), "{says}");
 }
 
 /// Its controller rolls out an image that is not there: nobody adopted it, and the brake is offered as soon as a node has failed.

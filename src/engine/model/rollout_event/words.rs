@@ -50,6 +50,37 @@ impl fmt::Display for RolloutEvent {
     }
 }
 
+impl RolloutEvent {
+    /// To which revision, by its number then, the template was changed; for an event of another process its words tell.
+    pub(crate) fn changed_to(&self) -> Option<i64> {
+        match &self.kind {
+            RolloutEventKind::TemplateChanged { to, .. } => *to,
+            RolloutEventKind::Reported { reason, .. } if &**reason == "RolloutTemplateChanged" => {
+                let (_, to) = self.said.as_deref()?.strip_prefix(CHANGED)?.split_once(" → ")?;
+                let to = to.strip_prefix(THAT_OF).unwrap_or(to);
+                to[..to.find(|c: char| !c.is_ascii_digit()).unwrap_or(to.len())].parse().ok()
+            }
+            _ => None,
+        }
+    }
+
+    /// Why the rollout halted, if it did, as far as is said.
+    pub(crate) fn halted_because(&self) -> Option<&str> {
+        match &self.kind {
+            RolloutEventKind::Halted { why, .. } => Some(why),
+            RolloutEventKind::Reported { reason, .. } if &**reason == "RolloutHalted" => {
+                self.said.as_deref()?.strip_prefix(HALTED)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// How the words for a changed template and for a halt begin.
+const CHANGED: &str = "template changed: revision ";
+const THAT_OF: &str = "that of revision ";
+const HALTED: &str = "halted: ";
+
 impl fmt::Display for RolloutEventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let by = |manager: &Option<Str>| manager.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
@@ -60,9 +91,9 @@ impl fmt::Display for RolloutEventKind {
                 match (from, to) {
                     // Its controller gives the revision of an earlier template a new number.
                     (Some(older), Some(to)) if to <= older => {
-                        write!(f, "template changed: revision {older} → that of revision {to}")?;
+                        write!(f, "{CHANGED}{older} → {THAT_OF}{to}")?;
                     }
-                    (from, to) => write!(f, "template changed: revision {} → {}", number(from), number(to))?,
+                    (from, to) => write!(f, "{CHANGED}{} → {}", number(from), number(to))?,
                 }
                 images.iter().try_for_each(|image| write!(f, ", {image}"))
             }
@@ -83,7 +114,7 @@ impl fmt::Display for RolloutEventKind {
                 }
             }
             Self::Halted { why, nodes, .. } => {
-                write!(f, "halted: {why}")?;
+                write!(f, "{HALTED}{why}")?;
                 match nodes.as_slice() {
                     [] => Ok(()),
                     [a, b, c, rest @ ..] if !rest.is_empty() => write!(f, " ({a}, {b}, {c} …)"),
