@@ -265,15 +265,16 @@ impl<'a> ImageChange<'a> {
     }
 }
 
-/// The plan: `step` counts from 1, 0 before the first.
+/// The plan: `step` counts from 1, 0 before the first. `partition`, what it keeps and how many nodes are allowed are null where no rollout is
+/// recorded: then nothing is kept.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Plan<'a> {
     steps: &'a [IntOrPercent],
     step: usize,
     partition: Option<IntOrPercent>,
-    keep: u32,
-    allowed: u32,
+    keep: Option<u32>,
+    allowed: Option<u32>,
     selector: Option<String>,
     selected: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -283,12 +284,13 @@ struct Plan<'a> {
 impl<'a> Plan<'a> {
     fn new(snapshot: &'a Snapshot) -> Self {
         let plan = &snapshot.plan;
+        let is_in_force = snapshot.started_at.is_some() || snapshot.adopted;
         Self {
             steps: &plan.steps,
             step: plan.step.map_or(0, |step| step + 1),
-            partition: plan.partition,
-            keep: plan.keep,
-            allowed: plan.allowed,
+            partition: plan.partition.filter(|_| is_in_force),
+            keep: is_in_force.then_some(plan.keep),
+            allowed: is_in_force.then_some(plan.allowed),
             selector: plan.selector.as_ref().map(ToString::to_string),
             selected: plan.selected,
             next_step: plan.next.as_ref().map(NextStep::new),

@@ -1,10 +1,31 @@
 //! Single lines of `status` and of its table of nodes.
 
-use super::script::{Script, at, cause, minutes, node, rollout};
+use super::script::{Script, cause, node, rollout};
 use crate::engine::model::cause::{Cause, CauseKind};
-use crate::engine::model::estimate::RolloutEstimate;
+use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::node::{Blame, NodeState};
-use crate::engine::report::snapshot::{NodeView, Snapshot};
+use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
+use serde_json::json;
+
+/// A DaemonSet that was handed back before all nodes were updated: no partition keeps anything from its controller.
+#[tokio::test]
+async fn nothing_is_kept_where_no_rollout_is_recorded() {
+    let plan = async |snapshot| {
+        let json: serde_json::Value =
+            serde_json::from_str(&Script::of(snapshot).run("status ds/agent -o json").await.text).unwrap();
+        let plan = &json["plan"];
+        json!([plan["partition"], plan["keep"], plan["allowed"]])
+    };
+    let handed_back = Snapshot {
+        phase: Phase::Native,
+        strategy: StrategyKind::RollingUpdate,
+        started_at: None,
+        adopted: false,
+        ..rollout()
+    };
+    assert_eq!(plan(handed_back).await, json!([null, null, null]));
+    assert_eq!(plan(rollout()).await, json!([60, 60, 60]));
+}
 
 /// As in the console: what needs a look is on top, whatever the engine's order is.
 #[tokio::test]
