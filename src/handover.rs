@@ -187,7 +187,7 @@ impl Handover {
             facts.push(("waits", guidance.waits));
         }
         facts.push(("budget", snapshot.budget.to_string()));
-        if snapshot.started_at.is_some() {
+        if snapshot.has_plan() {
             facts.push(("plan", snapshot.plan.to_string()));
             facts.push(("gates", snapshot.gating().to_string()));
         }

@@ -221,7 +221,7 @@ fn summary(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
     if let Some(wait) = &snapshot.waits {
         say("waits", snapshot.waiting(wait).to_string());
     }
-    if snapshot.started_at.is_some() {
+    if snapshot.has_plan() {
         say("plan", snapshot.plan_in_words());
         say("gates", snapshot.gating().to_string());
     }

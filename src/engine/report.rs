@@ -331,6 +331,10 @@ impl Engine {
         let views = order.into_iter().map(|(_, _, row)| {
             let mut view = self.node_view(row, &numbers);
             match (&view.hold, &waits) {
+                // Nothing of the plan is in force any more.
+                (Some(Hold::Partition { .. } | Hold::Selector), _) if *phase == Phase::Releasing => {
+                    view.hold = Some(Hold::Preparing);
+                }
                 (Some(Hold::Next), Some(waits)) => view.hold = Some(Hold::Waits(waits.clone())),
                 (None, _) => {
                     let pod = row.pod.and_then(|pod| self.view.pod(pod));

@@ -27,7 +27,7 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::model::unsent::Unsent;
 use crate::engine::model::wait::Wait;
 use crate::engine::report::last_rollout::{LastRollout, RolloutEnd};
-use crate::engine::report::snapshot::{Counts, Snapshot};
+use crate::engine::report::snapshot::{Counts, Phase, Snapshot};
 
 /// Where one rollout stands.
 #[derive(Serialize)]
@@ -266,7 +266,7 @@ impl<'a> ImageChange<'a> {
 }
 
 /// The plan: `step` counts from 1, 0 before the first. `partition`, what it keeps and how many nodes are allowed are null where no rollout is
-/// recorded: then nothing is kept.
+/// recorded, or it is being handed back: then nothing is kept.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Plan<'a> {
@@ -284,7 +284,7 @@ struct Plan<'a> {
 impl<'a> Plan<'a> {
     fn new(snapshot: &'a Snapshot) -> Self {
         let plan = &snapshot.plan;
-        let is_in_force = snapshot.started_at.is_some() || snapshot.adopted;
+        let is_in_force = (snapshot.started_at.is_some() || snapshot.adopted) && snapshot.phase != Phase::Releasing;
         Self {
             steps: &plan.steps,
             step: plan.step.map_or(0, |step| step + 1),

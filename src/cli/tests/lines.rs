@@ -24,7 +24,11 @@ async fn nothing_is_kept_where_no_rollout_is_recorded() {
         ..rollout()
     };
     assert_eq!(plan(handed_back).await, json!([null, null, null]));
-    assert_eq!(plan(rollout()).await, json!([60, 60, 60]));
+    let releasing = Snapshot { phase: Phase::Releasing, ..rollout() };
+    let text = Script::of(releasing.clone()).run("status ds/agent").await.text;
+    assert!(!text.contains("  plan ") && !text.contains("  gates "), "{text}");
+    assert_eq!(plan(releasing).await, json!([null, null, null]));
+    assert_eq!(plan(rollout()).await, json!(["50%", 60, 60]));
 }
 
 /// As in the console: what needs a look is on top, whatever the engine's order is.

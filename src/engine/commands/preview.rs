@@ -139,8 +139,7 @@ impl Engine {
                 .warnings(command)
                 .into_iter()
                 .chain(self.no_way_back(command, &limits))
-                .chain(self.never_ran(command, &intent))
-                .chain(self.halted_before(command, &intent, now))
+                .chain(self.halted_before(command, &intent, now).or_else(|| self.never_ran(command, &intent)))
                 .chain(self.rolls_back_in_vain(command))
                 .collect(),
             calls: self.calls_in_words(command, &resolved, &nodes, &limits, now),

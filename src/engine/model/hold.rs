@@ -13,7 +13,7 @@ pub enum Hold {
     NoRollout,
     /// The native controller decides; rolldeck has not adopted the DaemonSet.
     Native,
-    /// The DaemonSet is being adopted, or its template changed.
+    /// The DaemonSet is being adopted or handed back, or its template changed.
     Preparing,
     /// The DaemonSet is being deleted: what is taken away does not come back.
     BeingDeleted,

@@ -70,6 +70,11 @@ impl Snapshot {
         }
     }
 
+    /// Whether partition, selector and gates are in force: a rollout is recorded, and is not being handed back.
+    pub fn has_plan(&self) -> bool {
+        self.started_at.is_some() && self.phase != Phase::Releasing
+    }
+
     /// The plan in one line. On the way back it does not count.
     pub fn plan_in_words(&self) -> String {
         match self.direction {

@@ -1,9 +1,10 @@
 //! The steps of the plan are set by operators, and a plan can have images brought ahead of them.
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-use crate::engine::model::command::{Command, PrewarmCommand, Step};
+use crate::engine::model::command::{Command, Early, PrewarmCommand, Step};
 use crate::engine::model::settings::value::Value;
 use crate::engine::model::settings::{PrewarmAhead, Steps, Tuning};
+use crate::engine::report::snapshot::Phase;
 
 /// Ten nodes without the image of `agent:v2`, two of which may pull at once, under this plan.
 fn rollout(steps: &str, prewarm: PrewarmAhead) -> (FakeCluster, FakeConsole) {
@@ -109,4 +110,19 @@ fn who_cancels_what_was_brought_ahead_ends_it_for_good() {
     assert!(fake.warm_nodes().is_empty(), "{:?}", fake.warm_nodes());
     let snapshot = console.snapshot(&fake);
     assert_eq!((snapshot.settings.policies.prewarm, snapshot.prewarm.is_none()), (PrewarmAhead::Off, true));
+}
+
+/// Handed back early, while admission does not let the strategy be restored: what waits does not wait for another step.
+#[test]
+fn no_node_is_said_to_be_kept_by_the_partition_while_it_is_handed_back() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    fake.pins_images = true;
+    assert_eq!(console.state(&fake, "n1").1, "partition keeps 6");
+    console.engine.command(Command::Release(Early::Accept), fake.now).unwrap();
+    console.run_for(&mut fake, 5);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!((&snapshot.phase, snapshot.has_plan()), (&Phase::Releasing, false));
+    assert_eq!(console.state(&fake, "n1").1, "preparing");
 }
