@@ -31,9 +31,10 @@ impl Engine {
         }
         if early == Early::Refuse && left > 0 && self.original_is_rolling() {
             return Err(Refusal::NotNow(format!(
-                "{} not at the current revision; once released its controller replaces them by itself: \
+                "{} not at the current revision; once released its controller replaces {} by itself: \
                  release early (`release --early`) only if that is meant",
-                pods_are(left)
+                pods_are(left),
+                if left == 1 { "it" } else { "them" }
             )));
         }
         let says = "released: the original update strategy is restored".to_owned();
@@ -79,14 +80,21 @@ impl Engine {
             ));
         }
         let left = self.left_to_the_controller();
-        if left > 0 {
-            lines.push(format!(
+        let down = of(|pod| pod.then == Then::ReplacedOnceReady);
+        match (left, down.len()) {
+            (0, _) => {}
+            (1, 1) => lines.push(format!(
+                "1 pod is not at the current revision, on a node that is down: the controller deletes it, and makes it anew once the node \
+                 is Ready: {}.",
+                where_and_why(&down)
+            )),
+            (1, _) => lines.push("1 pod is not at the current revision: the controller replaces it by itself then.".into()),
+            _ => lines.push(format!(
                 "{} not at the current revision: the controller replaces them by itself then.",
                 pods_are(left)
-            ));
+            )),
         }
-        let down = of(|pod| pod.then == Then::ReplacedOnceReady);
-        if !down.is_empty() {
+        if left > 1 && !down.is_empty() {
             lines.push(format!(
                 "Of these {} on nodes that are down: deleted, and made anew once the node is Ready: {}.",
                 pods_are(down.len()),

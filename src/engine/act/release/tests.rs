@@ -164,8 +164,8 @@ fn a_node_that_is_down_holds_the_release_as_before() {
     assert_eq!(
         preview.effects[1..],
         [
-            "1 pod is not at the current revision: the controller replaces them by itself then.",
-            "Of these 1 pod is on nodes that are down: deleted, and made anew once the node is Ready: n4.",
+            "1 pod is not at the current revision, on a node that is down: the controller deletes it, and makes it anew once the node \
+             is Ready: n4.",
         ]
     );
 }
