@@ -261,7 +261,7 @@ fn a_node_that_goes_down_after_its_update_is_suspect_and_halts_if_it_stays_down(
     console.run_for(&mut fake, 301);
     let all = Command::Step(Step::Partition(IntOrPercent::Int(0)));
     let refused = console.ask(&mut fake, all).unwrap_err();
-    assert!(refused.contains("halted: node stays down after its update"), "{refused}");
+    assert!(refused.contains("halted: node stays down with the new pod"), "{refused}");
     console.run_for(&mut fake, 30);
     let snapshot = console.snapshot(&fake);
     assert_eq!(snapshot.phase, Phase::Halted);

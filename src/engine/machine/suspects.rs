@@ -289,20 +289,21 @@ impl Engine {
         self.suspects.judgement.outages.iter().find(|outage| outage.site == *site).cloned()
     }
 
-    /// What the failures of suspects are called: why, and how updated nodes and others of their sites compare.
+    /// What the failures of suspects are called. How updated nodes and others of their site compare is said only where that is why: one node
+    /// is judged by itself, and while it is down it does not count as updated.
     pub(crate) fn suspect_words(&self, row: &Row) -> Option<String> {
-        let why = match self.suspects.judgement.verdicts.get(&row.node)? {
-            SuspectView::Stays => "node stays down after its update",
-            SuspectView::Again => "node went down again after its update",
-            SuspectView::Compared => "updated nodes go down",
-            SuspectView::Waits { .. } | SuspectView::Outage => return None,
-        };
-        let site = &self.view.nodes[row.node].site;
-        let compared = self.suspects.judgement.comparisons.iter().find(|compared| compared.site == *site);
-        Some(match compared {
-            Some(compared) => format!("{why} ({compared})"),
-            None => why.to_owned(),
-        })
+        let judgement = &self.suspects.judgement;
+        match judgement.verdicts.get(&row.node)? {
+            SuspectView::Stays => Some("node stays down with the new pod".to_owned()),
+            SuspectView::Again => Some("node went down again with the new pod".to_owned()),
+            SuspectView::Compared => {
+                let site = &self.view.nodes[row.node].site;
+                let compared = judgement.comparisons.iter().find(|compared| compared.site == *site);
+                let compared = compared.map(|compared| format!(" ({compared})")).unwrap_or_default();
+                Some(format!("updated nodes go down{compared}"))
+            }
+            SuspectView::Waits { .. } | SuspectView::Outage => None,
+        }
     }
 }
 

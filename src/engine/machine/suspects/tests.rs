@@ -91,7 +91,7 @@ fn an_updated_node_that_stays_down_past_the_grace_halts() {
     assert_eq!((&snapshot.phase, snapshot.counts.failed), (&Phase::Halted, 1));
     let halt = snapshot.halt.unwrap();
     assert_eq!(halt.named(), ["n2".into()]);
-    let why = "node stays down after its update (1 of 4 nodes went down after their update, 0 of 16 before it, in 10m) on 1 node";
+    let why = "node stays down with the new pod on 1 node";
     assert_eq!(&*halt.why, why);
     assert_eq!(console.state(&fake, "n2").1, "NotReady for 5m, after its update; failed: it stays down");
     // Accepted, it is one that is down; and the rest goes on.
@@ -125,7 +125,7 @@ fn an_updated_node_that_goes_down_again_halts() {
         ready(&mut fake, &["n2"], true);
     }
     let halt = console.snapshot(&fake).halt.unwrap();
-    assert!(halt.why.starts_with("node went down again after its update (1 of 8 nodes went down"), "{}", halt.why);
+    assert!(halt.why.starts_with("node went down again with the new pod on "), "{}", halt.why);
     assert_eq!(suspect(&console.snapshot(&fake), "n2"), Some(SuspectView::Again));
     // What was accepted does not halt it again; what happens from then on does.
     console.ask(&mut fake, Command::Resume).unwrap();
@@ -180,7 +180,7 @@ fn a_node_that_flapped_before_its_update_too_does_not_halt() {
         ready(&mut fake, &["n7"], false);
         console.run_for(&mut fake, 600);
         let halt = console.snapshot(&fake).halt.unwrap();
-        assert!(halt.why.starts_with("node stays down after its update"), "{}", halt.why);
+        assert!(halt.why.starts_with("node stays down with the new pod on "), "{}", halt.why);
     }
 }
 
