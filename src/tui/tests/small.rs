@@ -2,6 +2,7 @@
 
 use super::console::TestConsole;
 use super::fixtures::{self, ago, running};
+use crate::driver::{Fleet, FleetRow};
 use crate::engine::model::record::Paused;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::message::Msg;
@@ -67,4 +68,29 @@ fn what_a_rollout_waits_for_is_told_in_full_where_one_asks_what_is_wrong() {
     let (small, wide) = (words(40, 24), words(120, 40));
     assert_eq!(small, wide);
     assert!(small.contains("A arms: N lifts the selector, which frees 9 nodes"), "{small}");
+}
+
+#[test]
+fn daemonsets_of_the_same_name_are_told_apart_on_small_screens() {
+    let in_namespace = |namespace: &str| FleetRow { namespace: namespace.into(), ..fixtures::fleet().rows[2].clone() };
+    let twins = ["factory-north", "factory-south"].map(in_namespace);
+    for size in [(40, 12), (50, 14), (60, 20), (80, 24)] {
+        let mut console = TestConsole::on_fleet(size.0, size.1);
+        console.tell(Msg::Fleet(Fleet { rows: twins.to_vec(), ..fixtures::fleet() }.into()));
+        for (namespace, goes_there) in [("factory-north", ""), ("factory-south", "j")] {
+            console.type_keys(goes_there);
+            let screen = console.screen();
+            assert!(screen.contains(&format!(" {namespace}/ipc-agent")), "{size:?}:\n{screen}");
+            console.type_keys("/state=halted<enter>");
+            console.type_keys(goes_there);
+            let screen = console.screen();
+            assert!(screen.contains(&format!(" {namespace}/ipc-agent")), "{size:?}:\n{screen}");
+            assert!(size.1 >= 16 || screen.contains("· filter sta"), "{size:?}:\n{screen}");
+            console.type_keys("<esc>");
+        }
+    }
+    // Where the row says it, nothing else has to.
+    let mut console = TestConsole::on_fleet(160, 40);
+    console.tell(Msg::Fleet(Fleet { rows: twins.to_vec(), ..fixtures::fleet() }.into()));
+    assert!(!console.screen().contains("factory-north/ipc-agent"), "{}", console.screen());
 }

@@ -19,7 +19,7 @@ use crate::engine::model::time::ShortDuration;
 use crate::tui::columns::fleet::{BAR, FLEET_COLUMNS, FleetCell, FleetSort, progress_words, sign};
 use crate::tui::columns::{Column, widths};
 use crate::tui::daemonset_ref::DaemonSetRef;
-use crate::tui::model::FleetPage;
+use crate::tui::model::{FleetPage, Page};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{count, fit, fit_middle, width};
 
@@ -155,6 +155,19 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
         };
         put(buffer, rows.x + 3, rows.y, text, usize::from(rows.width).saturating_sub(4), ctx.style(ThemeRole::Muted));
     }
+}
+
+/// Namespace and name of the selected DaemonSet, where its row has no room for both: names are alike in several namespaces.
+pub(super) fn selected_in_full(ctx: &RenderContext<'_>, cells: u16) -> Option<String> {
+    let page = ctx.model.fleet.as_ref().filter(|_| ctx.model.page == Page::Fleet)?;
+    let row = page.current()?;
+    let widths = widths(FLEET_COLUMNS, &*page.fleet, usize::from(cells));
+    let is_cut = |column: &str, text: &str| {
+        let at = FLEET_COLUMNS.iter().position(|known| known.name == column);
+        at.and_then(|at| widths.get(at)).is_none_or(|cells| width(text) > *cells)
+    };
+    let cut = is_cut("namespace", &row.namespace) || is_cut("name", &row.name);
+    cut.then(|| format!("{}/{}", row.namespace, row.name))
 }
 
 /// What is in a cell, as text; `room`: how wide the column of the progress is.

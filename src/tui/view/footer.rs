@@ -9,7 +9,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-use super::{RenderContext, ScreenParts, Shape, header, put, put_rule};
+use super::{RenderContext, ScreenParts, Shape, fleet, header, put, put_rule};
 use crate::engine::model::step_ahead::NoStep;
 use crate::engine::report::snapshot::Phase;
 use crate::tui::action::{ACTIONS, Action, ActionId, ActionScope, key_of};
@@ -162,16 +162,32 @@ fn unnamed_cluster(ctx: &RenderContext<'_>, cells: u16) -> Option<String> {
 fn draw_status(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     let Some(status) = &ctx.model.status else {
         let cluster = unnamed_cluster(ctx, area.width);
+        let selected = fleet::selected_in_full(ctx, area.width);
+        let cells = usize::from(area.width);
         match ctx.model.filter().filter(|filter| !filter.is_all()) {
-            _ if Shape::of(ctx.model) > Shape::Folded => put_rule(ctx, buffer, area, &cluster.unwrap_or_default()),
+            _ if Shape::of(ctx.model) > Shape::Folded => {
+                put_rule(ctx, buffer, area, &cluster.or(selected).unwrap_or_default());
+            }
             // Where there is no room for a rule that says it.
             Some(filter) => {
-                let text = format!(" filter {}", fit(filter.text(), usize::from(area.width).saturating_sub(22)));
-                say(ctx, buffer, area, &format!("{text} (esc clears)"), ThemeRole::Muted);
+                let dot = ctx.glyph(Glyph::Dot);
+                let selected = selected.map(|name| format!("{} {dot} ", fit_middle(&name, cells.saturating_sub(16))));
+                let selected = selected.unwrap_or_default();
+                let full = format!(" {selected}filter {} (esc clears)", filter.text());
+                let room = cells.saturating_sub(if selected.is_empty() { 22 } else { width(&selected) + 8 });
+                let short = format!(" {selected}filter {}", fit(filter.text(), room));
+                // Which one is selected goes before how the filter is cleared.
+                let text = match selected.is_empty() {
+                    _ if width(&full) <= cells => full,
+                    true => format!("{short} (esc clears)"),
+                    false => short,
+                };
+                say(ctx, buffer, area, &text, ThemeRole::Muted);
             }
             None => {
-                if let Some(cluster) = cluster {
-                    say(ctx, buffer, area, &format!(" {cluster}"), ThemeRole::Muted);
+                if let Some(name) = cluster.or(selected) {
+                    let name = fit_middle(&name, cells.saturating_sub(2));
+                    say(ctx, buffer, area, &format!(" {name}"), ThemeRole::Muted);
                 }
             }
         }
