@@ -92,6 +92,19 @@ impl Snapshot {
         }
     }
 
+    /// Who paused it, how long ago and why, also where it has halted besides: `paused by ops@bastion 3m ago: the link is down`.
+    pub fn pause_in_words(&self) -> Option<String> {
+        let words = |paused: &Paused| {
+            let ago = ShortDuration(self.at.since(paused.at));
+            let why = paused.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+            format!("paused by {} {ago} ago{why}", paused.by)
+        };
+        match &self.phase {
+            Phase::Paused(paused) => Some(words(paused)),
+            _ => self.paused.as_ref().map(words),
+        }
+    }
+
     /// What is waited for, how long already, or how much longer: `rate: 20 deletions/s, 110 wait, 6s left`.
     pub fn waiting<'a>(&'a self, wait: &'a Wait) -> Waiting<'a> {
         Waiting(self.at, wait)
@@ -113,11 +126,6 @@ impl Snapshot {
     }
 }
 
-fn paused_words(f: &mut fmt::Formatter<'_>, paused: &Paused, at: Timestamp) -> fmt::Result {
-    write!(f, "paused by {} {} ago", paused.by, ShortDuration(at.since(paused.at)))?;
-    paused.why.as_ref().map_or(Ok(()), |why| write!(f, ": {why}"))
-}
-
 /// See [`Snapshot::doing`].
 #[derive(Clone, Copy, Debug)]
 pub struct Doing<'a>(&'a Snapshot);
@@ -126,15 +134,14 @@ impl fmt::Display for Doing<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(snapshot) = self;
         match &snapshot.phase {
-            Phase::Paused(paused) => paused_words(f, paused, snapshot.at)?,
+            Phase::Paused(_) => f.write_str(&snapshot.pause_in_words().unwrap_or_default())?,
             Phase::Halted => {
                 match &snapshot.halt {
                     Some(halt) => write!(f, "halted {} ago: {}", ShortDuration(snapshot.at.since(halt.at)), halt.why)?,
                     None => f.write_str("halted")?,
                 }
-                if let Some(paused) = &snapshot.paused {
-                    f.write_str("; ")?;
-                    paused_words(f, paused, snapshot.at)?;
+                if let Some(paused) = snapshot.pause_in_words() {
+                    write!(f, "; {paused}")?;
                 }
             }
             Phase::Running => {

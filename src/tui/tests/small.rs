@@ -4,7 +4,7 @@ use super::console::TestConsole;
 use super::fixtures::{self, ago, running};
 use crate::driver::{Fleet, FleetRow};
 use crate::engine::model::record::Paused;
-use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::message::Msg;
 use crate::tui::model::Overlay;
 use crate::tui::status::StatusSeverity;
@@ -29,6 +29,32 @@ fn what_a_rollout_that_halted_changes_is_not_cut() {
     }
     let screen = TestConsole::on(halted_and_paused(), 40, 12).screen();
     assert!(screen.contains("✗ HALTED 2m, paused 31/120 down 2/2\n"), "{screen}");
+}
+
+const REASON: &str = "the uplink of hall C is being replaced by the network team, back at 14:00";
+
+/// All words of a screen, whatever line they are on.
+fn in_one_line(screen: &str) -> String {
+    screen.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn why_it_is_paused_is_told_in_full_before_the_keys() {
+    let paused = Paused { by: "ops@bastion-2/7f".into(), at: ago(180), why: Some(REASON.into()) };
+    let alone = Snapshot { phase: Phase::Paused(paused.clone()), paused: Some(paused.clone()), ..fixtures::paused() };
+    let beside_a_halt = Snapshot { paused: Some(paused), ..fixtures::halted() };
+    for size in [(40, 12), (60, 20), (80, 24), (120, 40), (200, 50)] {
+        for (snapshot, keys) in [(&alone, "C continues"), (&beside_a_halt, "C continue pas")] {
+            let screen = TestConsole::on(snapshot.clone(), size.0, size.1).screen();
+            let words = in_one_line(&screen);
+            assert!(words.contains("paused by ops"), "{size:?}:\n{screen}");
+            assert!(words.contains(&in_one_line(REASON)) || size.0 == 40, "{size:?}:\n{screen}");
+            assert!(words.contains("the uplink of hall C is being replaced by the net"), "{size:?}:\n{screen}");
+            assert!(words.contains(keys), "{size:?}:\n{screen}");
+        }
+    }
+    let lowest = TestConsole::on(alone, 40, 10).screen();
+    assert!(lowest.contains(" paused by ops: the uplink of hall C i…"), "{lowest}");
 }
 
 #[test]

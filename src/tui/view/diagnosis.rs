@@ -60,7 +60,7 @@ fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, diagnosis: &Diagnosis, 
     let how_many = diagnosis.how_many(&shown.snapshot);
     let mut lines: Vec<Line<'static>> =
         wrap(&how_many, cells).map(|line| Line::from(ctx.span(line, ThemeRole::Title))).collect();
-    let waits = blocker(ctx, shown, MOST_WAITING);
+    let waits = blocker(ctx, shown, MOST_WAITING, 1);
     if findings.is_empty() && waits.is_empty() {
         lines.push(Line::from(ctx.span("nothing is wrong, and nothing waits", ThemeRole::Ok)));
     }

@@ -25,7 +25,7 @@ mod unsent;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use self::attention::{alarms, clocks, gitops_owner, group, next_keys, taken_over, trouble, unseen};
+use self::attention::{alarms, clocks, gitops_owner, group, next_keys, paused_briefly, taken_over, trouble, unseen};
 pub(super) use self::attention::{blocker, keys_in_words};
 use self::identity::identity;
 pub(super) use self::identity::{access, banner, warnings};
@@ -67,6 +67,7 @@ fn about_rollout(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<
         let mut lines = vec![identity(ctx, page, Some(shown), cells), folded(ctx, page, shown, cells)];
         lines.extend(taken_over(ctx, shown, cells));
         lines.extend(alarms(ctx, shape, snapshot, cells).into_iter().take(if area.height < 12 { 1 } else { 2 }));
+        lines.extend(paused_briefly(ctx, snapshot, cells, if area.height < 12 { 1 } else { 2 }));
         // Where nothing else is said, what moves it; on a screen that has no row to spare the first line has to do.
         if lines.len() == 2 && area.height >= 12 {
             lines.extend(next_keys(ctx, snapshot, cells));
@@ -78,7 +79,7 @@ fn about_rollout(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<
         Presence::Present => {}
         Presence::Loading => {
             lines.push(loading(ctx, page));
-            lines.extend(blocker(ctx, shown, cells));
+            lines.extend(blocker(ctx, shown, cells, 1));
             lines.extend(unseen(ctx, snapshot, cells));
             return lines;
         }
@@ -95,7 +96,7 @@ fn about_rollout(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<
     lines.push(progress(ctx, page, shown, cells));
     lines.extend(budget(ctx, page, shown, cells));
     lines.extend(taken_over(ctx, shown, cells));
-    lines.extend(blocker(ctx, shown, cells));
+    lines.extend(blocker(ctx, shown, cells, if area.height < 32 { 2 } else { 4 }));
     lines.extend(prewarm::stands(ctx, page, shown, cells));
     lines.extend(gitops_owner(ctx, snapshot, cells));
     lines.extend(alarms(ctx, shape, snapshot, cells));

@@ -23,11 +23,12 @@ use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::trouble::TroubleKind;
 use crate::tui::words::{fit, fit_middle, width, wrap};
 
-/// What the rollout waits for, or who paused it and why; and the keys of the remedies.
+/// What the rollout waits for, or who paused it and why, in at most so many lines; and the keys of the remedies.
 pub(in crate::tui::view) fn blocker(
     ctx: &RenderContext<'_>,
     shown: &ShownSnapshot,
     cells: usize,
+    most: usize,
 ) -> Vec<Line<'static>> {
     let snapshot = &*shown.snapshot;
     let driven =
@@ -48,6 +49,11 @@ pub(in crate::tui::view) fn blocker(
         let room = cells.saturating_sub(2);
         return vec![Line::from(vec![Span::raw(" "), ctx.span(fit(&words, room).into_owned(), role)])];
     }
+    // What halted it is an alarm; why it is paused besides is not said there.
+    if let (Phase::Halted, Some(paused)) = (&snapshot.phase, &snapshot.paused) {
+        let words = as_of(ctx, shown, paused.at).pause_in_words().filter(|_| paused.why.is_some());
+        return warned(ctx, words.map(|words| wrapped(&words, cells.saturating_sub(2), most)).unwrap_or_default());
+    }
     let since = match (&shown.snapshot.phase, &shown.snapshot.blocked) {
         (Phase::Paused(paused), _) => Some(paused.at),
         (_, Some(blocked)) => Some(blocked.since),
@@ -62,20 +68,80 @@ pub(in crate::tui::view) fn blocker(
     let role = if warn { ThemeRole::Warn } else { ThemeRole::Text };
     let keys = keys_in_words(ctx, &remedies, |remedy| remedy.to_string());
     let room = cells.saturating_sub(2);
-    // The reason may be cut, the keys are not: they get a line of their own if both do not fit.
+    // What it waits for may be cut, the keys are not: they get a line of their own if both do not fit. Why somebody paused it is not cut
+    // either while there are lines for it.
     let together = if keys.is_empty() { waits.clone() } else { format!("{waits}   {keys}") };
+    // What rolldeck itself paused it for is an alarm, with the keys below it.
+    let by_rolldeck = matches!(&snapshot.phase, Phase::Paused(paused) if paused.is_by_rolldeck());
+    let said_by_alarm = by_rolldeck && !snapshot.alarms.is_empty();
     let lines = match width(&together) <= room {
         true => vec![together],
+        false if said_by_alarm => wrapped(&waits, room, 1),
+        false if matches!(snapshot.phase, Phase::Paused(_)) => with_keys(wrapped(&waits, room, most), keys, room),
         false if keys.is_empty() => vec![waits],
-        false if matches!(shown.snapshot.phase, Phase::Paused(_)) => {
-            vec![format!("{}   {keys}", fit(&waits, room.saturating_sub(width(&keys) + 3)))]
-        }
         false => vec![waits, keys],
     };
     lines
         .into_iter()
         .map(|line| Line::from(vec![Span::raw(" "), ctx.span(fit(&line, room).into_owned(), role)]))
         .collect()
+}
+
+/// Who paused it and why, and the keys, where the lines are short: since when is said above.
+pub(super) fn paused_briefly(
+    ctx: &RenderContext<'_>,
+    snapshot: &Snapshot,
+    cells: usize,
+    most: usize,
+) -> Vec<Line<'static>> {
+    let paused = match &snapshot.phase {
+        Phase::Paused(paused) => Some(paused),
+        Phase::Halted => snapshot.paused.as_ref(),
+        _ => None,
+    };
+    // What rolldeck itself paused it for is an alarm.
+    let Some(paused) = paused.filter(|paused| snapshot.alarms.is_empty() || !paused.is_by_rolldeck()) else {
+        return Vec::new();
+    };
+    let who = person_of(&paused.by);
+    let who = who.split_once('@').map_or(who, |(name, _)| name);
+    let words = match &paused.why {
+        Some(why) => format!("paused by {who}: {why}"),
+        None => format!("paused by {who}"),
+    };
+    let room = cells.saturating_sub(2);
+    let lines = wrapped(&words, room, most);
+    // An alarm has keys of its own, and on a screen that has no row to spare the last line has to do.
+    let remedies = snapshot.guidance().map(|guidance| guidance.remedies).unwrap_or_default();
+    let keys = match most > 1 && snapshot.alarms.is_empty() {
+        true => keys_in_words(ctx, &remedies, |remedy| remedy.to_string()),
+        false => String::new(),
+    };
+    warned(ctx, with_keys(lines, keys, room))
+}
+
+/// `words` in at most so many lines of `cells`, the last one cut.
+fn wrapped(words: &str, cells: usize, most: usize) -> Vec<String> {
+    let mut wrapped = wrap(words, cells);
+    let mut lines: Vec<String> = wrapped.by_ref().take(most).collect();
+    if let (Some(last), Some(more)) = (lines.last_mut(), wrapped.next()) {
+        *last = fit(&format!("{last} {more}"), cells).into_owned();
+    }
+    lines
+}
+
+/// The lines with the keys behind them, or below them.
+fn with_keys(mut lines: Vec<String>, keys: String, cells: usize) -> Vec<String> {
+    match lines.last_mut() {
+        _ if keys.is_empty() => {}
+        Some(last) if width(last) + 3 + width(&keys) <= cells => *last = format!("{last}   {keys}"),
+        _ => lines.push(keys),
+    }
+    lines
+}
+
+fn warned(ctx: &RenderContext<'_>, lines: Vec<String>) -> Vec<Line<'static>> {
+    lines.into_iter().map(|line| Line::from(vec![Span::raw(" "), ctx.span(line, ThemeRole::Warn)])).collect()
 }
 
 /// That somebody else drives what this console drove: who, from where, since when, and how to drive again.

@@ -182,7 +182,8 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, who: bool) -
     };
     let paused = snapshot.paused.as_ref().filter(|_| snapshot.phase == Phase::Halted);
     let paused = match paused {
-        Some(paused) if who => format!(", paused by {}", person_of(&paused.by)),
+        // With a reason a line of its own says both.
+        Some(paused) if who && paused.why.is_none() => format!(", paused by {}", person_of(&paused.by)),
         Some(_) => ", paused".to_owned(),
         None => String::new(),
     };
