@@ -11,6 +11,7 @@ mod identity;
 pub mod practice;
 pub(crate) mod private_file;
 mod run;
+mod seen_holders;
 mod session;
 
 pub use crate::cluster::{Clock, IN_CLUSTER, context_names, server_of_context};

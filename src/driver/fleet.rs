@@ -17,6 +17,7 @@ use self::listed::Listed;
 use self::pulls::StartingPods;
 use super::handle::{DrivenBy, Fleet, FleetPrewarm, FleetPulls, FleetRevision, FleetRow};
 use super::identity::Identity;
+use super::seen_holders::SeenHolders;
 use crate::cluster::{Clock, Cluster, FleetEvent, PartialDaemonSet, PartialRevision};
 use crate::engine::model::Str;
 use crate::engine::model::config::Timing;
@@ -27,7 +28,7 @@ use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Record, lease_name};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::fleet_state::{Brief, fleet_state, recorded_since};
-use crate::engine::rules::holder::HolderLiveness;
+use crate::engine::rules::holder::{HolderLiveness, SeenHolder};
 
 /// How many events may wait.
 const EVENTS: usize = 256;
@@ -35,20 +36,31 @@ const EVENTS: usize = 256;
 const GAP: Duration = Duration::from_millis(100);
 
 /// Watches all DaemonSets until no front end holds the receiver any more.
-pub(super) fn spawn(cluster: &Cluster, namespace: Option<&str>, us: Identity) -> watch::Receiver<Arc<Fleet>> {
+pub(super) fn spawn(
+    cluster: &Cluster,
+    namespace: Option<&str>,
+    us: Identity,
+    seen_holders: SeenHolders,
+) -> watch::Receiver<Arc<Fleet>> {
     let (sender, events) = mpsc::channel(EVENTS);
     let feed = cluster.fleet(namespace, sender);
     let (views, receiver) = watch::channel(Arc::new(Fleet::default()));
     let clock = cluster.clock();
     tokio::spawn(async move {
-        run(events, &views, clock, us).await;
+        let known = KnownFleet { seen_holders, ..KnownFleet::default() };
+        run(events, &views, clock, us, known).await;
         drop(feed);
     });
     receiver
 }
 
-async fn run(mut events: mpsc::Receiver<FleetEvent>, views: &watch::Sender<Arc<Fleet>>, clock: Clock, us: Identity) {
-    let mut known = KnownFleet::default();
+async fn run(
+    mut events: mpsc::Receiver<FleetEvent>,
+    views: &watch::Sender<Arc<Fleet>>,
+    clock: Clock,
+    us: Identity,
+    mut known: KnownFleet,
+) {
     let mut ages = StateAges::default();
     let mut next_view_at = Instant::now();
     let mut due = false;
@@ -106,6 +118,7 @@ struct KnownFleet {
     daemonsets: Listed<ObjectKey, PartialDaemonSet>,
     revisions: Listed<ObjectKey, PartialRevision>,
     leases: Listed<ObjectKey, ObservedLease>,
+    seen_holders: SeenHolders,
     starting: StartingPods,
 }
 
@@ -179,9 +192,13 @@ impl KnownFleet {
     fn lease(&mut self, key: ObjectKey, fact: LeaseFact, now: Timestamp) {
         let holder_liveness = match self.leases.get(&key) {
             Some(known) => known.holder_liveness.next(&known.fact, &fact, now),
-            // It appeared after all leases were listed, so it was created just now.
-            None => HolderLiveness::first(now, self.leases_health == WatchHealth::Live),
+            None => {
+                let seen = self.seen_holders.last(&key).and_then(|seen| seen.liveness(&fact));
+                // It appeared after all leases were listed, so it was created just now.
+                seen.unwrap_or_else(|| HolderLiveness::first(now, self.leases_health == WatchHealth::Live))
+            }
         };
+        self.seen_holders.note(&key, SeenHolder::new(&fact, holder_liveness));
         self.leases.insert(key, ObservedLease { fact, holder_liveness });
     }
 

@@ -26,14 +26,17 @@ use tokio::time::{Instant, sleep_until};
 
 use super::audit_sink::AuditSink;
 use super::handle::{CommandError, Request, Rollout};
+use super::seen_holders::{LeaseKey, SeenHolders};
 use crate::cluster::{Clock, Executed, Writer};
 use crate::engine::Engine;
+use crate::engine::model::Str;
 use crate::engine::model::command::{Command, CommandId};
 use crate::engine::model::config::Config;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind, EffectId};
 use crate::engine::model::event::Event;
 use crate::engine::model::notice::Notice;
+use crate::engine::model::record::lease_name;
 use crate::engine::report::snapshot::{Alarm, Snapshot};
 
 /// How many events may wait; the watches wait when there are more.
@@ -64,16 +67,22 @@ impl EffectExecutor for Writer {
     }
 }
 
-/// Starts a driver. `feed` is kept for as long as it runs.
+/// Starts a driver. `feed` is kept for as long as it runs. Whether the holder of the Lease is alive is known from what `seen_holders`
+/// tells, until it is seen here.
 pub(super) fn spawn<H: EffectExecutor, F: Send + 'static>(
     config: Config,
     clock: Clock,
     events: mpsc::Receiver<Event>,
     executor: H,
     audit_sink: AuditSink,
+    seen_holders: SeenHolders,
     feed: F,
 ) -> Rollout {
+    let lease = (config.namespace.clone(), Str::from(lease_name(&config.name)));
     let mut engine = Engine::new(config);
+    if let Some(seen) = seen_holders.last(&lease) {
+        engine.remember_holder(seen);
+    }
     let first = Arc::new(engine.snapshot(clock.now()));
     let snapshots = Arc::new(watch::Sender::new(first));
     let (requests, asked) = mpsc::channel(REQUESTS);
@@ -84,6 +93,8 @@ pub(super) fn spawn<H: EffectExecutor, F: Send + 'static>(
         clock,
         executor,
         audit_sink,
+        lease,
+        seen_holders,
         events,
         requests: asked,
         effects: JoinSet::new(),
@@ -120,6 +131,9 @@ struct Driver<H> {
     clock: Clock,
     executor: H,
     audit_sink: AuditSink,
+    lease: LeaseKey,
+    /// Told how the Lease is seen here, for other watches of the session.
+    seen_holders: SeenHolders,
     events: mpsc::Receiver<Event>,
     requests: mpsc::Receiver<Request>,
     effects: JoinSet<(EffectId, Executed)>,
@@ -299,6 +313,9 @@ impl<H: EffectExecutor> Driver<H> {
 
     fn publish_now(&mut self) {
         let began = Instant::now();
+        if let Some(seen) = self.engine.seen_holder() {
+            self.seen_holders.note(&self.lease, seen);
+        }
         let unaudited = self.audit_sink.complaints();
         let last = self.snapshots.borrow().nodes.clone();
         let snapshot = Snapshot { unaudited, ..self.engine.snapshot_sharing(&last, self.clock.now()) };

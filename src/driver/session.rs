@@ -8,6 +8,7 @@ use super::access::{Access, AccessError, Impersonate, Reach};
 use super::audit_sink::AuditSink;
 use super::handle::{Fleet, IdentityInUse, Rollout, Session, SessionOpening};
 use super::identity::Identity;
+use super::seen_holders::SeenHolders;
 use super::{fleet, run};
 use crate::audit::{AuditedCluster, EntrySubject, Log, Origin, Place, Secrets};
 use crate::cluster::{Attachment, Cluster, ClusterTarget, ConnectError, TrafficCount, host_and_port};
@@ -29,6 +30,7 @@ pub struct ClusterSession {
     log: Option<Log>,
     given_flags: Option<String>,
     defaults: Tuning,
+    seen_holders: SeenHolders,
     /// What it was opened with; `None` where that is gone since.
     access: Option<Access>,
 }
@@ -64,7 +66,20 @@ impl ClusterSession {
         let log = audit.path().map(|path| Log::to(path.to_owned()));
         let access = Some(access.clone());
         let timing = Timing::default();
-        Ok(Self { cluster, runtime, identity, timing, origin, secrets, log, given_flags, defaults, access })
+        let seen_holders = SeenHolders::default();
+        Ok(Self {
+            cluster,
+            runtime,
+            identity,
+            timing,
+            origin,
+            secrets,
+            log,
+            given_flags,
+            defaults,
+            seen_holders,
+            access,
+        })
     }
 
     /// Asks the server for its version, and so finds out whether it answers us at all.
@@ -168,12 +183,12 @@ impl Session for ClusterSession {
             role,
         };
         let audit_sink = AuditSink::new(subject, self.log.clone(), writer.recorder(config.identity.clone()));
-        run::spawn(config, self.cluster.clock(), events, writer, audit_sink, feed)
+        run::spawn(config, self.cluster.clock(), events, writer, audit_sink, self.seen_holders.clone(), feed)
     }
 
     fn fleet(&self, namespace: Option<&str>) -> watch::Receiver<Arc<Fleet>> {
         let _on = self.runtime.enter();
-        fleet::spawn(&self.cluster, namespace, self.identity.clone())
+        fleet::spawn(&self.cluster, namespace, self.identity.clone(), self.seen_holders.clone())
     }
 
     fn inspect(&self, namespace: &str, node: &str, pod: Option<&str>) -> watch::Receiver<Arc<Inspection>> {

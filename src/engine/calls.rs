@@ -13,12 +13,24 @@ use super::model::notice::Notice;
 use super::model::record::Progress;
 use super::model::time::Timestamp;
 use super::report::snapshot::{NodeViews, Snapshot};
+use super::rules::holder::SeenHolder;
 use super::writes::pending::{Needs, Pending};
 
 impl Engine {
     /// How many commands were accepted so far.
     pub(crate) fn commands(&self) -> u64 {
         self.pending.accepted()
+    }
+
+    /// Takes in how the Lease was seen before by somebody with the same clock: whether its holder is alive is then known as soon as the
+    /// Lease is observed unchanged.
+    pub fn remember_holder(&mut self, seen: SeenHolder) {
+        self.lock.remember(seen);
+    }
+
+    /// The Lease as it is seen here, and whether its holder is alive.
+    pub fn seen_holder(&self) -> Option<SeenHolder> {
+        self.lock.seen_holder()
     }
 
     /// Takes in one fact. Cheap: rows are assessed when [`Engine::decide`] or [`Engine::snapshot`] is called.

@@ -218,3 +218,44 @@ fn its_own_controller_rolls() {
     let snapshot = agree("all are updated", &fake, &mut console);
     assert_eq!((snapshot.doing().to_string(), snapshot.budget.suspect), ("idle, 1 node down".into(), 0));
 }
+
+/// What one page, or one list, has seen of who drives is known to the next one.
+#[test]
+fn who_drives_is_known_wherever_the_session_has_seen_it() {
+    let (us, seen_holders) = (Identity::for_tests("ada@host/1"), SeenHolders::default());
+    let at = |secs: u64| Timestamp::default() + Duration::from_secs(secs);
+    let (mut fake, lease) = (FakeCluster::rolling(3, 1), lease_name("agent"));
+    fake.daemonset.name = "agent".into();
+    let renewed = |millis: i64| LeaseFact {
+        uid: "lease".into(),
+        resource_version: "1".into(),
+        holder: Some("bob@host/2".into()),
+        duration_secs: 15,
+        acquired_at: None,
+        renewed_at: Some(Timestamp::from_millis(millis)),
+        transitions: 0,
+        record: Ok(None),
+        prewarm: Ok(None),
+        pace: Arc::default(),
+    };
+    let daemonset = || PartialDaemonSet { strategy: StrategyKind::OnDelete, ..daemonset_of(&fake) };
+    let key = || (daemonset().namespace, Str::from(lease.as_str()));
+    let open = |now: Timestamp, fact: LeaseFact| {
+        let mut list = KnownFleet { seen_holders: seen_holders.clone(), ..KnownFleet::default() };
+        list.daemonsets.insert((daemonset().namespace, daemonset().name), daemonset());
+        list.lease(key(), fact, now);
+        list.leases_health = WatchHealth::Live;
+        list
+    };
+    let says = |list: &KnownFleet, now| list.view(now, &us).rows[0].driven_by.clone();
+    let bob = || Str::from("bob@host/2");
+    let mut first = open(at(0), renewed(1));
+    assert_eq!(says(&first, at(0)), DrivenBy::Unconfirmed(bob()), "nobody has seen it renewed");
+    first.lease(key(), renewed(2), at(10));
+    assert_eq!(says(&first, at(10)), DrivenBy::Other(bob()));
+    let second = open(at(12), renewed(2));
+    assert_eq!(says(&second, at(12)), DrivenBy::Other(bob()), "seen to be alive two seconds ago");
+    assert_eq!(says(&second, at(25)), DrivenBy::Nobody, "fifteen seconds after that");
+    assert_eq!(says(&open(at(60), renewed(2)), at(60)), DrivenBy::Nobody, "known to be dead already");
+    assert_eq!(says(&open(at(70), renewed(3)), at(70)), DrivenBy::Unconfirmed(bob()), "nobody saw when it was renewed");
+}

@@ -69,6 +69,7 @@ fn run(say: fn(&Effect) -> Executed) -> TestRun {
         receiver,
         executor.clone(),
         AuditSink::default(),
+        SeenHolders::default(),
         DroppedFeed(feed_ended.clone()),
     );
     TestRun { rollout, events, executor, feed_ended }

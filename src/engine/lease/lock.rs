@@ -19,7 +19,7 @@ use crate::engine::model::record::Record;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::version::{is_behind, is_older};
 use crate::engine::rules::distance::Proof;
-use crate::engine::rules::holder::HolderLiveness;
+use crate::engine::rules::holder::{HolderLiveness, SeenHolder};
 
 /// How long we wait for news after a conflict before we try again with what we know.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -96,6 +96,8 @@ pub(crate) struct Lock {
     lost: Vec<InFlight>,
     /// When its holder was last known to be alive.
     holder_liveness: HolderLiveness,
+    /// What was known of it before the Lease was seen here.
+    seen_before: Option<SeenHolder>,
     /// When our last successful renewal was sent, by our clock.
     renewed_at: Option<Timestamp>,
     /// The last proof of the record, if we hold the lease.
@@ -120,11 +122,25 @@ impl Lock {
             in_flight: None,
             lost: Vec::new(),
             holder_liveness: HolderLiveness::default(),
+            seen_before: None,
             renewed_at: None,
             proof: None,
             retry_at: Timestamp::default(),
             outdated: None,
             gone_at: None,
+        }
+    }
+
+    /// Takes in how the Lease was seen before, by the same clock. It counts until the Lease is seen here.
+    pub(crate) fn remember(&mut self, seen: SeenHolder) {
+        self.seen_before = Some(seen);
+    }
+
+    /// The Lease as it is seen here, for whoever sees it later; nothing where there is none.
+    pub(crate) fn seen_holder(&self) -> Option<SeenHolder> {
+        match &self.known {
+            KnownLease::Present(fact) => Some(SeenHolder::new(fact, self.holder_liveness)),
+            KnownLease::Nothing | KnownLease::Absent => None,
         }
     }
 
@@ -140,8 +156,10 @@ impl Lock {
             }
             self.holder_liveness = self.holder_liveness.next(known, &fact, now);
         } else {
-            // It was missing before, so we saw it being made.
-            self.holder_liveness = HolderLiveness::first(now, self.known == KnownLease::Absent);
+            // Where it was missing before, we saw it being made.
+            let seen = self.seen_before.take().and_then(|seen| seen.liveness(&fact));
+            let first = || HolderLiveness::first(now, self.known == KnownLease::Absent);
+            self.holder_liveness = seen.unwrap_or_else(first);
         }
         if self.outdated.as_ref().is_some_and(|(outdated, _)| outdated.as_ref() != Some(&fact.resource_version)) {
             self.outdated = None;
@@ -505,6 +523,30 @@ mod tests {
         lock.observe_absent();
         lock.observe(LeaseFact { uid: "anew".into(), ..lease(Some("other"), 4, 0) }, at(105));
         assert!(matches!(lock.view(at(105)), DriverView::Other { .. }));
+    }
+
+    #[test]
+    fn what_was_seen_of_a_holder_before_counts_while_the_lease_is_unchanged() {
+        let reopened = |before: &Lock, fact: LeaseFact, now| {
+            let mut lock = Lock::new("me".into(), Timing::default());
+            lock.remember(before.seen_holder().unwrap());
+            lock.observe(fact, now);
+            lock
+        };
+        let mut lock = Lock::new("me".into(), Timing::default());
+        lock.observe(lease(Some("other"), 1, 0), at(100));
+        lock.observe(lease(Some("other"), 2, 5_000), at(105));
+        let alive = reopened(&lock, lease(Some("other"), 2, 5_000), at(107));
+        assert!(matches!(alive.view(at(107)), DriverView::Other { .. }));
+        assert!(
+            !alive.is_free(at(119)) && alive.is_free(at(120)),
+            "fifteen seconds after it was renewed, as for who saw that"
+        );
+        let dead = reopened(&lock, lease(Some("other"), 3, 5_000), at(300));
+        assert!(matches!(dead.view(at(300)), DriverView::Lost { .. }), "also where its record was edited meanwhile");
+        let renewed = reopened(&lock, lease(Some("other"), 9, 9_000), at(300));
+        assert!(matches!(renewed.view(at(300)), DriverView::Unconfirmed { .. }), "nobody saw when");
+        assert!(!renewed.is_free(at(314)) && renewed.is_free(at(315)));
     }
 
     #[test]

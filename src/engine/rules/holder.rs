@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
+use crate::engine::model::Str;
 use crate::engine::model::facts::LeaseFact;
 use crate::engine::model::time::Timestamp;
 
 /// When the holder of a Lease was last known to be alive.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HolderLiveness {
     /// When the Lease last changed hands or was renewed; when it was first seen, if it never was since.
     pub changed_at: Timestamp,
@@ -24,12 +25,35 @@ impl HolderLiveness {
     /// Of a Lease that was `known` and is `fact` now. An edit of its record by somebody else is no renewal.
     #[must_use]
     pub fn next(self, known: &LeaseFact, fact: &LeaseFact, now: Timestamp) -> Self {
-        let lock = |fact: &LeaseFact| (fact.uid.clone(), fact.holder.clone(), fact.renewed_at, fact.transitions);
-        if lock(known) == lock(fact) { self } else { Self { changed_at: now, alive: true } }
+        if lock_of(known) == lock_of(fact) { self } else { Self { changed_at: now, alive: true } }
     }
 
     /// When the Lease runs out unless it is renewed: after the duration that it names, and never before `least`.
     pub fn runs_out_at(self, duration_secs: u32, least: Duration) -> Timestamp {
         self.changed_at + least.max(Duration::from_secs(duration_secs.into()))
     }
+}
+
+/// A Lease as it was seen last, and what was known of its holder: for an observer who sees it for the first time later, by the same clock.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SeenHolder {
+    lock: (Str, Option<Str>, Option<Timestamp>, u32),
+    liveness: HolderLiveness,
+}
+
+impl SeenHolder {
+    /// Of this Lease.
+    pub fn new(fact: &LeaseFact, liveness: HolderLiveness) -> Self {
+        Self { lock: lock_of(fact), liveness }
+    }
+
+    /// What is known of the holder where the Lease is `fact` now: nothing if it was renewed or changed hands since, as nobody saw when.
+    pub fn liveness(&self, fact: &LeaseFact) -> Option<HolderLiveness> {
+        (self.lock == lock_of(fact)).then_some(self.liveness)
+    }
+}
+
+/// What changes when a Lease is taken, renewed or given back. An edit of its record by somebody else leaves it as it is.
+fn lock_of(fact: &LeaseFact) -> (Str, Option<Str>, Option<Timestamp>, u32) {
+    (fact.uid.clone(), fact.holder.clone(), fact.renewed_at, fact.transitions)
 }
