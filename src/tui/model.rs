@@ -30,7 +30,7 @@ use super::status::{Status, StatusSeverity};
 use super::theme::{Glyphs, Theme, Themes};
 use super::timeline::Timeline;
 use crate::config::Bookmark;
-use crate::driver::Fleet;
+use crate::driver::{Fleet, FleetRow};
 use crate::engine::model::Str;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
@@ -189,6 +189,11 @@ impl FleetPage {
     }
 
     /// Selects the current row, so that it stays current when rows are put in another order: once all is listed, and where every row is in
+    /// The same with all that is known of it.
+    pub(crate) fn current_row(&self) -> Option<&FleetRow> {
+        self.fleet.rows.get(*self.rows.get(self.list.current(self.rows.len())?)?)
+    }
+
     /// sight wherever it goes. In a longer list the top stays in sight until a row is selected.
     pub(crate) fn hold_current(&mut self, height: usize) {
         let is_listed = [&self.fleet.health, &self.fleet.leases, &self.fleet.revisions]

@@ -13,10 +13,11 @@ use crossterm::event::KeyCode;
 use self::dialog::dialog_key;
 use self::dispatch::dispatch;
 use self::line::{filter_key, palette_key, refilter};
+use super::action::condition::not_paused;
 use super::action::in_keys;
 use super::commands::{connected, follow_pod, read_log};
 use super::daemonset_ref::DaemonSetRef;
-use super::dialog::{DialogEvent, Focus, Form};
+use super::dialog::{DialogEvent, Focus, Form, PreviewState};
 use super::key::Key;
 use super::message::{ConsoleEffect, Msg};
 use super::model::{HelpFind, Model, Overlay, ShownSnapshot, Uptime, WriteAccess};
@@ -62,6 +63,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
             if let Some(news) = news {
                 status::announce(model, &target, &news);
             }
+            already_paused(model, &target);
             let mut effects = ask_again(model, &target);
             effects.extend(follow_pod(model));
             effects.extend(is_worth_a_call.then_some(ConsoleEffect::Call));
@@ -145,6 +147,20 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
     status::complain(model);
     settle(model);
     effects
+}
+
+/// Closes the dialog of a pause that was opened before anything was known of its DaemonSet, if that is paused already, and says so.
+fn already_paused(model: &mut Model, target: &DaemonSetRef) {
+    let Overlay::Dialog(dialog) = &model.overlay else { return };
+    let Form::Pause { why } = &dialog.form else { return };
+    let is_open = dialog.target == *target && !matches!(dialog.answer, PreviewState::Preview(_));
+    if is_open
+        && why.value().is_empty()
+        && let Err(why) = not_paused(model)
+    {
+        model.overlay = Overlay::None;
+        model.say(StatusSeverity::KeyRefused, why);
+    }
 }
 
 /// Moves cursors and the visible part of lists to where their rows are now.

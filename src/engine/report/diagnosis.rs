@@ -36,6 +36,8 @@ use crate::engine::rules::pulls::times_slower;
 
 /// How many different texts of a finding are kept as its evidence.
 const EVIDENCE: usize = 3;
+/// What is said of pods that are ready, and of nodes that are down all the same.
+const SOAKS: &str = "ready, and counted as down until it has soaked";
 
 /// What is wrong with a rollout.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -384,6 +386,8 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
         state => {
             let text = why(node, snapshot);
             let found = waits(FindingKind::Moving, state.to_string());
+            let counts = (state == NodeState::Soaking).then(|| SOAKS.into());
+            let found = found.says(counts);
             Some(found.says(Some(text).filter(|text| !text.is_empty()).map(Into::into)))
         }
     }

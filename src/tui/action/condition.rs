@@ -3,6 +3,7 @@
 use crate::driver::DrivenBy;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::prewarm::PrewarmView;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::dialog::form::{NO_OTHER_REVISION, Undo};
@@ -70,10 +71,15 @@ pub(super) fn has_other_revision(model: &Model) -> Result<(), String> {
     })
 }
 
-pub(super) fn not_paused(model: &Model) -> Result<(), String> {
+pub(crate) fn not_paused(model: &Model) -> Result<(), String> {
     if model.page == Page::Fleet {
-        let row = model.fleet.as_ref().and_then(FleetPage::current);
-        return row.map(|_| ()).ok_or_else(|| "there is no DaemonSet here".to_owned());
+        let row = model.fleet.as_ref().and_then(FleetPage::current_row);
+        return match row.ok_or_else(|| "there is no DaemonSet here".to_owned())? {
+            row if matches!(row.state, FleetState::Paused(_)) && row.strategy.starts_with("OnDelete") => {
+                Err(format!("{}/{} is already paused: enter opens it, C continues there", row.namespace, row.name))
+            }
+            _ => Ok(()),
+        };
     }
     rollout_says(model, |snapshot| {
         // With `RollingUpdate` the controller replaces pods although the rollout is paused: a pause then sets OnDelete.

@@ -126,8 +126,8 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
     },
     FleetColumn {
         name: "updated",
-        headers: &["UP-TO-DATE", "UPD"],
-        help: "pods of the present template, ready or not",
+        headers: &["UP-TO-DATE", "NEW"],
+        help: "pods of the new revision, well or not, of all; the page of a DaemonSet counts its nodes that are well",
         kind: ColumnKind::Number,
         width: Width::Optional(&[
             Share { priority: 0, cells: |fleet, _| progress_width(fleet), keep: 12 },

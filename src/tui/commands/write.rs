@@ -57,6 +57,11 @@ pub(super) fn pause(model: &mut Model, why: &str) -> Effects {
     let row = Some(&model.page).filter(|page| **page == Page::Fleet);
     let row = row.and(model.fleet.as_ref()).and_then(FleetPage::current);
     let mut effects = row.map_or_else(Vec::new, |target| navigate::open_rollout(model, target));
+    // Of one that is open already more is known than its row tells.
+    if let Err(why) = condition::not_paused(model) {
+        effects.extend(refuse(model, why));
+        return effects;
+    }
     effects.extend(dialog(model, Form::Pause { why: Prompt::with(why).input }));
     effects
 }

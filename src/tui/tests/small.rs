@@ -4,7 +4,7 @@ use super::console::TestConsole;
 use super::fixtures::{self, ago, running};
 use crate::driver::{Fleet, FleetRow};
 use crate::engine::model::record::Paused;
-use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::engine::report::snapshot::{ImageChange, Phase, Snapshot};
 use crate::tui::message::Msg;
 use crate::tui::model::Overlay;
 use crate::tui::status::StatusSeverity;
@@ -119,4 +119,14 @@ fn daemonsets_of_the_same_name_are_told_apart_on_small_screens() {
     let mut console = TestConsole::on_fleet(160, 40);
     console.tell(Msg::Fleet(Fleet { rows: twins.to_vec(), ..fixtures::fleet() }.into()));
     assert!(!console.screen().contains("factory-north/ipc-agent"), "{}", console.screen());
+}
+
+#[test]
+fn pods_that_soak_are_said_to_count_as_down() {
+    let console = || TestConsole::on(running(), 80, 24);
+    let page = console().typed("/ipc-019<enter><enter>").screen();
+    assert!(page.contains("charged to the budget, until its pod has soaked"), "{page}");
+    let diagnosis = TestConsole::on(running(), 120, 40).typed("i").screen();
+    assert!(diagnosis.contains("ready, and counted as down until it has soaked"), "{diagnosis}");
+    assert!(diagnosis.contains("j k and its keys work, others close"), "{diagnosis}");
 }

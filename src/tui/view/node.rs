@@ -171,7 +171,8 @@ pub(super) fn about(
     }
     if let Some(blame) = *blame {
         let by = page.snapshot().map(|snapshot| snapshot.budget.replaced_by).unwrap_or_default();
-        say(&mut lines, "Down", in_words(blame, *committed, by), ThemeRole::Text);
+        let soaks = if node.state == NodeState::Soaking { ", until its pod has soaked" } else { "" };
+        say(&mut lines, "Down", &format!("{}{soaks}", in_words(blame, *committed, by)), ThemeRole::Text);
     }
     if let Some(suspect) = *suspect {
         let role = if suspect.has_failed() { ThemeRole::Bad } else { ThemeRole::Warn };
