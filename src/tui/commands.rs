@@ -112,10 +112,19 @@ pub(crate) fn run(model: &mut Model, id: ActionId, argument: &str) -> Effects {
         ActionId::Theme => theme(model, argument),
         ActionId::Glyphs => glyphs(model, argument),
         ActionId::Save => save(model),
-        ActionId::Repaint => vec![ConsoleEffect::Repaint],
+        ActionId::Repaint => repaint(model),
         ActionId::Suspend => vec![ConsoleEffect::Suspend],
         ActionId::Quit => quit(model),
     }
+}
+
+/// Whoever wants to load all anew, as in k9s and lazygit, is told that nothing has to be.
+fn repaint(model: &mut Model) -> Effects {
+    if matches!(model.overlay, Overlay::None) {
+        let live = "nothing to reload: changes are shown as they come, failed reads are repeated";
+        model.say(StatusSeverity::Plain, live);
+    }
+    vec![ConsoleEffect::Repaint]
 }
 
 /// To the left or to the right: in long lines of revisions; on the list of nodes groups are folded and opened.

@@ -312,8 +312,9 @@ const OTHERS: &[Action] = &[
     },
     Action {
         name: "repaint",
-        keys: &[Key::ctrl('l'), Key::ctrl('r')],
-        help: "paint the screen again",
+        aliases: &["refresh", "reload"],
+        keys: &[Key::ctrl('l'), Key::ctrl('r'), Key::plain(KeyCode::F(5))],
+        help: "paint the screen again: what it shows is live, nothing has to be loaded anew",
         ..console(ActionId::Repaint)
     },
     Action {

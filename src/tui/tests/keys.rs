@@ -532,3 +532,15 @@ fn keys_of_the_users_own_work_beside_the_others_and_are_in_footer_and_help() {
     console.type_keys("<esc>?/alt-p<enter>");
     assert!(console.screen().contains("alt-p P B"), "{}", console.screen());
 }
+
+/// As in k9s and lazygit: what is not needed here says so.
+#[test]
+fn who_wants_to_load_all_anew_is_told_that_nothing_has_to_be() {
+    for keys in ["<f5>", "<c-r>", ":refresh<enter>"] {
+        for mut console in [TestConsole::on(running(), 80, 24), TestConsole::on_fleet(80, 24).with_fleet()] {
+            console.type_keys(keys);
+            let screen = console.screen();
+            assert!(screen.contains("nothing to reload: changes are shown as they come"), "{keys}:\n{screen}");
+        }
+    }
+}
