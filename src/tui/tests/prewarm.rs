@@ -472,3 +472,20 @@ fn the_screen_is_filtered_like_the_list() {
         console("/rst>0").screen()
     );
 }
+
+/// A site that only waits, or does not tell, hides nothing of what the others tell.
+#[test]
+fn the_rate_of_all_sites_is_the_sum_of_those_that_tell() {
+    let line_of_all = |is_pulling: bool| {
+        let mut snapshot = warm();
+        let view = snapshot.prewarm.as_mut().unwrap();
+        view.throughput = None;
+        let silent = view.sites.iter_mut().filter(|site| site.throughput.is_none());
+        silent.for_each(|site| site.counts.pulling = u32::from(is_pulling));
+        view.sites[1].counts.pulling = 1;
+        let screen = TestConsole::on(snapshot, 80, 24).typed("W").screen();
+        screen.lines().find(|line| line.starts_with("   all ")).unwrap_or_default().to_owned()
+    };
+    assert!(line_of_all(false).contains(" ~11 MB/s "), "{}", line_of_all(false));
+    assert!(line_of_all(true).contains(" ≥11 MB/s "), "{}", line_of_all(true));
+}

@@ -179,7 +179,7 @@ fn sites(ctx: &RenderContext<'_>, view: &PrewarmView, area: Rect) -> Vec<Line<'s
         let all = SiteFigures {
             counts: &view.counts,
             limit: Some((view.pulling, view.limit)),
-            throughput: view.throughput,
+            rate: view.throughput.map(Rate::About).or_else(|| sum_of_sites(view)),
             estimate: view.estimate,
         };
         columns.line(ctx, "all", &all)
@@ -201,7 +201,8 @@ fn sites(ctx: &RenderContext<'_>, view: &PrewarmView, area: Rect) -> Vec<Line<'s
             None => (view.sites.len() == 1).then_some((view.pulling, view.limit)),
         };
         let PrewarmSite { counts, throughput, estimate, .. } = site;
-        let figures = SiteFigures { counts, limit, throughput: *throughput, estimate: *estimate };
+        let rate = throughput.map(Rate::About);
+        let figures = SiteFigures { counts, limit, rate, estimate: *estimate };
         lines.push(columns.line(ctx, name_of(site), &figures));
     }
     if left > 0 {
@@ -234,18 +235,35 @@ fn name_of(site: &PrewarmSite) -> &str {
 struct SiteFigures<'a> {
     counts: &'a PrewarmCounts,
     limit: Option<(u32, u32)>,
-    throughput: Option<u64>,
+    rate: Option<Rate>,
     estimate: Option<TimeRange>,
+}
+
+/// How many bytes a second come: estimated, or at least so many where some of the sites that pull do not tell.
+#[derive(Clone, Copy)]
+enum Rate {
+    About(u64),
+    AtLeast(u64),
+}
+
+/// Of all sites that pull: those that only wait add nothing to it.
+fn sum_of_sites(view: &PrewarmView) -> Option<Rate> {
+    let pulling = || view.sites.iter().filter(|site| site.counts.pulling > 0);
+    let sum = pulling().filter_map(|site| site.throughput).reduce(u64::saturating_add)?;
+    Some(if pulling().all(|site| site.throughput.is_some()) { Rate::About(sum) } else { Rate::AtLeast(sum) })
 }
 
 impl SiteFigures<'_> {
     /// In words, in the order of the columns.
     fn words(&self) -> [(String, ThemeRole); FIGURES] {
-        let Self { counts, limit, throughput, estimate } = self;
+        let Self { counts, limit, rate, estimate } = self;
         let count = |nodes: u32, role: ThemeRole| (nodes.to_string(), if nodes > 0 { role } else { ThemeRole::Muted });
         // Of a site that is done nothing is left to be estimated.
         let unknown = || if counts.pulling + counts.waiting > 0 { UNKNOWN } else { "" }.to_owned();
-        let rate = throughput.map(|rate| format!("~{}", PullRate(rate)));
+        let rate = rate.map(|rate| match rate {
+            Rate::About(rate) => format!("~{}", PullRate(rate)),
+            Rate::AtLeast(rate) => format!("≥{}", PullRate(rate)),
+        });
         [
             (format!("{} of {}", counts.present, counts.nodes), ThemeRole::Title),
             count(counts.pulling, ThemeRole::Busy),
