@@ -1,7 +1,7 @@
 //! What is wrong, cause by cause, over the list.
 //!
 //! ```text
-//! ┌ What is wrong  (j k scroll, its keys work, others close) ──────────────────────────┐
+//! ┌ What is wrong  (j k and its keys work, others close) ────────────────────────┐
 //! │ 116 of 120 nodes updated and well                                   │
 //! │                                                                             │
 //! │ ✗ image not found: edge/agent:v9, 2 nodes for 3m                            │
@@ -49,7 +49,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, readings: &[
         false => String::new(),
     };
     let title = format!("{title}{rows}");
-    let hint = "  (j k scroll, any other key closes)";
+    let hint = "  (j k and its keys work, others close)";
     let hint = if is_wider(&format!("{title}{hint}"), usize::from(width.saturating_sub(6))) { "" } else { hint };
     let inside = put_box(ctx, buffer, over, &format!("{title}{hint}"));
     put_lines(buffer, inside, &lines[top..]);
