@@ -122,6 +122,50 @@ fn daemonsets_of_the_same_name_are_told_apart_on_small_screens() {
 }
 
 #[test]
+fn the_tag_is_told_however_long_the_name_of_the_registry_is() {
+    let image = |registry: &str, tag: &str| {
+        Some(format!("{registry}.factory-automation.example.com/edge/agents/agent:{tag}").into())
+    };
+    let change = |container: &str, from: [&str; 2], to: [&str; 2]| ImageChange {
+        container: container.into(),
+        from: image(from[0], from[1]),
+        to: image(to[0], to[1]),
+    };
+    let moved = [change("agent", ["registry-munich", "v1.8.2"], ["registry-hamburg", "v1.9.0"])];
+    let two = [moved[0].clone(), change("proxy", ["registry-munich", "v3"], ["registry-munich", "v4"])];
+    for (changes, size, said) in [
+        (
+            &moved[..],
+            (200, 50),
+            "registry-munich.factory-automation.example.com/edge/agents/agent:v1.8.2 → registry-hamburg",
+        ),
+        (&moved, (80, 24), " v1.8.2 → v1.9.0   rev 14 → 15 "),
+        (&moved, (40, 12), " down 2/2 → v1.9.0\n"),
+        (&two, (80, 24), " agent: v1.8.2 → v1.9.0 +1   rev 14 → 15 "),
+    ] {
+        let snapshot = Snapshot { image_changes: changes.to_vec(), ..fixtures::halted() };
+        let screen = TestConsole::on(snapshot, size.0, size.1).screen();
+        assert!(screen.contains(said), "{size:?}:\n{screen}");
+    }
+    let registry = [change("agent", ["registry-munich", "v1"], ["registry-hamburg", "v1"])];
+    let snapshot = Snapshot { image_changes: registry.to_vec(), ..fixtures::halted() };
+    let screen = TestConsole::on(snapshot, 80, 24).screen();
+    assert!(screen.contains(" → regis"), "{screen}");
+}
+
+/// What halted it is told once, and what it rolls out beside it.
+#[test]
+fn of_a_halt_no_line_is_wasted() {
+    let screen = TestConsole::on(fixtures::halted(), 40, 12).screen();
+    let lines: Vec<&str> = screen.lines().collect();
+    assert!(
+        lines[1].starts_with(" ✗ HALTED 2m 31/120 down 2/2 → v1.9.0")
+            && lines[2].starts_with(" ! 1 of 120 nodes failed"),
+        "{screen}"
+    );
+}
+
+#[test]
 fn pods_that_soak_are_said_to_count_as_down() {
     let console = || TestConsole::on(running(), 80, 24);
     let page = console().typed("/ipc-019<enter><enter>").screen();

@@ -29,7 +29,7 @@ use self::attention::{alarms, clocks, gitops_owner, group, next_keys, paused_bri
 pub(super) use self::attention::{blocker, keys_in_words};
 use self::identity::identity;
 pub(super) use self::identity::{access, banner, warnings};
-use self::rollout::{budget, change, doing, progress};
+use self::rollout::{budget, change, change_in, doing, progress};
 use super::{RenderContext, Shape};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::record::Direction;
@@ -149,10 +149,20 @@ fn folded(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot, ce
     spans.push(ctx.span(numbers, role));
     let used: usize = spans.iter().map(|span| width(&span.content)).sum();
     let room = cells.saturating_sub(used + 1);
-    let worst = page.summary.trouble.first().map(|trouble| (group(ctx, page, shown, trouble), ThemeRole::Bad));
+    // What halted it is said below.
+    let worst = page
+        .summary
+        .trouble
+        .first()
+        .filter(|_| snapshot.phase != Phase::Halted)
+        .map(|trouble| (group(ctx, page, shown, trouble), ThemeRole::Bad));
     let waits = snapshot.guidance().filter(|_| !matches!(snapshot.phase, Phase::Paused(_)));
     let waits = waits.map(|guidance| (guidance.waits.trim_start_matches("held: ").to_owned(), ThemeRole::Text));
-    let (rest, role) = worst.or(waits).unwrap_or_else(|| (snapshot.change().to_string(), ThemeRole::Text));
+    let changed = || match room >= LEAST_WORDS {
+        true => change_in(snapshot, room),
+        false => snapshot.change().to_string(),
+    };
+    let (rest, role) = worst.or(waits).unwrap_or_else(|| (changed(), ThemeRole::Text));
     // A word or less tells nothing.
     if room >= LEAST_WORDS || width(&rest) <= room {
         spans.push(Span::raw(" "));

@@ -96,7 +96,8 @@ pub(super) fn paused_briefly(
 ) -> Vec<Line<'static>> {
     let paused = match &snapshot.phase {
         Phase::Paused(paused) => Some(paused),
-        Phase::Halted => snapshot.paused.as_ref(),
+        // That it is paused besides is said above.
+        Phase::Halted => snapshot.paused.as_ref().filter(|paused| paused.why.is_some()),
         _ => None,
     };
     // What rolldeck itself paused it for is an alarm.
@@ -247,7 +248,13 @@ pub(super) fn gitops_owner(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: 
 pub(super) fn alarms(ctx: &RenderContext<'_>, shape: Shape, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for alarm in snapshot.alarms.iter().take(3) {
-        let text = format!("{} {alarm}", ctx.glyph(Glyph::Alarm));
+        let words = alarm.to_string();
+        // Where lines are short, that it has halted is not said twice.
+        let words = match alarm {
+            Alarm::Halted { .. } if shape == Shape::Folded => words.trim_start_matches("halted: "),
+            _ => &words,
+        };
+        let text = format!("{} {words}", ctx.glyph(Glyph::Alarm));
         let hint = hint(ctx, &snapshot.remedies_of(alarm));
         // With room for two lines, the second has the keys.
         let words = if shape == Shape::Folded && hint.is_some() { 1 } else { 2 };

@@ -7,7 +7,7 @@ use super::rail::{gates, rail, speed};
 use super::{prewarm, recorded, unsent};
 use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::facts::StrategyKind;
-use crate::engine::model::image::{repository_of, version_of};
+use crate::engine::model::image::{repository_of, version_of, without_user};
 use crate::engine::model::person_of;
 use crate::engine::model::record::Direction;
 use crate::engine::report::snapshot::Alarm;
@@ -106,7 +106,6 @@ fn numbers(snapshot: &Snapshot, beside: Beside) -> String {
 
 /// `v1.8.2 → v1.9.0`, each in the colour of its revision where there is room for that.
 fn versions_of(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Span<'static>> {
-    let words = snapshot.change().to_string();
     if let [change] = snapshot.image_changes.as_slice()
         && let (Some(from), Some(to)) = (&change.from, &change.to)
         && version_of(from) != version_of(to)
@@ -122,7 +121,44 @@ fn versions_of(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Ve
             ];
         }
     }
-    vec![ctx.span(fit_middle(&words, cells), ThemeRole::Title)]
+    vec![ctx.span(change_in(snapshot, cells), ThemeRole::Title)]
+}
+
+/// What is being changed, in so many cells: of long names the ends are left, which tell versions apart.
+pub(super) fn change_in(snapshot: &Snapshot, cells: usize) -> String {
+    let words = snapshot.change().to_string();
+    let Some(first) = snapshot.image_changes.first().filter(|_| width(&words) > cells) else {
+        return fit_middle(&words, cells).into_owned();
+    };
+    let more = snapshot.image_changes.len() - 1;
+    let (container, more) = match more {
+        0 => (String::new(), String::new()),
+        more => (format!("{}: ", first.container), format!(" +{more}")),
+    };
+    let [from, to] = [&first.from, &first.to].map(|image| image.as_deref().map(without_user));
+    let sides = |short: fn(&str) -> String| [from, to].map(|image| image.map_or_else(|| "none".to_owned(), short));
+    // The end of the name where that differs, else the versions alone.
+    let named = sides(|image| {
+        let name = repository_of(image).rsplit('/').next().unwrap_or_default();
+        format!("…/{name}:{}", short_version(version_of(image)))
+    });
+    let versions = sides(|image| short_version(version_of(image)));
+    let joined = |[from, to]: &[String; 2]| format!("{container}{from} → {to}{more}");
+    let is_told = |sides: &&[String; 2]| sides[0] != sides[1] && width(&joined(sides)) <= cells;
+    if let Some(told) = [&named, &versions].into_iter().find(is_told) {
+        return joined(told);
+    }
+    // The new version, rather than two of which the ends are cut.
+    let target = format!("→ {}{more}", versions[1]);
+    if versions[0] != versions[1] && container.is_empty() && width(&target) <= cells {
+        return target;
+    }
+    // Only the registry differs, or the versions are long.
+    let sides = if versions[0] == versions[1] { sides(str::to_owned) } else { versions };
+    let room = cells.saturating_sub(width(&container) + width(&more) + 3);
+    let [from, to] = sides;
+    let left = (room / 2).max(room.saturating_sub(width(&to))).min(width(&from));
+    joined(&[fit_middle(&from, left).into_owned(), fit_middle(&to, room - left).into_owned()])
 }
 
 /// Shortens a digest to its first digits.
