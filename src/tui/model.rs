@@ -29,6 +29,7 @@ use super::revisions::RevisionScreen;
 use super::status::{Status, StatusSeverity};
 use super::theme::{Glyphs, Theme, Themes};
 use super::timeline::Timeline;
+use super::trouble::HiddenNodes;
 use crate::config::Bookmark;
 use crate::driver::{Fleet, FleetRow};
 use crate::engine::model::Str;
@@ -188,12 +189,12 @@ impl FleetPage {
         self.target(self.list.current(self.rows.len())?)
     }
 
-    /// Selects the current row, so that it stays current when rows are put in another order: once all is listed, and where every row is in
     /// The same with all that is known of it.
     pub(crate) fn current_row(&self) -> Option<&FleetRow> {
         self.fleet.rows.get(*self.rows.get(self.list.current(self.rows.len())?)?)
     }
 
+    /// Selects the current row, so that it stays current when rows are put in another order: once all is listed, and where every row is in
     /// sight wherever it goes. In a longer list the top stays in sight until a row is selected.
     pub(crate) fn hold_current(&mut self, height: usize) {
         let is_listed = [&self.fleet.health, &self.fleet.leases, &self.fleet.revisions]
@@ -248,6 +249,8 @@ pub(crate) struct RolloutPage {
     /// The nodes that the user has marked.
     pub(crate) marked: BTreeSet<Str>,
     pub(crate) filter: Filter,
+    /// Nodes that need a look and do not pass it.
+    pub(crate) hidden: HiddenNodes,
     /// As of when the filter told ages, where it asks about them.
     pub(crate) filtered_as_of: Option<Timestamp>,
     pub(crate) search_texts: SearchTexts,
@@ -326,6 +329,7 @@ impl RolloutPage {
             target,
             live: None,
             frozen: None,
+            hidden: HiddenNodes::default(),
             stopped: false,
             nodes: NodeList::default(),
             map: NodeMap::default(),

@@ -1,5 +1,7 @@
 //! Which nodes need a look: what the header groups, the list pins and the map shows.
 
+use std::fmt;
+
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::suspect::SuspectView;
@@ -61,6 +63,38 @@ impl TroubleKind {
             Self::DownReplaced | Self::DownNext => 2,
             Self::Restarted => 3,
             Self::Struggling(_) => 4,
+        }
+    }
+}
+
+/// Nodes that need a look and do not pass the filter: the list has no place for them, and says so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct HiddenNodes {
+    trouble: usize,
+    down: usize,
+}
+
+impl HiddenNodes {
+    pub(crate) fn of<'a>(hidden: impl Iterator<Item = &'a NodeView>) -> Self {
+        hidden.fold(Self::default(), |mut counts, node| {
+            if TroubleKind::of(node).is_some() || node.restarted.is_some() {
+                counts.trouble += 1;
+            } else if node.state == NodeState::NodeDown {
+                counts.down += 1;
+            }
+            counts
+        })
+    }
+}
+
+/// `hidden: 1 in trouble, 2 down`; empty where none is.
+impl fmt::Display for HiddenNodes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.trouble, self.down) {
+            (0, 0) => Ok(()),
+            (trouble, 0) => write!(f, "hidden: {trouble} in trouble"),
+            (0, down) => write!(f, "hidden: {down} down"),
+            (trouble, down) => write!(f, "hidden: {trouble} in trouble, {down} down"),
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::tui::filter::{self, Filter, FilterRow, FilterSchema};
 use crate::tui::prewarm::PrewarmList;
 use crate::tui::revisions::RevisionScreen;
 use crate::tui::timeline::Timeline;
+use crate::tui::trouble::HiddenNodes;
 
 /// How many different values of a column are offered for completion.
 const VALUES: usize = 30;
@@ -64,6 +65,7 @@ impl RolloutPage {
     /// Recomputes which nodes are shown, in which order.
     pub(crate) fn arrange(&mut self) {
         let Some(ShownSnapshot { snapshot, at }) = self.shown().cloned() else { return };
+        self.hidden = HiddenNodes::default();
         // The last snapshot still lists the nodes of a DaemonSet that was deleted; none of them has its pod any more.
         let nodes = if snapshot.daemonset == Presence::Absent { &[] } else { &snapshot.nodes[..] };
         if self.filter.is_all() && matches!(self.sort, Sort::Trouble) {
@@ -82,8 +84,10 @@ impl RolloutPage {
             let known = self.search_texts.of(index);
             self.filter.passes(&ColumnRow { known, ..node_row(node, &table, clock) })
         };
-        let mut rows: Vec<u32> =
-            (0u32..).zip(nodes).filter(|(index, node)| passes(*index, node)).map(|(index, _)| index).collect();
+        let indices = (0u32..).zip(nodes).map(|(index, _)| index);
+        let (mut rows, hidden): (Vec<u32>, Vec<u32>) =
+            indices.partition(|index| passes(*index, &nodes[*index as usize]));
+        self.hidden = HiddenNodes::of(hidden.into_iter().map(|index| &*nodes[index as usize]));
         sort_rows(self.sort, &mut rows, nodes);
         self.nodes.arrange_flat(rows);
     }

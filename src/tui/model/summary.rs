@@ -1,9 +1,10 @@
 //! What is computed once for each snapshot.
 
 use crate::engine::model::Str;
+use crate::engine::model::node::NodeState;
 use crate::engine::model::prewarm::PrewarmWait;
 use crate::engine::model::time::Timestamp;
-use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::tui::columns::nodes::NodeTable;
 use crate::tui::prewarm::prewarm_blocker;
 use crate::tui::trouble::TroubleKind;
@@ -13,6 +14,8 @@ use crate::tui::trouble::TroubleKind;
 pub(crate) struct SnapshotSummary {
     /// Nodes with trouble, grouped by its kind, worst first.
     pub(crate) trouble: Vec<TroubleGroup>,
+    /// Nodes that are down by themselves: not by the rollout, which is not charged for them.
+    pub(crate) down: Option<DownNodes>,
     /// What the columns of the table depend on beside the nodes.
     pub(crate) table: NodeTable,
     /// What stops pre-warming as a whole.
@@ -27,6 +30,26 @@ pub(crate) struct TroubleGroup {
     /// The node that has had it the longest.
     pub(crate) example: Str,
     pub(crate) since: Option<Timestamp>,
+}
+
+/// Nodes that are down.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct DownNodes {
+    pub(crate) nodes: u32,
+    /// The first of them to go down.
+    pub(crate) example: Str,
+    pub(crate) since: Option<Timestamp>,
+}
+
+impl DownNodes {
+    fn of(snapshot: &Snapshot) -> Option<Self> {
+        let by_itself =
+            |node: &&NodeView| node.eligible && node.state == NodeState::NodeDown && TroubleKind::of(node).is_none();
+        let down = || snapshot.nodes.iter().filter(by_itself);
+        let first = down().min_by_key(|node| (node.since.is_none(), node.since))?;
+        let nodes = u32::try_from(down().count()).unwrap_or(u32::MAX);
+        Some(Self { nodes, example: first.name.clone(), since: first.since })
+    }
 }
 
 impl SnapshotSummary {
@@ -49,6 +72,11 @@ impl SnapshotSummary {
             }
         }
         trouble.sort_by_key(|trouble| (trouble.kind.rank(), std::cmp::Reverse(trouble.nodes)));
-        Self { trouble, table: NodeTable::of(snapshot), prewarm_stands: prewarm_blocker(&snapshot.nodes).cloned() }
+        Self {
+            trouble,
+            down: DownNodes::of(snapshot),
+            table: NodeTable::of(snapshot),
+            prewarm_stands: prewarm_blocker(&snapshot.nodes).cloned(),
+        }
     }
 }

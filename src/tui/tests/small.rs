@@ -174,3 +174,36 @@ fn pods_that_soak_are_said_to_count_as_down() {
     assert!(diagnosis.contains("ready, and counted as down until it has soaked"), "{diagnosis}");
     assert!(diagnosis.contains("j k and its keys work, others close"), "{diagnosis}");
 }
+
+#[test]
+fn what_the_filter_hides_of_nodes_that_need_a_look_is_said() {
+    for (size, said) in [
+        ((40, 12), "\n hidden: 2 in trouble, 1 down · filter …\n"),
+        ((80, 24), "1-1 of 1 · hidden: 2 in trouble, 1 down · filter ipc-018 "),
+        ((120, 40), "1-1 of 1 · hidden: 2 in trouble, 1 down · filter ipc-018 (1 of "),
+    ] {
+        let mut console = TestConsole::on(running(), size.0, size.1).typed("/ipc-018<enter>");
+        console.model.status = None;
+        let screen = console.screen();
+        assert!(screen.contains(said), "{size:?}:\n{screen}");
+        let screen = console.typed("<esc>").screen();
+        assert!(!screen.contains("hidden:"), "{size:?}:\n{screen}");
+    }
+    let screen = TestConsole::on(running(), 80, 24).typed("/ipc-0<enter>").screen();
+    assert!(!screen.contains("hidden:"), "{screen}");
+}
+
+#[test]
+fn nodes_that_went_down_by_themselves_are_named_above_the_list() {
+    let said = "○ 1 down by itself (ipc-044, 2d)";
+    for size in [(120, 40), (200, 50)] {
+        let screen = TestConsole::on(running(), size.0, size.1).screen();
+        assert!(screen.contains(&format!("(ipc-031, 1m)   {said}\n")), "{size:?}:\n{screen}");
+    }
+    // Where nothing else is wrong, on a line of its own; not where that would be a second one.
+    let screen = TestConsole::on(running(), 80, 24).screen();
+    assert!(!screen.contains("by itself (ipc"), "{screen}");
+    let nodes = running().nodes.iter().filter(|node| &*node.name == "ipc-044").cloned().collect();
+    let screen = TestConsole::on(Snapshot { nodes, ..running() }, 80, 24).screen();
+    assert!(screen.contains(&format!("\n {said}\n")), "{screen}");
+}

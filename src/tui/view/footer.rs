@@ -16,7 +16,7 @@ use crate::tui::action::{ACTIONS, Action, ActionId, ActionScope, key_of};
 use crate::tui::dialog::PreviewState;
 use crate::tui::dialog::form::Form;
 use crate::tui::filter::last_part;
-use crate::tui::model::{Model, Overlay, Page};
+use crate::tui::model::{Model, Overlay, Page, RolloutPage};
 use crate::tui::prompt::Prompt;
 use crate::tui::status::StatusSeverity;
 use crate::tui::theme::{Glyph, ThemeRole};
@@ -172,11 +172,14 @@ fn draw_status(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
             Some(filter) => {
                 let dot = ctx.glyph(Glyph::Dot);
                 let selected = selected.map(|name| format!("{} {dot} ", fit_middle(&name, cells.saturating_sub(16))));
-                let selected = selected.unwrap_or_default();
+                // Nor is what the filter hides left out.
+                let hidden = ctx.model.rollout().filter(|_| lists_nodes(ctx.model)).map(|page| page.hidden.to_string());
+                let hidden = hidden.filter(|hidden| !hidden.is_empty()).map(|hidden| format!("{hidden} {dot} "));
+                let selected = selected.or(hidden).unwrap_or_default();
                 let full = format!(" {selected}filter {} (esc clears)", filter.text());
                 let room = cells.saturating_sub(if selected.is_empty() { 22 } else { width(&selected) + 8 });
                 let short = format!(" {selected}filter {}", fit(filter.text(), room));
-                // Which one is selected goes before how the filter is cleared.
+                // That goes before how the filter is cleared.
                 let text = match selected.is_empty() {
                     _ if width(&full) <= cells => full,
                     true => format!("{short} (esc clears)"),
@@ -284,6 +287,12 @@ fn is_for_here(model: &Model, action: &Action) -> bool {
     // The list of all DaemonSets is where `esc` leads to.
     let leads_back = action.id != ActionId::Back || model.page != Page::Fleet;
     action.in_scope(model) && (!of_revisions || lists_revisions(model)) && leads_back
+}
+
+/// Whether the filter is that of the nodes.
+fn lists_nodes(model: &Model) -> bool {
+    let other = |page: &RolloutPage| page.timeline.is_some() || page.prewarm.is_some() || page.revisions.is_some();
+    model.rollout().is_some_and(|page| !other(page))
 }
 
 fn lists_revisions(model: &Model) -> bool {

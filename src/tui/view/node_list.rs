@@ -226,6 +226,7 @@ fn about_list(ctx: &RenderContext<'_>, page: &RolloutPage, height: usize) -> Str
         _ => format!("{}-{} of {len}", top + 1, top + shown),
     };
     if !page.filter.is_all() {
+        words = joined(ctx, [words, page.hidden.to_string()]);
         words.push_str(&format!(" {dot} filter {} ({len} of {all}; esc clears)", page.filter.text()));
     }
     if let Sort::By(column) = page.sort {

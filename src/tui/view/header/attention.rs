@@ -17,7 +17,7 @@ use crate::engine::report::snapshot::WatchView;
 use crate::tui::action::{ActionId, Guard};
 use crate::tui::model::RolloutPage;
 use crate::tui::model::ShownSnapshot;
-use crate::tui::model::summary::TroubleGroup;
+use crate::tui::model::summary::{DownNodes, TroubleGroup};
 use crate::tui::notify::TakenOver;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::trouble::TroubleKind;
@@ -322,16 +322,21 @@ pub(super) fn trouble(
     shown: &ShownSnapshot,
     cells: usize,
 ) -> Vec<Line<'static>> {
-    let words = page.summary.trouble.iter().map(|trouble| {
-        let (glyph, role) = match trouble.kind {
-            TroubleKind::Failed(_) => (Glyph::Failed, ThemeRole::Bad),
-            TroubleKind::Suspect | TroubleKind::DownReplaced | TroubleKind::DownNext => {
-                (Glyph::Suspect, ThemeRole::Bad)
-            }
-            TroubleKind::Restarted | TroubleKind::Struggling(_) => (Glyph::Moving, ThemeRole::Warn),
-        };
-        vec![ctx.span(format!("{} {}", ctx.glyph(glyph), group(ctx, page, shown, trouble)), role)]
-    });
+    let words: Vec<_> = page
+        .summary
+        .trouble
+        .iter()
+        .map(|trouble| {
+            let (glyph, role) = match trouble.kind {
+                TroubleKind::Failed(_) => (Glyph::Failed, ThemeRole::Bad),
+                TroubleKind::Suspect | TroubleKind::DownReplaced | TroubleKind::DownNext => {
+                    (Glyph::Suspect, ThemeRole::Bad)
+                }
+                TroubleKind::Restarted | TroubleKind::Struggling(_) => (Glyph::Moving, ThemeRole::Warn),
+            };
+            vec![ctx.span(format!("{} {}", ctx.glyph(glyph), group(ctx, page, shown, trouble)), role)]
+        })
+        .collect();
     // How often updated nodes go down, compared with others: suspects are judged by that.
     // What halted it says so already.
     let is_said = |compared: &String| match &shown.snapshot.halt {
@@ -339,8 +344,21 @@ pub(super) fn trouble(
         _ => false,
     };
     let compared = shown.snapshot.comparisons.iter().map(ToString::to_string).filter(|compared| !is_said(compared));
-    let compared = compared.take(2).map(|compared| vec![ctx.span(compared, ThemeRole::Text)]);
-    flow(words.chain(compared).collect(), "   ", " ", cells)
+    let compared: Vec<_> = compared.take(2).map(|compared| vec![ctx.span(compared, ThemeRole::Text)]).collect();
+    let down = page.summary.down.as_ref().map(|down| {
+        let DownNodes { nodes, example, since } = down;
+        let more = if *nodes > 1 { " …" } else { "" };
+        let since = since.map(|since| format!(", {}", ctx.age(shown, since))).unwrap_or_default();
+        let node = fit_middle(page.summary.table.short(example), 24);
+        let words = if *nodes > 1 { "down by themselves" } else { "down by itself" };
+        let text = format!("{} {nodes} {words} ({node}{more}{since})", ctx.glyph(Glyph::Down));
+        vec![ctx.span(text, ThemeRole::Warn)]
+    });
+    // The list has them on top: they are named here where that takes no further line, or nothing else asks to be looked at.
+    let without = flow([words.clone(), compared.clone()].concat(), "   ", " ", cells);
+    let with = flow([words, down.into_iter().collect(), compared].concat(), "   ", " ", cells);
+    let most = without.len().max(usize::from(shown.snapshot.alarms.is_empty()));
+    if with.len() > most { without } else { with }
 }
 
 /// `3 image not found (ipc-017 …, 3m)`.
