@@ -258,14 +258,7 @@ pub(super) fn alarms(ctx: &RenderContext<'_>, shape: Shape, snapshot: &Snapshot,
         let hint = hint(ctx, &snapshot.remedies_of(alarm));
         // With room for two lines, the second has the keys.
         let words = if shape == Shape::Folded && hint.is_some() { 1 } else { 2 };
-        let mut wrapped = wrap(&text, cells.saturating_sub(2)).peekable();
-        for nth in 1..=words {
-            let Some(line) = wrapped.next() else { break };
-            // What is left out is marked.
-            let line = match nth == words && wrapped.peek().is_some() {
-                true => fit(&format!("{line} …"), cells.saturating_sub(2)).into_owned(),
-                false => line,
-            };
+        for line in wrapped(&text, cells.saturating_sub(2), words) {
             lines.push(Line::from(ctx.span(format!(" {line} "), ThemeRole::Alarm)));
         }
         lines.extend(hint.map(|hint| Line::from(ctx.span(fit(&hint, cells).into_owned(), ThemeRole::Text))));
