@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! --pause, --resume, --retry    one_shot
-//! begin, --cancel               open as Role::Driver → command ─┬─ nobody drives: we do
+//! begin, --cancel               open as Role::Driver → command ─┬─ nobody drives: we do, if the preview named the nodes that go on
 //!                                                               └─ somebody drives: they do, and we follow
 //!                               → tell changes ─┬─ every node has the images; cleaned up      0
 //!                                               ├─ some did not arrive                        4
@@ -81,7 +81,8 @@ impl Task for PrewarmTask<'_> {
         }
         foreground.tell(&snapshot)?;
         foreground.settle_shown(&rollout, Command::Prewarm(command.clone())).await?;
-        follow(foreground, &rollout, &command).await
+        let carries_on = !preview.nodes.is_empty();
+        follow(foreground, &rollout, &command, carries_on).await
     }
 
     fn out_of_time(&self, place: &CommandPlace, snapshot: &Snapshot, timeout: Duration) -> CliError {
@@ -127,15 +128,7 @@ impl PrewarmTask<'_> {
             return foreground.dry_run(&rollout, cancel).await;
         }
         foreground.settle_shown(&rollout, cancel).await?;
-        let target = CommandTarget::new(foreground.place(), &snapshot);
-        let (pause, drive) = (target.named("pause"), target.named("drive"));
-        let nodes = if in_line == 1 { "1 node is".to_owned() } else { format!("{in_line} nodes are") };
-        let text = format!(
-            "its pods are deleted by whoever drives next: this command does not, as that would carry on the rollout, where {nodes} in line; \
-             {drive} does both, after {pause} the same command only deletes them"
-        );
-        foreground.say(Topic::Advice, text)?;
-        Ok(Exit::Incomplete)
+        leave_it(foreground, &snapshot, &PrewarmCommand::Cancel, in_line)
     }
 
     /// What the flags ask of the engine.
@@ -167,8 +160,36 @@ impl PrewarmTask<'_> {
     }
 }
 
-/// Tells changes until it is over; drives where nobody does.
-async fn follow(foreground: &mut Foreground<'_>, rollout: &Rollout, asked: &PrewarmCommand) -> Result<Exit, CliError> {
+/// Ends, and leaves it to whoever drives next, because driving would carry on the rollout, where so many nodes are in line.
+fn leave_it(
+    foreground: &mut Foreground<'_>,
+    snapshot: &Snapshot,
+    asked: &PrewarmCommand,
+    in_line: usize,
+) -> Result<Exit, CliError> {
+    let target = CommandTarget::new(foreground.place(), snapshot);
+    let (pause, drive) = (target.named("pause"), target.named("drive"));
+    let nodes = if in_line == 1 { "1 node is".to_owned() } else { format!("{in_line} nodes are") };
+    let (next, only) = match asked {
+        PrewarmCommand::Cancel => ("its pods are deleted by whoever drives next", "deletes them"),
+        _ => ("nobody drives: whoever drives next carries it on", "pre-warms"),
+    };
+    let text = format!(
+        "{next}: this command does not, as that would carry on the rollout, where {nodes} in line; {drive} does both, \
+         after {pause} the same command only {only}"
+    );
+    foreground.say(Topic::Advice, text)?;
+    Ok(Exit::Incomplete)
+}
+
+/// Tells changes until it is over. Drives where nobody does, unless that would carry on the rollout and `carries_on` is false: then the
+/// preview that was agreed to did not say so, as somebody drove, or may have.
+async fn follow(
+    foreground: &mut Foreground<'_>,
+    rollout: &Rollout,
+    asked: &PrewarmCommand,
+    carries_on: bool,
+) -> Result<Exit, CliError> {
     let mut snapshots = rollout.snapshots.clone();
     let began = rollout.snapshot().at;
     let mut vacant_since = None;
@@ -206,6 +227,12 @@ async fn follow(foreground: &mut Foreground<'_>, rollout: &Rollout, asked: &Prew
         tokio::select! {
             changed = snapshots.changed() => changed.map_err(|_gone| CliError::failed("the driver has stopped"))?,
             () = vacated => {
+                // Where it is refused, the command says why.
+                let preview = rollout.preview(Command::Drive(Takeover::IfFree)).await;
+                let in_line = preview.map_or(0, |preview| preview.nodes.len());
+                if in_line > 0 && !carries_on {
+                    return leave_it(foreground, &snapshot, asked, in_line);
+                }
                 take_the_lease(foreground, rollout).await?;
                 vacant_since = None;
             }

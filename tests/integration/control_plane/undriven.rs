@@ -40,14 +40,15 @@ fn pre_warming_that_is_cancelled_does_not_carry_it_on() {
     assert_eq!(before.len(), 5, "{before:?}");
     assert!(warm > 0, "they are still there");
 
+    // Until its lease runs out nobody knows whether the driver that was killed lives, and the preview says so.
     let said = made.said(&["prewarm", DS, "--cancel", "--dry-run"]);
-    println!("{said}");
-    assert!(said.contains("nobody drives"), "{said}");
+    assert!(said.contains("drove last: if it is alive it carries this out"), "{said}");
     let cancelled = made.operator.run(&["prewarm", DS, "--cancel", "--yes"]);
     let said = text(&cancelled);
     println!("{said}");
     assert_eq!(cancelled.status.code(), Some(3), "{said}");
-    std::thread::sleep(Duration::from_secs(20));
+    assert!(said.contains("that would carry on the rollout, where 4 nodes are in line"), "{said}");
+    std::thread::sleep(Duration::from_secs(5));
     assert_eq!(serving(&made), before, "not one pod of the DaemonSet went");
 
     // Whoever drives next carries on both, and says so.
