@@ -47,15 +47,7 @@ impl PlayedNodes {
 
     #[track_caller]
     pub(super) fn until_status(&self, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
-        let mut last = Value::Null;
-        let deadline = std::time::Instant::now() + SOON;
-        while std::time::Instant::now() < deadline {
-            last = self.operator.status(DS).0;
-            if holds(&last) {
-                return last;
-            }
-        }
-        panic!("not within {SOON:?}: {what}; the status is {last:#}");
+        self.operator.until_status(DS, what, SOON, holds)
     }
 
     pub(super) fn delete_node(&self, node: &str) {

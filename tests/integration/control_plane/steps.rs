@@ -7,7 +7,6 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::fixture::{DS, MISSING, NODES, RolloutFixture};
-use crate::support::control_plane::eventually;
 use crate::support::line::{Line, server_of};
 use crate::support::program::{Operator, text};
 
@@ -125,5 +124,5 @@ fn blocker(operator: &Operator) -> String {
 }
 
 fn until_status(operator: &Operator, what: &str, holds: impl Fn(&Value) -> bool) {
-    eventually(what, SOON, || holds(&operator.status(DS).0).then_some(()));
+    operator.until_status(DS, what, SOON, holds);
 }

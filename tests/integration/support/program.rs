@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use rolldeck::driver::Access;
 use rolldeck::engine::model::settings::Tuning;
@@ -96,6 +97,27 @@ impl Operator {
     /// The DaemonSet's status with its nodes.
     pub(crate) fn status(&self, daemonset: &str) -> Status {
         Status(self.json(&["status", daemonset, "--nodes", "-o", "json"]))
+    }
+
+    /// The DaemonSet's status once `holds`; panics with the last one where that is not `within` that time.
+    #[track_caller]
+    pub(crate) fn until_status(
+        &self,
+        daemonset: &str,
+        what: &str,
+        within: Duration,
+        holds: impl Fn(&Value) -> bool,
+    ) -> Value {
+        let deadline = Instant::now() + within;
+        loop {
+            let status = self.status(daemonset).0;
+            if holds(&status) {
+                return status;
+            }
+            assert!(Instant::now() < deadline, "not within {within:?}: {what}; the status is {status:#}");
+            // Each look is a program that starts and reads the whole rollout.
+            std::thread::sleep(Duration::from_millis(200));
+        }
     }
 
     /// Starts a headless driver that goes on beside the test.

@@ -135,21 +135,21 @@ impl Sandbox {
     /// Plays kubelet once: bound pods that do not run yet become Running and Ready with the images that they ask for,
     /// terminating ones go.
     pub(crate) fn run_pods(&self) {
-        self.run_pods_except(&BTreeSet::new());
+        self.run_those(&self.pods(), &BTreeSet::new());
     }
 
-    /// The same, but on the nodes `asleep`, whose kubelets do nothing.
-    pub(crate) fn run_pods_except(&self, asleep: &BTreeSet<String>) {
+    /// The same, with these pods as they were just listed, but on the nodes `asleep`, whose kubelets do nothing.
+    pub(crate) fn run_those(&self, pods: &[Value], asleep: &BTreeSet<String>) {
         let runs = |pod: &Value| pod["status"]["phase"] == "Running" && pod["metadata"]["deletionTimestamp"].is_null();
         let awake = |pod: &Value| pod["spec"]["nodeName"].as_str().is_none_or(|node| !asleep.contains(node));
-        for pod in self.pods().into_iter().filter(|pod| !runs(pod) && awake(pod)) {
+        for pod in pods.iter().filter(|pod| !runs(pod) && awake(pod)) {
             let path = self.path("pods", pod["metadata"]["name"].as_str().expect("a pod has a name"));
             if !pod["metadata"]["deletionTimestamp"].is_null() {
                 let options = json!({"gracePeriodSeconds": 0, "preconditions": {"uid": pod["metadata"]["uid"]}});
                 let _ = self.plane.admin().request(reqwest::Method::DELETE, &path, Some(&options));
             } else if pod["spec"]["nodeName"].is_string() {
                 // It may be deleted meanwhile: then there is nothing to run.
-                let _ = self.plane.admin().patch(&format!("{path}/status"), &json!({"status": running(&pod)}));
+                let _ = self.plane.admin().patch(&format!("{path}/status"), &json!({"status": running(pod)}));
             }
         }
     }
