@@ -11,6 +11,7 @@ pub mod prewarm_words;
 mod sending;
 pub mod snapshot;
 pub mod story;
+pub mod trouble;
 mod update_times;
 pub(super) mod waits;
 mod watches;

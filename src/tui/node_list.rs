@@ -21,10 +21,10 @@ use std::time::Duration;
 
 pub(crate) use self::groups::{GroupKey, NodeGroup};
 use super::list::{List, Move, Viewport};
-use super::trouble::TroubleKind;
 use crate::engine::model::Str;
 use crate::engine::model::node::NodeState;
 use crate::engine::report::snapshot::NodeView;
+use crate::engine::report::trouble::is_in_trouble;
 
 /// For how long a node that has just been updated stays pinned.
 const LINGERS: Duration = Duration::from_secs(5);
@@ -291,7 +291,7 @@ impl NodeList {
     }
 
     fn place(&self, node: &NodeView) -> ListPart {
-        if TroubleKind::of(node).is_some() || node.restarted.is_some() {
+        if is_in_trouble(node) {
             return ListPart::Trouble;
         }
         match node.state {

@@ -8,11 +8,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use self::layout::MapLayout;
-use super::trouble::TroubleKind;
 use crate::engine::model::Str;
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
+use crate::engine::report::trouble::TroubleKind;
 
 /// Which node is where on the map.
 #[derive(Debug, Default)]

@@ -1,13 +1,13 @@
 //! The table of nodes of `status --nodes`, and what `-o wide` adds to it.
 
 use super::{add_columns, age};
-use crate::engine::model::node::{Blame, NodeState};
+use crate::engine::model::node::NodeState;
 use crate::engine::model::node_details::NodeDetail;
 use crate::engine::model::site::site_name;
-use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
+use crate::engine::report::trouble::is_in_trouble;
 
 const NODE_HEAD: [&str; 8] = ["NODE", "STATE", "REV", "IMAGE", "POD", "RESTARTS", "POD-AGE", "WHY"];
 
@@ -21,14 +21,8 @@ fn sorted(snapshot: &Snapshot) -> Vec<&NodeView> {
 
 /// The less, the sooner a node needs a look.
 fn needs_a_look(node: &NodeView) -> u8 {
-    let by_rollout = match node.blame {
-        Some(Blame::Suspect) => true,
-        Some(Blame::Rollout) => node.state == NodeState::NodeDown || is_in_trouble(node),
-        Some(Blame::Node | Blame::PreExisting) | None => false,
-    };
     match node.state {
-        NodeState::Failed => 0,
-        _ if by_rollout || node.restarted.is_some() || node.suspect.is_some_and(SuspectView::has_failed) => 0,
+        _ if is_in_trouble(node) => 0,
         NodeState::Outdated | NodeState::Ineligible if node.cause.is_some() => 1,
         NodeState::NodeDown => 2,
         NodeState::Terminating
@@ -39,14 +33,9 @@ fn needs_a_look(node: &NodeView) -> u8 {
         | NodeState::Soaking
         | NodeState::Outdated
         | NodeState::Updated
+        | NodeState::Failed
         | NodeState::Ineligible => 3,
     }
-}
-
-/// Whether its pod has a cause for not being available that one which only starts does not have.
-fn is_in_trouble(node: &NodeView) -> bool {
-    let begins = matches!(node.state, NodeState::Starting | NodeState::Soaking) && !node.lost_readiness;
-    node.cause.as_ref().is_some_and(|cause| !(begins && cause.kind.is_ordinary_at_start()))
 }
 
 pub(super) fn node_table(snapshot: &Snapshot) -> Vec<Vec<String>> {

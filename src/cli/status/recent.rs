@@ -14,23 +14,12 @@ use crate::engine::report::snapshot::Snapshot;
 /// How many of the last things that happened are told.
 const RECENT: usize = 5;
 
-/// The reasons of events that say who drives, or that nobody does any more.
-const WHO_DRIVES: [&str; 6] = [
-    "RolloutDriven",
-    "RolloutTakenOver",
-    "RolloutDriverLost",
-    "RolloutDriverLeft",
-    "RolloutDriverSilent",
-    "RolloutDriverBack",
-];
-
 /// The last things that happened, a line each and the oldest first. The last one about who drives is among them however long ago it was.
 pub(super) fn recent(snapshot: &Snapshot) -> Vec<String> {
     let (earlier, last) = snapshot.timeline.split_at(snapshot.timeline.len().saturating_sub(RECENT));
-    let about_driver = |event: &&RolloutEvent| WHO_DRIVES.contains(&event.reason());
-    let driver = match last.iter().any(|event| about_driver(&event)) {
+    let driver = match last.iter().any(RolloutEvent::is_about_the_driver) {
         true => None,
-        false => earlier.iter().rfind(about_driver),
+        false => earlier.iter().rfind(|event| event.is_about_the_driver()),
     };
     let events: Vec<(String, &RolloutEvent)> = driver
         .into_iter()

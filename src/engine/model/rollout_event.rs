@@ -14,11 +14,13 @@
 //! are written anywhere.
 
 mod command_reason;
+mod driver_reason;
 mod words;
 
 use serde::Serialize;
 
 use self::command_reason::CommandReason;
+use self::driver_reason::DriverReason;
 use super::Str;
 use super::command::{Command, CommandId};
 use super::effect::EffectErrorKind;
@@ -377,12 +379,12 @@ impl RolloutEvent {
             RolloutEventKind::Complete { .. } => "RolloutComplete",
             RolloutEventKind::PrewarmComplete { .. } => "RolloutPrewarmComplete",
             RolloutEventKind::Released => "RolloutReleased",
-            RolloutEventKind::LeaseAcquired => "RolloutDriven",
-            RolloutEventKind::LeaseTakenOver { .. } => "RolloutTakenOver",
-            RolloutEventKind::LeaseLost { .. } => "RolloutDriverLost",
-            RolloutEventKind::LeaseGivenBack { .. } => "RolloutDriverLeft",
-            RolloutEventKind::DriverSilent { .. } => "RolloutDriverSilent",
-            RolloutEventKind::DriverBack { .. } => "RolloutDriverBack",
+            RolloutEventKind::LeaseAcquired => DriverReason::Driven.word(),
+            RolloutEventKind::LeaseTakenOver { .. } => DriverReason::TakenOver.word(),
+            RolloutEventKind::LeaseLost { .. } => DriverReason::Lost.word(),
+            RolloutEventKind::LeaseGivenBack { .. } => DriverReason::Left.word(),
+            RolloutEventKind::DriverSilent { .. } => DriverReason::Silent.word(),
+            RolloutEventKind::DriverBack { .. } => DriverReason::Back.word(),
             RolloutEventKind::DeletePod { .. } => "RolloutPodDeleted",
             RolloutEventKind::CreateWarmPod { .. } => "RolloutPrewarmPodCreated",
             RolloutEventKind::DeleteWarmPod { .. } => "RolloutPrewarmPodDeleted",
@@ -400,6 +402,11 @@ impl RolloutEvent {
     pub fn reports_a_command(&self) -> bool {
         let moves = |reason: &CommandReason| reason.moves_the_rollout() && reason.word() == self.reason();
         self.reported_by().is_some() && CommandReason::ALL.iter().any(moves)
+    }
+
+    /// Whether it is about who drives, or that nobody does.
+    pub fn is_about_the_driver(&self) -> bool {
+        DriverReason::ALL.iter().any(|reason| reason.word() == self.reason())
     }
 
     /// The process that an Event claims to be from, where it is known from an Event only.

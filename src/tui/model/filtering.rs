@@ -15,10 +15,10 @@ use crate::tui::columns::fleet::{FLEET_COLUMNS, FleetCell};
 use crate::tui::columns::nodes::{NODE_COLUMNS, NodeCell, NodeTable, Sort, sort_rows};
 use crate::tui::columns::{ColumnRow, fields};
 use crate::tui::filter::{self, Filter, FilterRow, FilterSchema};
+use crate::tui::hidden_nodes::HiddenNodes;
 use crate::tui::prewarm::PrewarmList;
 use crate::tui::revisions::RevisionScreen;
 use crate::tui::timeline::Timeline;
-use crate::tui::trouble::HiddenNodes;
 
 /// How many different values of a column are offered for completion.
 const VALUES: usize = 30;

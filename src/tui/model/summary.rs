@@ -5,9 +5,9 @@ use crate::engine::model::node::NodeState;
 use crate::engine::model::prewarm::PrewarmWait;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
+use crate::engine::report::trouble::TroubleKind;
 use crate::tui::columns::nodes::NodeTable;
 use crate::tui::prewarm::prewarm_blocker;
-use crate::tui::trouble::TroubleKind;
 
 /// What the lines above the list and the columns need of a snapshot.
 #[derive(Clone, PartialEq, Debug, Default)]

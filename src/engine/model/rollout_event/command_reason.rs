@@ -1,5 +1,6 @@
 //! By which reasons Events report commands.
 
+use super::driver_reason::DriverReason;
 use crate::engine::model::command::Command;
 use crate::engine::model::with_all::with_all;
 
@@ -54,8 +55,8 @@ impl CommandReason {
             Self::Released => "RolloutReleased",
             Self::Tuned => "RolloutTuned",
             Self::Prewarmed => "RolloutPrewarmed",
-            Self::Driven => "RolloutDriven",
-            Self::DriverLeft => "RolloutDriverLeft",
+            Self::Driven => DriverReason::Driven.word(),
+            Self::DriverLeft => DriverReason::Left.word(),
         }
     }
 

@@ -14,13 +14,13 @@ use crate::engine::report::snapshot::Alarm;
 use crate::engine::report::snapshot::Phase;
 use crate::engine::report::snapshot::Snapshot;
 use crate::engine::report::snapshot::WatchView;
+use crate::engine::report::trouble::TroubleKind;
 use crate::tui::action::{ActionId, Guard};
 use crate::tui::model::RolloutPage;
 use crate::tui::model::ShownSnapshot;
 use crate::tui::model::summary::{DownNodes, TroubleGroup};
 use crate::tui::notify::TakenOver;
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::trouble::TroubleKind;
 use crate::tui::words::{fit, fit_middle, width, wrap};
 
 /// What the rollout waits for, or who paused it and why, in at most so many lines; and the keys of the remedies.

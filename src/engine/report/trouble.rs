@@ -1,15 +1,13 @@
-//! Which nodes need a look: what the header groups, the list pins and the map shows.
+//! Which nodes need a look: what the console groups, pins and marks, and `status --nodes` prints first.
 
-use std::fmt;
-
+use super::snapshot::NodeView;
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::suspect::SuspectView;
-use crate::engine::report::snapshot::NodeView;
 
 /// The kinds of trouble that nodes are grouped by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
-pub(crate) enum TroubleKind {
+pub enum TroubleKind {
     /// Failed at the target revision.
     Failed(Option<CauseKind>),
     /// Went down after the update.
@@ -26,7 +24,7 @@ pub(crate) enum TroubleKind {
 
 impl TroubleKind {
     /// The trouble that this node is in; nothing where it is in none.
-    pub(crate) fn of(node: &NodeView) -> Option<Self> {
+    pub fn of(node: &NodeView) -> Option<Self> {
         let cause = node.cause.as_ref().map(|cause| cause.kind);
         match (node.state, node.blame, cause) {
             (NodeState::Failed, _, cause) => Some(Self::Failed(cause)),
@@ -56,7 +54,7 @@ impl TroubleKind {
     }
 
     /// The worst first.
-    pub(crate) fn rank(self) -> u8 {
+    pub fn rank(self) -> u8 {
         match self {
             Self::Failed(_) => 0,
             Self::Suspect => 1,
@@ -67,34 +65,7 @@ impl TroubleKind {
     }
 }
 
-/// Nodes that need a look and do not pass the filter: the list has no place for them, and says so.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct HiddenNodes {
-    trouble: usize,
-    down: usize,
-}
-
-impl HiddenNodes {
-    pub(crate) fn of<'a>(hidden: impl Iterator<Item = &'a NodeView>) -> Self {
-        hidden.fold(Self::default(), |mut counts, node| {
-            if TroubleKind::of(node).is_some() || node.restarted.is_some() {
-                counts.trouble += 1;
-            } else if node.state == NodeState::NodeDown {
-                counts.down += 1;
-            }
-            counts
-        })
-    }
-}
-
-/// `hidden: 1 in trouble, 2 down`; empty where none is.
-impl fmt::Display for HiddenNodes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.trouble, self.down) {
-            (0, 0) => Ok(()),
-            (trouble, 0) => write!(f, "hidden: {trouble} in trouble"),
-            (0, down) => write!(f, "hidden: {down} down"),
-            (trouble, down) => write!(f, "hidden: {trouble} in trouble, {down} down"),
-        }
-    }
+/// Whether a node is in trouble, or its containers restarted after it had been ready.
+pub fn is_in_trouble(node: &NodeView) -> bool {
+    TroubleKind::of(node).is_some() || node.restarted.is_some()
 }
