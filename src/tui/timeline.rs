@@ -7,7 +7,7 @@ use super::filter::{FieldKind, Filter, FilterField, FilterRow};
 use super::list::{List, Move};
 use crate::engine::model::facts::Severity;
 use crate::engine::model::labels::Labels;
-use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind};
+use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::{Str, person_of};
 use crate::engine::report::snapshot::Snapshot;
@@ -36,8 +36,6 @@ pub(crate) type Moment = (Timestamp, String);
 pub(crate) enum TimelineEntry {
     /// To the rollout.
     Rollout(RolloutEvent),
-    /// The end of a rollout that went back: the event says that all nodes are at the target, which is the revision before.
-    RolledBack(RolloutEvent),
     /// To the rollout, by the DaemonSet's own controller.
     Controller(ControllerMoment),
     /// To a node.
@@ -47,7 +45,7 @@ pub(crate) enum TimelineEntry {
 impl TimelineEntry {
     pub(crate) fn at(&self) -> Timestamp {
         match self {
-            Self::Rollout(event) | Self::RolledBack(event) => event.at,
+            Self::Rollout(event) => event.at,
             Self::Controller(moment) => moment.at,
             Self::Node(moment) => moment.at,
         }
@@ -56,7 +54,7 @@ impl TimelineEntry {
     /// Who did it, or the node; in parentheses where only an Event claims it.
     pub(crate) fn subject(&self) -> Str {
         match self {
-            Self::Rollout(event) | Self::RolledBack(event) => who(event),
+            Self::Rollout(event) => who(event),
             Self::Controller(_) => "controller".into(),
             Self::Node(moment) => moment.node.clone(),
         }
@@ -64,24 +62,16 @@ impl TimelineEntry {
 
     pub(crate) fn severity(&self) -> Severity {
         match self {
-            Self::Rollout(event) | Self::RolledBack(event) => event.severity(),
+            Self::Rollout(event) => event.severity(),
             Self::Controller(moment) => moment.change.severity(),
             Self::Node(moment) => moment.change.severity(),
-        }
-    }
-
-    /// The event of the rollout.
-    pub(crate) fn event(&self) -> Option<&RolloutEvent> {
-        match self {
-            Self::Rollout(event) | Self::RolledBack(event) => Some(event),
-            Self::Controller(_) | Self::Node(_) => None,
         }
     }
 
     /// An Event's reason; empty for what no Event tells.
     pub(crate) fn reason(&self) -> &str {
         match self {
-            Self::Rollout(event) | Self::RolledBack(event) => event.reason(),
+            Self::Rollout(event) => event.reason(),
             Self::Controller(_) | Self::Node(_) => "",
         }
     }
@@ -119,12 +109,6 @@ impl fmt::Display for TimelineEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rollout(event) => event.fmt(f),
-            Self::RolledBack(event) => match &event.kind {
-                RolloutEventKind::Complete { nodes } => {
-                    write!(f, "rolled back: all {nodes} nodes are at the revision before")
-                }
-                _ => f.write_str("rolled back: every node is at the revision before"),
-            },
             Self::Controller(moment) => moment.change.fmt(f),
             Self::Node(moment) => moment.change.fmt(f),
         }
@@ -143,11 +127,7 @@ impl Timeline {
         let made_of = (snapshot.timeline.iter().map(|event| event.at).collect(), story.told());
         if self.made_of != made_of || self.entries.is_empty() {
             self.made_of = made_of;
-            let rolled_back = snapshot.rolled_back_at();
-            let events = snapshot.timeline.iter().cloned().map(|event| match event.reason() {
-                "RolloutComplete" if rolled_back.contains(&event.at) => TimelineEntry::RolledBack(event),
-                _ => TimelineEntry::Rollout(event),
-            });
+            let events = snapshot.timeline.iter().cloned().map(TimelineEntry::Rollout);
             let controllers = story.of_controller().iter().cloned().map(TimelineEntry::Controller);
             let nodes = story.moments().cloned().map(TimelineEntry::Node);
             // Of the same instant nodes come first: what is done about the whole rollout follows from them.
@@ -197,7 +177,7 @@ impl Timeline {
 
     fn is_shown(&self, entry: &TimelineEntry) -> bool {
         match entry {
-            TimelineEntry::Rollout(_) | TimelineEntry::RolledBack(_) | TimelineEntry::Controller(_) => true,
+            TimelineEntry::Rollout(_) | TimelineEntry::Controller(_) => true,
             // Who looks for a node wants all of it.
             TimelineEntry::Node(moment) => self.all_steps || !self.filter.is_all() || moment.change.is_of_note(),
         }

@@ -18,7 +18,7 @@ use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::ClusterEvent;
 use crate::engine::model::image::without_user;
 use crate::engine::model::notice::Notice;
-use crate::engine::model::record::Intent;
+use crate::engine::model::record::{Direction, Intent};
 use crate::engine::model::rollout_event::{
     DriftResponse, EventOutcome, ImageChanged, NODES_NAMED, PatchChange, RolloutEvent, RolloutEventKind, Succession,
     Visibility,
@@ -255,7 +255,8 @@ impl Engine {
     }
 
     pub(crate) fn tell_complete(&mut self) {
-        self.happened(RolloutEventKind::Complete { nodes: self.assessment.fleet }, Visibility::Cluster);
+        let back = self.intent().direction() == Direction::Back;
+        self.happened(RolloutEventKind::Complete { nodes: self.assessment.fleet, back }, Visibility::Cluster);
     }
 
     /// The strategy is restored. Nothing is recorded if an operator of this process asked for it: then the command is.

@@ -109,6 +109,8 @@ pub enum RolloutEventKind {
     Complete {
         /// How many nodes.
         nodes: u32,
+        /// The target was an earlier revision, to which it was rolled back.
+        back: bool,
     },
     /// Every node that was to be pre-warmed by StatefulSets has the images: they are deleted, and what was asked for ends.
     PrewarmComplete {

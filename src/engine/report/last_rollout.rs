@@ -46,22 +46,11 @@ impl Snapshot {
         if self.phase != Phase::Idle {
             return None;
         }
-        self.rollouts_that_ended().pop()
-    }
-
-    /// When every node was back at the revision that was gone back to, for each roll back that Events still tell of.
-    pub fn rolled_back_at(&self) -> Vec<Timestamp> {
-        let ended = self.rollouts_that_ended().into_iter();
-        ended.filter(|last| last.ended == RolloutEnd::RolledBack).map(|last| last.at).collect()
-    }
-
-    /// The rollouts that ended, oldest first.
-    fn rollouts_that_ended(&self) -> Vec<LastRollout> {
         // What was refused changed nothing.
         let done = self.timeline.iter().filter(|event| event.outcome == EventOutcome::Done);
         let mut events: Vec<_> = done.collect();
         events.sort_by_key(|event| event.at);
-        let (mut all, mut direction, mut under_way) = (Vec::new(), Direction::Forward, false);
+        let (mut last, mut direction, mut under_way) = (None, Direction::Forward, false);
         for event in events {
             match event.reason() {
                 "RolloutUndone" | "RolloutRollingBack" => (direction, under_way) = (Direction::Back, true),
@@ -72,18 +61,18 @@ impl Snapshot {
                         Direction::Forward => RolloutEnd::Complete,
                         Direction::Back => RolloutEnd::RolledBack,
                     };
-                    all.push(LastRollout { at: event.at, ended });
+                    last = Some(LastRollout { at: event.at, ended });
                     (direction, under_way) = (Direction::Forward, false);
                 }
                 // What is released once it is complete has ended before.
                 "RolloutReleased" if under_way => {
-                    all.push(LastRollout { at: event.at, ended: RolloutEnd::ReleasedEarly });
+                    last = Some(LastRollout { at: event.at, ended: RolloutEnd::ReleasedEarly });
                     (direction, under_way) = (Direction::Forward, false);
                 }
                 _ => {}
             }
         }
-        all
+        last
     }
 }
 

@@ -455,7 +455,13 @@ fn the_cursor_stays_on_what_happened_while_more_does() {
     };
     assert_eq!(selected(&console), "halted: image not found on 1 node (ipc-017)");
     let mut timeline = with_events().timeline.to_vec();
-    timeline.push(rollout_event(1, None, RolloutEventKind::Complete { nodes: 120 }, EventOutcome::Done, ""));
+    timeline.push(rollout_event(
+        1,
+        None,
+        RolloutEventKind::Complete { nodes: 120, back: false },
+        EventOutcome::Done,
+        "",
+    ));
     console.see(Snapshot { timeline: timeline.into(), ..running() });
     assert_eq!(selected(&console), "halted: image not found on 1 node (ipc-017)");
     console.type_keys("g");

@@ -122,7 +122,10 @@ impl fmt::Display for RolloutEventKind {
                 }
             }
             Self::RollingBack { to } => write!(f, "rolling back to revision {to}, as the gates say"),
-            Self::Complete { nodes } => write!(f, "complete: all {nodes} nodes are at the target"),
+            Self::Complete { nodes, back: false } => write!(f, "complete: all {nodes} nodes are at the target"),
+            Self::Complete { nodes, back: true } => {
+                write!(f, "rolled back: all {nodes} nodes are at the revision before")
+            }
             Self::PrewarmComplete { nodes } => {
                 write!(f, "pre-warming is complete: {nodes} nodes have the images")
             }
