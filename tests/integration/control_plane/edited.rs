@@ -73,10 +73,10 @@ fn a_strategy_that_replaces_all_at_once_is_braked_by_resuming_and_is_no_budget_o
     let said = fixture.said(&["resume", DS, "--yes"]);
     assert!(said.contains("PATCH daemonsets/agent (updateStrategy OnDelete"), "{said}");
     assert!(said.contains("OnDelete is set again; resumed"), "{said}");
-    let status = fixture.operator.status(DS).0;
+    let undriven = "nobody drives: what is under way finishes, nothing more is started";
+    let status = fixture.until_status("it waits for nothing but a driver", |status| status["blocker"] == undriven);
     assert_eq!((&status["strategy"], &status["alarms"]), (&json!("OnDelete"), &json!([])), "{status:#}");
     assert_eq!(status["budget"]["maxUnavailable"], 1, "{status:#}");
-    assert_eq!(status["blocker"], "nobody drives: what is under way finishes, nothing more is started");
 
     fixture.kubelet.sleep_on(&[]);
     fixture.operator.ok(&["drive", DS, "--timeout", "120s", "--yes"]);
