@@ -172,10 +172,10 @@ fn leave_it(
     let nodes = if in_line == 1 { "1 node is".to_owned() } else { format!("{in_line} nodes are") };
     let (next, only) = match asked {
         PrewarmCommand::Cancel => ("its pods are deleted by whoever drives next", "deletes them"),
-        _ => ("nobody drives: whoever drives next carries it on", "pre-warms"),
+        _ => ("nobody drives, and whoever drives next carries it on", "pre-warms"),
     };
     let text = format!(
-        "{next}: this command does not, as that would carry on the rollout, where {nodes} in line; {drive} does both, \
+        "{next}; this command does not drive, as that would carry on the rollout, where {nodes} in line; {drive} does both, \
          after {pause} the same command only {only}"
     );
     foreground.say(Topic::Advice, text)?;

@@ -160,7 +160,7 @@ async fn what_another_process_drives_is_followed() {
 #[tokio::test(start_paused = true)]
 async fn where_its_driver_goes_away_it_drives_itself() {
     let left = Snapshot { driver: DriverView::Nobody, ..warm([PRESENT, waiting(), waiting()], asked()) };
-    let script = Script::of(idle()).then(left);
+    let script = Script::of(idle()).then(left).without_a_line();
     let output = script.run(&format!("{V2} --timeout 20s")).await;
     assert_eq!(output.code, 3);
     assert_eq!(script.asked()[1], Command::Drive(Takeover::IfFree));
@@ -169,6 +169,33 @@ async fn where_its_driver_goes_away_it_drives_itself() {
     Hint: its pods stay, and what is being pulled goes on; whoever drives next carries on
     Hint: `rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 --context prod-eu -n edge ds/agent` goes on, `rolldeck prewarm --cancel --context prod-eu -n edge ds/agent` deletes its pods
     "#);
+}
+
+/// Its preview did not name them: somebody drove then, or may have.
+#[tokio::test(start_paused = true)]
+async fn where_its_driver_goes_away_and_nodes_are_in_line_it_does_not_carry_on_the_rollout() {
+    let left = Snapshot { driver: DriverView::Nobody, ..warm([PRESENT, waiting(), waiting()], asked()) };
+    let cancelled = Prewarm { cancelled: Some(by()), ..asked() };
+    let script = Script::of(idle()).then(left.clone());
+    let cancels = Script::of(left.clone())
+        .previews(Danger::Bounded)
+        .then(Snapshot { driver: DriverView::Nobody, ..warm([PRESENT, waiting(), waiting()], cancelled) });
+    for (script, line, next) in [
+        (
+            script,
+            V2,
+            "nobody drives, and whoever drives next carries it on; this command does not drive, as that would carry on",
+        ),
+        (
+            cancels,
+            "prewarm ds/agent --cancel",
+            "its pods are deleted by whoever drives next; this command does not drive, as",
+        ),
+    ] {
+        let output = script.run(line).await;
+        assert_eq!((output.code, script.asked().len()), (3, 1), "it does not drive: {:?}", script.asked());
+        assert!(output.text.contains(next), "{}", output.text);
+    }
 }
 
 #[tokio::test]
@@ -204,7 +231,7 @@ async fn a_cancellation_does_not_carry_on_a_rollout_that_nobody_drives() {
     let script = Script::of(warm([PRESENT, pulling(), waiting()], asked())).previews(Danger::Bounded).carries_on();
     let output = script.run("prewarm ds/agent --cancel").await;
     assert_eq!((output.code, &script.asked()[0]), (3, &Command::Prewarm(PrewarmCommand::Cancel)), "{}", output.text);
-    let left = "this command does not, as that would carry on the rollout, where 12 nodes are in line; \
+    let left = "this command does not drive, as that would carry on the rollout, where 12 nodes are in line; \
                 `rolldeck drive --context prod-eu -n edge ds/agent` does both";
     assert!(output.text.contains(left), "{}", output.text);
 }

@@ -63,6 +63,8 @@ pub(super) struct Script {
     hides_other_namespaces: bool,
     /// Whoever drives lets nodes of a rollout go.
     carries_on: bool,
+    /// Nodes of the rollout are in line.
+    has_line: bool,
 }
 
 impl Script {
@@ -80,12 +82,19 @@ impl Script {
             elsewhere: None,
             hides_other_namespaces: false,
             carries_on: false,
+            has_line: true,
         }
     }
 
     /// A rollout is recorded that nobody drives: who drives for something else lets its nodes go, too.
     pub(super) fn carries_on(mut self) -> Self {
         self.carries_on = true;
+        self
+    }
+
+    /// No node of the rollout is in line: who drives lets none go.
+    pub(super) fn without_a_line(mut self) -> Self {
+        self.has_line = false;
         self
     }
 
@@ -172,7 +181,8 @@ impl Script {
                 title: title(command).to_owned(),
                 effects: vec!["12 nodes may be updated, at most 2 down at a time.".to_owned()],
                 nodes: match command {
-                    Command::Prewarm(PrewarmCommand::Cancel) if !self.carries_on => Default::default(),
+                    Command::Prewarm(_) if !self.carries_on => Default::default(),
+                    Command::Drive(_) if !self.has_line => Default::default(),
                     _ => (1..=12).map(|nth| Str::from(format!("ipc-{nth:03}"))).collect(),
                 },
                 warnings: self.snapshots[0].gitops_owners.iter().map(GitOpsOwner::warning).collect(),

@@ -297,6 +297,59 @@ mod tests {
         }
     }
 
+    /// Of these the answer to each question that has a default was found to be the default.
+    const AS_BY_DEFAULT: &[CauseKind] = &[
+        CauseKind::ImageName,
+        CauseKind::ImageNeverPull,
+        CauseKind::ImagePlatform,
+        CauseKind::ImageNotFound,
+        CauseKind::ImageDenied,
+        CauseKind::ImageNetwork,
+        CauseKind::ImageDisk,
+        CauseKind::ImagePull,
+        CauseKind::ImageRateLimited,
+        CauseKind::AdmissionRefused,
+        CauseKind::QuotaExceeded,
+        CauseKind::CreationForbidden,
+        CauseKind::PodInvalid,
+        CauseKind::Config,
+        CauseKind::ContainerStart,
+        CauseKind::Rejected,
+        CauseKind::VolumeMount,
+        CauseKind::PodSandbox,
+        CauseKind::CrashLoop,
+        CauseKind::ControllerIdle,
+        CauseKind::Deadline,
+        CauseKind::NodeDown,
+    ];
+
+    #[test]
+    fn no_cause_has_a_default_unasked() {
+        for cause in CauseKind::ALL {
+            let CauseConsequences {
+                ordinary_at_start,
+                says_why_it_restarts,
+                pod_wait,
+                names_what_is_lacking,
+                // Each row of the table says them.
+                grace: _,
+                speaks_against_revision: _,
+                image: _,
+                told_by: _,
+                comes_of_pressure: _,
+            } = cause.consequences();
+            let differs =
+                ordinary_at_start || says_why_it_restarts || pod_wait != PodWaitWords::LeftOut || names_what_is_lacking;
+            assert_eq!(
+                AS_BY_DEFAULT.contains(&cause),
+                !differs,
+                "{cause:?}: does a pod that starts have it in the ordinary course, does one that restarts too often fail with it, are the \
+                 words for what the pod waits for said beside it, does its message name what its node has too little of? If nothing \
+                 of that, it stands in `AS_BY_DEFAULT`"
+            );
+        }
+    }
+
     /// Otherwise `starting_state` (`assess/rows/state.rs`) would call a node *pulling* whose pod has not come that far: it asks whether
     /// the trouble is about the image, and no container says that a pull failed.
     #[test]
