@@ -79,9 +79,23 @@ impl Task for PrewarmTask<'_> {
         if self.args.dry_run {
             return foreground.dry_run(&rollout, Command::Prewarm(command)).await;
         }
+        let carries_on = !preview.nodes.is_empty();
+        if carries_on && !self.args.yes && !one_shot::asks(&preview, Consent::Ask) {
+            let nodes = preview.nodes.len();
+            let nodes = if nodes == 1 { "1 node is".to_owned() } else { format!("{nodes} nodes are") };
+            let why = format!(
+                "this also carries on the rollout, where {nodes} in line, and there is nobody to ask; nothing was changed"
+            );
+            let pause = CommandTarget::new(foreground.place(), &snapshot).named("pause");
+            return Err(CliError::new(CliErrorKind::Refused, why)
+                .hinted(format!("`--yes` says that it is meant; after {pause} it only pre-warms")));
+        }
         foreground.tell(&snapshot)?;
         foreground.settle_shown(&rollout, Command::Prewarm(command.clone())).await?;
-        let carries_on = !preview.nodes.is_empty();
+        if matches!(rollout.snapshot().driver, DriverView::Unconfirmed { .. }) {
+            let next = "whether the driver is alive is not known yet: if not, this process becomes the driver once its lease has run out";
+            foreground.say(Topic::Advice, next.to_owned())?;
+        }
         follow(foreground, &rollout, &command, carries_on).await
     }
 

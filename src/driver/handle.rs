@@ -311,6 +311,7 @@ impl FleetRow {
             | FleetState::StrategyDrifted
             | FleetState::Degraded(_)
             | FleetState::Misscheduled(_)
+            | FleetState::Undriven
             | FleetState::Paused(_) => [Some(state), pulls, prewarm],
             FleetState::Rolling | FleetState::RollingBack => [pulls, Some(state), prewarm],
         };

@@ -25,6 +25,7 @@ mod quarantine;
 mod record;
 mod recreated;
 mod room;
+mod said_before;
 mod steps;
 mod story;
 mod template_changes;

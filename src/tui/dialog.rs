@@ -16,6 +16,7 @@
 pub(crate) mod budget;
 mod field;
 pub(crate) mod form;
+mod ground;
 pub(crate) mod image;
 pub(crate) mod prewarm;
 mod selector;
@@ -27,6 +28,7 @@ use tui_input::Input;
 pub(crate) use self::budget::BudgetField;
 use self::field::Handled;
 pub(crate) use self::form::{AdoptForm, DriftChoice, Form, StepForm, Undo, is_safety};
+use self::ground::QuestionGround;
 pub(crate) use self::image::{ImageForm, OfferedImage, known_images};
 pub(crate) use self::prewarm::PrewarmForm;
 pub(crate) use self::selector::Canary;
@@ -67,8 +69,10 @@ pub(crate) struct Dialog {
     pub(crate) doubt: Option<String>,
     /// The focus was moved by a key, so a preview that arrives does not move it.
     moved: bool,
-    /// The number of the question that was asked again after a refusal.
+    /// The number of the question that was asked again after an answer.
     again: Option<u64>,
+    /// What was so when it was asked last.
+    ground: Option<QuestionGround>,
 }
 
 /// What is known of what the command would do.
@@ -121,6 +125,7 @@ impl Dialog {
             doubt: None,
             moved: false,
             again: None,
+            ground: None,
         }
     }
 
@@ -151,14 +156,15 @@ impl Dialog {
     pub(crate) fn answered(&mut self, serial: u64, answer: Result<Preview, String>) {
         let asked = match self.answer {
             PreviewState::Asking(asked) => Some(asked),
-            PreviewState::Refused(_) => self.again,
-            PreviewState::Incomplete(_) | PreviewState::Preview(_) => None,
+            PreviewState::Refused(_) | PreviewState::Preview(_) => self.again,
+            PreviewState::Incomplete(_) => None,
         };
         if asked != Some(serial) {
             return;
         }
         // After a refusal the focus stays: enter, typed while the refusal is read, must not confirm.
         let first = matches!(self.answer, PreviewState::Asking(_));
+        let before = self.danger();
         self.again = None;
         self.answer = match answer {
             Ok(preview) => PreviewState::Preview(preview),
@@ -167,14 +173,29 @@ impl Dialog {
         if first && !self.moved && !self.form.has_fields() {
             self.focus = self.safe_focus();
         }
+        // Enter, typed while a milder answer is read, must not confirm this one.
+        if before.is_some() && self.danger() > before && self.focus == Focus::Go {
+            self.focus = self.safe_focus();
+        }
     }
 
-    /// Whether the last answer was a refusal, and the question was not asked again since.
-    pub(crate) fn may_be_asked_again(&self) -> bool {
-        matches!(self.answer, PreviewState::Refused(_)) && self.again.is_none()
+    /// Whether what it was answered may not hold any more, and the question was not asked again since: the answer was a refusal, or others
+    /// changed what it depends on.
+    pub(crate) fn may_be_asked_again(&self, snapshot: &Snapshot) -> bool {
+        let is_old = match self.answer {
+            PreviewState::Refused(_) => true,
+            PreviewState::Preview(_) => self.ground != Some(QuestionGround::of(snapshot)),
+            PreviewState::Incomplete(_) | PreviewState::Asking(_) => false,
+        };
+        is_old && self.again.is_none()
     }
 
-    /// Notes that question `serial` asks again after a refusal.
+    /// Notes what is so while it is asked.
+    pub(crate) fn is_asked_under(&mut self, snapshot: &Snapshot) {
+        self.ground = Some(QuestionGround::of(snapshot));
+    }
+
+    /// Notes that question `serial` asks again after an answer.
     pub(crate) fn asks_again(&mut self, serial: u64) {
         self.again = Some(serial);
     }

@@ -15,6 +15,7 @@ pub(crate) fn ask(model: &mut Model) -> Vec<ConsoleEffect> {
         return Vec::new();
     };
     dialog.look_for_mistakes(snapshot);
+    dialog.is_asked_under(snapshot);
     match dialog.command(snapshot) {
         Ok(command) => {
             dialog.answer = PreviewState::Asking(serial);
@@ -27,7 +28,8 @@ pub(crate) fn ask(model: &mut Model) -> Vec<ConsoleEffect> {
     }
 }
 
-/// Asks when the first snapshot is there; asks again after a refusal, with a new snapshot: what was refused because it was still loading may be allowed by now.
+/// Asks when the first snapshot is there, and again with a new one: what was refused because it was still loading may be allowed by now, and
+/// what was answered may not hold any more.
 pub(crate) fn ask_again(model: &mut Model, target: &DaemonSetRef) -> Vec<ConsoleEffect> {
     if let Overlay::Dialog(dialog) = &model.overlay
         && dialog.target == *target
@@ -43,14 +45,18 @@ pub(crate) fn ask_again(model: &mut Model, target: &DaemonSetRef) -> Vec<Console
         dialog.look_for_mistakes(snapshot);
     }
     let command = match (&model.overlay, page.and_then(|page| page.snapshot())) {
-        (Overlay::Dialog(dialog), Some(snapshot)) if dialog.target == *target && dialog.may_be_asked_again() => {
+        (Overlay::Dialog(dialog), Some(snapshot))
+            if dialog.target == *target && dialog.may_be_asked_again(snapshot) =>
+        {
             dialog.command(snapshot)
         }
         _ => return Vec::new(),
     };
     let Ok(command) = command else { return Vec::new() };
     let serial = model.next_serial();
-    if let Overlay::Dialog(dialog) = &mut model.overlay {
+    let page = model.rollouts.iter().find(|page| page.target == *target);
+    if let (Overlay::Dialog(dialog), Some(snapshot)) = (&mut model.overlay, page.and_then(|page| page.snapshot())) {
+        dialog.is_asked_under(snapshot);
         dialog.asks_again(serial);
     }
     vec![ConsoleEffect::Ask { target: target.clone(), serial, command }]

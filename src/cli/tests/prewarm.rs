@@ -171,6 +171,17 @@ async fn where_its_driver_goes_away_it_drives_itself() {
     "#);
 }
 
+#[tokio::test]
+async fn what_it_carries_on_besides_is_confirmed() {
+    let script = Script::of(idle()).previews(Danger::Serious).carries_on();
+    let output = script.run(V2).await;
+    assert_eq!((output.code, script.asked()), (6, vec![]), "{}", output.text);
+    assert_snapshot!(output.error, @r"
+    Error: this also carries on the rollout, where 12 nodes are in line, and there is nobody to ask; nothing was changed
+    Hint: `--yes` says that it is meant; after `rolldeck pause --context prod-eu -n edge ds/agent` it only pre-warms
+    ");
+}
+
 /// Its preview did not name them: somebody drove then, or may have.
 #[tokio::test(start_paused = true)]
 async fn where_its_driver_goes_away_and_nodes_are_in_line_it_does_not_carry_on_the_rollout() {

@@ -4,6 +4,8 @@
 use super::*;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::model::command::{Command, Takeover};
+use crate::engine::model::config::Role;
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::DaemonSetCounters;
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::node::Blame;
@@ -73,6 +75,7 @@ fn agree(what: &str, fake: &FakeCluster, console: &mut FakeConsole) -> Snapshot 
         }
         (Phase::Running | Phase::Preparing, FleetState::RollingBack) => snapshot.direction == Direction::Back,
         (Phase::Held, FleetState::Held) => true,
+        (Phase::Held, FleetState::Undriven) => matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. }),
         // What is left is on nodes that are down, which its controller does not count.
         (Phase::Held, FleetState::Misscheduled(pods)) => *pods == counts.nodes - counts.updated + counts.misscheduled,
         (Phase::Paused(_), FleetState::Paused(_)) => true,
@@ -179,6 +182,22 @@ fn a_rollout_from_its_beginning_to_its_end() {
     fake.set_taints("n10", &[]);
     console.run_for(&mut fake, 30);
     agree("handed back", &fake, &mut console);
+}
+
+/// Nothing moves for want of a driver, which is not the same as what the partition keeps.
+#[test]
+fn nobody_drives_though_nodes_are_in_line() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 8);
+    console.run_for(&mut fake, 20);
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    agree("what the partition lets go is done", &fake, &mut console);
+    assert_eq!(listed(&fake), FleetState::Held);
+    FakeConsole::open_as(&fake, "eve", Role::OneShot).partition(&mut fake, 4);
+    agree("nodes may go", &fake, &mut console);
+    assert_eq!(listed(&fake).to_string(), "nobody drives");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use crate::engine::machine::Engine;
 use crate::engine::model::command::{CommandId, Takeover, Unsettled};
+use crate::engine::model::config::Role;
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::time::Timestamp;
 use crate::engine::writes::pending::Needs;
@@ -45,7 +47,14 @@ impl Engine {
         if !saved {
             return None;
         }
-        let elsewhere = || self.lock.living_other(now).map(|holder| format!(" (recorded; {holder} carries it out)"));
+        // Of a driver whom we have not seen renew its lease it is not known whether it lives. A one-shot command waits for that: it renews the
+        // lease, or that runs out, and the command carries it out.
+        let is_confirmed = !matches!(self.lock.view(now), DriverView::Unconfirmed { .. });
+        let knows = is_confirmed || self.config().role == Role::Driver;
+        let elsewhere = || {
+            let holder = self.lock.living_other(now).filter(|_| knows)?;
+            Some(format!(" (recorded; {holder} carries it out)"))
+        };
         match needs {
             Needs::Saved => Some(ours()),
             Needs::Adopted if self.strategy() == StrategyKind::OnDelete && !self.daemonset.brakes() => Some(ours()),

@@ -114,7 +114,14 @@ pub(crate) fn budget(assessment: &Assessment, limits: &Limits, strict: bool) -> 
     budget
 }
 
-fn is_charged(row: &Row, strict: bool) -> bool {
+/// Whether it may go although the budget is used up: it is charged to it already. A pod that serves is not taken beyond the budget, even
+/// where it does not count as available yet.
+pub(crate) fn costs_nothing(row: &Row, strict: bool) -> bool {
+    is_charged(row, strict) && !row.ready
+}
+
+/// Whether a node that is down counts against the budget.
+pub(crate) fn is_charged(row: &Row, strict: bool) -> bool {
     match row.blame {
         Some(Blame::Rollout | Blame::Suspect) => true,
         Some(Blame::Node | Blame::PreExisting) => strict,
@@ -386,8 +393,7 @@ impl Capacity {
             return Hold::Unproven { node: node.clone() };
         }
         let cost = u32::from(!is_charged(row, self.strict));
-        // A pod that serves is not taken beyond the budget, even where it does not count as available yet.
-        if (cost > 0 || row.ready) && self.charged + cost > self.max_unavailable {
+        if !costs_nothing(row, self.strict) && self.charged + cost > self.max_unavailable {
             return match self.lacks_budget {
                 true => Hold::NoBudget,
                 false => Hold::Budget { used: self.charged, limit: self.max_unavailable },

@@ -10,6 +10,7 @@ use crate::engine::assess::plan::Limits;
 use crate::engine::assess::rows::Row;
 use crate::engine::lease::edit::Edit;
 use crate::engine::machine::Engine;
+use crate::engine::model::Str;
 use crate::engine::model::command::{Refusal, Step};
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
@@ -121,8 +122,9 @@ impl Engine {
         self.would_be_free(&after).saturating_sub(self.would_be_free(&intent))
     }
 
-    /// What a step comes to, a sentence a line; `nodes` is how many may go at once then.
-    pub(super) fn step_in_words(&self, step: Step, nodes: usize, after: &Limits) -> Vec<String> {
+    /// What a step comes to, a sentence a line; `in_line` are those that may go at once then.
+    pub(super) fn step_in_words(&self, step: Step, in_line: &[Str], after: &Limits) -> Vec<String> {
+        let nodes = in_line.len();
         let intent = self.intent();
         let before = Limits::of(&self.view, &intent, &self.assessment);
         if after.allowed <= before.allowed {
@@ -140,7 +142,7 @@ impl Engine {
                 .flatten()
                 .collect();
         }
-        let pace = self.pace_in_words(after);
+        let pace = self.pace_in_words(after, in_line);
         let frees = u32::try_from(nodes).unwrap_or(u32::MAX).saturating_sub(self.plan.in_line);
         let settled = self.is_ready_to_update(&intent);
         let mut lines = match frees {
@@ -162,11 +164,27 @@ impl Engine {
                 lines.push(format!("When {selector} is lifted, {} more may go at once.", counted(later as usize)));
             }
         }
+        if frees > 0 {
+            lines.extend(self.steps_left_out(step, before.allowed, after.allowed));
+        }
         if intent.paused.is_some() {
             lines.push("It is paused: nothing moves until it is resumed.".to_owned());
         }
         lines.push("You can pause at any time. Stepping back reverts no node: undo does.".to_owned());
         lines
+    }
+
+    /// The steps of the plan that this one leaves out: between so many nodes that may be updated, and so many then.
+    fn steps_left_out(&self, step: Step, before: u32, after: u32) -> Option<String> {
+        let (fleet, intent) = (self.assessment.fleet, self.intent());
+        let between = |step: &&IntOrPercent| (before + 1..after).contains(&step.of(fleet, Rounding::Up).min(fleet));
+        let left_out: Vec<String> = intent.steps.iter().filter(between).map(ToString::to_string).collect();
+        match left_out.as_slice() {
+            _ if step == Step::Next => None,
+            [] => None,
+            [one] => Some(format!("Leaves out the step {one} of the plan.")),
+            [more @ .., last] => Some(format!("Leaves out the steps {} and {last} of the plan.", more.join(", "))),
+        }
     }
 
     /// What it means that only `allowed` nodes may be updated, of which more may be already.
@@ -200,7 +218,7 @@ impl Engine {
         }
     }
 
-    /// What a selector comes to, a sentence a line; `nodes` is how many may go at once then.
+    /// What a selector comes to, a sentence a line; `in_line` are those that may go at once then.
     pub(super) fn select_in_words(&self, selector: Option<&Selector>, nodes: usize, after: &Limits) -> Vec<String> {
         let pace = after.pace_in_words();
         let intent = self.intent();

@@ -13,6 +13,7 @@ use crate::engine::model::command::{Command, Early, Preview, PrewarmCommand, Ref
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
+use crate::engine::model::first_names::first_names;
 use crate::engine::model::gitops_owner::{GitOpsOwner, RevertTrigger, StrategyOwnership};
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::record::{Change, Direction, Intent, lease_name};
@@ -22,6 +23,7 @@ use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::rules::commands::{LetsGo, Writes};
 use crate::engine::rules::holds::HoldKind;
 use crate::engine::rules::strategy_drift::{FIGHT, ROUNDS};
+use crate::engine::writes::pending::Needs;
 
 /// Said wherever pods are deleted.
 const PASSES_DISRUPTION_BUDGETS: &str =
@@ -60,7 +62,7 @@ impl Engine {
         // Nobody who asks for something else expects it.
         let carries_on_besides = carries_on && !takes_over && !nodes.is_empty();
         if carries_on_besides {
-            let pace = self.pace_in_words(&limits);
+            let pace = self.pace_in_words(&limits, &nodes);
             effects.push(format!(
                 "It also carries on the rollout, as nobody drives: {} in line, {pace}.",
                 counted_are(nodes.len())
@@ -116,9 +118,13 @@ impl Engine {
         if let Some(holder) = self.lock.living_other(now).filter(|_| resolved.drive && !takes_over) {
             effects.push(match self.lock.view(now) {
                 DriverView::Unconfirmed { .. } => {
-                    format!(
-                        "{holder} drove last: if it is alive it carries this out, if not, whoever drives next does."
-                    )
+                    let next = match (self.config().role, resolved.needs) {
+                        (Role::OneShot, Needs::Changed | Needs::Released | Needs::Adopted) => {
+                            "this command does, once its lease has run out"
+                        }
+                        _ => "whoever drives next does",
+                    };
+                    format!("{holder} drove last: if it is alive it carries this out, if not, {next}.")
                 }
                 _ => format!("{holder} drives and carries it out."),
             });
@@ -237,8 +243,10 @@ impl Engine {
             }
             Command::Step(step) => {
                 let mut lines = self.restarts_in_words();
+                let fails = self.halt_without_driver(&self.intent(), now);
+                lines.extend(fails.map(|reason| format!("{}: whoever drives halts it at once.", reason.why)));
                 let caution = lines.len() + 1;
-                lines.extend(self.step_in_words(*step, count, limits));
+                lines.extend(self.step_in_words(*step, nodes, limits));
                 if count > 0 {
                     lines.splice(caution..caution, self.ready_lately_in_words(now));
                     lines.splice(caution..caution, self.unready_in_words(nodes));
@@ -277,7 +285,7 @@ impl Engine {
                 if self.takes_back(command) {
                     lines.push("Sets OnDelete again at once: its controller stops replacing pods.".into());
                 }
-                lines.push(self.what_moves_then(count, limits));
+                lines.push(self.what_moves_then(nodes, limits));
                 lines.extend(self.unready_in_words(nodes));
                 lines
             }
@@ -316,28 +324,42 @@ impl Engine {
         }
     }
 
-    /// What moves once it is resumed: `count` nodes are in line then.
-    fn what_moves_then(&self, count: usize, limits: &Limits) -> String {
+    /// What moves once it is resumed: `nodes` are in line then.
+    fn what_moves_then(&self, nodes: &[Str], limits: &Limits) -> String {
+        let count = nodes.len();
         match count {
             0 if self.count_rows(|row| row.in_fleet && row.old) == 0 => {
                 "Every node is updated: nothing is left to do, and the DaemonSet stays adopted until it is released."
                     .to_owned()
             }
             0 => "No node is in line: what moves next is up to a step.".to_owned(),
-            _ => format!("{} in line, {}.", counted_are(count), self.pace_in_words(limits)),
+            _ => format!("{} in line, {}.", counted_are(count), self.pace_in_words(limits, nodes)),
         }
     }
 
-    /// `at most 2 down at a time`; where as many are down already, that nodes wait for one of those.
-    pub(super) fn pace_in_words(&self, limits: &Limits) -> String {
+    /// `at most 2 down at a time`; where as many are down already, which of `nodes` go at once as they are among those, and that the
+    /// others wait for one of those.
+    pub(super) fn pace_in_words(&self, limits: &Limits, nodes: &[Str]) -> String {
         let (charged, most) = (self.budget.charged, limits.max_unavailable);
         if charged < most || limits.lacks_budget {
             return limits.pace_in_words();
         }
+        let strict = self.intent().budgets.strict;
+        let at_once = self.down_already(nodes, strict);
+        let named = first_names(at_once.iter().map(|name| &***name));
+        let (it_is, they) = if at_once.len() == 1 { ("it is", "It goes") } else { ("they are", "They go") };
+        if !at_once.is_empty() && at_once.len() == nodes.len() {
+            return format!("and {it_is} down already ({named}). {they} at once");
+        }
+        let (wait, others) = match at_once.len() {
+            0 => ("and wait".to_owned(), "They move"),
+            1 => (format!("and wait, but for {named}, which goes at once"), "The others move"),
+            _ => (format!("and wait, but for {named}, which go at once"), "The others move"),
+        };
         format!(
-            "and wait: {} down already{}, and {most} may be. They move once one of those is well again, or with a larger budget",
+            "{wait}: {} down already{}, and {most} may be. {others} once one of those is well again, or with a larger budget",
             counted_are(charged as usize),
-            self.down_in_words()
+            self.down_in_words(strict)
         )
     }
 

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::node::NodeState;
@@ -26,6 +27,9 @@ impl Engine {
                 (ready_for < LATELY).then(|| (ready_for, self.name(row)))
             })
             .collect();
+        if let Some(words) = self.unproven_in_words() {
+            return vec![words];
+        }
         lately.sort();
         let Some((ready_for, name)) = lately.first() else { return Vec::new() };
         let more = match lately.len() - 1 {
@@ -39,5 +43,21 @@ impl Engine {
         vec![format!(
             "{name} {ready}{more}: what crashes after its start may not have done so yet. A longer soak time waits for that."
         )]
+    }
+
+    /// No node is updated yet, and some are on their way: nothing shows whether the new revision works.
+    fn unproven_in_words(&self) -> Option<String> {
+        let fleet = || self.assessment.rows().filter(|row| row.in_fleet);
+        if fleet().any(|row| row.state == NodeState::Updated) {
+            return None;
+        }
+        let mut on_their_way: Vec<&Row> = fleet().filter(|row| row.committed).collect();
+        on_their_way.sort_by_key(|row| self.natural_ranks().get(row.node));
+        let name = self.name(on_their_way.first()?);
+        let are = match on_their_way.len() - 1 {
+            0 => "is on its way".to_owned(),
+            more => format!("and {more} more are on their way"),
+        };
+        Some(format!("No node is updated yet ({name} {are}): nothing shows whether the new revision works."))
     }
 }

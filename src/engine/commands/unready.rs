@@ -1,5 +1,6 @@
 //! What a preview says of nodes that are down already: which they are, and when those among them go whose turn it is.
 
+use crate::engine::assess::plan::{costs_nothing, is_charged};
 use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
@@ -8,6 +9,12 @@ use crate::engine::model::node::Blame;
 use crate::engine::model::record::Direction;
 
 impl Engine {
+    /// Those of `nodes` that go although the budget is used up: they are down, and count against it already.
+    pub(super) fn down_already<'a>(&self, nodes: &'a [Str], strict: bool) -> Vec<&'a Str> {
+        let row = |name: &&Str| self.view.node(name).and_then(|node| self.assessment.row(node));
+        nodes.iter().filter(|name| row(name).is_some_and(|row| costs_nothing(row, strict))).collect()
+    }
+
     /// `ipc-3 is not available by itself: it goes before the others.`, for those of `nodes` that are about to
     /// go. The order is that of `assess/plan.rs`.
     pub(super) fn unready_in_words(&self, nodes: &[Str]) -> Option<String> {
@@ -27,9 +34,10 @@ impl Engine {
         Some(format!("{named} {are} not available as it is: {they} {when}."))
     }
 
-    /// ` (ipc-1, ipc-2, …)`: nodes of the fleet that are down; empty where none is.
-    pub(super) fn down_in_words(&self) -> String {
-        let mut down: Vec<&Row> = self.assessment.rows().filter(|row| row.in_fleet && row.blame.is_some()).collect();
+    /// ` (ipc-1, ipc-2, …)`: nodes of the fleet that are down and count against the budget; empty where none is.
+    pub(super) fn down_in_words(&self, strict: bool) -> String {
+        let charged = |row: &&Row| row.in_fleet && is_charged(row, strict);
+        let mut down: Vec<&Row> = self.assessment.rows().filter(charged).collect();
         down.sort_by_key(|row| self.natural_ranks().get(row.node));
         match down.is_empty() {
             true => String::new(),

@@ -14,6 +14,8 @@ pub enum FleetState {
     /// All that should run are available, with no rollout under way; so many pods are on nodes that should not run them,
     /// or that are down.
     Misscheduled(u32),
+    /// Its partition lets nodes go, and nobody drives: nothing moves.
+    Undriven,
     /// Its rollout is paused; the words say by whom.
     Paused(String),
     /// Its rollout goes back to an earlier revision.
@@ -36,12 +38,13 @@ impl FleetState {
             Self::StrategyDrifted => 1,
             Self::Degraded(_) => 2,
             Self::Misscheduled(_) => 3,
-            Self::Paused(_) => 4,
-            Self::RollingBack => 5,
-            Self::Rolling => 6,
-            Self::Held => 7,
-            Self::Adopted => 8,
-            Self::UpToDate => 9,
+            Self::Undriven => 4,
+            Self::Paused(_) => 5,
+            Self::RollingBack => 6,
+            Self::Rolling => 7,
+            Self::Held => 8,
+            Self::Adopted => 9,
+            Self::UpToDate => 10,
         }
     }
 }
@@ -53,6 +56,7 @@ impl fmt::Display for FleetState {
             Self::StrategyDrifted => f.write_str("strategy set back: its controller rolls"),
             Self::Degraded(unavailable) => write!(f, "{unavailable} unavailable"),
             Self::Misscheduled(pods) => write!(f, "{pods} misscheduled"),
+            Self::Undriven => f.write_str("nobody drives"),
             Self::Paused(by) => write!(f, "paused {by}"),
             Self::RollingBack => f.write_str("rolling back"),
             Self::Rolling => f.write_str("rolling out"),

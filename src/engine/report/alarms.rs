@@ -1,5 +1,6 @@
 //! What needs the operator's attention now, worst first.
 
+use crate::engine::assess::plan::costs_nothing;
 use std::mem::discriminant;
 
 use super::snapshot::Alarm;
@@ -95,12 +96,15 @@ impl Engine {
     /// The alarm for a budget that is used up by nodes of which none will come back by itself: it has to be raised.
     fn budget_alarm(&self, intent: &Intent) -> Option<Alarm> {
         let held = |node: &NodeIx| self.plan.hold(*node);
-        let waits = |hold: &&Hold| hold.kind() != HoldKind::Partition;
+        let waits = |hold: &Hold| hold.kind() != HoldKind::Partition;
         // The hold of the first node in line holds the others, too: the budget is given out in order.
-        let first = self.plan.line.iter().filter_map(held).find(waits)?;
+        let mut in_line = self.plan.line.iter().filter_map(|node| Some((*node, held(node)?)));
+        let (node, first) = in_line.find(|(_, hold)| waits(hold))?;
+        let goes_all_the_same = self.assessment.row(node).is_some_and(|row| costs_nothing(row, intent.budgets.strict));
         let (used, limit) = match first {
             Hold::Budget { used, limit } => (*used, *limit),
             // Whoever drives finds it used up.
+            Hold::NobodyDrives if goes_all_the_same => return None,
             Hold::NobodyDrives => {
                 let limits = Limits::of(&self.view, intent, &self.assessment);
                 let used = self.budget.charged;

@@ -402,9 +402,12 @@ impl Snapshot {
         }
         let mut remedies: Vec<Remedy> = Vec::new();
         // Nodes that may be updated wait for the budget, about which there is an alarm: a step would let none of them go.
+        // What fails is not given to more nodes.
+        let fails = self.alarms.iter().any(|alarm| matches!(alarm, Alarm::HaltWaits { .. }));
         let used_up = self.alarms.iter().any(|alarm| matches!(alarm, Alarm::BudgetUsedUp { .. }));
         let mut waits = match &self.plan.next {
             Some(Ok(_)) if used_up => "held: the budget is used up".to_owned(),
+            Some(Ok(_)) if fails => self.allowed_in_words(),
             Some(Ok(ahead)) => {
                 remedies.push(Remedy::Step(*ahead));
                 if self.plan.allowed == 0 {

@@ -103,9 +103,9 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
     };
     // Counters do not tell which nodes a selector leaves out. Nodes that are being updated are named in the record; an old pod
     // that is unavailable by itself may stay so for good, and does not mean that anything moves.
-    let may_move = outdated.saturating_sub(unavailable) > keep
-        && driven
-        && (selector.is_none() || intent.direction() == Direction::Back);
+    let would_move =
+        outdated.saturating_sub(unavailable) > keep && (selector.is_none() || intent.direction() == Direction::Back);
+    let may_move = would_move && driven;
     // Without a driver nobody takes back what is named there: what was in flight has arrived once all are available, but for those
     // that failed.
     let in_flight = !in_progress.is_empty() && (driven || unavailable > daemonset.failed_pulls);
@@ -116,6 +116,7 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
             Direction::Back => FleetState::RollingBack,
         },
         0 => at_rest(FleetState::Adopted),
+        _ if would_move => FleetState::Undriven,
         _ => FleetState::Held,
     }
 }
@@ -132,6 +133,7 @@ pub fn recorded_since(state: &FleetState, record: Option<&Record>) -> Option<Tim
         FleetState::StrategyDrifted
         | FleetState::Degraded(_)
         | FleetState::Misscheduled(_)
+        | FleetState::Undriven
         | FleetState::Held
         | FleetState::Adopted
         | FleetState::UpToDate => None,

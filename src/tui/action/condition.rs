@@ -27,7 +27,7 @@ fn rollout_says(model: &Model, refuse: impl Fn(&Snapshot) -> Option<&'static str
 }
 
 pub(super) fn not_adopted(model: &Model) -> Result<(), String> {
-    rollout_says(model, |snapshot| snapshot.adopted.then_some("already adopted: rolldeck replaces its pods"))
+    rollout_says(model, |snapshot| snapshot.adopted.then_some("already adopted: whoever drives replaces its pods"))
 }
 
 pub(super) fn adopted(model: &Model) -> Result<(), String> {

@@ -236,7 +236,7 @@ pub(crate) fn sign(row: &FleetRow) -> (Glyph, ThemeRole) {
     match &row.state {
         FleetState::Halted(_) | FleetState::StrategyDrifted => (Glyph::Failed, ThemeRole::Bad),
         FleetState::Degraded(_) | FleetState::Misscheduled(_) => (Glyph::Down, ThemeRole::Warn),
-        FleetState::Paused(_) => (Glyph::Paused, ThemeRole::Warn),
+        FleetState::Undriven | FleetState::Paused(_) => (Glyph::Paused, ThemeRole::Warn),
         FleetState::Rolling | FleetState::RollingBack => (Glyph::Moving, ThemeRole::Busy),
         FleetState::Held if unavailable(row) > 0 => (Glyph::Down, ThemeRole::Warn),
         FleetState::Held | FleetState::Adopted => (Glyph::Outdated, ThemeRole::Text),

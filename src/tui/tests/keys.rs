@@ -212,6 +212,16 @@ fn what_would_be_refused_is_asked_again_when_something_changed() {
     let mut console = console;
     console.see(running());
     assert_eq!(questions(&console), 3, "what was granted is not asked again");
+
+    // Unless others changed what it depends on. Enter must not confirm what is worse than what was read.
+    console.type_keys("<tab>");
+    let gone = DriverView::Lost { holder: "uid0@vm/1".into(), renewal_observed_at: running().at, renewed_at: None };
+    console.see(Snapshot { driver: gone, ..running() });
+    assert_eq!(questions(&console), 4, "its driver is gone");
+    let before = done(&console);
+    let mut console = console.answered(preview(Danger::Serious));
+    console.type_keys("<enter>");
+    assert_eq!(done(&console), before, "{}", console.screen());
 }
 
 #[test]

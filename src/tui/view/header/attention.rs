@@ -163,7 +163,7 @@ pub(super) fn taken_over(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: 
     let arm = if ctx.model.armed_for().is_none() { arm_first() } else { String::new() };
     let remedy = if is_narrow { format!("  {key} takes back") } else { format!("   {arm}{key} takes it back") };
     let short = format!(" {} ago", ctx.age(shown, at));
-    let since = format!("{short}; this console only watches");
+    let since = format!("{short}; this console does not drive any more");
     // The key stays in sight; what can be left out first is what the line above says too.
     let words = |tail: &str| {
         let left = room.saturating_sub(width(tail) + width(&remedy));

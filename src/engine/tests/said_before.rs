@@ -1,0 +1,89 @@
+//! What a preview says of nodes that are on their way or down already, and what a one-shot command waits for.
+
+use super::*;
+use crate::engine::model::command::Early;
+
+fn effects(console: &mut FakeConsole, fake: &FakeCluster, step: Step) -> Vec<String> {
+    console.hear(fake);
+    console.engine.preview(&Command::Step(step), fake.now).unwrap().effects
+}
+
+fn all() -> Step {
+    Step::Partition(IntOrPercent::Int(0))
+}
+
+fn says(effects: &[String], words: &str) -> bool {
+    effects.iter().any(|line| line.contains(words))
+}
+
+#[test]
+fn a_step_says_that_nothing_is_updated_yet_and_which_steps_it_leaves_out() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    let unproven = "No node is updated yet (n1 is on its way): nothing shows whether the new revision works.";
+    let first = effects(&mut console, &fake, all());
+    assert!(says(&first, "Leaves out the steps 1, 10% and 50% of the plan."), "{first:?}");
+    assert!(!says(&first, "No node is updated yet"), "none is on its way: {first:?}");
+    fake.slow = true;
+    console.ask(&mut fake, Command::Step(Step::Next)).unwrap();
+    console.run_for(&mut fake, 5);
+    let next = effects(&mut console, &fake, Step::Next);
+    assert!(says(&next, unproven) && !says(&next, "Leaves out"), "{next:?}");
+    fake.set_ready("n1", true);
+    console.run_for(&mut fake, 5);
+    let next = effects(&mut console, &fake, Step::Next);
+    assert!(!says(&next, "No node is updated yet"), "{next:?}");
+}
+
+/// The ordinary way out of a missing image: those that it took down are the first to get the right one.
+#[test]
+fn nodes_that_are_down_already_do_not_wait_for_the_budget() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    fake.broken.push("agent:bad".into());
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:bad");
+    let two = Tuning { failure_threshold: Some(IntOrPercent::Int(2)), ..Tuning::default() };
+    console.ask(&mut fake, Command::Tune(two)).unwrap();
+    console.partition(&mut fake, 8);
+    console.run_for(&mut fake, 60);
+    assert_eq!((fake.down(), console.snapshot(&fake).phase), (2, Phase::Halted));
+    console.set_image(&mut fake, "agent:v2");
+    let both = effects(&mut console, &fake, Step::Partition(IntOrPercent::Int(8)));
+    assert!(says(&both, "and they are down already (n1, n2). They go at once."), "{both:?}");
+    let more = effects(&mut console, &fake, Step::Partition(IntOrPercent::Int(5)));
+    let others =
+        "and wait, but for n1, n2, which go at once: 2 nodes are down already (n1, n2), and 2 may be. The others move";
+    assert!(says(&more, others), "{more:?}");
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    FakeConsole::open_as(&fake, "eve", Role::OneShot).partition(&mut fake, 5);
+    let alarms = console.snapshot(&fake).alarms;
+    assert!(!alarms.iter().any(|alarm| matches!(alarm, Alarm::BudgetUsedUp { .. })), "{alarms:?}");
+    let deleted = fake.deleted.len();
+    console.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+    console.run(&mut fake);
+    assert_eq!(fake.deleted.len(), deleted + 2, "and so it is");
+}
+
+/// Nobody knows at first whether the driver that was killed lives: what only it could do is not said to be done.
+#[test]
+fn a_release_beside_a_driver_that_was_killed_is_carried_out_by_the_command() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    let original = fake.daemonset.strategy.raw.clone();
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 8);
+    console.run_for(&mut fake, 10);
+    drop(console);
+    let mut once = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+    once.hear(&fake);
+    let preview = once.engine.preview(&Command::Release(Early::Accept), fake.now).unwrap().effects;
+    assert!(says(&preview, "if not, this command does, once its lease has run out"), "{preview:?}");
+    once.engine.command(Command::Release(Early::Accept), fake.now).unwrap();
+    once.run_for(&mut fake, 5);
+    assert!(once.settled.is_empty(), "{:?}", once.settled);
+    once.run_for(&mut fake, 15);
+    let [(_, Ok(said))] = &once.settled[..] else { panic!("{:?}", once.settled) };
+    assert_eq!(said, "released: the original update strategy is restored");
+    assert_eq!(fake.daemonset.strategy.raw, original);
+}
