@@ -29,6 +29,9 @@ pub(crate) use self::term::label_values;
 use crate::engine::model::labels::{Labels, Selector};
 use crate::engine::report::snapshot::NodeView;
 
+/// How a refusal ends that is about the filter: the next `esc` clears it, and does not only put the refusal away.
+pub(crate) const ESC_CLEARS_IT: &str = "esc clears it";
+
 /// What rows are shown.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filter {

@@ -226,6 +226,8 @@ fn on_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     if help::takes(model, key) {
         return Vec::new();
     }
+    // The first line of the screen, a frame, and a line that is still read.
+    let page = isize::try_from(model.size.height.saturating_sub(4)).unwrap_or(1).max(1);
     match &mut model.overlay {
         Overlay::None => dispatch(model, key),
         Overlay::Help { top, .. }
@@ -235,8 +237,8 @@ fn on_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
             match key.code {
                 KeyCode::Down | KeyCode::Char('j') => scroll(top, 1),
                 KeyCode::Up | KeyCode::Char('k') => scroll(top, -1),
-                KeyCode::PageDown | KeyCode::Char(' ') => scroll(top, 10),
-                KeyCode::PageUp => scroll(top, -10),
+                KeyCode::PageDown | KeyCode::Char(' ') => scroll(top, page),
+                KeyCode::PageUp => scroll(top, -page),
                 KeyCode::Home | KeyCode::Char('g') => scroll(top, isize::MIN),
                 KeyCode::Char('P' | 'B') => {
                     // A pause needs no esc first.

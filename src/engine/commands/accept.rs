@@ -132,7 +132,7 @@ impl Engine {
         if words.is_empty() { self.halt_why().to_string() } else { words.join("; ") }
     }
 
-    fn halt_why(&self) -> Str {
+    pub(super) fn halt_why(&self) -> Str {
         self.progress.halt.as_ref().map(|halt| halt.why.clone()).unwrap_or_default()
     }
 

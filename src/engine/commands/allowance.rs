@@ -254,6 +254,8 @@ impl Engine {
         }
         if intent.paused.is_some() {
             lines.push("It is paused: nothing moves until it is resumed.".to_owned());
+        } else if self.is_halted(&intent) {
+            lines.push(format!("It is halted ({}): nothing moves until it is resumed.", self.halt_why()));
         }
         lines
     }

@@ -94,6 +94,12 @@ impl Engine {
                 pods_are(left)
             )),
         }
+        if left > 0 && self.is_halted(&self.intent()) {
+            lines.push(format!(
+                "The rollout is halted ({}): the controller goes on all the same, and no gate stops it.",
+                self.halt_why()
+            ));
+        }
         if left > 1 && !down.is_empty() {
             lines.push(format!(
                 "Of these {} on nodes that are down: deleted, and made anew once the node is Ready: {}.",

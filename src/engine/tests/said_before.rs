@@ -87,3 +87,22 @@ fn a_release_beside_a_driver_that_was_killed_is_carried_out_by_the_command() {
     assert_eq!(said, "released: the original update strategy is restored");
     assert_eq!(fake.daemonset.strategy.raw, original);
 }
+
+#[test]
+fn what_is_asked_for_beside_a_halt_says_that_it_is_halted() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    fake.broken.push("agent:bad".into());
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:bad");
+    console.partition(&mut fake, 8);
+    console.run_for(&mut fake, 60);
+    assert_eq!(console.snapshot(&fake).phase, Phase::Halted);
+    let why = "halted (image not found on 2 nodes)";
+    for (command, then) in [
+        (Command::Select(Some("zone=a".parse().unwrap())), "nothing moves until it is resumed"),
+        (Command::Release(Early::Accept), "the controller goes on all the same, and no gate stops it"),
+    ] {
+        let said = console.engine.preview(&command, fake.now).unwrap().effects;
+        assert!(said.iter().any(|line| line.contains(why) && line.contains(then)), "{said:?}");
+    }
+}

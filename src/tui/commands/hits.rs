@@ -2,6 +2,7 @@
 
 use super::effects::{Effects, refuse};
 use super::navigate;
+use crate::tui::filter::ESC_CLEARS_IT;
 use crate::tui::list::Move;
 use crate::tui::model::{Model, Page};
 use crate::tui::status::StatusSeverity;
@@ -10,7 +11,7 @@ use crate::tui::view;
 /// Selects the next row that passes, or the one before; after the last the first.
 pub(super) fn next(model: &mut Model, forward: bool) -> Effects {
     let Some((before, len)) = place(model) else {
-        return refuse(model, "no row passes the filter: esc clears it".to_owned());
+        return refuse(model, format!("no row passes the filter: {ESC_CLEARS_IT}"));
     };
     let (step, end, last) = match forward {
         true => (Move::Down, Move::Top, len - 1),

@@ -6,6 +6,7 @@ use super::{map, node};
 use crate::engine::model::Str;
 use crate::engine::report::story::Story;
 use crate::tui::daemonset_ref::DaemonSetRef;
+use crate::tui::filter::ESC_CLEARS_IT;
 use crate::tui::list::Move;
 use crate::tui::message::ConsoleEffect;
 use crate::tui::model::{FleetPage, Model, Overlay, Page, RolloutPage};
@@ -143,12 +144,10 @@ fn close_page(model: &mut Model, target: &DaemonSetRef) {
 
 /// Back one level: filter, then page. On the list of all DaemonSets: to its top.
 pub(super) fn back(model: &mut Model) -> Effects {
-    // Whoever was refused puts that away first, and does not leave the page by it.
-    if model
-        .status
-        .take_if(|status| matches!(status.tone, StatusSeverity::Refused | StatusSeverity::KeyRefused))
-        .is_some()
-    {
+    // Whoever was refused puts that away first, and does not leave the page by it, nor clear a filter that it was not about.
+    let refusal =
+        model.status.take_if(|status| matches!(status.tone, StatusSeverity::Refused | StatusSeverity::KeyRefused));
+    if refusal.is_some_and(|status| !status.text.ends_with(ESC_CLEARS_IT)) {
         return Vec::new();
     }
     match &model.page {

@@ -560,3 +560,29 @@ fn who_wants_to_load_all_anew_is_told_that_nothing_has_to_be() {
         }
     }
 }
+
+#[test]
+fn esc_clears_the_filter_at_once_where_the_refusal_says_so() {
+    let mut console = TestConsole::on(running(), 80, 24).typed("/zzz<enter>n");
+    assert_eq!(status(&console), "no row passes the filter: esc clears it");
+    console.type_keys("<esc>");
+    assert!(console.model.rollout().unwrap().filter.is_all());
+    assert_eq!(console.model.status, None);
+}
+
+#[test]
+fn a_page_down_skips_no_line_of_an_overlay() {
+    for (width, height) in [(40, 12), (80, 24)] {
+        for overlay in ["?", "i"] {
+            let console = TestConsole::on(running(), width, height).typed(overlay);
+            let lines = |console: &TestConsole| -> Vec<String> {
+                let inside = |line: &str| line.trim().trim_matches('│').trim().to_owned();
+                console.screen().lines().map(inside).filter(|line| !line.is_empty()).collect()
+            };
+            let before = lines(&console);
+            let last = before[before.len() - 2].clone();
+            let after = lines(&console.typed("<pgdn>"));
+            assert!(after.contains(&last), "{overlay} at {width}x{height}: {last:?} is not in {after:#?}");
+        }
+    }
+}
