@@ -476,7 +476,7 @@ impl<'a> Run<'a> {
             let unaware = console.unaware_until().is_some_and(|until| now < until);
             let outdated_at = if unaware { Some(now) } else { console.outdated_at() };
             self.observer.check_shown(console.identity(), &snapshot, outdated_at, now);
-            if self.checks % ANNOUNCED_EVERY == 0
+            if self.checks.is_multiple_of(ANNOUNCED_EVERY)
                 && let Some(what) = console.changed_unannounced(&snapshot, now)
             {
                 let by = console.identity();
