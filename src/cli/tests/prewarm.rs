@@ -203,7 +203,7 @@ async fn where_its_driver_goes_away_and_nodes_are_in_line_it_does_not_carry_on_t
             "its pods are deleted by whoever drives next; this command does not drive, as",
         ),
     ] {
-        let output = script.run(line).await;
+        let output = script.run(&format!("{line} --timeout 20s")).await;
         assert_eq!((output.code, script.asked().len()), (3, 1), "it does not drive: {:?}", script.asked());
         assert!(output.text.contains(next), "{}", output.text);
     }
