@@ -70,7 +70,7 @@ fn a_refused_undo_changes_nothing_and_says_so() {
     std::thread::sleep(Duration::from_secs(10));
     assert_eq!(fixture.witness.deletes_since(began).len(), NEW, "the partition stays on");
 
-    drop(policy);
+    policy.lift();
     eventually("the old template is admitted", SOON, || admits(&fixture, V1).then_some(()));
     operator.ok(&["undo", DS, "--yes", "--timeout", "60s"]);
     assert_eq!(drive.end().code(), Some(4), "it was rolled back while it drove: {}", drive.seen());
@@ -130,7 +130,7 @@ fn a_release_is_refused_where_admission_would_change_the_template() {
     until_serving(&fixture, NODES, &pinned(V2));
     assert_within_budget(&fixture, began);
     nothing_is_left(&fixture);
-    drop(policy);
+    policy.lift();
 }
 
 /// A rollout to v2 is held when somebody asks for another image instead. From before that, the driver's watch of revisions
@@ -194,7 +194,7 @@ fn an_adoption_that_admission_undoes_is_told_and_changes_nothing() {
     operator.ok(&["release", DS, "--yes", "--timeout", "30s"]);
     nothing_is_left(&fixture);
 
-    drop(policy);
+    policy.lift();
     operator.ok(&["drive", DS, "--image", IMAGE, "--to", "100%", "--yes", "--timeout", "180s"]);
     until_serving(&fixture, NODES, V2);
     assert_within_budget(&fixture, began);
@@ -218,7 +218,7 @@ fn no_write_hands_the_daemonset_back_where_admission_would() {
     assert_eq!(said.status.code(), Some(6), "{}", text(&said));
     assert_eq!(fixture.witness.deletes_since(began).len(), NEW, "no other pod is replaced");
 
-    drop(policy);
+    policy.lift();
     operator.ok(&["resume", DS, "--yes"]);
     operator.ok(&["drive", DS, "--to", "100%", "--timeout", "180s"]);
     until_serving(&fixture, NODES, V2);
@@ -239,6 +239,17 @@ fn nothing_is_left(fixture: &RolloutFixture) {
 struct Policy<'a> {
     fixture: &'a RolloutFixture,
     paths: Vec<String>,
+    in_force: Box<dyn Fn() -> bool + 'a>,
+}
+
+impl Policy<'_> {
+    /// Takes it away, and waits until the API server has noticed: it goes on applying a deleted policy for about a second.
+    fn lift(&self) {
+        for path in &self.paths {
+            self.fixture.sandbox.admin().request(reqwest::Method::DELETE, path, None).ok();
+        }
+        eventually("the policy is no longer in force", SOON, || (!(self.in_force)()).then_some(()));
+    }
 }
 
 impl Drop for Policy<'_> {
@@ -256,9 +267,9 @@ impl<'a> Policy<'a> {
             "expression": format!("!object.spec.template.spec.containers.exists(it, it.image == '{image}')"),
             "message": "revision 1 is withdrawn",
         }]);
-        let policy = Self::install(fixture, "v1", "validating", json!({"validations": validations}));
-        eventually("the policy is in force", SOON, || (!admits(fixture, image)).then_some(()));
-        policy
+        let image = image.to_owned();
+        let in_force = move || !admits(fixture, &image);
+        Self::install(fixture, "validating", json!({"validations": validations}), in_force)
     }
 
     /// Sets `RollingUpdate` for any other update strategy, in the same write.
@@ -269,14 +280,12 @@ impl<'a> Policy<'a> {
             "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}],
             "reinvocationPolicy": "Never",
         });
-        let policy = Self::install(fixture, "v1", "mutating", spec);
         let path = format!("{}?dryRun=All", fixture.sandbox.path("daemonsets.apps", "agent"));
-        eventually("the policy is in force", SOON, || {
+        Self::install(fixture, "mutating", spec, move || {
             let patch = json!({"spec": {"updateStrategy": {"type": "OnDelete", "rollingUpdate": null}}});
             let answer = fixture.sandbox.admin().patch(&path, &patch);
-            (answer.body["spec"]["updateStrategy"]["type"] == "RollingUpdate").then_some(())
-        });
-        policy
+            answer.body["spec"]["updateStrategy"]["type"] == "RollingUpdate"
+        })
     }
 
     /// Writes digests for tags.
@@ -290,16 +299,14 @@ impl<'a> Policy<'a> {
             "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}],
             "reinvocationPolicy": "Never",
         });
-        let policy = Self::install(fixture, "v1", "mutating", spec);
-        eventually("the policy is in force", SOON, || {
+        Self::install(fixture, "mutating", spec, move || {
             let answer = dry_run(fixture, "registry.test/agent:probe");
-            (answer.body["spec"]["template"]["spec"]["containers"][0]["image"] == pinned("registry.test/agent:probe"))
-                .then_some(())
-        });
-        policy
+            answer.body["spec"]["template"]["spec"]["containers"][0]["image"] == pinned("registry.test/agent:probe")
+        })
     }
 
-    fn install(fixture: &'a RolloutFixture, version: &str, kind: &str, mut spec: Value) -> Self {
+    /// Creates it, and waits until it is `in_force`.
+    fn install(fixture: &'a RolloutFixture, kind: &str, mut spec: Value, in_force: impl Fn() -> bool + 'a) -> Self {
         let name = fixture.sandbox.namespace();
         spec["failurePolicy"] = json!("Fail");
         spec["matchConstraints"] = json!({"resourceRules": [{
@@ -313,11 +320,14 @@ impl<'a> Policy<'a> {
             binding["validationActions"] = json!(["Deny"]);
         }
         let admin = fixture.sandbox.admin();
-        let policies = format!("{POLICIES}/{version}/{kind}admissionpolicies");
-        let bindings = format!("{POLICIES}/{version}/{kind}admissionpolicybindings");
+        let policies = format!("{POLICIES}/v1/{kind}admissionpolicies");
+        let bindings = format!("{POLICIES}/v1/{kind}admissionpolicybindings");
         admin.post(&policies, &json!({"metadata": {"name": name}, "spec": spec})).ok();
         admin.post(&bindings, &json!({"metadata": {"name": name}, "spec": binding})).ok();
-        Self { fixture, paths: vec![format!("{bindings}/{name}"), format!("{policies}/{name}")] }
+        let paths = vec![format!("{bindings}/{name}"), format!("{policies}/{name}")];
+        let policy = Self { fixture, paths, in_force: Box::new(in_force) };
+        eventually("the policy is in force", SOON, || (policy.in_force)().then_some(()));
+        policy
     }
 }
 
