@@ -85,16 +85,22 @@ async fn carry_out(
     let settled = match tokio::time::timeout(how.timeout, rollout.command(command)).await {
         Ok(settled) => settled?,
         Err(_late) => {
-            return Err(out_of_time(&rollout.snapshot(), &preview, how.timeout));
+            return Err(out_of_time(&commands, &rollout.snapshot(), &preview, how.timeout));
         }
     };
     report(&commands, &rollout.snapshot(), &preview, Some(&settled), output)
 }
 
 /// The error for a command that is not settled in time. If it is recorded, the driver will carry it out; if not, it may be lost.
-fn out_of_time(snapshot: &Snapshot, preview: &Preview, timeout: Duration) -> CliError {
+fn out_of_time(place: &CommandPlace, snapshot: &Snapshot, preview: &Preview, timeout: Duration) -> CliError {
     let secs = whole_secs(timeout).as_secs();
     let driving = snapshot.driving();
+    if matches!(snapshot.phase, Phase::Releasing(_)) && snapshot.not_sent().is_none() {
+        let target = CommandTarget::new(place, snapshot);
+        let message = format!("the release is recorded, and not carried out yet after {secs} s ({driving})");
+        let next = format!("{} carries it out, {} calls it off", target.named("drive"), target.named("pause"));
+        return CliError::new(CliErrorKind::TimedOut, message).hinted(next);
+    }
     let message = match &snapshot.requested_change {
         Some(asked) => format!("{asked} is recorded, and not carried out yet after {secs} s ({driving})"),
         None => {
@@ -197,7 +203,7 @@ fn advice(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
     // Once the strategy is restored, only the record is left to go, and its controller replaces pods again.
     let under_way = match snapshot.phase {
         Phase::Preparing | Phase::Held | Phase::Running => true,
-        Phase::Releasing => snapshot.adopted,
+        Phase::Releasing(_) => snapshot.adopted,
         _ => false,
     };
     match &snapshot.driver {

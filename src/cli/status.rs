@@ -191,7 +191,7 @@ pub(crate) fn standing(snapshot: &Snapshot) -> Exit {
         | Phase::Held
         | Phase::Running
         | Phase::Paused(_)
-        | Phase::Releasing => Exit::Incomplete,
+        | Phase::Releasing(_) => Exit::Incomplete,
     }
 }
 

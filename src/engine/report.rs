@@ -148,8 +148,8 @@ impl Engine {
                 StrategyKind::OnDelete => Phase::Held,
             };
         }
-        if intent.releasing.is_some() {
-            return Phase::Releasing;
+        if let Some(by) = &intent.releasing {
+            return Phase::Releasing(by.clone());
         }
         // A roll back after a halt is on its way: the halt stands until it is made.
         if self.is_halted(intent) && intent.change.is_none() {
@@ -333,7 +333,7 @@ impl Engine {
             let mut view = self.node_view(row, &numbers);
             match (&view.hold, &waits) {
                 // Nothing of the plan is in force any more.
-                (Some(Hold::Partition { .. } | Hold::Selector), _) if *phase == Phase::Releasing => {
+                (Some(Hold::Partition { .. } | Hold::Selector), _) if matches!(phase, Phase::Releasing(_)) => {
                     view.hold = Some(Hold::Preparing);
                 }
                 (Some(Hold::Next), Some(waits)) => view.hold = Some(Hold::Waits(waits.clone())),

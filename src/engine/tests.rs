@@ -12,6 +12,7 @@ mod moved_tag;
 mod order;
 mod overtaken;
 mod pace;
+mod pending_release;
 mod plan;
 mod prewarm;
 mod prewarm_previews;

@@ -284,7 +284,8 @@ struct Plan<'a> {
 impl<'a> Plan<'a> {
     fn new(snapshot: &'a Snapshot) -> Self {
         let plan = &snapshot.plan;
-        let is_in_force = (snapshot.started_at.is_some() || snapshot.adopted) && snapshot.phase != Phase::Releasing;
+        let is_in_force =
+            (snapshot.started_at.is_some() || snapshot.adopted) && !matches!(snapshot.phase, Phase::Releasing(_));
         Self {
             steps: &plan.steps,
             step: plan.step.map_or(0, |step| step + 1),

@@ -4,6 +4,8 @@ use super::script::{Script, cause, node, rollout};
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::node::{Blame, NodeState};
+use crate::engine::model::record::By;
+use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 use serde_json::json;
 
@@ -24,7 +26,8 @@ async fn nothing_is_kept_where_no_rollout_is_recorded() {
         ..rollout()
     };
     assert_eq!(plan(handed_back).await, json!([null, null, null]));
-    let releasing = Snapshot { phase: Phase::Releasing, ..rollout() };
+    let releasing =
+        Snapshot { phase: Phase::Releasing(By { by: "ada".into(), at: Timestamp::default() }), ..rollout() };
     let text = Script::of(releasing.clone()).run("status ds/agent").await.text;
     assert!(!text.contains("  plan ") && !text.contains("  gates "), "{text}");
     assert_eq!(plan(releasing).await, json!([null, null, null]));

@@ -68,6 +68,9 @@ impl Engine {
                 counted_are(nodes.len())
             ));
         }
+        let pending = intent.releasing.as_ref().filter(|_| becomes_driver || takes_over);
+        let pending = pending.filter(|_| !matches!(command, Command::Release(_)));
+        effects.extend(pending.map(|by| self.pending_release_in_words(by, now)).unwrap_or_default());
         if let (Command::Undo { .. }, Some(hash)) = (command, &intent.target) {
             if let Some(later) = self.goes_back_later(&intent, &nodes) {
                 // Where none goes at once, the first line says that all are there.
@@ -111,7 +114,9 @@ impl Engine {
                 _ if intent.releasing.is_none() && intent.change.is_none() && self.is_halted(&intent) => {
                     format!("This process becomes the driver. The rollout is halted: {UNTIL_RESUMED}.")
                 }
-                Command::Release(_) => "This process becomes the driver until the DaemonSet is handed back.".into(),
+                _ if intent.releasing.is_some() => {
+                    "This process becomes the driver until the DaemonSet is handed back.".into()
+                }
                 _ => "This process becomes the driver; the rollout moves while it runs.".into(),
             });
         }
@@ -150,10 +155,12 @@ impl Engine {
                 .collect(),
             calls: self.calls_in_words(command, &resolved, &nodes, &limits, now),
             nodes: nodes.into(),
-            danger: resolved.danger.max(placement.danger()).max(match carries_on_besides {
-                true => Danger::Serious,
-                false => Danger::None,
-            }),
+            danger: resolved.danger.max(placement.danger()).max(
+                match carries_on_besides || (pending.is_some() && self.release_costs_pods()) {
+                    true => Danger::Serious,
+                    false => Danger::None,
+                },
+            ),
         })
     }
 
@@ -466,8 +473,10 @@ impl Engine {
             calls.push(format!("{verb} leases/{lease} ({part})"));
         }
         let writes = command.writes();
+        let drives = matches!(command, Command::Drive(_));
+        let restores = drives && self.recorded_intent().is_some_and(|intent| intent.releasing.is_some());
         // Where there is no rollout, driving only pre-warms.
-        let of_rollout = !matches!(command, Command::Drive(_)) || self.is_recorded();
+        let of_rollout = !drives || (self.is_recorded() && !restores);
         let adopts = resolved.brake || (resolved.drive && !self.is_adopted() && writes.may_adopt() && of_rollout);
         if adopts {
             calls.push(format!("PATCH daemonsets/{name} (updateStrategy OnDelete, original saved)"));
@@ -475,6 +484,9 @@ impl Engine {
         match writes {
             Writes::Template => calls.push(format!("PATCH daemonsets/{name} (template)")),
             Writes::OriginalStrategy => calls.push(format!("PATCH daemonsets/{name} (updateStrategy restored)")),
+            Writes::WholeRollout if restores => {
+                calls.push(format!("PATCH daemonsets/{name} (updateStrategy restored)"))
+            }
             Writes::Prewarm | Writes::Nothing | Writes::Record | Writes::OnDelete | Writes::WholeRollout => {}
         }
         if let Command::Prewarm(asked) = command {

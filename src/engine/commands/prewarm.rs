@@ -28,11 +28,22 @@ use crate::engine::rules::warm_set::request_key;
 use crate::engine::writes::pending::Needs;
 
 impl Engine {
+    /// Pods that are made for pre-warming go together with the rollout's record.
+    fn check_not_handed_back(&self) -> Result<(), Refusal> {
+        let intent = self.recorded_intent();
+        let Some(by) = intent.as_ref().and_then(|intent| intent.releasing.as_ref()) else { return Ok(()) };
+        let asked =
+            if by.is_rolldeck() { "as every node is updated".to_owned() } else { format!("as {} asked", by.by) };
+        let why =
+            format!("it is being handed back, {asked}, and what is pre-warmed goes with that: a pause calls it off");
+        Err(Refusal::NotNow(why.into()))
+    }
+
     pub(super) fn resolve_prewarm(&self, asked: &PrewarmCommand, by: By) -> Result<Resolved, Refusal> {
         let nothing = || Refusal::NotNow("nothing is being pre-warmed; `prewarm` begins it".into());
         let left_over = self.left_over().filter(|_| self.recorded_prewarm().is_none());
         match asked {
-            PrewarmCommand::Start { .. } => {}
+            PrewarmCommand::Start { .. } => self.check_not_handed_back()?,
             PrewarmCommand::Cancel if left_over.is_some() => {}
             _ if self.recorded_prewarm().is_none() => return Err(nothing()),
             _ => {}

@@ -8,6 +8,7 @@ use crate::engine::machine::release::{OldPod, Service, Then};
 use crate::engine::model::command::{Early, Refusal};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::record::By;
+use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::writes::pending::Needs;
 
 impl Engine {
@@ -38,9 +39,26 @@ impl Engine {
             )));
         }
         let says = "released: the original update strategy is restored".to_owned();
-        let costs = self.original_is_rolling() && (left > 0 || !removed.is_empty());
-        let danger = if costs { Danger::ExceedsBudget } else { Danger::Bounded };
+        let danger = if self.release_costs_pods() { Danger::ExceedsBudget } else { Danger::Bounded };
         Ok(Resolved::new(vec![Edit::Release(by)], Needs::Released, says, danger))
+    }
+
+    /// Whether its controller replaces or removes pods once it is handed back.
+    pub(super) fn release_costs_pods(&self) -> bool {
+        self.original_is_rolling() && (self.left_to_the_controller() > 0 || !self.removed_by_release().is_empty())
+    }
+
+    /// What driving does besides while a release is recorded that nobody has carried out yet, one sentence a line.
+    pub(super) fn pending_release_in_words(&self, by: &By, now: Timestamp) -> Vec<String> {
+        let asked = match by.is_rolldeck() {
+            true => "Hands the DaemonSet back, as every node was updated.".to_owned(),
+            false => format!(
+                "Carries out the release that {} asked for {} ago; a pause calls it off.",
+                by.by,
+                ShortDuration(now.since(by.at))
+            ),
+        };
+        std::iter::once(asked).chain(self.release_in_words()).collect()
     }
 
     /// How many pods of the fleet the controller would replace by itself.

@@ -14,7 +14,7 @@ use crate::engine::model::labels::Selector;
 use crate::engine::model::prewarm::Prewarm;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::size::clipped;
-use crate::engine::model::record::{By, Change, ChangeOutcome, Direction, Intent, OURSELVES, Paused, RequestedChange};
+use crate::engine::model::record::{By, Change, ChangeOutcome, Direction, Intent, Paused, RequestedChange};
 use crate::engine::model::settings::{PrewarmAhead, Tuning};
 
 /// One edit of the intent.
@@ -126,7 +126,7 @@ impl Edit {
                 });
             }
             // Who cancels does not want it to begin again by itself.
-            Self::Prewarm(PrewarmEdit::Cancel(by)) if &*by.by != OURSELVES => {
+            Self::Prewarm(PrewarmEdit::Cancel(by)) if !by.is_rolldeck() => {
                 if let Some(intent) = intent.as_mut().filter(|intent| !intent.prewarm.is_default()) {
                     intent.to_mut().prewarm = PrewarmAhead::Off;
                 }

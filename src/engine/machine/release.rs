@@ -20,7 +20,7 @@ use crate::engine::assess::rows::LATELY;
 use crate::engine::model::Str;
 use crate::engine::model::ineligible::Ineligible;
 use crate::engine::model::node::NodeIx;
-use crate::engine::model::record::{By, OURSELVES};
+use crate::engine::model::record::By;
 use crate::engine::rules::eligibility::ineligible_because;
 
 /// A pod that is not at the current revision, and what a rolling controller would do with it.
@@ -110,6 +110,6 @@ impl Engine {
 
     /// Whether a release that was decided without an operator must not be carried out now.
     pub(crate) fn release_must_wait(&self, by: &By) -> bool {
-        &*by.by == OURSELVES && !self.removed_by_release().is_empty()
+        by.is_rolldeck() && !self.removed_by_release().is_empty()
     }
 }

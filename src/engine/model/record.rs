@@ -335,6 +335,13 @@ impl Paused {
     }
 }
 
+impl By {
+    /// Whether rolldeck itself asked, by what is recorded, and no operator.
+    pub fn is_rolldeck(&self) -> bool {
+        *self.by == *OURSELVES
+    }
+}
+
 /// Who asked, and when by their clock.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -81,7 +81,7 @@ impl Engine {
             Phase::Paused(_) => Some(EstimateBlocker::Paused),
             Phase::Halted => Some(EstimateBlocker::Halted),
             Phase::Held => Some(EstimateBlocker::Held),
-            Phase::Loading | Phase::Idle | Phase::Native | Phase::Preparing | Phase::Complete | Phase::Releasing => {
+            Phase::Loading | Phase::Idle | Phase::Native | Phase::Preparing | Phase::Complete | Phase::Releasing(_) => {
                 return RolloutEstimate::None;
             }
         };

@@ -259,7 +259,15 @@ impl Snapshot {
                 };
                 Some(Guidance { waits: self.doing().to_string(), remedies })
             }
-            Phase::Preparing | Phase::Releasing => {
+            Phase::Releasing(by) if !by.is_rolldeck() => {
+                let waits = match &self.blocked {
+                    Some(blocked) => format!("{}: waits {}", self.doing(), blocked.by),
+                    None => self.doing().to_string(),
+                };
+                let drives = driven && !self.has_silent_driver();
+                Some(Guidance { waits, remedies: (!drives).then_some(Remedy::Drive).into_iter().collect() })
+            }
+            Phase::Preparing | Phase::Releasing(_) => {
                 let phase = &self.phase;
                 let waits = match &self.blocked {
                     Some(blocked) => {
@@ -300,10 +308,14 @@ impl Snapshot {
         }
     }
 
+    /// Whether the driver should have renewed its lease by its own clock, and is not seen doing so.
+    pub(super) fn has_silent_driver(&self) -> bool {
+        self.driver.is_silent(self.at, Timing::default().lease)
+    }
+
     /// A driver that is not seen renewing its lease, and that should have by its own clock: whoever looks once cannot tell more.
     pub(super) fn silent_driver(&self) -> Option<String> {
-        let is_silent = self.driver.is_silent(self.at, Timing::default().lease);
-        is_silent.then(|| format!("{}: if it has ended, nothing more is started", self.driving()))
+        self.has_silent_driver().then(|| format!("{}: if it has ended, nothing more is started", self.driving()))
     }
 
     /// `loading: waits for pods, nodes`.

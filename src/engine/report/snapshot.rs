@@ -33,7 +33,7 @@ use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::{PrewarmState, PrewarmView};
 use crate::engine::model::pull::{ImagePull, PullSummary, UsualPull};
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::{Direction, DriverStopped, Halt, HaltingGate, Paused};
+use crate::engine::model::record::{By, Direction, DriverStopped, Halt, HaltingGate, Paused};
 use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::settings::Settings;
 use crate::engine::model::site::SiteLabel;
@@ -182,8 +182,8 @@ pub enum Phase {
     Halted,
     /// Every node is at the target.
     Complete,
-    /// The DaemonSet is being handed back.
-    Releasing,
+    /// The DaemonSet is being handed back, as this one asked.
+    Releasing(By),
 }
 
 /// A revision.

@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use super::snapshot::{ImageChange, Phase, PlanView, RevisionView, Snapshot, WatchView};
 use crate::engine::model::budget::{BudgetView, Replacer};
-use crate::engine::model::config::Timing;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{SkippedObjects, WatchHealth};
 use crate::engine::model::facts::StrategyKind;
@@ -72,7 +71,7 @@ impl Snapshot {
 
     /// Whether partition, selector and gates are in force: a rollout is recorded, and is not being handed back.
     pub fn has_plan(&self) -> bool {
-        self.started_at.is_some() && self.phase != Phase::Releasing
+        self.started_at.is_some() && !matches!(self.phase, Phase::Releasing(_))
     }
 
     /// The plan in one line. On the way back it does not count.
@@ -147,7 +146,7 @@ impl fmt::Display for Doing<'_> {
             Phase::Running => {
                 f.write_str(if snapshot.direction == Direction::Back { "rolling back" } else { "running" })?;
                 // Whoever looks once cannot see whether it is dead.
-                if snapshot.driver.is_silent(snapshot.at, Timing::default().lease) {
+                if snapshot.has_silent_driver() {
                     f.write_str(", its driver is silent")?;
                 }
             }
@@ -155,6 +154,12 @@ impl fmt::Display for Doing<'_> {
                 Some(asked) => write!(f, "preparing: {asked} is asked for, not made yet")?,
                 None => f.write_str("preparing")?,
             },
+            Phase::Releasing(by) if !by.is_rolldeck() => {
+                write!(f, "releasing, as {} asked {} ago", by.by, ShortDuration(snapshot.at.since(by.at)))?;
+                if snapshot.has_silent_driver() {
+                    f.write_str(", its driver is silent")?;
+                }
+            }
             Phase::Complete if snapshot.release_waits() => f.write_str("complete, the release waits")?,
             Phase::Idle => {
                 let down = snapshot.nodes.iter().filter(|node| node.state == NodeState::NodeDown).count();

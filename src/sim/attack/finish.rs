@@ -15,7 +15,7 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
     let is_bad = |images: &[(Str, Str)]| images.iter().any(|(_, image)| bad.iter().any(|bad| **bad == *tag_of(image)));
     let current_is_bad = snapshot.to.as_ref().is_some_and(|revision| is_bad(&revision.images));
     let good = snapshot.revisions.iter().find(|revision| revision.number.is_some() && !is_bad(&revision.images));
-    let goes_to_bad = current_is_bad && !matches!(snapshot.phase, Phase::Loading | Phase::Releasing);
+    let goes_to_bad = current_is_bad && !matches!(snapshot.phase, Phase::Loading | Phase::Releasing(_));
     // A DaemonSet that surges has no budget of its own: nothing is taken down before an operator has set one.
     let lacks_budget = snapshot.surge.is_some() && snapshot.settings.budgets.max_unavailable.is_default();
     let budget = Tuning { max_unavailable: Some(Limit::At(IntOrPercent::Int(2))), ..Tuning::default() };
@@ -23,7 +23,7 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
         let undo = Command::Undo { to: revision.number };
         return Some(if lacks_budget { undo.under(budget) } else { undo });
     }
-    let recorded = !matches!(snapshot.phase, Phase::Loading | Phase::Idle | Phase::Native | Phase::Releasing);
+    let recorded = !matches!(snapshot.phase, Phase::Loading | Phase::Idle | Phase::Native | Phase::Releasing(_));
     if lacks_budget && (snapshot.adopted || recorded) {
         return Some(Command::Tune(budget));
     }
@@ -45,8 +45,8 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
     }
     match &snapshot.phase {
         // Whoever released is gone: somebody has to bring it to its end.
-        Phase::Releasing if !drives => Some(Command::Drive(Takeover::Ask)),
-        Phase::Loading | Phase::Releasing => None,
+        Phase::Releasing(_) if !drives => Some(Command::Drive(Takeover::Ask)),
+        Phase::Loading | Phase::Releasing(_) => None,
         // What a rollout left behind whose record is gone.
         Phase::Idle | Phase::Native if !snapshot.adopted && snapshot.original_strategy.is_some() => {
             Some(Command::Release(Early::Accept))

@@ -96,7 +96,7 @@ words! {
         Self::Paused(_) => "paused",
         Self::Halted => "halted",
         Self::Complete => "complete",
-        Self::Releasing => "releasing",
+        Self::Releasing(_) => "releasing",
     }
 }
 

@@ -50,7 +50,7 @@ fn all_held_by(snapshot: &Snapshot) -> Option<&Hold> {
 
 fn rollout_in_silence(snapshot: &Snapshot) -> Option<String> {
     let guidance = snapshot.guidance();
-    if matches!(snapshot.phase, Phase::Preparing | Phase::Releasing) && snapshot.blocked.is_none() {
+    if matches!(snapshot.phase, Phase::Preparing | Phase::Releasing(_)) && snapshot.blocked.is_none() {
         return Some(format!("it is {} and does not say what it waits for", snapshot.phase));
     }
     if snapshot.phase == Phase::Held && guidance.is_none() {

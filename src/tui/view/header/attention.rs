@@ -38,7 +38,7 @@ pub(in crate::tui::view) fn blocker(
         Phase::Held | Phase::Running if !driven && snapshot.driver_stopped.is_some() => {
             Some((unsent::stopped(ctx, shown, cells), ThemeRole::Warn))
         }
-        Phase::Preparing | Phase::Running | Phase::Releasing => snapshot.waits.as_ref().map(|wait| {
+        Phase::Preparing | Phase::Running | Phase::Releasing(_) => snapshot.waits.as_ref().map(|wait| {
             let at = wait.since().map_or(snapshot.at, |since| ctx.instant(shown, since));
             let words = Snapshot { at, ..Snapshot::clone(snapshot) }.waiting(wait).to_string();
             (format!("waits: {words}"), ThemeRole::Text)
@@ -56,6 +56,7 @@ pub(in crate::tui::view) fn blocker(
     }
     let since = match (&shown.snapshot.phase, &shown.snapshot.blocked) {
         (Phase::Paused(paused), _) => Some(paused.at),
+        (Phase::Releasing(by), _) => Some(by.at),
         (_, Some(blocked)) => Some(blocked.since),
         _ => None,
     };

@@ -7,7 +7,6 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{Permission, Right};
 use crate::engine::model::person_of;
 use crate::engine::model::prewarm::{PrewarmView, PrewarmWait};
-use crate::engine::model::record::OURSELVES;
 use crate::engine::report::guidance::Remedy;
 use crate::engine::report::snapshot::{Alarm, Snapshot};
 use crate::tui::action::ActionId;
@@ -76,7 +75,7 @@ fn words(
         let words = format!("pre-warm cancelled by {who} {} ago: {what}", ctx.age(shown, cancelled.at));
         return Some((words, if nobody { format!("{drive} drive") } else { String::new() }));
     }
-    if let Some(why) = view.error.as_ref().filter(|_| *view.request.by.by == *OURSELVES) {
+    if let Some(why) = view.error.as_ref().filter(|_| view.request.by.is_rolldeck()) {
         return Some((why.to_string(), format!("{} cancel", on_screen(page, ActionId::CancelPrewarm))));
     }
     if let Some(why) = &view.error {

@@ -192,7 +192,7 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, who: bool) -
         Phase::Complete if snapshot.release_waits() => (Glyph::Paused, ThemeRole::Warn, None),
         Phase::Idle | Phase::Complete => (Glyph::Updated, ThemeRole::Ok, None),
         Phase::Native => (Glyph::Moving, ThemeRole::Warn, None),
-        Phase::Preparing | Phase::Releasing => (Glyph::Moving, ThemeRole::Busy, None),
+        Phase::Preparing | Phase::Releasing(_) => (Glyph::Moving, ThemeRole::Busy, None),
         Phase::Held => (Glyph::Outdated, ThemeRole::Text, None),
         // It began with the rollout that it takes back, which says nothing of how long it goes back.
         Phase::Running if snapshot.direction == Direction::Back => (Glyph::Running, ThemeRole::Busy, None),
