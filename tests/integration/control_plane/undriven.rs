@@ -26,6 +26,11 @@ fn pods_for_pre_warming(made: &PlayedNodes) -> usize {
     made.sandbox.pods().iter().filter(warm).count()
 }
 
+fn strategy(made: &PlayedNodes) -> String {
+    let daemon_set = made.sandbox.admin().get(&made.sandbox.path("daemonsets.apps", "agent")).ok();
+    daemon_set["spec"]["updateStrategy"]["type"].as_str().unwrap_or_default().to_owned()
+}
+
 #[test]
 fn pre_warming_that_is_cancelled_does_not_carry_it_on() {
     let Some(made) = PlayedNodes::new("undriven-cancel", 5) else { return };
@@ -56,4 +61,35 @@ fn pre_warming_that_is_cancelled_does_not_carry_it_on() {
     made.until("no pod for pre-warming is left", |made| pods_for_pre_warming(made) == 0);
     assert!(driver.end().success(), "{}", driver.seen());
     assert_eq!(made.kubelet.count(V2), 5);
+}
+
+/// A release that was asked for and not carried out yet: `status` says who asked and what helps, and whoever drives says that it hands back.
+#[test]
+fn a_release_that_nobody_carries_out_is_told_and_carried_out_by_whoever_drives() {
+    let Some(made) = PlayedNodes::new("undriven-release", 5) else { return };
+    made.roll_out_to("1");
+    let mut killed = made.drive();
+    killed.signal(Signal::KILL);
+    killed.end();
+    let asked = made.operator.run(&["release", DS, "--early", "--yes", "--timeout", "3s"]);
+    let said = text(&asked);
+    println!("{said}");
+    assert_eq!(asked.status.code(), Some(3), "{said}");
+    assert!(said.contains("the release is recorded, and not carried out yet after 3 s"), "{said}");
+    assert!(said.contains("drive") && said.contains("carries it out") && said.contains("calls it off"), "{said}");
+    assert_eq!(strategy(&made), "OnDelete");
+
+    // Once the lease has run out.
+    std::thread::sleep(Duration::from_secs(15));
+    let status = made.said(&["status", DS]);
+    println!("{status}");
+    assert!(status.contains("waits    releasing, as tester"), "{status}");
+    assert!(status.contains("drive") && status.contains("its driver is silent"), "{status}");
+    let refused = made.operator.run(&["prewarm", DS, "--yes"]);
+    assert_eq!(refused.status.code(), Some(6), "{}", text(&refused));
+    let mut driver = made.operator.drive(DS, &[]);
+    driver.until("releasing, as tester");
+    assert_eq!(driver.end().code(), Some(3), "its controller goes on, with the nodes that are left: {}", driver.seen());
+    made.until("its controller goes on", |made| made.kubelet.count(V2) == 5);
+    assert_eq!(strategy(&made), "RollingUpdate");
 }
