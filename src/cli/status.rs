@@ -287,9 +287,12 @@ fn summary(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
 
 fn driver_line(place: &CommandPlace, snapshot: &Snapshot) -> String {
     let driving = snapshot.driving();
-    match (&snapshot.driver, &snapshot.phase) {
-        (DriverView::Nobody | DriverView::Lost { .. }, Phase::Running | Phase::Held | Phase::Preparing) => {
-            format!("{driving}; {} would", CommandTarget::new(place, snapshot).named("drive"))
+    let drive = || CommandTarget::new(place, snapshot).named("drive");
+    let needs_one = matches!(snapshot.phase, Phase::Running | Phase::Held | Phase::Preparing | Phase::Releasing(_));
+    match &snapshot.driver {
+        DriverView::Nobody | DriverView::Lost { .. } if needs_one => format!("{driving}; {} would", drive()),
+        _ if needs_one && snapshot.has_silent_driver() => {
+            format!("{driving}; if it has ended, {} would", drive())
         }
         _ => driving.to_string(),
     }

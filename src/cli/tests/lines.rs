@@ -1,7 +1,10 @@
 //! Single lines of `status` and of its table of nodes.
 
+use std::time::Duration;
+
 use super::script::{Script, cause, node, rollout};
 use crate::engine::model::cause::{Cause, CauseKind};
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::record::By;
@@ -32,6 +35,21 @@ async fn nothing_is_kept_where_no_rollout_is_recorded() {
     assert!(!text.contains("  plan ") && !text.contains("  gates "), "{text}");
     assert_eq!(plan(releasing).await, json!([null, null, null]));
     assert_eq!(plan(rollout()).await, json!(["50%", 60, 60]));
+}
+
+/// Whoever looks once cannot see whether a driver lives that should have renewed its lease: the command is offered for the case that not.
+#[tokio::test]
+async fn a_driver_that_is_silent_is_followed_by_the_command_that_drives() {
+    let driven = |renewed_at| {
+        let driver = DriverView::Unconfirmed { holder: "ops@bastion-2/7".into(), renewed_at: Some(renewed_at) };
+        Snapshot { phase: Phase::Running, driver, ..rollout() }
+    };
+    let of = async |snapshot: Snapshot| Script::of(snapshot).run("status ds/agent").await.text;
+    let now = rollout().at;
+    let silent = of(driven(now - Duration::from_secs(20))).await;
+    assert!(silent.contains("drove 20s ago by its clock; if it has ended, `rolldeck drive "), "{silent}");
+    let lives = of(driven(now - Duration::from_secs(3))).await;
+    assert!(!lives.contains("if it has ended"), "{lives}");
 }
 
 /// As in the console: what needs a look is on top, whatever the engine's order is.

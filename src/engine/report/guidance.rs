@@ -309,7 +309,7 @@ impl Snapshot {
     }
 
     /// Whether the driver should have renewed its lease by its own clock, and is not seen doing so.
-    pub(super) fn has_silent_driver(&self) -> bool {
+    pub fn has_silent_driver(&self) -> bool {
         self.driver.is_silent(self.at, Timing::default().lease)
     }
 
