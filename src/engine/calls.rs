@@ -350,6 +350,7 @@ fn progress_changes_at(progress: &Progress) -> impl Iterator<Item = Timestamp> {
         others_down: _,
         marks: _,
         driver_stopped: _,
+        completed: _,
     } = progress;
     drifts.changes_at()
 }

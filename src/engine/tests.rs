@@ -3,11 +3,13 @@
 mod braked;
 mod defaults;
 mod diagnosis;
+mod ends;
 mod estimates;
 mod gates;
 mod halts;
 mod image_volumes;
 mod images_on_nodes;
+mod kept;
 mod moved_tag;
 mod order;
 mod overtaken;

@@ -20,6 +20,7 @@ impl Engine {
             suspects,
             others_down,
             marks,
+            completed,
             // Begun with the first one, below.
             started_at: _,
             origin: _,
@@ -38,6 +39,7 @@ impl Engine {
         *halt = None;
         suspects.clear();
         others_down.clear();
+        *completed = None;
         marks.begin(self.view.server_time(now));
         if self.progress.started_at.is_some() {
             return;
@@ -75,6 +77,7 @@ impl Engine {
             others_down: _,
             marks: _,
             driver_stopped: _,
+            completed: _,
         } = &self.progress;
         if down_before.is_empty() && acknowledged_failures.is_empty() && in_progress.is_empty() {
             return;

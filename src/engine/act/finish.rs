@@ -30,6 +30,8 @@ impl Engine {
             origin,
             // A clock that runs while a rollout does stops here.
             marks,
+            // That it is over is told once: nodes may come and go afterwards.
+            completed,
             // Begun anew by the next rollout (`act/begin.rs`), or about nodes that fail or go down after this one, too.
             acknowledged_failures: _,
             halt: _,
@@ -50,6 +52,10 @@ impl Engine {
         } = &mut self.progress;
         origin.clone_from(&intent.target);
         marks.complete();
+        if *completed != intent.target {
+            completed.clone_from(&intent.target);
+            self.tell_complete();
+        }
     }
 
     pub(super) fn saved_progress_began(&self) -> bool {

@@ -98,6 +98,7 @@ impl Inputs {
             refused: _,
             idle_since: _,
             driver_stopped: _,
+            completed: _,
         } = progress;
         Self {
             target: target.cloned(),

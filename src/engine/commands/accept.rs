@@ -44,6 +44,7 @@ impl Engine {
             drifts: _,
             idle_since: _,
             driver_stopped: _,
+            completed: _,
         } = &record.progress;
         let halt = halt.as_ref().map_or(0, |halt| halt.number);
         let retarget = self.view.current.clone().filter(|current| {

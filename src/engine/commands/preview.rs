@@ -79,12 +79,7 @@ impl Engine {
             }
             effects.extend(self.images_of(hash).map(|images| format!("{images}.")));
         }
-        if self.intent().paused.is_some() && intent.paused.is_none() && *command != Command::Resume {
-            effects.push("The pause is lifted.".to_owned());
-        }
-        if matches!(command, Command::SetImage(_)) && self.is_halted(&self.intent()) {
-            effects.push("The halt ends: it was one of the template until now.".to_owned());
-        }
+        effects.extend(self.ends_in_words(command, &intent));
         let placement = self.placement_of(&intent);
         effects.extend(placement.in_words());
         effects.extend(self.surge_in_words(command, limits.max_unavailable));

@@ -114,10 +114,17 @@ impl Engine {
         })
     }
 
-    /// A warning where a roll back leads to a revision at which the rollout halted, as far as Events still tell: the record forgets it.
+    /// A warning where a command leads to a revision at which the rollout halted, as far as Events still tell: the record forgets it. That
+    /// is a roll back, or an image with which the template becomes that of a revision that is known already.
     pub(super) fn halted_before(&self, command: &Command, intent: &Intent, now: Timestamp) -> Option<String> {
-        let (Command::Undo { .. }, Some(hash)) = (command, &intent.target) else { return None };
-        let number = self.view.revision(hash)?.number;
+        let number = match (command, &intent.target, &intent.change) {
+            (Command::Undo { .. }, Some(hash), _) => self.view.revision(hash)?.number,
+            (Command::SetImage(_), _, Some(change)) => {
+                let wanted = self.template_wanted(change).ok()?;
+                self.view.own_revisions().find(|revision| revision.template == wanted)?.number
+            }
+            _ => return None,
+        };
         let (mut led_to, mut halt) = (None, None);
         for event in self.event_log.kept() {
             if event.reason() == "RolloutTemplateChangedByOthers" {

@@ -406,6 +406,9 @@ pub struct Progress {
     /// Why the last driver stopped by itself, until somebody drives again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver_stopped: Option<DriverStopped>,
+    /// Hash of the revision at which every node was, where the record stays after that (`finish=keep`): so that the end is told once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completed: Option<Str>,
 }
 
 /// A node that went down after its update. Instants are by the API server's clock, as far as it is known.

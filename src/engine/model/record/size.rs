@@ -84,6 +84,7 @@ impl Progress {
             others_down: self.others_down.clone(),
             marks: self.marks,
             driver_stopped: self.driver_stopped.clone(),
+            completed: self.completed.clone(),
         };
         room.saturating_sub(bytes_of(&lists) + SPARE)
     }
@@ -110,6 +111,7 @@ impl Progress {
             idle_since: _,
             marks: _,
             driver_stopped: _,
+            completed: _,
         } = self;
         let named = halt.as_ref().map_or(0, |halt| halt.named().len());
         let others_down: usize = others_down.values().map(|fell| 1 + fell.len()).sum();
@@ -155,6 +157,7 @@ impl Progress {
             idle_since: _,
             marks: _,
             driver_stopped: _,
+            completed: _,
         } = self;
         while over > 0
             && let Some(refused) = refused.pop_last()
@@ -236,6 +239,7 @@ mod tests {
                 at: NOW,
                 why: clipped(&"w".repeat(2_000)),
             }),
+            completed: Some("5d4f8c7b9c".into()),
             in_progress: names("t", in_progress, len).collect(),
             down_before: names("d", EXCEPTIONS_LIMIT, len).map(|name| (name, NOW)).collect(),
             acknowledged_failures: names("e", 2 * EXCEPTIONS_LIMIT, len).collect(),

@@ -1,0 +1,59 @@
+//! What stands before a command is given, and ends with it or goes on: a pause, a halt, a roll back.
+
+use crate::engine::machine::Engine;
+use crate::engine::model::command::Command;
+use crate::engine::model::record::{Direction, Intent};
+
+impl Engine {
+    /// What `command` ends, or leaves as it is although somebody may think otherwise, one sentence a line; `after`: what is asked for once
+    /// it is recorded.
+    pub(super) fn ends_in_words(&self, command: &Command, after: &Intent) -> Vec<String> {
+        let before = self.intent();
+        let halted = self.is_halted(&before);
+        let mut lines = Vec::new();
+        if before.paused.is_some() && after.paused.is_none() && *command != Command::Resume {
+            lines.push("The pause is lifted.".to_owned());
+        }
+        match command {
+            Command::SetImage(_) => {
+                lines.extend(halted.then(|| "The halt ends: it was one of the template until now.".to_owned()));
+                lines.extend(self.roll_back_that_ends(&before));
+            }
+            Command::Pause { .. } if halted => lines.push(format!(
+                "It is halted already ({}): no node was going to be updated. A resume ends both, and accepts what failed.",
+                self.halt_why()
+            )),
+            Command::Adopt
+            | Command::Prewarm(_)
+            | Command::Step(_)
+            | Command::Select(_)
+            | Command::Pause { .. }
+            | Command::Resume
+            | Command::Undo { .. }
+            | Command::Release(_)
+            | Command::Tune(_)
+            | Command::Tuned { .. }
+            | Command::Drive(_)
+            | Command::StopDriving
+            | Command::GiveUpDriving { .. } => {}
+        }
+        lines
+    }
+
+    /// A roll back that another template ends before every node is back.
+    fn roll_back_that_ends(&self, before: &Intent) -> Option<String> {
+        if before.direction() == Direction::Forward || !self.is_recorded() {
+            return None;
+        }
+        let number = before.back_to.as_ref().and_then(|hash| self.view.revision(hash)).map(|revision| revision.number);
+        let to = number.map(|number| format!(" to revision {number}")).unwrap_or_default();
+        let left = self.count_rows(|row| row.in_fleet && !row.at_target);
+        match left {
+            0 => None,
+            1 => Some(format!("The roll back{to} ends: 1 node is not back yet, and keeps what it runs until a step.")),
+            left => Some(format!(
+                "The roll back{to} ends: {left} nodes are not back yet, and keep what they run until a step."
+            )),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What the preview of a command says about the halt, the pause or the roll back that it ends.
+
+use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+use crate::engine::model::command::Command;
+use crate::engine::report::snapshot::Phase;
+
+fn image(image: &str) -> Command {
+    Command::SetImage([("agent".to_owned(), image.parse().unwrap())].into())
+}
+
+fn effects(console: &mut FakeConsole, fake: &FakeCluster, command: &Command) -> Vec<String> {
+    console.engine.preview(command, fake.now).unwrap().effects
+}
+
+/// Six nodes, of which one failed at revision 2 and halted the rollout.
+fn halted() -> (FakeCluster, FakeConsole) {
+    let mut fake = FakeCluster::rolling(6, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:bad");
+    fake.broken = vec!["agent:bad".into()];
+    console.partition(&mut fake, 4);
+    console.run_for(&mut fake, 120);
+    assert_eq!(console.snapshot(&fake).phase, Phase::Halted);
+    (fake, console)
+}
+
+#[test]
+fn a_pause_beside_a_halt_says_that_a_resume_ends_both() {
+    let (fake, mut console) = halted();
+    let lines = effects(&mut console, &fake, &Command::Pause { why: None });
+    let says = |line: &String| line.starts_with("It is halted already (") && line.contains("A resume ends both");
+    assert!(lines.iter().any(says), "{lines:?}");
+}
+
+fn ends_a_roll_back(line: &String) -> bool {
+    line.starts_with("The roll back to revision ")
+}
+
+#[test]
+fn another_image_says_which_roll_back_it_ends() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 2);
+    console.run_for(&mut fake, 60);
+    assert_eq!(fake.at("hash2"), 4);
+    let lines = effects(&mut console, &fake, &image("agent:v3"));
+    assert!(!lines.iter().any(ends_a_roll_back), "it goes forward: {lines:?}");
+    fake.slow = true;
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 3);
+    let lines = effects(&mut console, &fake, &image("agent:v3"));
+    let ends = "The roll back to revision 3 ends: 3 nodes are not back yet, and keep what they run until a step.";
+    assert!(lines.iter().any(|line| line == ends), "{lines:?}");
+}
+
+#[test]
+fn an_image_at_which_it_halted_before_is_warned_of() {
+    let (mut fake, mut console) = halted();
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 60);
+    let preview = console.engine.preview(&image("agent:v3"), fake.now).unwrap();
+    assert!(!preview.warnings.iter().any(|line| line.contains("halted at revision")), "{:?}", preview.warnings);
+    assert!(!preview.effects.iter().any(ends_a_roll_back), "every node is back: {:?}", preview.effects);
+    let again = console.engine.preview(&image("agent:bad"), fake.now).unwrap().warnings;
+    assert!(again.iter().any(|line| line.starts_with("The rollout halted at revision 2 ")), "{again:?}");
+}
