@@ -218,6 +218,20 @@ impl Engine {
         }
     }
 
+    /// Why none of the nodes of a selection goes now, and what would let them go.
+    fn why_a_selection_moves_nothing(&self, selector: &Selector, after: &Limits) -> String {
+        let intent = Intent { selector: Some(selector.clone()), ..self.intent() };
+        match self.next_step(&intent).ok().and_then(|ahead| ahead.frees) {
+            Some(frees @ 1..) => format!(
+                "Moves nothing now: {} may be updated, {} already or on their way. The next step lets {} of the selection go.",
+                after.allowed,
+                counted_updated(self.updated_or_on_the_way()),
+                counted(frees as usize)
+            ),
+            Some(0) | None => format!("Moves nothing now: {}.", self.selection_done(selector, &intent)),
+        }
+    }
+
     /// What a selector comes to, a sentence a line; `in_line` are those that may go at once then.
     pub(super) fn select_in_words(&self, selector: Option<&Selector>, nodes: usize, after: &Limits) -> Vec<String> {
         let pace = after.pace_in_words();
@@ -248,6 +262,8 @@ impl Engine {
             let frees = next.ok().and_then(|ahead| ahead.frees).unwrap_or(0);
             let keeps = format!("the partition keeps {} at the old revision", after.keep);
             lines.push(format!("Frees no node by itself: {keeps}; the next step lets {} go.", counted(frees as usize)));
+        } else if let Some(selector) = selector.filter(|_| nodes == 0) {
+            lines.push(self.why_a_selection_moves_nothing(selector, after));
         } else {
             let of = if selector.is_some() { "Of the selection, " } else { "" };
             lines.push(format!("{of}{} in line, {pace}.", counted_are(nodes)));

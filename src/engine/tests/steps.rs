@@ -246,3 +246,30 @@ fn a_step_goes_on_with_a_record_whose_adoption_was_not_made() {
     console.run_for(&mut fake, 60);
     assert!(console.snapshot(&fake).adopted);
 }
+
+#[test]
+fn a_selection_of_which_no_node_goes_says_why_and_what_lets_one_go() {
+    let mut fake = FakeCluster::rolling(120, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::Step(Step::Updated(Int(2)))).unwrap();
+    console.run_for(&mut fake, 30);
+    let others: Vec<_> = (60..64).map(|nth| format!("n{nth}")).collect();
+    others.iter().for_each(|name| {
+        fake.change_node(name, |node| node.labels = [("zone", "late")].into_iter().collect());
+    });
+    console.run_for(&mut fake, 2);
+    assert_eq!(fake.at("hash2"), 2);
+    let select = Command::Select(Some("zone=late".parse().unwrap()));
+    let lines = console.engine.preview(&select, fake.now).unwrap().effects;
+    assert_eq!(
+        lines[0],
+        "Moves nothing now: 2 may be updated, 2 nodes are updated already or on their way. The next step lets 4 nodes of the selection go."
+    );
+    console.ask(&mut fake, select.clone()).unwrap();
+    console.ask(&mut fake, Command::Step(Step::Next)).unwrap();
+    console.run_for(&mut fake, 60);
+    assert_eq!(fake.at("hash2"), 6, "and so it does");
+    let lines = console.engine.preview(&select, fake.now).unwrap().effects;
+    assert_eq!(lines[0], "Moves nothing now: canary done, 4 of 4 (zone=late).");
+}
