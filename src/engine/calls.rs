@@ -351,6 +351,7 @@ fn progress_changes_at(progress: &Progress) -> impl Iterator<Item = Timestamp> {
         marks: _,
         driver_stopped: _,
         completed: _,
+        original_strategy: _,
     } = progress;
     drifts.changes_at()
 }

@@ -1,6 +1,7 @@
 //! The promises, one readable test each, on the fake cluster. The attack tests them at scale.
 
 mod braked;
+mod by_hand;
 mod defaults;
 mod diagnosis;
 mod ends;

@@ -34,6 +34,7 @@ impl Engine {
             refused: _,
             idle_since: _,
             driver_stopped: _,
+            original_strategy: _,
         } = &mut self.progress;
         acknowledged_failures.clear();
         *halt = None;
@@ -78,6 +79,7 @@ impl Engine {
             marks: _,
             driver_stopped: _,
             completed: _,
+            original_strategy: _,
         } = &self.progress;
         if down_before.is_empty() && acknowledged_failures.is_empty() && in_progress.is_empty() {
             return;

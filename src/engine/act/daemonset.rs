@@ -75,7 +75,8 @@ impl Engine {
     /// The patch that adopts. It saves the present strategy as the original one, unless this rollout has saved one already: then
     /// that one stays the original, whoever drives or brakes by now. An annotation left behind by a rollout whose record is gone
     /// is overwritten, because somebody may have set another strategy since. As long as the Lease has not been seen, so that
-    /// it is not known whether there is a record, a saved strategy is kept; so it is while the Lease cannot be watched.
+    /// it is not known whether there is a record, a saved strategy is kept; so it is while the Lease cannot be watched. Where somebody
+    /// removed the annotation and left `OnDelete`, it is written again from the record.
     fn adoption(&self) -> DaemonSetPatch {
         let daemonset = self.view.daemonset.as_ref();
         let began = |progress: &Progress| progress.adopted || progress.drifted;
@@ -84,10 +85,13 @@ impl Engine {
         let unseen = self.health(Watched::Lease) != WatchHealth::Live;
         let ours = recorded || unseen || began(&self.progress) || self.strategy() == StrategyKind::OnDelete;
         let saved = daemonset.filter(|_| ours).and_then(|daemonset| daemonset.annotations.get(ORIGINAL_STRATEGY));
-        let original = saved.map_or_else(
-            || daemonset.map(|daemonset| daemonset.strategy.raw.to_string()).unwrap_or_default(),
-            ToString::to_string,
-        );
+        // Only the annotation was removed: `OnDelete` is ours, and the record has what was there before.
+        let recorded = || {
+            let recorded = self.lock.record().and_then(|record| record.progress.original_strategy.as_deref());
+            recorded.filter(|_| self.strategy() == StrategyKind::OnDelete)
+        };
+        let present = || daemonset.map(|daemonset| daemonset.strategy.raw.to_string()).unwrap_or_default();
+        let original = saved.map(|saved| &**saved).or_else(recorded).map_or_else(present, ToOwned::to_owned);
         DaemonSetPatch::Adopt { original, on_delete: self.strategy() == StrategyKind::OnDelete }
     }
 }

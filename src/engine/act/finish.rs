@@ -49,6 +49,7 @@ impl Engine {
             refused: _,
             idle_since: _,
             driver_stopped: _,
+            original_strategy: _,
         } = &mut self.progress;
         origin.clone_from(&intent.target);
         marks.complete();

@@ -10,7 +10,7 @@
 //! because every round costs pods.
 
 use crate::engine::machine::Engine;
-use crate::engine::model::record::Intent;
+use crate::engine::model::record::{Intent, ORIGINAL_STRATEGY};
 use crate::engine::model::rollout_event::DriftResponse;
 use crate::engine::model::settings::OnDrift;
 use crate::engine::model::time::Timestamp;
@@ -21,6 +21,8 @@ impl Engine {
         if self.is_adopted() {
             self.progress.drifted = false;
             self.progress.adopted = true;
+            let saved = self.view.daemonset.as_ref().and_then(|daemonset| daemonset.annotations.get(ORIGINAL_STRATEGY));
+            self.progress.original_strategy = saved.cloned();
             return;
         }
         if !self.has_drifted(intent) || self.daemonset.is_patching() {

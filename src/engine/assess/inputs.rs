@@ -99,6 +99,7 @@ impl Inputs {
             idle_since: _,
             driver_stopped: _,
             completed: _,
+            original_strategy: _,
         } = progress;
         Self {
             target: target.cloned(),

@@ -45,6 +45,7 @@ impl Engine {
             idle_since: _,
             driver_stopped: _,
             completed: _,
+            original_strategy: _,
         } = &record.progress;
         let halt = halt.as_ref().map_or(0, |halt| halt.number);
         let retarget = self.view.current.clone().filter(|current| {

@@ -409,6 +409,10 @@ pub struct Progress {
     /// Hash of the revision at which every node was, where the record stays after that (`finish=keep`): so that the end is told once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completed: Option<Str>,
+    /// The strategy that a release restores, as annotation [`ORIGINAL_STRATEGY`] of the DaemonSet has it: somebody may remove that while
+    /// `OnDelete` stays, and what was there before would be lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub original_strategy: Option<Str>,
 }
 
 /// A node that went down after its update. Instants are by the API server's clock, as far as it is known.

@@ -87,6 +87,7 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
         marks: _,
         driver_stopped: _,
         completed: _,
+        original_strategy: _,
     } = &record.progress;
     if let Some(halt) = halt.as_ref().filter(|halt| halt.number > *acknowledged_halt) {
         return FleetState::Halted(halt.why.to_string());

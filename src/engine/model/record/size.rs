@@ -85,6 +85,7 @@ impl Progress {
             marks: self.marks,
             driver_stopped: self.driver_stopped.clone(),
             completed: self.completed.clone(),
+            original_strategy: self.original_strategy.clone(),
         };
         room.saturating_sub(bytes_of(&lists) + SPARE)
     }
@@ -112,6 +113,7 @@ impl Progress {
             marks: _,
             driver_stopped: _,
             completed: _,
+            original_strategy: _,
         } = self;
         let named = halt.as_ref().map_or(0, |halt| halt.named().len());
         let others_down: usize = others_down.values().map(|fell| 1 + fell.len()).sum();
@@ -158,6 +160,7 @@ impl Progress {
             marks: _,
             driver_stopped: _,
             completed: _,
+            original_strategy: _,
         } = self;
         while over > 0
             && let Some(refused) = refused.pop_last()
@@ -240,6 +243,9 @@ mod tests {
                 why: clipped(&"w".repeat(2_000)),
             }),
             completed: Some("5d4f8c7b9c".into()),
+            original_strategy: Some(
+                r#"{"rollingUpdate":{"maxSurge":"100%","maxUnavailable":"100%"},"type":"RollingUpdate"}"#.into(),
+            ),
             in_progress: names("t", in_progress, len).collect(),
             down_before: names("d", EXCEPTIONS_LIMIT, len).map(|name| (name, NOW)).collect(),
             acknowledged_failures: names("e", 2 * EXCEPTIONS_LIMIT, len).collect(),

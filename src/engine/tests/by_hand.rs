@@ -1,0 +1,44 @@
+//! Objects of a rollout that somebody deletes or edits by hand in the middle of it.
+
+use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+use crate::engine::model::command::{Command, Takeover};
+use crate::engine::model::record::ORIGINAL_STRATEGY;
+
+/// Four nodes, of which one is updated; somebody drives.
+fn under_way() -> (FakeCluster, FakeConsole) {
+    let mut fake = FakeCluster::rolling(4, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 3);
+    console.run_for(&mut fake, 20);
+    assert_eq!(fake.at("hash2"), 1);
+    (fake, console)
+}
+
+fn remove_the_annotation(fake: &mut FakeCluster) {
+    fake.set_original(None);
+    fake.set_strategy(fake.daemonset.strategy.raw.clone());
+}
+
+/// Only the annotation goes, `OnDelete` stays: what is restored in the end is what was there before the adoption all the same.
+#[test]
+fn the_original_strategy_outlives_its_annotation() {
+    let original = FakeCluster::rolling(4, 2).daemonset.strategy.raw;
+    let (mut fake, mut console) = under_way();
+    remove_the_annotation(&mut fake);
+    console.run_for(&mut fake, 2);
+    let again = fake.daemonset.annotations.get(ORIGINAL_STRATEGY).expect("it is written again");
+    assert_eq!(serde_json::from_str::<serde_json::Value>(again).unwrap(), original);
+
+    // Also where nobody saw it go.
+    drop(console);
+    fake.wait(30);
+    remove_the_annotation(&mut fake);
+    let mut next = FakeConsole::open(&fake, "next");
+    next.run_for(&mut fake, 20);
+    next.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+    next.partition(&mut fake, 0);
+    next.run_for(&mut fake, 60);
+    assert_eq!((fake.at("hash2"), &fake.daemonset.strategy.raw), (4, &original));
+    assert!(fake.daemonset.annotations.get(ORIGINAL_STRATEGY).is_none(), "released");
+}
