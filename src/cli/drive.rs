@@ -5,6 +5,7 @@
 //!                → tell changes ─┬─ complete, or held with --until held      0
 //!                                ├─ halted, paused by rolldeck itself,
 //!                                │  or rolled back while it drove            4
+//!                                ├─ its Lease deleted                        1
 //!                                ├─ lease taken over, or not free            7
 //!                                └─ handed back early                        3
 //! ```
@@ -35,6 +36,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::PrewarmLeftover;
 use crate::engine::model::record::Direction;
+use crate::engine::model::rollout_event::RolloutEventKind;
 use crate::engine::model::settings::{Finish, Tuning};
 use crate::engine::model::time::ShortDuration;
 use crate::engine::model::unsent::UnsentKind;
@@ -242,6 +244,9 @@ impl DriveEnd {
         if snapshot.daemonset == Presence::Absent {
             return Some(Err(deleted(snapshot)));
         }
+        if self.drove && snapshot.timeline.iter().any(|event| event.kind == RolloutEventKind::RecordDeleted) {
+            return Some(Err(record_deleted()));
+        }
         match &snapshot.driver {
             DriverView::You { .. } => self.drove = true,
             DriverView::Other { holder, .. } if self.drove => return Some(Err(taken_over(holder))),
@@ -323,6 +328,11 @@ fn is_set_back(snapshot: &Snapshot) -> bool {
 /// Whether no node is on its way.
 fn at_rest(snapshot: &Snapshot) -> bool {
     !snapshot.nodes.iter().any(|node| node.state.is_moving())
+}
+
+fn record_deleted() -> CliError {
+    CliError::failed("the Lease of the rollout was deleted, and with it what was asked for; nothing more is started from here")
+        .hinted("`rolldeck status` says where it stands; a step records it anew, with the partition and the limits that it names")
 }
 
 fn taken_over(holder: &str) -> CliError {

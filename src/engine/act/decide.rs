@@ -18,6 +18,7 @@ use crate::engine::writes::pending::Needs;
 impl Engine {
     pub(crate) fn decide_now(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
         let mut effects = Vec::new();
+        self.stop_where_the_record_is_deleted();
         self.watch_the_lease(now);
         self.brake_for_pauses();
         self.drop_stale_answers();

@@ -17,6 +17,14 @@ impl Engine {
         }
     }
 
+    /// Somebody deleted the Lease that we held: what was asked for is gone with it, and nothing more is started from here before somebody
+    /// asks for that. A record that others make meanwhile is theirs, with the limits of a new rollout.
+    pub(super) fn stop_where_the_record_is_deleted(&mut self) {
+        if self.config().role == Role::Driver && self.pending.is_empty() && self.record_is_deleted() {
+            self.lock.want = Want::No;
+        }
+    }
+
     /// Removes the reason why the last driver stopped, once somebody drives again. A one-shot command that holds the lease for
     /// its own write does not drive.
     pub(super) fn forget_who_stopped(&mut self) {

@@ -10,7 +10,7 @@ mod values;
 
 use self::values::Values;
 use super::Engine;
-use crate::engine::lease::lock::Want;
+use crate::engine::lease::lock::{KnownLease, Want};
 use crate::engine::model::command::{Command, CommandId, Unsettled};
 use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
@@ -18,6 +18,7 @@ use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::ClusterEvent;
 use crate::engine::model::image::without_user;
 use crate::engine::model::notice::Notice;
+use crate::engine::model::presence::Presence;
 use crate::engine::model::record::{Direction, Intent};
 use crate::engine::model::rollout_event::{
     DriftResponse, EventOutcome, ImageChanged, NODES_NAMED, PatchChange, RolloutEvent, RolloutEventKind, Succession,
@@ -354,6 +355,7 @@ impl Engine {
                 Some(to) => {
                     self.did(RolloutEventKind::LeaseLost { to: Some(to) }, visibility.min(Visibility::Timeline));
                 }
+                None if self.record_is_deleted() => self.happened(RolloutEventKind::RecordDeleted, visibility),
                 None => {
                     let of_rollout = self.lock.record().and_then(|record| record.intent.handover.as_ref());
                     let to = of_rollout.or_else(|| self.lock.prewarm().and_then(|prewarm| prewarm.handover.as_ref()));
@@ -371,6 +373,15 @@ impl Engine {
             self.reported_driver.other = other;
         }
         self.watch_the_other_driver(now);
+    }
+
+    /// Whether somebody has just deleted the Lease by which we drove a DaemonSet that is there: with a DaemonSet that is deleted its Lease
+    /// goes by itself.
+    pub(crate) fn record_is_deleted(&self) -> bool {
+        self.reported_driver.driving
+            && self.lock.known == KnownLease::Absent
+            && self.view.presence == Presence::Present
+            && !self.is_being_deleted()
     }
 
     /// Records for the timeline when another process that drove before our eyes stops renewing its lease, and when it renews it

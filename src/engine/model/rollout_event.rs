@@ -138,6 +138,8 @@ pub enum RolloutEventKind {
         /// Who had asked for it.
         to: Option<Str>,
     },
+    /// Somebody deleted the Lease while this process held it: what was asked for is gone with its record.
+    RecordDeleted,
     /// Another process drove before our eyes, and has not renewed its lease for so long that it has run out.
     DriverSilent {
         /// Who.
@@ -330,6 +332,7 @@ impl RolloutEvent {
             | RolloutEventKind::ChangeRefused { .. }
             | RolloutEventKind::StrategyDrifted { .. }
             | RolloutEventKind::LeaseLost { .. }
+            | RolloutEventKind::RecordDeleted
             | RolloutEventKind::DriverSilent { .. } => Severity::Warning,
             RolloutEventKind::Adopted
             | RolloutEventKind::TemplateChanged { .. }
@@ -385,6 +388,7 @@ impl RolloutEvent {
             RolloutEventKind::LeaseTakenOver { .. } => DriverReason::TakenOver.word(),
             RolloutEventKind::LeaseLost { .. } => DriverReason::Lost.word(),
             RolloutEventKind::LeaseGivenBack { .. } => DriverReason::Left.word(),
+            RolloutEventKind::RecordDeleted => "RolloutRecordDeleted",
             RolloutEventKind::DriverSilent { .. } => DriverReason::Silent.word(),
             RolloutEventKind::DriverBack { .. } => DriverReason::Back.word(),
             RolloutEventKind::DeletePod { .. } => "RolloutPodDeleted",

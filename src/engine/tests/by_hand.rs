@@ -2,7 +2,11 @@
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Takeover};
+use crate::engine::model::config::Role;
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::event::Event;
 use crate::engine::model::record::ORIGINAL_STRATEGY;
+use crate::engine::model::rollout_event::{RolloutEventKind, Visibility};
 
 /// Four nodes, of which one is updated; somebody drives.
 fn under_way() -> (FakeCluster, FakeConsole) {
@@ -41,4 +45,27 @@ fn the_original_strategy_outlives_its_annotation() {
     next.run_for(&mut fake, 60);
     assert_eq!((fake.at("hash2"), &fake.daemonset.strategy.raw), (4, &original));
     assert!(fake.daemonset.annotations.get(ORIGINAL_STRATEGY).is_none(), "released");
+}
+
+/// The Lease goes, and with it partition, budgets and gates: nothing is replaced by the defaults of a new record, also once somebody else makes
+/// one.
+#[test]
+fn a_driver_whose_lease_is_deleted_says_so_and_starts_nothing_more() {
+    let (mut fake, mut ops) = under_way();
+    fake.lease = None;
+    ops.engine.observe(Event::LeaseGone(None), fake.now);
+    ops.run_for(&mut fake, 5);
+    let snapshot = ops.snapshot(&fake);
+    let last = snapshot.timeline.last().expect("an event");
+    assert_eq!((&last.kind, last.visibility), (&RolloutEventKind::RecordDeleted, Visibility::Cluster));
+    assert!(!snapshot.timeline.iter().any(|event| matches!(event.kind, RolloutEventKind::LeaseGivenBack { .. })));
+    assert_eq!(snapshot.driver, DriverView::Nobody);
+    let mut ada = FakeConsole::open_as(&fake, "ada", Role::OneShot);
+    ada.partition(&mut fake, 0);
+    drop(ada);
+    ops.run_for(&mut fake, 60);
+    assert_eq!((fake.at("hash2"), ops.snapshot(&fake).driver), (1, DriverView::Nobody), "asked of nobody here");
+    ops.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+    ops.run_for(&mut fake, 60);
+    assert_eq!(fake.at("hash2"), 4);
 }

@@ -141,6 +141,10 @@ impl fmt::Display for RolloutEventKind {
             Self::LeaseLost { to: None } => f.write_str("cannot renew its lease in time: starts nothing more"),
             Self::LeaseGivenBack { to: Some(to) } => write!(f, "drives no more, gave the lease back for {to}"),
             Self::LeaseGivenBack { to: None } => f.write_str("drives no more, gave the lease back"),
+            Self::RecordDeleted => f.write_str(
+                "the Lease was deleted, and with it what was asked for: partition, budgets and gates; nothing more is started until somebody \
+                 asks again",
+            ),
             Self::DriverSilent { holder } => {
                 write!(f, "nobody drives any more: {holder} has stopped renewing its lease")
             }
