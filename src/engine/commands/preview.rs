@@ -424,10 +424,20 @@ impl Engine {
         owners.map(|owner| format!("{owner} {}.", owner.expects()))
     }
 
-    /// A warning where what the command begins, or lets go, cannot be rolled back in the end: the cluster keeps no revision that no pod
-    /// carries (docs/kubernetes.md, *ControllerRevisions*).
+    /// A warning where what the command begins, or lets go, cannot be rolled back: somebody deleted the revision that the nodes had before, or the
+    /// cluster keeps no revision that no pod carries (docs/kubernetes.md, *ControllerRevisions*).
     fn no_way_back(&self, command: &Command, limits: &Limits) -> Option<String> {
         let daemonset = self.view.daemonset.as_ref()?;
+        let intent = self.intent();
+        let before = self.revision_before(&intent).filter(|before| self.view.revision(before).is_none());
+        if let (Command::Step(_), Some(before)) = (command.inner(), before)
+            && self.count_rows(|row| row.old) > 0
+        {
+            return Some(format!(
+                "ControllerRevision {before} is gone, which the nodes had before: nothing rolls back to it. An earlier image has to be set \
+                 instead."
+            ));
+        }
         let leads_to_the_last = match command.inner() {
             Command::SetImage(_) => true,
             Command::Step(_) => limits.allowed >= self.assessment.fleet,

@@ -1,10 +1,11 @@
 //! Objects of a rollout that somebody deletes or edits by hand in the middle of it.
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-use crate::engine::model::command::{Command, Takeover};
+use crate::engine::model::command::{Command, Step, Takeover};
 use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::Event;
+use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::ORIGINAL_STRATEGY;
 use crate::engine::model::rollout_event::{RolloutEventKind, Visibility};
 
@@ -66,6 +67,22 @@ fn a_driver_whose_lease_is_deleted_says_so_and_starts_nothing_more() {
     ops.run_for(&mut fake, 60);
     assert_eq!((fake.at("hash2"), ops.snapshot(&fake).driver), (1, DriverView::Nobody), "asked of nobody here");
     ops.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+    ops.run_for(&mut fake, 60);
+    assert_eq!(fake.at("hash2"), 4);
+}
+
+/// The ControllerRevision of the pods before goes: a step says that nothing leads back, and goes on.
+#[test]
+fn a_step_says_that_the_revision_before_is_gone() {
+    let (mut fake, mut ops) = under_way();
+    let step = Command::Step(Step::Updated(IntOrPercent::Int(2)));
+    assert_eq!(ops.engine.preview(&step, fake.now).unwrap().warnings, Vec::<String>::new());
+    let before = fake.revisions.iter().position(|revision| &*revision.hash == "hash1").unwrap();
+    let name = fake.revisions.remove(before).name;
+    ops.engine.observe(Event::RevisionGone(name), fake.now);
+    let warnings = ops.engine.preview(&step, fake.now).unwrap().warnings;
+    assert!(warnings[0].starts_with("ControllerRevision hash1 is gone, which the nodes had before"), "{warnings:?}");
+    ops.partition(&mut fake, 0);
     ops.run_for(&mut fake, 60);
     assert_eq!(fake.at("hash2"), 4);
 }

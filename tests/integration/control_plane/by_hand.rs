@@ -8,72 +8,70 @@ use super::fixture::DS;
 use super::played::{PlayedNodes, V2};
 use crate::support::program::text;
 
-fn show(made: &PlayedNodes, what: &str) {
-    println!("── {what}\n{}", made.said(&["status", DS, "--nodes"]));
+fn strategy(made: &PlayedNodes) -> Value {
+    let path = made.sandbox.path("daemonsets.apps", "agent");
+    made.sandbox.admin().get(&path).ok()["spec"]["updateStrategy"].clone()
 }
 
-fn daemon_set(made: &PlayedNodes) -> Value {
-    made.sandbox.admin().get(&made.sandbox.path("daemonsets.apps", "agent")).ok()
-}
-
+/// P9: only the annotation with the original strategy goes, and `OnDelete` stays. What is restored is what was there before the adoption.
 #[test]
-fn lease() {
+fn the_original_strategy_outlives_its_annotation() {
+    let Some(made) = PlayedNodes::new("by-hand-annotation", 5) else { return };
+    let before = strategy(&made);
+    made.roll_out_to("1");
+    let mut driver = made.drive();
+    made.patch(&json!({"metadata": {"annotations": {"rolldeck.io/original-update-strategy": null}}}));
+    std::thread::sleep(Duration::from_secs(2));
+    let status = made.said(&["status", DS]);
+    println!("{status}");
+    assert!(status.contains("OnDelete (ours), was RollingUpdate, maxUnavailable 1"), "{status}");
+    made.operator.ok(&["step", DS, "--to", "100%", "--yes"]);
+    made.until("every node is updated", |made| made.kubelet.count(V2) == 5);
+    assert!(driver.end().success(), "{}", driver.seen());
+    assert_eq!(strategy(&made), before);
+}
+
+/// The Lease goes, and with it partition, budgets and gates: the driver says so and ends, and a record that others make is not gone on with by it.
+#[test]
+fn a_driver_whose_lease_is_deleted_says_so_and_ends() {
     let Some(made) = PlayedNodes::new("by-hand-lease", 5) else { return };
     made.roll_out_to("1");
     let mut driver = made.drive();
     made.sandbox.admin().delete(&made.sandbox.path("leases.coordination.k8s.io", "rolldeck-agent")).ok();
-    std::thread::sleep(Duration::from_secs(8));
-    show(&made, "lease deleted");
+    let ended = driver.end();
     println!("{}", driver.seen());
-    println!("{}", text(&made.operator.run(&["step", DS, "--to", "2"])));
-    std::thread::sleep(Duration::from_secs(8));
-    show(&made, "stepped");
-    println!("{}", driver.seen());
-    panic!("look");
+    assert_eq!(ended.code(), Some(1));
+    let status = made.said(&["status", DS]);
+    println!("{status}");
+    assert!(status.contains("the Lease was deleted, and with it what was asked for"), "{status}");
+    // A step records it anew, and whoever drives carries it out.
+    made.operator.ok(&["step", DS, "--to", "100%", "--yes"]);
+    let mut driver = made.drive();
+    made.until("every node is updated", |made| made.kubelet.count(V2) == 5);
+    assert!(driver.end().success(), "{}", driver.seen());
 }
 
+/// A deleted revision of the template is made again by the controller; one that only old pods have is gone, and a step says so.
 #[test]
-fn revisions() {
+fn revisions_that_are_deleted_hold_nothing_up() {
     let Some(made) = PlayedNodes::new("by-hand-revisions", 5) else { return };
     made.roll_out_to("1");
     let mut driver = made.drive();
     let list = made.sandbox.path("controllerrevisions.apps", "");
     for number in [2, 1] {
-        let items = made.sandbox.admin().get(&list).ok();
-        let items = items["items"].as_array().unwrap().clone();
-        println!(
-            "{:?}",
-            items.iter().map(|it| (it["metadata"]["name"].clone(), it["revision"].clone())).collect::<Vec<_>>()
-        );
-        let one = items.iter().find(|it| it["revision"] == json!(number)).unwrap();
-        let name = one["metadata"]["name"].as_str().unwrap();
+        let revisions = made.sandbox.admin().get(&list).ok();
+        let mut revisions = revisions["items"].as_array().expect("a list").iter();
+        let one = revisions.find(|revision| revision["revision"] == json!(number)).expect("the revision");
+        let name = one["metadata"]["name"].as_str().expect("a name");
         made.sandbox.admin().delete(&made.sandbox.path("controllerrevisions.apps", name)).ok();
-        std::thread::sleep(Duration::from_secs(6));
-        show(&made, &format!("revision {number} deleted"));
-        println!("{}", driver.seen());
     }
-    println!("{}", text(&made.operator.run(&["undo", DS, "--dry-run"])));
-    println!("{}", text(&made.operator.run(&["step", DS, "--to", "3"])));
-    std::thread::sleep(Duration::from_secs(10));
-    show(&made, "stepped");
-    println!("{}", driver.seen());
-    panic!("look");
-}
-
-#[test]
-fn annotation() {
-    let Some(made) = PlayedNodes::new("by-hand-annotation", 5) else { return };
-    made.roll_out_to("1");
-    let mut driver = made.drive();
-    made.patch(&json!({"metadata": {"annotations": {"rolldeck.io/original-update-strategy": null}}}));
-    std::thread::sleep(Duration::from_secs(5));
-    show(&made, "annotation removed");
-    println!("{}", driver.seen());
+    made.until_status("the revision of the template is there again", |status| status["to"]["number"] == json!(2));
+    let step = made.said(&["step", DS, "--to", "100%", "--dry-run"]);
+    println!("{step}");
+    assert!(step.contains("is gone, which the nodes had before: nothing rolls back to it"), "{step}");
+    let refused = text(&made.operator.run(&["undo", DS, "--yes"]));
+    assert!(refused.contains("the cluster keeps no earlier revision"), "{refused}");
     made.operator.ok(&["step", DS, "--to", "100%", "--yes"]);
-    made.until("all", |made| made.kubelet.count(V2) == 5);
-    driver.end();
-    println!("{}", driver.seen());
-    show(&made, "over");
-    println!("{:#}\n{:#}", daemon_set(&made)["spec"]["updateStrategy"], daemon_set(&made)["metadata"]["annotations"]);
-    panic!("look");
+    made.until("every node is updated", |made| made.kubelet.count(V2) == 5);
+    assert!(driver.end().success(), "{}", driver.seen());
 }
