@@ -147,6 +147,7 @@ impl Engine {
                 .chain(self.no_way_back(command, &limits))
                 .chain(self.halted_before(command, &intent, now).or_else(|| self.never_ran(command, &intent)))
                 .chain(self.rolls_back_in_vain(command))
+                .chain(self.prewarms_in_vain(command))
                 .collect(),
             calls: self.calls_in_words(command, &resolved, &nodes, &limits, now),
             nodes: nodes.into(),
@@ -234,7 +235,7 @@ impl Engine {
             .into_iter()
             .chain(self.set_back_on_request())
             .collect(),
-            Command::Prewarm(asked) => self.prewarming_in_words(asked),
+            Command::Prewarm(asked) => self.prewarming_in_words(asked, limits),
             Command::SetImage(_) => {
                 let first = match self.is_adopted() {
                     true => "Changes the template. No pod is replaced before a step.",

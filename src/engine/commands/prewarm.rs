@@ -10,20 +10,26 @@ use crate::engine::lease::edit::{Edit, PrewarmEdit};
 use crate::engine::machine::Engine;
 use crate::engine::machine::prewarm::PrewarmJob;
 use crate::engine::model::Str;
-use crate::engine::model::command::{PrewarmCommand, Refusal};
+use crate::engine::model::cause::CauseKind;
+use crate::engine::model::command::{Command, PrewarmCommand, Refusal};
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
 use crate::engine::model::facts::WarmSetFact;
+use crate::engine::model::node::NodeIx;
 use crate::engine::model::prewarm::{
     PREWARM_LIMIT, PREWARM_SET_NODES, Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState,
     PrewarmWait,
 };
+use crate::engine::model::pull::{ImagePull, PullState};
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::By;
+use crate::engine::model::settings::Limit;
 use crate::engine::model::site::SiteLabel;
+use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::site::site_of;
+use crate::engine::rules::warm_pod::images_key;
 use crate::engine::rules::warm_set::request_key;
 use crate::engine::writes::pending::Needs;
 
@@ -90,7 +96,10 @@ impl Engine {
                 (PrewarmEdit::Pause(by), "pre-warming is paused: no more pods are made".to_owned(), false)
             }
             PrewarmCommand::Resume => (PrewarmEdit::Resume, "pre-warming goes on".to_owned(), true),
-            PrewarmCommand::Retry => (PrewarmEdit::Retry(by), "what failed is pre-warmed again".to_owned(), true),
+            PrewarmCommand::Retry => {
+                self.check_prewarm_retry()?;
+                (PrewarmEdit::Retry(by), "what failed is pre-warmed again".to_owned(), true)
+            }
             PrewarmCommand::Cancel => {
                 let edit = match left_over {
                     Some(left) => PrewarmEdit::Start(Box::new(Prewarm { cancelled: Some(by), ..left })),
@@ -184,7 +193,30 @@ impl Engine {
         }
     }
 
-    pub(super) fn prewarming_in_words(&self, asked: &PrewarmCommand) -> Vec<String> {
+    /// Whether anything failed that could be tried again. What another driver holds back after a failure is known to that driver alone.
+    fn check_prewarm_retry(&self) -> Result<(), Refusal> {
+        let Some(job) = &self.warming.job else { return Ok(()) };
+        if let Err(why) = &job.template {
+            return Err(Refusal::NotNow(format!("it cannot be pre-warmed: {why}")));
+        }
+        if self.prewarming_has_failed(job) || self.lock.living_other(self.now).is_some() {
+            return Ok(());
+        }
+        let counts = self.prewarm_view().map(|view| view.counts.to_string()).unwrap_or_default();
+        Err(Refusal::NotNow(format!("nothing failed, so nothing is tried again ({counts})")))
+    }
+
+    /// Whether, as far as this process knows, a pull failed, a pod was refused, or a StatefulSet is stuck.
+    fn prewarming_has_failed(&self, job: &PrewarmJob) -> bool {
+        let writes = &self.warming.writes;
+        let failed = |state: &PrewarmState| matches!(state, PrewarmState::Failed { .. });
+        job.states.iter().flatten().any(failed)
+            || writes.refusal().is_some()
+            || writes.throttle().is_some()
+            || !self.stuck_sets(job).is_empty()
+    }
+
+    pub(super) fn prewarming_in_words(&self, asked: &PrewarmCommand, rollouts: &Limits) -> Vec<String> {
         match asked {
             PrewarmCommand::Start { source, nodes, limits, method } => {
                 let images: Vec<Str> = self.template_to_prewarm(source).map(|it| it.images()).unwrap_or_default();
@@ -206,6 +238,7 @@ impl Engine {
                 lines.extend(limits.site_label.as_ref().map(|label| self.sites_in_words(label)));
                 match method {
                     PrewarmMethod::Pods => {
+                        lines.push(self.pulls_at_once_in_words(limits, rollouts));
                         lines.push("Each stays until its node is updated, or pre-warming is cancelled.".into());
                     }
                     PrewarmMethod::StatefulSet => lines.extend(self.sets_in_words(nodes, limits)),
@@ -214,6 +247,12 @@ impl Engine {
             }
             PrewarmCommand::Pause => vec!["No more pods are made. What is being pulled goes on.".into()],
             PrewarmCommand::Resume => vec!["Pods are made again, in the order of the rollout.".into()],
+            PrewarmCommand::Retry if !self.warming.job.as_ref().is_some_and(|job| self.prewarming_has_failed(job)) => {
+                vec![
+                    "No pull is seen to have failed. What the driver holds back after a failure, it tries at once."
+                        .into(),
+                ]
+            }
             PrewarmCommand::Retry if self.warms_by_sets() => {
                 vec![
                     "Pods whose pull failed are deleted; their StatefulSet makes them anew, on any of its nodes."
@@ -223,6 +262,70 @@ impl Engine {
             PrewarmCommand::Cancel => self.cancellation_in_words(),
             PrewarmCommand::Retry => vec!["Pods whose pull failed are deleted and made anew.".into()],
         }
+    }
+
+    /// How many nodes may pull at once, and whose limit that is.
+    fn pulls_at_once_in_words(&self, asked: &PrewarmLimits, rollouts: &Limits) -> String {
+        let of = |limit: Limit| limit.at().map(|limit| limit.of(self.assessment.desired, Rounding::Up));
+        let recorded = self.assessed_intent().map(|intent| intent.budgets.max_pulling).unwrap_or_default();
+        let (own, given) = (of(asked.max_pulling), of(recorded));
+        let most = self.prewarm_limit_of(asked.max_pulling, PrewarmMethod::Pods, rollouts);
+        let whose = match (own, given) {
+            (Some(own), Some(given)) if given < own => format!(" (the rollout's limit; {own} are asked for)"),
+            (Some(_), _) => String::new(),
+            (None, Some(_)) => " (the rollout's limit)".to_owned(),
+            (None, None) if rollouts.lacks_budget => {
+                return "No node may pull: as many may as may be down, and a DaemonSet with maxSurge has no budget before one is named. \
+                        `--max-pulling N` lets N nodes pull."
+                    .to_owned();
+            }
+            (None, None) => " (as many as may be down)".to_owned(),
+        };
+        let of_site: Vec<String> = [asked.max_pulling_per_site, rollouts.max_pulling_per_site]
+            .into_iter()
+            .filter_map(Limit::at)
+            .map(|limit| format!(", of each site at most {limit}"))
+            .collect();
+        // Two limits that are written alike are one.
+        let of_site = if of_site.iter().all(|limit| *limit == of_site[0]) { of_site.get(..1) } else { Some(&*of_site) };
+        let of_site = of_site.unwrap_or_default().concat();
+        let nodes = if most == 1 { "1 node pulls".to_owned() } else { format!("{most} nodes pull") };
+        format!("At most {nodes} at a time{of_site}, updates included{whose}.")
+    }
+
+    /// Which of the images some node could not get because the registry does not have them, or does not give them.
+    pub(super) fn prewarms_in_vain(&self, command: &Command) -> Option<String> {
+        let Command::Prewarm(PrewarmCommand::Start { source, .. }) = command else { return None };
+        let images = self.template_to_prewarm(source).ok()?.images();
+        let key = images_key(&images);
+        let mut refused: BTreeMap<(Str, CauseKind), Vec<&str>> = BTreeMap::new();
+        for row in self.assessment.rows() {
+            let name = &*self.view.nodes[row.node].name;
+            let Some(cause) = row.cause.as_ref().filter(|cause| cause.kind.is_the_registrys_verdict()) else {
+                continue;
+            };
+            let lacks =
+                |pull: &&ImagePull| matches!(pull.state, PullState::Failed { .. }) && images.contains(&pull.image);
+            for pull in row.images.iter().filter(lacks) {
+                refused.entry((pull.image.clone(), cause.kind)).or_default().push(name);
+            }
+        }
+        for warm in self.view.warm.iter().filter(|warm| warm.fact.images == key) {
+            let verdict = warm.failing.as_ref().filter(|(_, cause)| cause.kind.is_the_registrys_verdict());
+            let Some(((_, cause), node)) = verdict.zip(warm.fact.pod.node.as_deref()) else { continue };
+            let named =
+                |image: &&Str| images.len() == 1 || cause.message.as_ref().is_some_and(|it| it.contains(&***image));
+            if let Some(image) = images.iter().find(named) {
+                refused.entry((image.clone(), cause.kind)).or_default().push(node);
+            }
+        }
+        let ((image, cause), nodes) = refused.into_iter().next()?;
+        let nodes: BTreeSet<&str> = nodes.into_iter().collect();
+        let on = match nodes.len() {
+            1 => nodes.first().map(|node| (*node).to_owned()).unwrap_or_default(),
+            count => format!("{count} nodes"),
+        };
+        Some(format!("{cause}: {image} could not be pulled on {on}. The other nodes ask the same registry for it."))
     }
 
     fn cancellation_in_words(&self) -> Vec<String> {
@@ -290,7 +393,9 @@ impl Engine {
         if job.request.stateful_sets {
             calls.push("GET statefulsets; DELETE those that are not needed then, and their pods with them".to_owned());
         }
-        let made = self.pods_to_make(&job, renews);
+        // What a retry does not change is no call of it.
+        let idle = *asked == PrewarmCommand::Retry && !self.prewarming_has_failed(&job);
+        let made = if idle { 0 } else { self.pods_to_make(&job, renews) };
         if job.request.method == PrewarmMethod::StatefulSet {
             calls.extend(sets_to_make(job.sets_at_once(), made));
         } else {
@@ -329,7 +434,7 @@ impl Engine {
         let same = |set: &&WarmSetFact| by_sets && set.images == *key && set.request == request;
         let sets = self.warming.sets.known().into_iter().flatten().filter(same);
         let covered: BTreeSet<&Str> = sets.flat_map(|set| &set.nodes).collect();
-        let is_made = |state: &&PrewarmState| match state {
+        let is_made = |node: NodeIx, state: &PrewarmState| match state {
             PrewarmState::Waiting(wait) => match wait {
                 PrewarmWait::Next
                 | PrewarmWait::InLine
@@ -340,18 +445,30 @@ impl Engine {
                 | PrewarmWait::RateLimited { .. }
                 | PrewarmWait::ViewStale(_) => true,
                 PrewarmWait::Unobtainable(_) => renews,
-                PrewarmWait::Paused
-                | PrewarmWait::Cancelled
-                | PrewarmWait::NodeDown
-                | PrewarmWait::Pressure(_)
-                | PrewarmWait::Updating => false,
+                PrewarmWait::Paused | PrewarmWait::Cancelled | PrewarmWait::NodeDown | PrewarmWait::Pressure(_) => {
+                    false
+                }
+                // Once its own pod is there, a node that pulls other images for it has its turn.
+                PrewarmWait::Updating => !self.own_pod_brings(node, job),
             },
             PrewarmState::Failed { again_at, .. } => !by_sets && (renews || again_at.is_some()),
             PrewarmState::Queued | PrewarmState::Pulling { .. } | PrewarmState::Present => false,
         };
         let states = job.states.iter().enumerate().filter_map(|(node, state)| Some((node, state.as_ref()?)));
-        let made = states.filter(|(node, state)| is_made(state) && !covered.contains(&self.view.nodes[*node].name));
-        made.count()
+        let is_covered = |node: NodeIx| covered.contains(&self.view.nodes[node].name);
+        states.filter(|(node, state)| is_made(*node, state) && !is_covered(*node)).count()
+    }
+
+    /// Whether the pod of the DaemonSet that a node pulls for, or gets next, uses all of these images.
+    fn own_pod_brings(&self, node: NodeIx, job: &PrewarmJob) -> bool {
+        let row = self.assessment.row(node);
+        let pod = row.filter(|row| row.at_target).and_then(|row| self.view.pod(row.pod?));
+        let revision = pod.and_then(|pod| self.view.revision(pod.fact.revision.as_ref()?));
+        // A pod that is replaced is followed by one of the present template.
+        let present = || self.view.daemonset.as_ref().map(|daemonset| &daemonset.template);
+        let template = revision.map(|revision| &revision.template).or_else(present);
+        let has = template.map(Template::images).unwrap_or_default();
+        job.template.as_ref().is_ok_and(|wanted| wanted.images().iter().all(|image| has.contains(image)))
     }
 }
 

@@ -4,9 +4,10 @@ use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, PrewarmCommand, Takeover};
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
+use crate::engine::model::facts::ContainerState;
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::settings::Limit;
+use crate::engine::model::settings::{Limit, Tuning};
 
 const TIMED_OUT: &str = "failed to pull and unpack image: dial tcp 10.0.0.1:443: i/o timeout";
 const NOT_FOUND: &str = "failed to resolve reference \"agent:v2\": agent:v2: not found";
@@ -231,4 +232,96 @@ fn a_rollout_that_nobody_drives_goes_on_and_the_preview_names_its_nodes() {
     kim.run(&mut fake);
     let paused = kim.engine.preview(&Command::Prewarm(start("v4")), fake.now).unwrap();
     assert!(paused.nodes.is_empty(), "{:?}", paused.effects);
+}
+
+/// A node whose update pulls the target's images pulls another image for pre-warming afterwards; the target's own it has by then.
+#[test]
+fn a_node_whose_update_pulls_has_its_turn_later() {
+    let (mut fake, mut console) = six();
+    fake.slow = true;
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 5);
+    console.run_for(&mut fake, 3);
+    assert_eq!(fake.deleted.len(), 1, "one node pulls for its update");
+    let moving = fake.deleted[0].clone();
+    let calls = |console: &mut FakeConsole, asked: PrewarmCommand| {
+        console.engine.preview(&Command::Prewarm(asked), fake.now).unwrap().calls[1..].to_vec()
+    };
+    let on_each = |nodes| format!("POST pods, one on each of {nodes} nodes; DELETE each once its node is updated");
+    assert_eq!(calls(&mut console, start("v3")), [on_each(6)]);
+    assert_eq!(calls(&mut console, start("v2")), [on_each(5)], "its update brings these");
+    let here = PrewarmNodes::Node(moving);
+    let one = "POST pods, one on 1 node; DELETE it once its node is updated";
+    assert_eq!(calls(&mut console, start_on("v3", here.clone())), [one]);
+    assert_eq!(calls(&mut console, start_on("v2", here)), Vec::<String>::new());
+}
+
+#[test]
+fn the_limit_that_holds_is_named() {
+    let (mut fake, mut console) = six();
+    let says = |console: &mut FakeConsole, fake: &FakeCluster, max: Limit, per_site: Limit| {
+        let PrewarmCommand::Start { source, nodes, method, .. } = start("v2") else { unreachable!() };
+        let limits = PrewarmLimits { max_pulling: max, max_pulling_per_site: per_site, ..PrewarmLimits::default() };
+        let command = Command::Prewarm(PrewarmCommand::Start { source, nodes, limits, method });
+        let effects = console.engine.preview(&command, fake.now).unwrap().effects;
+        effects.into_iter().find(|line| line.contains("pull") && line.contains("at a time")).unwrap()
+    };
+    let at = |nodes| Limit::At(IntOrPercent::Int(nodes));
+    let none = Limit::Default;
+    let said = says(&mut console, &fake, none, none);
+    assert_eq!(said, "At most 1 node pulls at a time, updates included (as many as may be down).");
+    let said = says(&mut console, &fake, at(4), at(2));
+    assert_eq!(said, "At most 4 nodes pull at a time, of each site at most 2, updates included.");
+    console.set_image(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::Tune(Tuning { max_pulling: Some(at(3)), ..Tuning::default() })).unwrap();
+    let said = says(&mut console, &fake, none, none);
+    assert_eq!(said, "At most 3 nodes pull at a time, updates included (the rollout's limit).");
+    let said = says(&mut console, &fake, at(5), none);
+    assert_eq!(said, "At most 3 nodes pull at a time, updates included (the rollout's limit; 5 are asked for).");
+}
+
+#[test]
+fn an_image_that_the_registry_does_not_have_is_warned_of() {
+    let warnings = |console: &mut FakeConsole, fake: &FakeCluster, tag| {
+        console.engine.preview(&Command::Prewarm(start(tag)), fake.now).unwrap().warnings
+    };
+    let said = "image not found: agent:v2 could not be pulled on n2. The other nodes ask the same registry for it.";
+    // By a pod for pre-warming.
+    let (fake, mut console) = under_way();
+    assert_eq!(warnings(&mut console, &fake, "v2"), [said]);
+    assert_eq!(warnings(&mut console, &fake, "v3"), Vec::<String>::new());
+    // By an update.
+    let (mut fake, mut console) = six();
+    fake.slow = true;
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 5);
+    console.run_for(&mut fake, 3);
+    assert_eq!(warnings(&mut console, &fake, "v2"), Vec::<String>::new());
+    let node = fake.deleted[0].clone();
+    fake.change_pod(&node, |pod| {
+        let container = &mut pod.containers[0];
+        container.image_present = false;
+        container.state = ContainerState::Waiting { reason: "ErrImagePull".into(), message: Some(NOT_FOUND.into()) };
+    });
+    console.run_for(&mut fake, 3);
+    assert_eq!(warnings(&mut console, &fake, "v2"), [said.replace("n2", &node)]);
+    assert_eq!(warnings(&mut console, &fake, "v3"), Vec::<String>::new());
+}
+
+/// A retry where nothing failed would do nothing. Only who drives knows what it holds back after a failure.
+#[test]
+fn a_retry_where_nothing_failed_is_refused() {
+    let (mut fake, mut console) = six();
+    give(&mut fake, &mut console, start("v2"));
+    fake.warm_arrives("n1");
+    console.run_for(&mut fake, 3);
+    let retry = Command::Prewarm(PrewarmCommand::Retry);
+    let refused = console.engine.preview(&retry, fake.now).unwrap_err().to_string();
+    assert_eq!(refused, "nothing failed, so nothing is tried again (1 of 6 present, 2 pulling, 3 waiting)");
+    assert!(console.ask(&mut fake, retry.clone()).is_err());
+    let mut one_shot = FakeConsole::open_as(&fake, "ada", Role::OneShot);
+    one_shot.run(&mut fake);
+    let preview = one_shot.engine.preview(&retry, fake.now).unwrap();
+    assert!(preview.effects[0].starts_with("No pull is seen to have failed."), "{:?}", preview.effects);
+    assert_eq!(preview.calls, ["PUT leases/rolldeck-agent (pre-warm)"]);
 }

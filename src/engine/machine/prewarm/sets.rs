@@ -11,7 +11,7 @@ const UNSCHEDULABLE: &str = "Unschedulable";
 
 impl Engine {
     /// The StatefulSets that do not come to their next node.
-    pub(super) fn stuck_sets(&self, job: &PrewarmJob) -> Vec<StuckSet> {
+    pub(crate) fn stuck_sets(&self, job: &PrewarmJob) -> Vec<StuckSet> {
         if job.request.method != PrewarmMethod::StatefulSet || job.request.cancelled.is_some() {
             return Vec::new();
         }

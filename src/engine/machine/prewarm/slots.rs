@@ -64,13 +64,18 @@ impl Engine {
 
     /// How many nodes may pull at once overall, for pre-warming.
     pub(crate) fn prewarm_limit(&self, asked: &Prewarm, limits: &Limits) -> u32 {
-        let own = asked.limits.max_pulling.at().map(|limit| limit.of(self.assessment.desired, Rounding::Up));
+        self.prewarm_limit_of(asked.limits.max_pulling, asked.method, limits)
+    }
+
+    /// The same, where `asked` is asked for.
+    pub(crate) fn prewarm_limit_of(&self, asked: Limit, method: PrewarmMethod, limits: &Limits) -> u32 {
+        let own = asked.at().map(|limit| limit.of(self.assessment.desired, Rounding::Up));
         // A limit that an operator gave the rollout holds for both; its default is about how many nodes may be down.
         let given = self.assessed_intent().is_some_and(|intent| !intent.budgets.max_pulling.is_default());
         match own {
             Some(own) if given => own.min(limits.max_pulling),
             Some(own) => own,
-            None if asked.method == PrewarmMethod::StatefulSet => 1,
+            None if method == PrewarmMethod::StatefulSet => 1,
             None => limits.max_pulling,
         }
     }
