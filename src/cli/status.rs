@@ -247,6 +247,7 @@ fn summary(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
     }
     if let Some(prewarm) = &snapshot.prewarm {
         say("prewarm", prewarm.to_string());
+        snapshot.prewarming_waits().into_iter().for_each(|line| say("", line));
         if !prewarm.images.is_empty() {
             say("", format!("{} by {}", prewarm.images.join(" "), person_of(&prewarm.request.by.by)));
         }

@@ -34,6 +34,11 @@ impl Telling<'_> {
                 self.say(Topic::Prewarm(Some(Box::new(prewarm.clone()))), format!("pre-warming: {words}"));
             }
         }
+        if let Some((prewarm, waits)) = is.zip(self.snapshot.prewarming_waits())
+            && last.and_then(Snapshot::prewarming_waits).as_ref() != Some(&waits)
+        {
+            self.say(Topic::Prewarm(Some(Box::new(prewarm.clone()))), format!("pre-warming: {waits}"));
+        }
         match (was, is) {
             (Some(_), None) => self.say(Topic::Prewarm(None), "nothing is being pre-warmed any more".to_owned()),
             (_, Some(is)) if was.map(summary) != Some(summary(is)) => {

@@ -110,6 +110,12 @@ pub(crate) fn budget(assessment: &Assessment, limits: &Limits, strict: bool) -> 
         }
         budget.charged += u32::from(is_charged(row, strict));
         budget.pulling += u32::from(row.pulls || row.warm_pulls);
+        let fails = row.cause.as_ref().is_some_and(|cause| cause.kind.is_about_the_image());
+        match (row.pulls, row.image) {
+            (false, _) => budget.pulling_ahead += u32::from(row.warm_pulls),
+            (true, ImageState::Present) => budget.pulling_others += 1,
+            (true, _) => budget.pulling_fails += u32::from(fails),
+        }
     }
     budget
 }

@@ -6,16 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::allowance::counted;
 use super::resolved::Resolved;
 use crate::engine::assess::plan::Limits;
+use crate::engine::assess::rows::Row;
 use crate::engine::lease::edit::{Edit, PrewarmEdit};
 use crate::engine::machine::Engine;
 use crate::engine::machine::prewarm::PrewarmJob;
-use crate::engine::model::Str;
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::command::{Command, PrewarmCommand, Refusal};
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
 use crate::engine::model::facts::WarmSetFact;
+use crate::engine::model::first_names::first_names;
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::prewarm::{
     PREWARM_LIMIT, PREWARM_SET_NODES, Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState,
@@ -27,7 +28,8 @@ use crate::engine::model::record::By;
 use crate::engine::model::settings::Limit;
 use crate::engine::model::site::SiteLabel;
 use crate::engine::model::template::Template;
-use crate::engine::model::time::Timestamp;
+use crate::engine::model::time::{ShortDuration, Timestamp};
+use crate::engine::model::{Str, person_of};
 use crate::engine::rules::site::site_of;
 use crate::engine::rules::warm_pod::images_key;
 use crate::engine::rules::warm_set::request_key;
@@ -93,7 +95,11 @@ impl Engine {
                 return Err(Refusal::NotNow(why.into()));
             }
             PrewarmCommand::Pause => {
-                (PrewarmEdit::Pause(by), "pre-warming is paused: no more pods are made".to_owned(), false)
+                let says = match self.paused_already() {
+                    Some(_) => "pre-warming is paused already, and stays so",
+                    None => "pre-warming is paused: no more pods are made",
+                };
+                (PrewarmEdit::Pause(by), says.to_owned(), false)
             }
             PrewarmCommand::Resume => (PrewarmEdit::Resume, "pre-warming goes on".to_owned(), true),
             PrewarmCommand::Retry => {
@@ -239,14 +245,22 @@ impl Engine {
                 match method {
                     PrewarmMethod::Pods => {
                         lines.push(self.pulls_at_once_in_words(limits, rollouts));
+                        lines.extend(self.waits_for_slots(limits, rollouts));
                         lines.push("Each stays until its node is updated, or pre-warming is cancelled.".into());
                     }
                     PrewarmMethod::StatefulSet => lines.extend(self.sets_in_words(nodes, limits)),
                 }
                 lines
             }
-            PrewarmCommand::Pause => vec!["No more pods are made. What is being pulled goes on.".into()],
-            PrewarmCommand::Resume => vec!["Pods are made again, in the order of the rollout.".into()],
+            PrewarmCommand::Pause => {
+                let stops = "No more pods are made. What is being pulled goes on.".to_owned();
+                self.paused_already().into_iter().chain([stops]).collect()
+            }
+            PrewarmCommand::Resume => {
+                let limits = self.recorded_prewarm().map(|known| known.limits.clone()).unwrap_or_default();
+                let waits = self.waits_for_slots(&limits, rollouts);
+                ["Pods are made again, in the order of the rollout.".into()].into_iter().chain(waits).collect()
+            }
             PrewarmCommand::Retry if !self.warming.job.as_ref().is_some_and(|job| self.prewarming_has_failed(job)) => {
                 vec![
                     "No pull is seen to have failed. What the driver holds back after a failure, it tries at once."
@@ -293,6 +307,19 @@ impl Engine {
         format!("At most {nodes} at a time{of_site}, updates included{whose}.")
     }
 
+    /// That no pod is made at first, because the rollout holds all pull slots.
+    fn waits_for_slots(&self, asked: &PrewarmLimits, rollouts: &Limits) -> Option<String> {
+        let most = self.prewarm_limit_of(asked.max_pulling, PrewarmMethod::Pods, rollouts);
+        if most == 0 || self.budget.pulling_of_rollout() < most {
+            return None;
+        }
+        let fails = |row: &&Row| row.pulls && row.cause.as_ref().is_some_and(|cause| cause.kind.is_about_the_image());
+        let rows = self.assessment.rows().filter(fails);
+        let named = first_names(rows.map(|row| &*self.view.nodes[row.node].name));
+        let waits = self.budget.holds_slots_in_words(most, &named, self.is_halted(&self.intent()));
+        Some(format!("At first it {waits}."))
+    }
+
     /// Which of the images some node could not get because the registry does not have them, or does not give them.
     pub(super) fn prewarms_in_vain(&self, command: &Command) -> Option<String> {
         let Command::Prewarm(PrewarmCommand::Start { source, .. }) = command else { return None };
@@ -326,6 +353,14 @@ impl Engine {
             count => format!("{count} nodes"),
         };
         Some(format!("{cause}: {image} could not be pulled on {on}. The other nodes ask the same registry for it."))
+    }
+
+    /// Who has paused it before, and when.
+    fn paused_already(&self) -> Option<String> {
+        let prewarm = self.recorded_prewarm()?;
+        let paused = prewarm.paused.as_ref()?;
+        let ago = ShortDuration(self.now.since(paused.at));
+        Some(format!("It is paused already, by {} {ago} ago.", person_of(&paused.by)))
     }
 
     fn cancellation_in_words(&self) -> Vec<String> {

@@ -148,7 +148,10 @@ impl Edit {
             }
             (PrewarmEdit::End, _) => drop(prewarm.take_if(|known| known.cancelled.is_some())),
             (_, None) => {}
-            (PrewarmEdit::Pause(by), Some(known)) => known.to_mut().paused = Some(by.clone()),
+            // Who pauses it a second time changes nothing: it is paused since the first.
+            (PrewarmEdit::Pause(by), Some(known)) => {
+                known.to_mut().paused.get_or_insert_with(|| by.clone());
+            }
             (PrewarmEdit::Resume, Some(known)) => known.to_mut().paused = None,
             (PrewarmEdit::Retry(by), Some(known)) => known.to_mut().retried = Some(by.clone()),
             (PrewarmEdit::Cancel(by), Some(known)) => {

@@ -31,8 +31,59 @@ pub struct BudgetView {
     pub replaced_by: Replacer,
     /// Nodes that hold a pull slot.
     pub pulling: u32,
+    /// Of `pulling`: the pull for their pod fails. The slot is held until the image comes, or the pod goes.
+    pub pulling_fails: u32,
+    /// Of `pulling`: what is left of another image than the target's, which they have. Kubelets do not break off a pull.
+    pub pulling_others: u32,
+    /// Of `pulling`: for pre-warming alone.
+    pub pulling_ahead: u32,
     /// How many may.
     pub max_pulling: u32,
+}
+
+impl BudgetView {
+    /// `3 of 4 (2 fail, 1 pre-warms)`: how many pull slots are taken, and by what, where it is not an update that pulls.
+    pub fn slots_in_words(&self) -> String {
+        let one_or_more = |count: u32, one: &str, more: &str| match count {
+            0 => None,
+            1 => Some(format!("1 {one}")),
+            _ => Some(format!("{count} {more}")),
+        };
+        let by: Vec<String> = [
+            one_or_more(self.pulling_fails, "fails", "fail"),
+            one_or_more(
+                self.pulling_others,
+                "still pulls what is no longer the target",
+                "still pull what is no longer the target",
+            ),
+            one_or_more(self.pulling_ahead, "pre-warms", "pre-warm"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let by = if by.is_empty() { String::new() } else { format!(" ({})", by.join(", ")) };
+        format!("{} of {}{by}", self.pulling, self.max_pulling)
+    }
+
+    /// How many slots nodes hold whose pods pull, and not pods for pre-warming.
+    pub fn pulling_of_rollout(&self) -> u32 {
+        self.pulling - self.pulling_ahead
+    }
+
+    /// That pre-warming waits because the rollout holds all of `limit` slots, and what frees them. `named`: where its pulls fail.
+    pub(crate) fn holds_slots_in_words(&self, limit: u32, named: &str, is_halted: bool) -> String {
+        let (holds, fails) = (self.pulling_of_rollout(), self.pulling_fails);
+        if fails == 0 {
+            return format!("waits for updates: they hold {holds} pull slots, and there are {limit}");
+        }
+        let whose = if is_halted { "the halted rollout" } else { "the rollout" };
+        let of_these =
+            if fails < holds { format!("{fails} of them where the pull") } else { "where the pull".to_owned() };
+        format!(
+            "waits for pull slots: {whose} holds {holds}, and there are {limit}; {of_these} fails ({named}) stay taken until these nodes get \
+             an image that can be pulled (roll back, or another image); a larger --max-pulling lets pre-warming go on beside them"
+        )
+    }
 }
 
 /// Who replaces the pods of a DaemonSet.

@@ -82,11 +82,11 @@ impl Snapshot {
         }
     }
 
-    /// The budget, and once a rollout is recorded how many pull slots are taken: `down 2 of 2: 2 ours, pull slots 1 of 2`.
+    /// The budget, and once a rollout is recorded how many pull slots are taken and by what: `down 2 of 2: 2 ours, pull slots 1 of 2`.
     pub fn budget_and_slots(&self) -> String {
         let budget = &self.budget;
         match self.started_at {
-            Some(_) => format!("{budget}, pull slots {} of {}", budget.pulling, budget.max_pulling),
+            Some(_) => format!("{budget}, pull slots {}", budget.slots_in_words()),
             None => budget.to_string(),
         }
     }

@@ -359,3 +359,30 @@ fn readiness_that_is_lost_later_is_no_part_of_how_long_an_update_takes() {
     let left = 30 - u64::from(snapshot.counts.updated);
     assert!(rollout.most <= Duration::from_secs(left * 30 + 60), "{rollout} for {left}");
 }
+
+/// Where nobody drives, no further node begins to pull: how long it takes nobody knows. Whoever looks once sees only that the driver
+/// should have renewed its lease.
+#[test]
+fn from_a_driver_that_is_silent_no_pre_warming_is_estimated() {
+    let (mut fake, console) = warming_within(2, true, |_| true);
+    drop(console);
+    for (silent_for, known) in [(5, true), (30, false)] {
+        fake.wait(silent_for);
+        fake.nodes.values_mut().for_each(|node| node.clock_skew_millis = Some(0));
+        let mut looks = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+        looks.run(&mut fake);
+        let arrived: Vec<_> = fake.warm.values().filter(|warm| warm.pod.containers[0].image_present).collect();
+        let arrived: Vec<String> = arrived.iter().map(|warm| warm.pod.node.as_ref().unwrap().to_string()).collect();
+        assert!(arrived.len() >= 3, "{arrived:?}");
+        for node in arrived {
+            let pulled = "Successfully pulled image \"agent:v2\" in 1m0s (1m0s including waiting)";
+            begins(&fake, &mut looks, &node);
+            says(&fake, &mut looks, &node, 11, "Pulled", pulled);
+        }
+        let said = view(&mut looks, &fake);
+        assert!(said.counts.waiting > 0, "{said}");
+        assert_eq!(said.estimate.is_some(), known, "{silent_for} s: {said:?}");
+        let waits = looks.snapshot(&fake).prewarming_waits();
+        assert_eq!(waits.is_none(), known, "{waits:?}");
+    }
+}

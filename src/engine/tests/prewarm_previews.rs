@@ -4,7 +4,9 @@ use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, PrewarmCommand, Takeover};
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
-use crate::engine::model::facts::ContainerState;
+use crate::engine::model::effect::EffectErrorKind;
+use crate::engine::model::facts::{ContainerState, ListedImage};
+use crate::engine::model::person_of;
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Limit, Tuning};
@@ -324,4 +326,79 @@ fn a_retry_where_nothing_failed_is_refused() {
     let preview = one_shot.engine.preview(&retry, fake.now).unwrap();
     assert!(preview.effects[0].starts_with("No pull is seen to have failed."), "{:?}", preview.effects);
     assert_eq!(preview.calls, ["PUT leases/rolldeck-agent (pre-warm)"]);
+}
+
+/// A rollout that halted because its image cannot be pulled holds its pull slots: pre-warming another image waits for them.
+#[test]
+fn what_holds_the_slots_is_said() {
+    let (mut fake, mut console) = six();
+    fake.broken.push("agent:v2".into());
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 5);
+    console.run_for(&mut fake, 30);
+    let node = fake.deleted[0].clone();
+    let snapshot = console.snapshot(&fake);
+    assert_eq!(snapshot.budget_and_slots(), "down 1 of 1: 1 ours, pull slots 1 of 1 (1 fails)");
+    let PrewarmCommand::Start { source, nodes, method, .. } = start("v3") else { unreachable!() };
+    let asked = PrewarmCommand::Start { source, nodes, limits: PrewarmLimits::default(), method };
+    let waits = format!(
+        "waits for pull slots: the halted rollout holds 1, and there are 1; where the pull fails ({node}) stay taken until these nodes \
+         get an image that can be pulled (roll back, or another image); a larger --max-pulling lets pre-warming go on beside them"
+    );
+    let preview = console.engine.preview(&Command::Prewarm(asked.clone()), fake.now).unwrap();
+    assert!(preview.effects.contains(&format!("At first it {waits}.")), "{:?}", preview.effects);
+    give(&mut fake, &mut console, asked);
+    console.run_for(&mut fake, 3);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!(snapshot.prewarming_waits().as_ref(), Some(&waits));
+    assert_eq!(snapshot.prewarm.unwrap().counts.pulling, 0);
+    // With room beside them it moves, and says nothing.
+    give(&mut fake, &mut console, start("v3"));
+    console.run_for(&mut fake, 3);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!(snapshot.prewarming_waits(), None);
+    assert_eq!(snapshot.budget_and_slots(), "down 1 of 1: 1 ours, pull slots 2 of 1 (1 fails, 1 pre-warms)");
+    // Where nobody drives, that is what it waits for.
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    console.run_for(&mut fake, 1);
+    let waits = console.snapshot(&fake).prewarming_waits();
+    assert_eq!(waits.as_deref(), Some("nobody drives: no further node begins to pull"));
+}
+
+/// Kubelets do not break off a pull: after a roll back the slot stays taken, and it is said by what.
+#[test]
+fn a_slot_that_a_roll_back_leaves_taken_is_named() {
+    let (mut fake, mut console) = six();
+    let nodes: Vec<_> = fake.nodes.keys().cloned().collect();
+    for node in &nodes {
+        fake.change_pod(node, |pod| pod.containers[0].image_present = true);
+        fake.change_node(node, |node| node.images = vec![ListedImage { name: "agent:v1".into(), bytes: 1 }]);
+    }
+    fake.slow = true;
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 5);
+    console.run_for(&mut fake, 3);
+    let node = fake.deleted[0].clone();
+    assert_eq!(console.snapshot(&fake).budget_and_slots(), "down 1 of 1: 1 ours, pull slots 1 of 1");
+    fake.undeletable.insert(node.clone(), EffectErrorKind::Forbidden);
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 1);
+    let said = console.snapshot(&fake).budget_and_slots();
+    assert!(said.ends_with("pull slots 1 of 1 (1 still pulls what is no longer the target)"), "{said}");
+}
+
+#[test]
+fn a_second_pause_says_that_it_is_paused_already() {
+    let (mut fake, mut console) = under_way();
+    give(&mut fake, &mut console, PrewarmCommand::Pause);
+    let mut eve = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+    fake.wait(60);
+    eve.run(&mut fake);
+    let pause = Command::Prewarm(PrewarmCommand::Pause);
+    let preview = eve.engine.preview(&pause, fake.now).unwrap();
+    assert_eq!(preview.effects[0], "It is paused already, by ops@bastion 1m ago.");
+    assert_eq!(eve.ask(&mut fake, pause).unwrap(), "pre-warming is paused already, and stays so");
+    eve.run_for(&mut fake, 1);
+    let paused = eve.snapshot(&fake).prewarm.unwrap().request.paused.unwrap();
+    assert_eq!(person_of(&paused.by), "ops@bastion", "it is paused since the first");
 }

@@ -6,8 +6,9 @@ use std::time::Duration;
 use super::PrewarmJob;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
+use crate::engine::model::config::Timing;
 use crate::engine::model::estimate::TimeRange;
-use crate::engine::model::prewarm::{PrewarmSite, PrewarmState, PrewarmWait};
+use crate::engine::model::prewarm::{PrewarmMethod, PrewarmSite, PrewarmState, PrewarmWait};
 use crate::engine::model::pull::FinishedPull;
 use crate::engine::model::template::Template;
 use crate::engine::rules::estimates::{each, until_done};
@@ -38,7 +39,10 @@ impl Engine {
         let left = self.left_by_site(job);
         let all = |left: &Left| left.waiting + left.pulling.len();
         let total: usize = left.values().map(all).sum();
-        let stands = self.prewarming_stands(&job.request).is_some();
+        // Who holds the lease may be gone: whoever looks once sees no renewal, only that one was due.
+        let by_sets = job.request.method == PrewarmMethod::StatefulSet;
+        let is_silent = self.lock.view(self.now).is_silent(self.view.server_time(self.now), Timing::default().lease);
+        let stands = self.prewarming_stands(&job.request).is_some() || is_silent && !by_sets;
         for site in sites {
             let Some(left) = left.get(&site.name) else { continue };
             site.throughput = throughput(&pulls, &site.name, left.pulling.len());
