@@ -7,13 +7,15 @@
 //! ```
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::args::{DaemonSetName, Global, LogArgs, LogTo, OutputFormat};
-use super::error::{CliError, Exit};
+use super::error::{CliError, CliErrorKind, Exit};
 use super::output::{Output, Streams};
 use crate::audit::{self, AuditLog, LogFilter, LogLine, LogRead, LoggedCluster};
+use crate::config::nearest;
 use crate::driver::{Clock, Rollout, server_of_context};
 use crate::engine::model::event::{Permission, Right};
 use crate::engine::model::{Str, person_of};
@@ -58,10 +60,38 @@ pub(crate) fn run(args: &LogArgs, global: &Global, output: &mut Output) -> Resul
             OutputFormat::Text => output.line(in_words(line, &clusters))?,
         }
     }
+    if lines.is_empty()
+        && let Some(error) = never_named(path, &filter)?
+    {
+        return Err(error);
+    }
     if lines.is_empty() && output.format() == OutputFormat::Text {
         output.line(format!("nothing like that is in {}", path.display()))?;
     }
     Ok(Exit::Done)
+}
+
+/// The error for a DaemonSet of which the log has no line at all, whenever and whatever it was, with the name that was probably meant.
+fn never_named(path: &Path, filter: &LogFilter) -> Result<Option<CliError>, CliError> {
+    let Some(name) = &filter.name else { return Ok(None) };
+    let all = LogFilter { all: true, ..LogFilter::default() };
+    let LogRead { lines, .. } = audit::read(path, &all).map_err(|error| CliError::failed(error.to_string()))?;
+    let named = |line: &&LogLine| line.text("name") == Some(name);
+    let here = |line: &LogLine| filter.namespace.is_none() || line.text("namespace") == filter.namespace.as_deref();
+    if lines.iter().filter(named).any(here) {
+        return Ok(None);
+    }
+    let place = filter.namespace.as_ref().map(|namespace| format!(" in namespace `{namespace}`")).unwrap_or_default();
+    let why = format!("nothing is recorded of a DaemonSet `{name}`{place} in {}", path.display());
+    let error = CliError::new(CliErrorKind::NotFound, why);
+    // Of no namespace, the name is in no line at all.
+    let elsewhere = lines.iter().find(named).and_then(|line| line.text("namespace"));
+    let names: BTreeSet<&str> = lines.iter().filter(|line| here(line)).filter_map(|line| line.text("name")).collect();
+    Ok(Some(match (elsewhere, nearest(name, names)) {
+        (Some(namespace), _) => error.hinted(format!("there are lines of one in namespace `{namespace}`")),
+        (None, Some(near)) => error.hinted(format!("did you mean `ds/{near}`?")),
+        (None, None) => error.hinted("the log has what was done from this account on this machine"),
+    }))
 }
 
 /// That lines are left out whose context is called like that of `cluster`, and which are of other servers.
@@ -184,6 +214,40 @@ mod tests {
         2026-11-21 14:30:05Z  ada@b  edge/agent  paused: no update starts
         2026-11-21 14:31:00Z  (eve@b)  edge/agent  halted: n1
         ");
+    }
+
+    /// What the command says of a log, or its error with the exit code.
+    fn said_of(line: &str, args: &LogArgs, global: Global) -> Result<String, (u8, String)> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("audit.jsonl");
+        std::fs::write(&path, line).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        let global = Global { audit_log: Some(LogTo(AuditLog::File(path.clone()))), ..global };
+        let kept = Kept::default();
+        let end = run(args, &global, &mut kept.output(OutputFormat::Text, Charset::Unicode));
+        let error = |error: CliError| (error.code(), error.to_string().replace(&*path.to_string_lossy(), "FILE"));
+        end.map(|_| kept.text()).map_err(error)
+    }
+
+    #[test]
+    fn of_a_name_that_is_in_no_line_it_is_said_with_the_name_that_was_meant() {
+        let of = |name: &str| LogArgs { name: Some(name.parse().unwrap()), ..LogArgs::default() };
+        let (code, said) = said_of(LOG, &of("ds/agnet"), Global::default()).unwrap_err();
+        assert_eq!(code, 5);
+        insta::assert_snapshot!(said, @r"
+        Error: nothing is recorded of a DaemonSet `agnet` in FILE
+        Hint: did you mean `ds/agent`?
+        ");
+        let elsewhere = Global { namespace: Some("press".into()), ..Global::default() };
+        let (code, said) = said_of(LOG, &of("ds/agent"), elsewhere).unwrap_err();
+        assert_eq!(code, 5);
+        insta::assert_snapshot!(said, @r"
+        Error: nothing is recorded of a DaemonSet `agent` in namespace `press` in FILE
+        Hint: there are lines of one in namespace `edge`
+        ");
+        // Nothing of late is no error.
+        let lately = LogArgs { since: Some(Duration::from_secs(1)), ..of("ds/agent") };
+        assert!(said_of(LOG, &lately, Global::default()).unwrap().starts_with("nothing like that"));
     }
 
     #[test]
