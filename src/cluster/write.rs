@@ -189,10 +189,11 @@ impl Writer {
         let permitted = match harmless {
             // The dry run failed: nothing was written.
             Err(failure) if failure.kind().may_have_happened() => {
-                return Executed::only(Err(unsent(&what, &failure)));
+                return Executed::only(Err(EffectError { dry_run: true, ..unsent(&what, &failure) }));
             }
             answer => answer,
         };
+        let dry_run = permitted.is_err();
         let answer = match permitted {
             Ok(()) => self.send(Method::PATCH, (&path, request.content_type), &request.body, leave_by).await,
             Err(failure) => Err(failure),
@@ -203,14 +204,14 @@ impl Writer {
         };
         // A JSON patch whose test fails is answered with 422, like one that makes no sense: the object tells which.
         let kind = failure.kind();
+        let mut error = EffectError { dry_run, ..error(&what, &failure) };
         if !matches!(kind, EffectErrorKind::Conflict | EffectErrorKind::Invalid) {
-            return Executed::only(Err(error(&what, &failure)));
+            return Executed::only(Err(error));
         }
         let Ok(fresh) = self.get(&path).await.and_then(|body| self.daemonset(&body)) else {
-            return Executed::only(Err(error(&what, &failure)));
+            return Executed::only(Err(error));
         };
         let changed = &*fresh.resource_version != resource_version;
-        let mut error = error(&what, &failure);
         if changed {
             error.kind = EffectErrorKind::Conflict;
         }
@@ -263,7 +264,7 @@ impl Writer {
                 Ok(fresh) => {
                     let fact = self.lease_fact(fresh);
                     let message = format!("{what}: it changed meanwhile").into();
-                    let outcome = Err(EffectError { kind: EffectErrorKind::Conflict, message });
+                    let outcome = Err(EffectError { kind: EffectErrorKind::Conflict, message, dry_run: false });
                     return Executed { outcome, events: vec![Event::Lease(Box::new(fact))] };
                 }
                 Err(failure) => return Executed::only(Err(unsent(&what, &failure))),
@@ -372,7 +373,7 @@ fn read(body: &[u8]) -> Result<Value, Failure> {
 }
 
 pub(super) fn error(what: &str, failure: &Failure) -> EffectError {
-    EffectError { kind: failure.kind(), message: format!("{what}: {failure}").into() }
+    EffectError { kind: failure.kind(), message: format!("{what}: {failure}").into(), dry_run: false }
 }
 
 /// Refuses what would be stored with something else in the place of what has to stay.

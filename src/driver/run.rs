@@ -305,7 +305,10 @@ impl<H: EffectExecutor> Driver<H> {
             let done = AssertUnwindSafe(executor.execute(effect)).catch_unwind().await;
             let executed = done.unwrap_or_else(|_fault| {
                 let message = "a write stopped by a fault in rolldeck; please report it".into();
-                Executed { outcome: Err(EffectError { kind: EffectErrorKind::Unknown, message }), events: Vec::new() }
+                Executed {
+                    outcome: Err(EffectError { kind: EffectErrorKind::Unknown, message, dry_run: false }),
+                    events: Vec::new(),
+                }
             });
             (id, executed)
         });

@@ -97,7 +97,7 @@ fn act(
             ];
             let outcome = match fails.next().unwrap_or(0) {
                 0..6 => fake.apply(effect),
-                way => Err(EffectError { kind: kinds[way % 4], message: hidden.echoed(way).into() }),
+                way => Err(EffectError { kind: kinds[way % 4], message: hidden.echoed(way).into(), dry_run: false }),
             };
             console.engine.outcome(id, outcome, fake.now);
         }

@@ -139,8 +139,8 @@ async fn a_template_is_not_sent_where_its_dry_run_shows_another_strategy() {
     let (writer, server) = writer(vec![Says::Json(200, rolling), Says::Json(200, on_delete("7"))]).await;
     let executed = writer.execute(&template_patch("7")).await;
     assert_eq!(kind(&executed), EffectErrorKind::Invalid);
-    let why = executed.outcome.unwrap_err().message;
-    assert!(why.contains("would set another update strategy with it"), "{why}");
+    let error = executed.outcome.unwrap_err();
+    assert!(error.message.contains("would set another update strategy with it") && error.dry_run, "{error:?}");
     let asked: Vec<String> = server.asked().into_iter().map(|asked| asked.line).collect();
     let path = "/apis/apps/v1/namespaces/edge/daemonsets/agent";
     assert_eq!(asked, [format!("PATCH {path}?dryRun=All&fieldManager=rolldeck"), format!("GET {path}")]);

@@ -136,7 +136,8 @@ impl Engine {
         let Some(patching) = self.daemonset.answered(id) else { return };
         let outcome = self.unless_without_effect(patching.kind, outcome, now);
         let (result, said) = reported(&outcome);
-        self.tell_patch(patching.kind, result, said, patching.told);
+        let dry_run = outcome.as_ref().is_err_and(|error| error.dry_run);
+        self.tell_patch(patching.kind, (result, dry_run), said, patching.told);
         match outcome {
             Ok(done) => {
                 self.daemonset.retry.succeeded();
@@ -186,7 +187,7 @@ impl Engine {
                 self.view.observe(Event::DaemonSet(fact), now);
                 let message = "setting OnDelete had no effect: a mutating webhook or policy sets another update strategy in the same \
                                write";
-                Err(EffectError { kind: EffectErrorKind::Invalid, message: message.into() })
+                Err(EffectError { kind: EffectErrorKind::Invalid, message: message.into(), dry_run: false })
             }
             outcome => outcome,
         }

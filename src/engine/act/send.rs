@@ -17,7 +17,7 @@ impl Engine {
     }
 
     pub(super) fn send_patch(&mut self, kind: PatchPurpose, resource_version: Str) -> EffectId {
-        self.tell_patch(kind, EventOutcome::Sent, None, false);
+        self.tell_patch(kind, (EventOutcome::Sent, false), None, false);
         let id = self.effects.send(Sent::DaemonSet);
         let request = self.lock.record().and_then(|record| record.intent.request());
         self.daemonset.sent(Patching { id, kind, resource_version, request, sent_at: self.now, told: false });

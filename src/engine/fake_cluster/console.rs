@@ -96,7 +96,11 @@ impl FakeConsole {
                 let lost = self.lose_answers && matches!(effect, Effect::DeletePod { .. });
                 let mut outcome = fake.carry_out(effect);
                 if lost {
-                    outcome = Err(EffectError { kind: EffectErrorKind::Unknown, message: "no answer".into() });
+                    outcome = Err(EffectError {
+                        kind: EffectErrorKind::Unknown,
+                        message: "no answer".into(),
+                        dry_run: false,
+                    });
                 }
                 self.engine.outcome(id, outcome, fake.now);
             }

@@ -23,7 +23,7 @@ impl FakeCluster {
 
     /// Carries out an effect, and leaves it to the caller to measure: after several at the same instant once is enough.
     pub(super) fn carry_out(&mut self, effect: Effect) -> Outcome {
-        let refuse = |kind| Err(EffectError { kind, message: "refused".into() });
+        let refuse = |kind| Err(EffectError { kind, message: "refused".into(), dry_run: false });
         self.sent.push(match &effect {
             Effect::DeletePod { .. } => "DELETE pods",
             Effect::CreateWarmPod { .. } => "POST pre-warm pods",
@@ -41,7 +41,7 @@ impl FakeCluster {
                 if let Some(kind) = self.undeletable.get(&node) {
                     self.denied.push((node.clone(), self.now));
                     let message = format!("delete pod agent on {node}: denied by policy").into();
-                    return Err(EffectError { kind: *kind, message });
+                    return Err(EffectError { kind: *kind, message, dry_run: false });
                 }
                 let Some(pod) = self.pods.get_mut(&uid) else { return refuse(EffectErrorKind::NotFound) };
                 pod.deletion_at = Some(self.now);
@@ -56,7 +56,11 @@ impl FakeCluster {
             Effect::CreateWarmPod { name, node, pod, not_after } => {
                 assert!(self.now <= not_after, "a pod was sent too late");
                 if let Some(said) = &self.refuses_warm {
-                    return Err(EffectError { kind: EffectErrorKind::Forbidden, message: said.clone() });
+                    return Err(EffectError {
+                        kind: EffectErrorKind::Forbidden,
+                        message: said.clone(),
+                        dry_run: false,
+                    });
                 }
                 if self.warm.values().any(|warm| warm.pod.name == name) {
                     return refuse(EffectErrorKind::Conflict);
@@ -82,7 +86,7 @@ impl FakeCluster {
                     return refuse(EffectErrorKind::Conflict);
                 }
                 if let Some(refusal) = self.refuses_to_keep(&patch) {
-                    return Err(EffectError { kind: EffectErrorKind::Invalid, message: refusal.into() });
+                    return Err(EffectError { kind: EffectErrorKind::Invalid, message: refusal.into(), dry_run: true });
                 }
                 match patch {
                     DaemonSetPatch::Adopt { original, .. } => {
@@ -95,8 +99,9 @@ impl FakeCluster {
                     }
                     DaemonSetPatch::Template { template, change } => {
                         if let Some(refusal) = self.refuses_template(&template) {
+                            // The dry run before it is refused already.
                             let message = refusal.into();
-                            return Err(EffectError { kind: EffectErrorKind::Invalid, message });
+                            return Err(EffectError { kind: EffectErrorKind::Invalid, message, dry_run: true });
                         }
                         self.set_annotation(CHANGE, change.map(|change| change.to_string()));
                         let template = self.admitted(&Template::from_json(template));

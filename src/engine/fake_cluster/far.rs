@@ -83,7 +83,8 @@ impl<D: FnMut(Timestamp) -> Duration> Far<D> {
             let arrives = now + (self.one_way)(now);
             if let Effect::DeletePod { not_after, .. } = &mut effect {
                 if now > *not_after {
-                    let error = EffectError { kind: EffectErrorKind::TooLate, message: "too late".into() };
+                    let error =
+                        EffectError { kind: EffectErrorKind::TooLate, message: "too late".into(), dry_run: false };
                     self.post(now, Mail::Answer(id, Err(error)));
                     continue;
                 }

@@ -55,7 +55,7 @@ fn refuse_a_deletion(console: &mut FakeConsole, fake: &mut FakeCluster, text: &S
     for _ in 0..20 {
         console.hear(fake);
         for (id, effect) in console.engine.decide(fake.now) {
-            let refused = EffectError { kind: EffectErrorKind::Forbidden, message: text.clone() };
+            let refused = EffectError { kind: EffectErrorKind::Forbidden, message: text.clone(), dry_run: false };
             let outcome = if matches!(effect, Effect::DeletePod { .. }) { Err(refused) } else { fake.apply(effect) };
             console.engine.outcome(id, outcome, fake.now);
         }

@@ -26,10 +26,10 @@ impl FakeCluster {
 
     pub(super) fn make_set(&mut self, name: Str, set: &Value) -> Outcome {
         if self.sets.contains_key(&name) {
-            return Err(EffectError { kind: EffectErrorKind::Conflict, message: "it is there".into() });
+            return Err(EffectError { kind: EffectErrorKind::Conflict, message: "it is there".into(), dry_run: false });
         }
         if let Some(said) = &self.refuses_sets {
-            return Err(EffectError { kind: EffectErrorKind::Forbidden, message: said.clone() });
+            return Err(EffectError { kind: EffectErrorKind::Forbidden, message: said.clone(), dry_run: false });
         }
         self.sets_made += 1;
         let label = |key: &str| Str::from(set["metadata"]["labels"][key].as_str().unwrap());
@@ -51,7 +51,11 @@ impl FakeCluster {
 
     pub(super) fn delete_set(&mut self, name: &Str, uid: &Str) -> Outcome {
         if self.sets.remove(name).filter(|set| set.fact.uid == *uid).is_none() {
-            return Err(EffectError { kind: EffectErrorKind::NotFound, message: "it is not there".into() });
+            return Err(EffectError {
+                kind: EffectErrorKind::NotFound,
+                message: "it is not there".into(),
+                dry_run: false,
+            });
         }
         // The garbage collector.
         let owned = self.warm.iter().filter(|(_, warm)| warm.set.as_ref() == Some(name));

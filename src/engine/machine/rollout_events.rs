@@ -65,10 +65,11 @@ impl Engine {
         }
     }
 
-    /// Tells what an operator of this process did.
+    /// Tells what an operator of this process did with the lease. A one-shot command holds it for its own write, and drives nothing.
     fn did(&mut self, kind: RolloutEventKind, visibility: Visibility) {
         let by = Some(self.actor());
-        self.log_event(by, kind, EventOutcome::Done, visibility, None, None);
+        let said = (self.config().role == Role::OneShot).then(|| kind.by_one_shot()).flatten();
+        self.log_event(by, kind, EventOutcome::Done, visibility, None, said.map(Into::into));
     }
 
     fn log_event(
@@ -304,15 +305,21 @@ impl Engine {
         self.log_event(None, kind, result, Visibility::Log, None, said);
     }
 
-    /// The DaemonSet is patched. `told`: a command of this process said already what the patch does.
-    pub(crate) fn tell_patch(&mut self, kind: PatchPurpose, result: EventOutcome, said: Option<Str>, told: bool) {
+    /// The DaemonSet is patched, or that failed as a dry run already. `told`: a command of this process said already what the patch does.
+    pub(crate) fn tell_patch(
+        &mut self,
+        kind: PatchPurpose,
+        (result, dry_run): (EventOutcome, bool),
+        said: Option<Str>,
+        told: bool,
+    ) {
         let change = match kind {
             PatchPurpose::Adopt => PatchChange::Adopt,
             PatchPurpose::Template => PatchChange::Template,
             PatchPurpose::ForgetChange => PatchChange::ForgetChange,
             PatchPurpose::Release => PatchChange::Release,
         };
-        self.log_event(None, RolloutEventKind::PatchDaemonSet { change }, result, Visibility::Log, None, said);
+        self.log_event(None, RolloutEventKind::PatchDaemonSet { change, dry_run }, result, Visibility::Log, None, said);
         if kind == PatchPurpose::Adopt && result == EventOutcome::Done {
             let visibility = if told { Visibility::Log } else { self.unless_waited_for(Needs::Adopted) };
             self.happened(RolloutEventKind::Adopted, visibility);

@@ -97,7 +97,7 @@ mod tests {
         for _ in 0..secs {
             console.hear(fake);
             for (id, effect) in console.engine.decide(fake.now) {
-                let refused = EffectError { kind: EffectErrorKind::NotSent, message: REFUSED.into() };
+                let refused = EffectError { kind: EffectErrorKind::NotSent, message: REFUSED.into(), dry_run: false };
                 let outcome = if lost(&effect) { Err(refused) } else { fake.apply(effect) };
                 console.engine.outcome(id, outcome, fake.now);
             }

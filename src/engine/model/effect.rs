@@ -230,6 +230,8 @@ pub struct EffectError {
     pub kind: EffectErrorKind,
     /// What was attempted, and what the server or the network said.
     pub message: Str,
+    /// It failed as a dry run: the write itself was not sent.
+    pub dry_run: bool,
 }
 
 /// Kinds of failure, by what they mean for the next decision.

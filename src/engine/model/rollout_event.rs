@@ -191,6 +191,9 @@ pub enum RolloutEventKind {
     PatchDaemonSet {
         /// What it changes.
         change: PatchChange,
+        /// It failed as a dry run, which comes first: the patch itself was not sent.
+        #[serde(rename = "dryRun", skip_serializing_if = "std::ops::Not::not")]
+        dry_run: bool,
     },
     /// An Event on the DaemonSet says it, and that a rolldeck process wrote it. Anybody who may create Events can claim that.
     Reported {

@@ -170,7 +170,11 @@ fn ask_and_lose_the_answer(fake: &mut FakeCluster, console: &mut FakeConsole, im
         fake.apply(effect).unwrap();
         console.hear(fake);
         let message = "the network failed".into();
-        console.engine.outcome(id, Err(EffectError { kind: EffectErrorKind::Unknown, message }), fake.now);
+        console.engine.outcome(
+            id,
+            Err(EffectError { kind: EffectErrorKind::Unknown, message, dry_run: false }),
+            fake.now,
+        );
     }
     asked
 }

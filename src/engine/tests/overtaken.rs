@@ -159,7 +159,7 @@ fn a_write_of_ours_whose_answer_was_lost_is_not_held_against_us() {
     for (effect_id, effect) in effects {
         // It is written, and the answer does not come.
         let _ = fake.apply(effect);
-        let lost = EffectError { kind: EffectErrorKind::Unknown, message: "no answer".into() };
+        let lost = EffectError { kind: EffectErrorKind::Unknown, message: "no answer".into(), dry_run: false };
         ada.engine.outcome(effect_id, Err(lost), fake.now);
     }
     bob.ask(&mut fake, keep(9)).unwrap();

@@ -153,7 +153,7 @@ impl ApiClient {
         let mut object = Object::new(&self.namespace, name, Body::Pod(body));
         object.meta.labels = Labels::from_json(&pod["metadata"]["labels"]);
         object.meta.owners = self.owner(world).into_iter().collect();
-        let unseen = || EffectError { kind: EffectErrorKind::Unknown, message: "no pod".into() };
+        let unseen = || EffectError { kind: EffectErrorKind::Unknown, message: "no pod".into(), dry_run: false };
         let made = world.create(object, WriteOptions::named(MANAGER)).map_err(|error| failure(&error))?;
         Ok(Done::WarmPodCreated(Box::new(made.warm_pod_fact().ok_or_else(unseen)?)))
     }
@@ -194,7 +194,10 @@ impl ApiClient {
                 MustStay::Template(_) => "admission would change the template",
                 MustStay::OnDelete => "admission would set another update strategy",
             };
-            return (Err(EffectError { kind: EffectErrorKind::Invalid, message: message.into() }), None);
+            return (
+                Err(EffectError { kind: EffectErrorKind::Invalid, message: message.into(), dry_run: true }),
+                None,
+            );
         }
         match write(Mode::Commit) {
             Ok(object) => {
@@ -240,7 +243,10 @@ impl ApiClient {
         match written {
             Ok(object) => match self.lease(&object) {
                 Some(fact) => (Ok(Done::Lease(Box::new(fact))), None),
-                None => (Err(EffectError { kind: EffectErrorKind::Unknown, message: "no lease".into() }), None),
+                None => (
+                    Err(EffectError { kind: EffectErrorKind::Unknown, message: "no lease".into(), dry_run: false }),
+                    None,
+                ),
             },
             Err(error) => {
                 let fresh = world.store().get(Kind::Lease, &self.namespace, name).cloned();
@@ -316,5 +322,5 @@ fn failure(error: &ApiError) -> EffectError {
         Reason::InternalError | Reason::ServiceUnavailable | Reason::Timeout => EffectErrorKind::Unknown,
         Reason::BadRequest | Reason::MethodNotAllowed | Reason::Expired | Reason::Invalid => EffectErrorKind::Invalid,
     };
-    EffectError { kind, message: error.message.as_str().into() }
+    EffectError { kind, message: error.message.as_str().into(), dry_run: false }
 }

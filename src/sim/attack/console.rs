@@ -451,7 +451,7 @@ impl SimulatedConsole {
     }
 
     fn refuse(&mut self, id: EffectId, kind: EffectErrorKind, at: Timestamp) {
-        let error = EffectError { kind, message: "the network failed".into() };
+        let error = EffectError { kind, message: "the network failed".into(), dry_run: false };
         self.deliver_at(at, Message::Answer(id, Err(error), None));
     }
 

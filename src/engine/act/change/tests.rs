@@ -198,7 +198,8 @@ fn lose_the_answer(fake: &mut FakeCluster, console: &mut FakeConsole) {
             lost |= matches!(&effect, Effect::PatchDaemonSet { patch: DaemonSetPatch::Template { .. }, .. });
             let mut outcome = fake.apply(effect);
             if lost {
-                outcome = Err(EffectError { kind: EffectErrorKind::Unknown, message: "no answer".into() });
+                outcome =
+                    Err(EffectError { kind: EffectErrorKind::Unknown, message: "no answer".into(), dry_run: false });
             }
             console.engine.outcome(id, outcome, fake.now);
         }

@@ -171,7 +171,7 @@ fn what_was_too_late_goes_with_the_next_proof() {
         for (id, effect) in console.engine.decide(fake.now) {
             let outcome = if matches!(effect, Effect::DeletePod { .. }) {
                 fake.now = fake.now + millis(1_600);
-                Err(EffectError { kind: EffectErrorKind::TooLate, message: "too late".into() })
+                Err(EffectError { kind: EffectErrorKind::TooLate, message: "too late".into(), dry_run: false })
             } else {
                 fake.apply(effect)
             };

@@ -7,8 +7,9 @@ use crate::engine::model::command::{Command, Step, Takeover};
 use crate::engine::model::config::Role;
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{ClusterEvent, ReportedBy, Severity};
-use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility};
+use crate::engine::model::rollout_event::{EventOutcome, PatchChange, RolloutEvent, RolloutEventKind, Visibility};
 use crate::engine::model::settings::{Gates, OnFailure};
+use crate::engine::model::time::Timestamp;
 
 /// What everybody is told of it, a line each: `ops: …` or `-: …` for what happened by itself.
 fn said(console: &FakeConsole) -> Vec<String> {
@@ -389,4 +390,49 @@ fn an_adoption_that_is_seen_before_it_is_answered_is_told_once() {
         let adoptions: Vec<&String> = told.iter().filter(|told| told.contains("replaces no pod")).collect();
         assert_eq!(adoptions, [words], "{told:#?}");
     }
+}
+
+/// A one-shot command holds the lease for its own write: the log does not say that it drives.
+#[test]
+fn what_a_one_shot_command_does_with_the_lease_is_no_driving() {
+    let mut fake = FakeCluster::rolling(3, 1);
+    let mut console = FakeConsole::open_as(&fake, "ada", Role::OneShot);
+    console.set_image(&mut fake, "agent:v2");
+    console.run_for(&mut fake, 2);
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    console.run_for(&mut fake, 2);
+    let of_lease = |event: &&RolloutEvent| {
+        matches!(event.kind, RolloutEventKind::LeaseAcquired | RolloutEventKind::LeaseGivenBack { .. })
+    };
+    let said: Vec<String> = console.happened.iter().filter(of_lease).map(ToString::to_string).collect();
+    assert_eq!(said, ["took the lease for one write", "gave the lease back"]);
+    assert!(!console.happened.iter().any(|event| event.to_string().contains("drives")), "{:?}", console.happened);
+}
+
+/// A dry run comes before a write of the DaemonSet: where it is refused, nothing was sent.
+#[test]
+fn a_patch_that_failed_as_a_dry_run_is_told_as_one() {
+    let kind = |dry_run| RolloutEventKind::PatchDaemonSet { change: PatchChange::Template, dry_run };
+    let refused = |dry_run| RolloutEvent {
+        at: Timestamp::from_millis(0),
+        by: None,
+        kind: kind(dry_run),
+        outcome: EventOutcome::Invalid,
+        command: None,
+        said: Some("denied".into()),
+        visibility: Visibility::Log,
+    };
+    assert_eq!(refused(true).to_string(), "change the template (dry run): refused by the server, not done: denied");
+    assert_eq!(refused(false).to_string(), "change the template: refused by the server, not done: denied");
+    let json = |dry_run| serde_json::to_string(&kind(dry_run)).unwrap();
+    assert_eq!(json(true), r#"{"patchDaemonSet":{"change":"template","dryRun":true}}"#);
+    assert_eq!(json(false), r#"{"patchDaemonSet":{"change":"template"}}"#);
+
+    let mut fake = FakeCluster::rolling(3, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.ask(&mut fake, Command::Adopt).unwrap();
+    fake.refused_images.push("agent:v2".into());
+    let _ = console.ask(&mut fake, Command::SetImage([("agent".to_owned(), "agent:v2".parse().unwrap())].into()));
+    let dry = |event: &RolloutEvent| matches!(event.kind, RolloutEventKind::PatchDaemonSet { dry_run: true, .. });
+    assert!(console.happened.iter().any(dry), "{:?}", console.happened);
 }

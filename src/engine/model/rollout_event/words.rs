@@ -41,12 +41,33 @@ impl fmt::Display for RolloutEvent {
                 write!(f, "{what}: {}", result.words())?;
                 if said.is_empty() { Ok(()) } else { write!(f, ": {said}") }
             }
-            (RolloutEventKind::PatchDaemonSet { change }, result) => {
-                write!(f, "{}: {}", change.words(), result.words())?;
+            (kind @ RolloutEventKind::PatchDaemonSet { .. }, result) => {
+                write!(f, "{kind}: {}", result.words())?;
                 if said.is_empty() { Ok(()) } else { write!(f, ": {said}") }
             }
-            (what, _) => write!(f, "{what}"),
+            (what, _) if said.is_empty() => write!(f, "{what}"),
+            _ => f.write_str(said),
         }
+    }
+}
+
+impl RolloutEventKind {
+    /// What a one-shot command did with the lease: it drives nothing. `None`: the event is about something else.
+    pub(crate) fn by_one_shot(&self) -> Option<String> {
+        Some(match self {
+            Self::LeaseAcquired => "took the lease for one write".to_owned(),
+            Self::LeaseTakenOver { from, succession: Succession::HandedOver } => {
+                format!("took the lease for one write, handed over by {from}")
+            }
+            Self::LeaseTakenOver { from, succession: Succession::Expired } => {
+                format!("took the lease for one write, in place of {from}, which stopped renewing it")
+            }
+            Self::LeaseLost { to: Some(to) } => format!("does not hold the lease any more: {to} does"),
+            Self::LeaseLost { to: None } => "cannot renew the lease in time: writes nothing more".to_owned(),
+            Self::LeaseGivenBack { to: Some(to) } => format!("gave the lease back for {to}"),
+            Self::LeaseGivenBack { to: None } => "gave the lease back".to_owned(),
+            _ => return None,
+        })
     }
 }
 
@@ -154,7 +175,8 @@ impl fmt::Display for RolloutEventKind {
             Self::DeleteWarmPod { node, pod, .. } => write!(f, "delete pre-warm pod {pod} on {node}"),
             Self::CreateWarmSet { set } => write!(f, "create pre-warm statefulset {set}"),
             Self::DeleteWarmSet { set, .. } => write!(f, "delete pre-warm statefulset {set}"),
-            Self::PatchDaemonSet { change } => f.write_str(change.words()),
+            Self::PatchDaemonSet { change, dry_run: false } => f.write_str(change.words()),
+            Self::PatchDaemonSet { change, dry_run: true } => write!(f, "{} (dry run)", change.words()),
             Self::Reported { reason, .. } => f.write_str(reason),
             Self::Command(command) => write!(f, "{}", CommandWords(command)),
         }
