@@ -16,13 +16,14 @@ use super::output::{Output, Streams};
 use super::suggested_commands::{CommandPlace, CommandTarget, command_of, prewarm_named};
 use crate::driver::{Rollout, Session};
 use crate::engine::model::command::{Command, Preview};
-use crate::engine::model::config::Role;
+use crate::engine::model::config::{Role, Timing};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::whole_secs;
 use crate::engine::model::image::change_warnings;
 use crate::engine::model::prewarm::PrewarmView;
 use crate::engine::model::template::diff::{FieldChange, FieldEdit};
+use crate::engine::model::time::ShortDuration;
 use crate::engine::report::guidance::{Guidance, Remedy};
 use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::process::output::say_on_stderr;
@@ -30,6 +31,9 @@ use crate::process::printable::Printable;
 
 /// How many node names a preview shows.
 const FIRST_NODES: usize = 8;
+
+/// A command that takes longer says what it waits for.
+const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// Whether a write may ask before it is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,13 +86,50 @@ async fn carry_out(
     accept_the_halt(&command, &before, how.yes)?;
     accept_no_match(&command, &before, how.yes)?;
     confirm(&preview, &before, Consent::from_flag(how.yes), &output.streams()).await?;
-    let settled = match tokio::time::timeout(how.timeout, rollout.command(command)).await {
+    let (streams, driver) = (output.streams(), || rollout.snapshot().driver.clone());
+    let say = |waits: String| streams.complain(&waits);
+    let settling = saying_what_it_waits_for(driver, say, rollout.command(command));
+    let settled = match tokio::time::timeout(how.timeout, settling).await {
         Ok(settled) => settled?,
         Err(_late) => {
             return Err(out_of_time(&commands, &rollout.snapshot(), &preview, how.timeout));
         }
     };
     report(&commands, &rollout.snapshot(), &preview, Some(&settled), output)
+}
+
+/// Says once for which driver a command waits that is not done at once.
+async fn saying_what_it_waits_for<T>(
+    driver: impl Fn() -> DriverView,
+    say: impl FnOnce(String),
+    settling: impl Future<Output = T>,
+) -> T {
+    let mut settling = std::pin::pin!(settling);
+    tokio::select! {
+        biased;
+        settled = &mut settling => return settled,
+        () = tokio::time::sleep(AT_ONCE) => {}
+    }
+    if let Some(waits) = waits_for_driver(&driver()) {
+        say(waits);
+    }
+    settling.await
+}
+
+/// `waits until ada@bastion renews its lease, or that runs out: 15s`.
+fn waits_for_driver(driver: &DriverView) -> Option<String> {
+    match driver {
+        DriverView::Unconfirmed { holder, .. } => {
+            let within = ShortDuration(Timing::default().lease);
+            Some(format!("waits until {holder} renews its lease, or that runs out: {within}"))
+        }
+        DriverView::Other { holder, .. } => Some(format!("waits for {holder}, who drives, to carry it out")),
+        DriverView::Unknown
+        | DriverView::Nobody
+        | DriverView::You { .. }
+        | DriverView::Waiting { .. }
+        | DriverView::Lost { .. } => None,
+    }
 }
 
 /// The error for a command that is not settled in time. If it is recorded, the driver will carry it out; if not, it may be lost.
@@ -342,7 +383,26 @@ fn ask(question: &str) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
+    use crate::engine::model::time::Timestamp;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_command_that_is_not_done_at_once_says_once_what_it_waits_for() {
+        let gone = DriverView::Unconfirmed { holder: "ada@bastion/1".into(), renewed_at: None };
+        let alive = DriverView::Other { holder: "ada@bastion/1".into(), renewal_observed_at: Timestamp::default() };
+        let until = Some("waits until ada@bastion/1 renews its lease, or that runs out: 15s");
+        let for_them = Some("waits for ada@bastion/1, who drives, to carry it out");
+        for (driver, takes_secs, want) in
+            [(&gone, 14, until), (&gone, 0, None), (&alive, 2, for_them), (&DriverView::Nobody, 14, None)]
+        {
+            let said = RefCell::new(Vec::new());
+            let settling = tokio::time::sleep(Duration::from_secs(takes_secs));
+            saying_what_it_waits_for(|| driver.clone(), |waits| said.borrow_mut().push(waits), settling).await;
+            assert_eq!(said.into_inner(), Vec::from_iter(want.map(str::to_owned)), "{driver:?}, {takes_secs} s");
+        }
+    }
 
     #[test]
     fn another_repository_is_warned_of() {

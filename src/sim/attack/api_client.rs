@@ -194,10 +194,7 @@ impl ApiClient {
                 MustStay::Template(_) => "admission would change the template",
                 MustStay::OnDelete => "admission would set another update strategy",
             };
-            return (
-                Err(EffectError { kind: EffectErrorKind::Invalid, message: message.into(), dry_run: true }),
-                None,
-            );
+            return (Err(EffectError { kind: EffectErrorKind::Invalid, message: message.into(), dry_run: true }), None);
         }
         match write(Mode::Commit) {
             Ok(object) => {
