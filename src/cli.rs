@@ -205,12 +205,21 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Invocation, cla
 pub fn explain(said: &clap::Error) -> ExitCode {
     if said.use_stderr() {
         // It quotes what was typed, which may come from elsewhere: so it has no colours, as they need escape sequences.
-        streams::say_on_stderr(&Printable::lines(&said.render().to_string()));
+        streams::say_on_stderr(&Printable::lines(&usage_error(said)));
     } else {
         // Help is ours, and coloured where the terminal has colours. A closed standard output cannot be reported anywhere.
         let _ = said.print();
     }
     u8::try_from(said.exit_code()).unwrap_or(2).into()
+}
+
+/// What is wrong with the command line, with the word that begins all other errors, too.
+fn usage_error(said: &clap::Error) -> String {
+    let text = said.render().to_string();
+    match text.strip_prefix("error: ") {
+        Some(rest) => format!("Error: {rest}"),
+        None => text,
+    }
 }
 
 /// The command as its user calls it: as kubectl's plugin when the binary is named so.

@@ -22,19 +22,22 @@ use super::one_shot::{self, Consent};
 use super::output::{Output, Streams};
 use super::status::tell;
 use super::suggested_commands::CommandPlace;
-use crate::driver::{Rollout, Session};
+use crate::driver::{CommandError, Rollout, Session};
 use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::whole_secs;
 use crate::engine::model::time::ShortDuration;
-use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::process::signals::{self, Listener};
 
 /// How long stopping may take after a signal: the process is ended after [`signals::LEAVE_WITHIN`].
 const LEAVE_WITHIN: Duration = Duration::from_secs(4);
 /// How long a complete view may take; a driver may be started before its cluster's link is up.
 const LOAD_WITHIN: Duration = Duration::from_secs(120);
+
+/// Between what was asked for and why it was refused, in the words of the engine.
+const REFUSED: &str = " was refused: ";
 
 /// What is done in the foreground.
 pub(crate) trait Task {
@@ -210,8 +213,8 @@ impl Foreground<'_> {
         let stood = ShortDuration(since.elapsed());
         let then = if drove { ": driving was stopped, and nothing was started since" } else { "" };
         let said = format!("nobody took the output for {stood}{then}");
-        self.say(Topic::Command, said.clone())?;
-        let error = CliError::failed(said);
+        self.say(Topic::Command, said)?;
+        let error = CliError::failed("nobody took the output for too long");
         Err(error.hinted("`rolldeck status` says where it stands; the same command line carries on"))
     }
 
@@ -222,7 +225,7 @@ impl Foreground<'_> {
             self.show(&preview)?;
         }
         one_shot::confirm(&preview, &rollout.snapshot(), self.args.consent, &self.streams).await?;
-        let settled = self.telling(rollout, rollout.command(command)).await??;
+        let settled = self.settled(rollout, command).await?;
         self.say(Topic::Command, settled)
     }
 
@@ -231,8 +234,25 @@ impl Foreground<'_> {
         let preview = rollout.preview(command.clone()).await?;
         self.show(&preview)?;
         one_shot::confirm(&preview, &rollout.snapshot(), self.args.consent, &self.streams).await?;
-        let settled = self.telling(rollout, rollout.command(command)).await??;
+        let settled = self.settled(rollout, command).await?;
         self.say(Topic::Command, settled)
+    }
+
+    /// Carries out a command, and tells changes meanwhile. Of an error that the changes have told in full, only the beginning is repeated.
+    async fn settled(&mut self, rollout: &Rollout, command: Command) -> Result<String, CliError> {
+        let error = match self.telling(rollout, rollout.command(command)).await? {
+            Ok(settled) => return Ok(settled),
+            Err(error) => error,
+        };
+        let snapshot = rollout.snapshot();
+        self.tell(&snapshot)?;
+        let told = match (&error, &snapshot.phase) {
+            (CommandError::NotAdmitted(why), Phase::Paused(paused)) if paused.why.as_deref() == Some(why) => why,
+            _ => return Err(error.into()),
+        };
+        let what = told.split_once(REFUSED).map(|(what, _)| format!("{what} was refused"));
+        let brief = what.unwrap_or_else(|| "it was refused".to_owned());
+        Err(CliError::new(CliErrorKind::Refused, format!("{brief}, and the rollout is paused")))
     }
 
     /// Says what a command would do, and that nothing was changed.

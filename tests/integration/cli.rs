@@ -234,7 +234,7 @@ fn bad_input_gets_a_clear_message_and_nothing_else() {
         let output = practice.run(line);
         assert_eq!(output.status.code(), Some(code), "{line:?}: {}", text(&output));
         let error = String::from_utf8_lossy(&output.stderr);
-        assert!(error.to_lowercase().starts_with("error: ") && error.contains(says), "{line:?}: {error}");
+        assert!(error.starts_with("Error: ") && error.contains(says), "{line:?}: {error}");
         assert!(!error.contains("panicked"), "{error}");
     }
 }

@@ -15,7 +15,7 @@ pub(super) use self::rollouts::{
 use crate::cli::args::{Cli, OutputAs};
 use crate::cli::output::Charset;
 use crate::cli::output::tests::Kept;
-use crate::driver::{DrivenBy, Fleet, FleetPrewarm, FleetRow, Request, Rollout, Session};
+use crate::driver::{CommandError, DrivenBy, Fleet, FleetPrewarm, FleetRow, Request, Rollout, Session};
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Preview, PrewarmCommand, Refusal};
 use crate::engine::model::config::Role;
@@ -65,6 +65,8 @@ pub(super) struct Script {
     carries_on: bool,
     /// Nodes of the rollout are in line.
     has_line: bool,
+    /// Why no command is carried out, although it was accepted.
+    fails: Option<CommandError>,
 }
 
 impl Script {
@@ -83,7 +85,14 @@ impl Script {
             hides_other_namespaces: false,
             carries_on: false,
             has_line: true,
+            fails: None,
         }
+    }
+
+    /// Commands are accepted, and end with this error once the next snapshot is there.
+    pub(super) fn fails(mut self, error: CommandError) -> Self {
+        self.fails = Some(error);
+        self
     }
 
     /// A rollout is recorded that nobody drives: who drives for something else lets its nodes go, too.
@@ -217,6 +226,12 @@ impl Script {
                 Request::ImagesOnNodes(answer) => drop(answer.send(self.images_on_nodes())),
                 Request::Preview(command, answer) => drop(answer.send(self.preview(&command))),
                 Request::Command(command, answer) => {
+                    if let Some(error) = &self.fails {
+                        follow(&snapshots, &mut rest).await;
+                        drop(answer.send(Err(error.clone())));
+                        self.asked.lock().unwrap().push(command);
+                        continue;
+                    }
                     let prewarm =
                         matches!(command, Command::Prewarm(PrewarmCommand::Start { .. } | PrewarmCommand::Cancel));
                     let drive = prewarm || matches!(command, Command::Drive(_));

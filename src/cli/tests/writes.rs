@@ -2,11 +2,12 @@
 
 use super::script;
 use super::script::{Script, at, rollout};
+use crate::driver::CommandError;
 use crate::engine::model::command::{Command, Refusal, Step};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::labels::Selector;
-use crate::engine::model::record::{Halt, HaltingGate};
+use crate::engine::model::record::{Halt, HaltingGate, OURSELVES, Paused};
 use crate::engine::model::step_ahead::{NoStep, SelectionDone};
 use crate::engine::report::snapshot::Phase;
 use insta::assert_snapshot;
@@ -151,4 +152,33 @@ async fn a_refusal_says_that_nothing_happened() {
     Error: ops@bastion-2/7 drives this rollout; take over first
     Hint: `rolldeck drive --take-over` asks them to hand over, and takes the lease of one that is gone
     "#);
+}
+
+/// What the changes told is not told again as the error: only what came to nothing.
+#[tokio::test]
+async fn a_refusal_that_was_told_is_not_printed_twice() {
+    let why = "set image agent=r.example/agent:v3 was refused: denied by policy; nothing was changed: change the policy, then ask again";
+    let mut held = rollout();
+    held.phase = Phase::Held;
+    held.driver = DriverView::Nobody;
+    let script = Script::of(held.clone()).fails(CommandError::NotAdmitted(why.to_owned()));
+    let mut refused = held.clone();
+    refused.phase = Phase::Paused(Paused { by: OURSELVES.into(), at: at(0), why: Some(why.into()) });
+    let script = script.then(refused);
+    let output = script.run("drive ds/agent --image agent=r.example/agent:v3 --yes").await;
+    assert_eq!(output.code, 6);
+    assert!(output.text.contains(why), "{}", output.text);
+    assert_snapshot!(output.error, @"Error: set image agent=r.example/agent:v3 was refused, and the rollout is paused");
+    // Where it was not told, the error says it all.
+    let script = Script::of(held).fails(CommandError::NotAdmitted(why.to_owned()));
+    let output = script.run("drive ds/agent --image agent=r.example/agent:v3 --yes").await;
+    assert_eq!((output.code, output.error), (6, format!("Error: {why}")));
+}
+
+/// All errors begin alike, those of a command line that makes no sense, too.
+#[test]
+fn errors_begin_with_one_word() {
+    let refused = crate::cli::parse(["rolldeck", "set-image", "ds/agent", "agent=Not:An:Image"].map(Into::into));
+    let said = crate::cli::usage_error(&refused.err().unwrap());
+    assert!(said.starts_with("Error: invalid value"), "{said}");
 }
