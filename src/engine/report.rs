@@ -163,6 +163,10 @@ impl Engine {
             return Phase::Paused(paused.clone());
         }
         if !self.is_ready_to_update(intent) {
+            // Nothing is prepared where nothing is to be rolled out: only a driver records as target what every node has.
+            if self.has_nothing_to_roll(intent) {
+                return Phase::Idle;
+            }
             return if self.strategy() == StrategyKind::RollingUpdate && self.progress.adopted {
                 Phase::Native
             } else {

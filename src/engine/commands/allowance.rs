@@ -127,6 +127,17 @@ impl Engine {
         let nodes = in_line.len();
         let intent = self.intent();
         let before = Limits::of(&self.view, &intent, &self.assessment);
+        let all_updated = self.is_ready_to_update(&intent) && self.count_rows(|row| !row.committed) == 0;
+        if all_updated || self.has_nothing_to_roll(&intent) {
+            return vec![
+                "Moves nothing: every node is updated, or on its way.".to_owned(),
+                "`set-image` begins with every node kept, whatever is set here.".to_owned(),
+                format!(
+                    "A template that is deployed in another way is let go on {} at once, when that rollout is resumed or driven.",
+                    counted(after.allowed as usize)
+                ),
+            ];
+        }
         if after.allowed <= before.allowed {
             let first = match after.allowed == before.allowed {
                 true => "Moves nothing: as many may be updated already.".to_owned(),

@@ -21,6 +21,9 @@ impl Engine {
         if !self.has_rollout(intent) {
             return Err(NoStep::NoRollout);
         }
+        if self.has_nothing_to_roll(intent) {
+            return Err(NoStep::AllUpdated);
+        }
         let fleet = self.assessment.fleet;
         let allowed = Limits::of(&self.view, intent, &self.assessment).allowed;
         // Before the new revision is there, nobody knows what is at it.
@@ -52,6 +55,20 @@ impl Engine {
             _ if steps.into_iter().all(|(_, total)| total <= allowed) => NoStep::Last,
             _ => NoStep::NoneReady { left },
         })
+    }
+
+    /// Whether it is adopted, no rollout began, no change is asked for, and every node has the present template, whether a driver has
+    /// recorded that as the target or not.
+    pub(crate) fn has_nothing_to_roll(&self, intent: &Intent) -> bool {
+        let current = self.view.current.as_ref();
+        self.is_adopted()
+            && self.is_observed()
+            && self.view.current_is_certain()
+            && intent.change.is_none()
+            && intent.releasing.is_none()
+            && current.is_some()
+            && intent.target.as_ref().is_none_or(|target| Some(target) == current)
+            && !self.is_under_way()
     }
 
     /// Whether there is anything to step through: a rollout that is recorded, or one that is under way without a record.

@@ -273,3 +273,50 @@ fn a_selection_of_which_no_node_goes_says_why_and_what_lets_one_go() {
     let lines = console.engine.preview(&select, fake.now).unwrap().effects;
     assert_eq!(lines[0], "Moves nothing now: canary done, 4 of 4 (zone=late).");
 }
+
+/// Adopted, and every node has the present template: it is idle, whether a driver has recorded the target or not, and there is no step.
+#[test]
+fn where_nothing_is_to_be_rolled_out_it_is_idle_and_no_step_is_taken() {
+    for role in [Role::OneShot, Role::Driver] {
+        let mut fake = FakeCluster::rolling(6, 1);
+        let mut console = FakeConsole::open_as(&fake, "ops", role);
+        console.ask(&mut fake, Command::Adopt).unwrap();
+        console.run_for(&mut fake, 3);
+        let snapshot = console.snapshot(&fake);
+        assert_eq!(snapshot.phase, Phase::Idle, "{role:?}");
+        assert!(snapshot.guidance().unwrap().waits.starts_with("adopted: its controller replaces no pod"));
+        let refused = console.engine.preview(&Command::Step(Step::Next), fake.now).unwrap_err().to_string();
+        assert_eq!(refused, "a step moves nothing: every node is updated, or on its way");
+        // What is asked for by number is recorded: it counts for a template that somebody else deploys.
+        let all = Command::Step(Step::Updated(IntOrPercent::Int(4)));
+        let effects = console.engine.preview(&all, fake.now).unwrap().effects;
+        assert_eq!(
+            effects,
+            [
+                "Moves nothing: every node is updated, or on its way.",
+                "`set-image` begins with every node kept, whatever is set here.",
+                "A template that is deployed in another way is let go on 4 nodes at once, when that rollout is resumed or driven.",
+            ]
+        );
+        console.ask(&mut fake, all).unwrap();
+        // And so it is.
+        console.ask(&mut fake, Command::SetImage([("agent".to_owned(), "agent:v2".parse().unwrap())].into())).unwrap();
+        console.run_for(&mut fake, 1);
+        assert_eq!(console.snapshot(&fake).plan.allowed, 0, "{role:?}");
+    }
+    let mut fake = FakeCluster::rolling(6, 1);
+    let mut console = FakeConsole::open_as(&fake, "ops", Role::OneShot);
+    console.ask(&mut fake, Command::Adopt).unwrap();
+    console.ask(&mut fake, Command::Step(Step::Updated(IntOrPercent::Int(4)))).unwrap();
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    fake.set_template(template("agent:v2"));
+    fake.wait(30);
+    let mut driver = FakeConsole::open(&fake, "ops");
+    driver.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+    driver.run_for(&mut fake, 5);
+    if matches!(driver.snapshot(&fake).phase, Phase::Paused(_)) {
+        driver.ask(&mut fake, Command::Resume).unwrap();
+    }
+    driver.run_for(&mut fake, 120);
+    assert_eq!(fake.deleted.len(), 4, "let go as it was set");
+}
