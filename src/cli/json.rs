@@ -25,7 +25,7 @@ mod watch;
 
 use serde::Serialize;
 
-pub(crate) use self::command::{CommandResult, PreviewLines};
+pub(crate) use self::command::{CommandResult, PreviewLines, image_warnings};
 pub(crate) use self::diagnosis::DiagnosisJson;
 pub(crate) use self::fleet::FleetList;
 pub(crate) use self::node::NodeJson;

@@ -20,9 +20,7 @@ use crate::engine::model::config::{Role, Timing};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::whole_secs;
-use crate::engine::model::image::change_warnings;
 use crate::engine::model::prewarm::PrewarmView;
-use crate::engine::model::template::diff::{FieldChange, FieldEdit};
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::guidance::{Guidance, Remedy};
 use crate::engine::report::snapshot::{Phase, Snapshot};
@@ -156,27 +154,14 @@ fn out_of_time(place: &CommandPlace, snapshot: &Snapshot, preview: &Preview, tim
         .hinted("`rolldeck status` says whether it was done; `--timeout` waits longer")
 }
 
-/// What should not change by mistake in a container's image, with the field that names the container.
-fn image_warnings(change: &FieldChange) -> impl Iterator<Item = (&str, String)> {
-    let container = change.path.strip_suffix(".image");
-    let images = match &change.edit {
-        FieldEdit::Changed { from, to } => from.as_str().zip(to.as_str()),
-        FieldEdit::Added { .. } | FieldEdit::Removed { .. } | FieldEdit::Reordered { .. } => None,
-    };
-    let warned = container.zip(images);
-    warned.into_iter().flat_map(|(container, (was, new))| {
-        change_warnings(was, new, "→").into_iter().map(move |warning| (container, warning))
-    })
-}
-
 /// Prints what a command would do.
 pub(crate) fn show(preview: &Preview, output: &mut Output) -> io::Result<()> {
     output.line(&preview.title)?;
     for change in &*preview.changes {
         output.line(format!("  {change}"))?;
     }
-    for (container, warning) in preview.changes.iter().flat_map(image_warnings) {
-        output.line(format!("  WARNING: {container}: {warning}"))?;
+    for warning in json::image_warnings(preview) {
+        output.line(format!("  WARNING: {warning}"))?;
     }
     for effect in &preview.effects {
         output.line(format!("  {effect}"))?;
@@ -402,23 +387,5 @@ mod tests {
             saying_what_it_waits_for(|| driver.clone(), |waits| said.borrow_mut().push(waits), settling).await;
             assert_eq!(said.into_inner(), Vec::from_iter(want.map(str::to_owned)), "{driver:?}, {takes_secs} s");
         }
-    }
-
-    #[test]
-    fn another_repository_is_warned_of() {
-        let change = |field: &str, from: &str, to: &str| FieldChange {
-            path: field.to_owned(),
-            edit: FieldEdit::Changed { from: from.into(), to: to.into() },
-        };
-        let warned = |change: &FieldChange| {
-            image_warnings(change).map(|(container, warning)| format!("{container}: {warning}")).collect::<Vec<_>>()
-        };
-        let image = |from: &str, to: &str| warned(&change("containers[agent].image", from, to));
-        assert_eq!(image("r.example/agent:v1", "r.example/agent:v2"), Vec::<String>::new());
-        assert_eq!(
-            image("r.example/agent:v1", "busybox:1"),
-            ["containers[agent]: repository changes! registry changes: r.example → docker.io"]
-        );
-        assert_eq!(warned(&change("containers[agent].command", "a", "b")), Vec::<String>::new());
     }
 }

@@ -14,6 +14,7 @@ mod restarts;
 mod surge;
 mod undo;
 mod unready;
+mod warnings;
 
 use self::resolved::Resolved;
 use super::assess::plan::Limits;

@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::{TypeMeta, kinds};
 use crate::engine::model::Str;
 use crate::engine::model::command::Preview;
-use crate::engine::model::template::diff::FieldChange;
+use crate::engine::model::image::change_warnings;
+use crate::engine::model::template::diff::{FieldChange, FieldEdit};
 
 /// What a one-shot write would do, or did: `settled` is absent after `--dry-run`.
 #[derive(Serialize)]
@@ -31,12 +32,31 @@ pub(crate) struct PreviewLines<'a> {
     /// What it changes in the template, as `diff` has it.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     changes: &'a [FieldChange],
-    /// What else manages the DaemonSet and may set it back.
-    warnings: &'a [String],
+    /// All that the text begins with `WARNING`: what may set it back, and what should not change by mistake.
+    warnings: Vec<String>,
     nodes: &'a [Str],
     calls: &'a [String],
     /// `none`, `bounded`, `serious` or `beyond`
     danger: &'static str,
+}
+
+/// What should not change by mistake in the images of containers.
+pub(crate) fn image_warnings(preview: &Preview) -> impl Iterator<Item = String> {
+    let warned = |(container, warning): (&str, String)| format!("{container}: {warning}");
+    preview.changes.iter().flat_map(warnings_of).map(warned)
+}
+
+/// The same of one field, with the field that names the container.
+fn warnings_of(change: &FieldChange) -> impl Iterator<Item = (&str, String)> {
+    let container = change.path.strip_suffix(".image");
+    let images = match &change.edit {
+        FieldEdit::Changed { from, to } => from.as_str().zip(to.as_str()),
+        FieldEdit::Added { .. } | FieldEdit::Removed { .. } | FieldEdit::Reordered { .. } => None,
+    };
+    let warned = container.zip(images);
+    warned.into_iter().flat_map(|(container, (was, new))| {
+        change_warnings(was, new, "→").into_iter().map(move |warning| (container, warning))
+    })
 }
 
 impl<'a> PreviewLines<'a> {
@@ -45,10 +65,43 @@ impl<'a> PreviewLines<'a> {
             title: &preview.title,
             effects: &preview.effects,
             changes: &preview.changes,
-            warnings: &preview.warnings,
+            warnings: image_warnings(preview).chain(preview.warnings.iter().cloned()).collect(),
             nodes: &preview.nodes,
             calls: &preview.calls,
             danger: kinds::danger(preview.danger),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::model::danger::Danger;
+
+    #[test]
+    fn another_repository_is_warned_of() {
+        let change = |field: &str, from: &str, to: &str| FieldChange {
+            path: field.to_owned(),
+            edit: FieldEdit::Changed { from: from.into(), to: to.into() },
+        };
+        let preview = |change: FieldChange| Preview {
+            title: String::new(),
+            effects: Vec::new(),
+            nodes: Default::default(),
+            warnings: vec!["set back".to_owned()],
+            changes: [change].into(),
+            calls: Vec::new(),
+            danger: Danger::None,
+        };
+        let image = |from: &str, to: &str| {
+            image_warnings(&preview(change("containers[agent].image", from, to))).collect::<Vec<_>>()
+        };
+        assert_eq!(image("r.example/agent:v1", "r.example/agent:v2"), Vec::<String>::new());
+        let warning = "containers[agent]: repository changes! registry changes: r.example → docker.io";
+        assert_eq!(image("r.example/agent:v1", "busybox:1"), [warning]);
+        assert_eq!(image_warnings(&preview(change("containers[agent].command", "a", "b"))).count(), 0);
+        // JSON has what the text has.
+        let other = preview(change("containers[agent].image", "r.example/agent:v1", "busybox:1"));
+        assert_eq!(PreviewLines::new(&other).warnings, [warning, "set back"]);
     }
 }

@@ -190,12 +190,19 @@ impl Engine {
         let (fleet, intent) = (self.assessment.fleet, self.intent());
         let between = |step: &&IntOrPercent| (before + 1..after).contains(&step.of(fleet, Rounding::Up).min(fleet));
         let left_out: Vec<String> = intent.steps.iter().filter(between).map(ToString::to_string).collect();
-        match left_out.as_slice() {
-            _ if step == Step::Next => None,
-            [] => None,
-            [one] => Some(format!("Leaves out the step {one} of the plan.")),
-            [more @ .., last] => Some(format!("Leaves out the steps {} and {last} of the plan.", more.join(", "))),
-        }
+        let left_out = match left_out.as_slice() {
+            [] => return None,
+            [one] => format!("Leaves out the step {one} of the plan"),
+            [more @ .., last] => format!("Leaves out the steps {} and {last} of the plan", more.join(", ")),
+        };
+        // The next step is the first that moves something: pods may have come with the new template by themselves.
+        let why = (step == Step::Next).then(|| match self.updated_or_on_the_way() {
+            0 => ": no node could go by it".to_owned(),
+            updated => {
+                format!(": {} already or on the way, so that no other could go by it", counted_updated(updated))
+            }
+        });
+        Some(format!("{left_out}{}.", why.unwrap_or_default()))
     }
 
     /// What it means that only `allowed` nodes may be updated, of which more may be already.

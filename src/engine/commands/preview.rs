@@ -36,6 +36,7 @@ impl Engine {
     /// Says what a command would do.
     pub(crate) fn preview_of(&self, command: &Command, now: Timestamp) -> Result<Preview, Refusal> {
         let resolved = self.resolve(command, now)?;
+        let unprotected = self.left_unprotected(command);
         let tuning = command.tuning();
         let command = command.inner();
         let mut intent = self.recorded_intent();
@@ -148,6 +149,7 @@ impl Engine {
                 .chain(self.halted_before(command, &intent, now).or_else(|| self.never_ran(command, &intent)))
                 .chain(self.rolls_back_in_vain(command))
                 .chain(self.prewarms_in_vain(command))
+                .chain(unprotected)
                 .collect(),
             calls: self.calls_in_words(command, &resolved, &nodes, &limits, now),
             nodes: nodes.into(),

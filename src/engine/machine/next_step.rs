@@ -34,7 +34,10 @@ impl Engine {
         let candidates = self.count_rows(|row| self.may_go(intent, row));
         let free = candidates.min(allowed.saturating_sub(committed));
         let steps = intent.steps.iter().map(|step| (*step, step.of(fleet, Rounding::Up).min(fleet)));
-        for (step, total) in steps.clone().filter(|(_, total)| *total > allowed) {
+        // Under somebody else's `OnDelete` nothing is recorded, and pods may have been replaced by hand.
+        let by_hand = self.view.current_is_certain() && intent.target.is_none() && intent.change.is_none();
+        let updated = if by_hand { self.count_rows(|row| row.at_target) } else { 0 };
+        for (step, total) in steps.clone().filter(|(_, total)| *total > allowed.max(updated)) {
             let cut_by_selector = intent.selector.is_some() && selectable < total;
             let to = if intent.selector.is_some() { total.min(selectable) } else { total };
             let frees = candidates.min(to.saturating_sub(committed)).saturating_sub(free);

@@ -320,3 +320,61 @@ fn where_nothing_is_to_be_rolled_out_it_is_idle_and_no_step_is_taken() {
     driver.run_for(&mut fake, 120);
     assert_eq!(fake.deleted.len(), 4, "let go as it was set");
 }
+
+/// Pods that are lost come back with the new template: the next step is then the first of the plan that moves something, and says which it leaves out.
+#[test]
+fn the_next_step_says_which_steps_it_leaves_out() {
+    let mut fake = FakeCluster::rolling(120, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    fake.remove_pod("n7");
+    fake.kubelets();
+    console.run_for(&mut fake, 30);
+    let preview = console.engine.preview(&Command::Step(Step::Next), fake.now).unwrap();
+    assert!(preview.title.starts_with("Step: 12 nodes"), "{}", preview.title);
+    let said =
+        "Leaves out the step 1 of the plan: 1 node is updated already or on the way, so that no other could go by it.";
+    assert!(preview.effects.contains(&said.to_owned()), "{:?}", preview.effects);
+}
+
+/// Under an `OnDelete` that is not ours nothing is recorded, and somebody has replaced pods by hand: the next step is above these.
+#[test]
+fn beside_pods_that_were_replaced_by_hand_no_step_below_them_is_offered() {
+    let mut fake = FakeCluster::rolling(120, 2);
+    fake.set_strategy(serde_json::json!({"type": "OnDelete"}));
+    fake.set_template(template("agent:v2"));
+    fake.reconcile();
+    for node in 1..=5 {
+        fake.remove_pod(&format!("n{node}"));
+    }
+    fake.kubelets();
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.run_for(&mut fake, 30);
+    let next = console.snapshot(&fake).plan.next.unwrap().unwrap();
+    assert_eq!((next.step, next.allowed), (Percent(10), 12), "5 nodes are updated already");
+}
+
+#[test]
+fn a_threshold_that_cannot_be_reached_is_warned_of() {
+    let mut fake = FakeCluster::rolling(12, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    let mut warnings = |threshold: IntOrPercent| {
+        let tuning = Tuning { failure_threshold: Some(threshold), ..Tuning::default() };
+        console.engine.preview(&Command::Tune(tuning), fake.now).unwrap().warnings
+    };
+    let never = "The failure threshold 500 is more than the 12 nodes that there are: it never halts the rollout.";
+    assert_eq!(warnings(Int(500)), [never]);
+    assert_eq!((warnings(Int(12)).len(), warnings(Percent(100)).len()), (0, 0));
+}
+
+#[test]
+fn an_early_release_warns_of_what_its_controller_does_then() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    let preview = console.engine.preview(&Command::Release(Early::Accept), fake.now).unwrap();
+    let says =
+        "Its controller replaces 6 pods by itself: the budget and the gates of the rollout do not hold for that.";
+    assert_eq!(preview.warnings, [says]);
+}
