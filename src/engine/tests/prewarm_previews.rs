@@ -380,7 +380,7 @@ fn a_slot_that_a_roll_back_leaves_taken_is_named() {
     console.run_for(&mut fake, 3);
     let node = fake.deleted[0].clone();
     assert_eq!(console.snapshot(&fake).budget_and_slots(), "down 1 of 1: 1 ours, pull slots 1 of 1");
-    fake.undeletable.insert(node.clone(), EffectErrorKind::Forbidden);
+    fake.undeletable.insert(node, EffectErrorKind::Forbidden);
     console.ask(&mut fake, Command::Undo { to: None }).unwrap();
     console.run_for(&mut fake, 1);
     let said = console.snapshot(&fake).budget_and_slots();
