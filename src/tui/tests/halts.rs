@@ -1,8 +1,9 @@
 //! A halt that names no node is shown without a place, and nothing is left open where places would stand.
 
 use super::console::TestConsole;
-use super::fixtures;
+use super::fixtures::{self, failed};
 use crate::engine::fake_cluster::{HALTED, halted_without_nodes};
+use crate::engine::model::cause::CauseKind;
 
 /// Words that introduce or enclose something that is not there.
 const OPEN: [&str; 6] = ["Where", "()", "( )", ": (", " on \n", ", ,"];
@@ -35,4 +36,18 @@ fn going_on_and_going_back_are_in_the_last_line_of_every_screen() {
             assert!(last.contains("C continue") && last.contains("U undo"), "`{keys}` at {size:?}: {last}");
         }
     }
+}
+
+/// Its alarm names the cause and the nodes: only what it does not say stands below it.
+#[test]
+fn the_alarm_of_a_halt_is_not_repeated_below_it() {
+    let screen = TestConsole::on(fixtures::halted(), 80, 24).screen();
+    assert_eq!(screen.matches("image not found (").count(), 0, "{screen}");
+    assert!(screen.contains(" ! 1 went down since update (ipc-031, 1m)"), "{screen}");
+    // One more has failed since.
+    let mut halted = fixtures::halted();
+    let another = failed("ipc-018", CauseKind::ImageNotFound, "no such tag", 60);
+    halted.nodes = halted.nodes.iter().cloned().chain([another]).collect();
+    let screen = TestConsole::on(halted, 80, 24).screen();
+    assert!(screen.contains(" ✗ 2 image not found (ipc-017 …, 3m)"), "{screen}");
 }

@@ -320,6 +320,7 @@ pub(super) fn trouble(
         .summary
         .trouble
         .iter()
+        .filter(|trouble| !is_in_alarm(&shown.snapshot, trouble))
         .map(|trouble| {
             let (glyph, role) = match trouble.kind {
                 TroubleKind::Failed(_) => (Glyph::Failed, ThemeRole::Bad),
@@ -353,6 +354,14 @@ pub(super) fn trouble(
     let with = flow([words, down.into_iter().collect(), compared].concat(), "   ", " ", cells);
     let most = without.len().max(usize::from(shown.snapshot.alarms.is_empty()));
     if with.len() > most { without } else { with }
+}
+
+/// Whether the alarm of a halt names the cause and all nodes that have it.
+fn is_in_alarm(snapshot: &Snapshot, trouble: &TroubleGroup) -> bool {
+    let Some(halt) = snapshot.halt.as_ref().filter(|_| snapshot.phase == Phase::Halted) else { return false };
+    let (TroubleKind::Failed(Some(cause)) | TroubleKind::Struggling(cause)) = trouble.kind else { return false };
+    let is_named = halt.named().contains(&trouble.example) && trouble.nodes as usize <= halt.named().len();
+    is_named && halt.why.contains(&cause.to_string())
 }
 
 /// `3 image not found (ipc-017 …, 3m)`.
