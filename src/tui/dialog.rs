@@ -65,6 +65,8 @@ pub(crate) struct Dialog {
     pub(crate) typed: Input,
     /// The first line of the preview that is seen.
     pub(crate) top: usize,
+    /// It was opened on the list of DaemonSets: to cancel it leads back there.
+    pub(crate) is_from_list: bool,
     /// What is probably a mistake although it is a command.
     pub(crate) doubt: Option<String>,
     /// The focus was moved by a key, so a preview that arrives does not move it.
@@ -122,6 +124,7 @@ impl Dialog {
             focus,
             typed: Input::default(),
             top: 0,
+            is_from_list: false,
             doubt: None,
             moved: false,
             again: None,

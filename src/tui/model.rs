@@ -31,7 +31,7 @@ use super::status::{Status, StatusSeverity};
 use super::theme::{Glyphs, Theme, Themes};
 use super::timeline::Timeline;
 use crate::config::Bookmark;
-use crate::driver::{Fleet, FleetRow};
+use crate::driver::Fleet;
 use crate::engine::model::Str;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
@@ -187,11 +187,6 @@ impl FleetPage {
     /// The DaemonSet of the current row: the selected one, or else the first of the list.
     pub(crate) fn current(&self) -> Option<DaemonSetRef> {
         self.target(self.list.current(self.rows.len())?)
-    }
-
-    /// The same with all that is known of it.
-    pub(crate) fn current_row(&self) -> Option<&FleetRow> {
-        self.fleet.rows.get(*self.rows.get(self.list.current(self.rows.len())?)?)
     }
 
     /// Selects the current row, so that it stays current when rows are put in another order: once all is listed, and where every row is in

@@ -16,7 +16,7 @@ impl Status {
     pub(crate) fn is_old(&self, now: Duration) -> bool {
         let stays = match self.tone {
             StatusSeverity::Busy => return false,
-            StatusSeverity::Good | StatusSeverity::Plain => Duration::from_secs(10),
+            StatusSeverity::Good | StatusSeverity::Plain | StatusSeverity::UntilKey => Duration::from_secs(10),
             // Whoever was refused may have to read it twice.
             StatusSeverity::Refused | StatusSeverity::KeyRefused => Duration::from_secs(60),
         };
@@ -34,4 +34,6 @@ pub(crate) enum StatusSeverity {
     Refused,
     /// A key does nothing now: it says so until the next key that does something.
     KeyRefused,
+    /// It is about the key before: the next one puts it away, whatever it does.
+    UntilKey,
 }

@@ -20,6 +20,8 @@ mod keys;
 mod node_list;
 mod node_map;
 mod node_page;
+mod overlays;
+mod paused;
 mod prewarm;
 mod pull_states;
 mod reach;

@@ -6,18 +6,17 @@ mod dialog;
 mod dispatch;
 mod help;
 mod line;
+mod overlay;
 mod status;
-
-use crossterm::event::KeyCode;
 
 use self::dialog::dialog_key;
 use self::dispatch::dispatch;
 use self::line::{filter_key, palette_key, refilter};
-use super::action::condition::not_paused;
+use self::overlay::overlay_key;
 use super::action::in_keys;
 use super::commands::{connected, follow_pod, read_log};
 use super::daemonset_ref::DaemonSetRef;
-use super::dialog::{DialogEvent, Focus, Form, PreviewState};
+use super::dialog::{DialogEvent, Focus, Form};
 use super::key::Key;
 use super::message::{ConsoleEffect, Msg};
 use super::model::{HelpFind, Model, Overlay, ShownSnapshot, Uptime, WriteAccess};
@@ -63,7 +62,6 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
             if let Some(news) = news {
                 status::announce(model, &target, &news);
             }
-            already_paused(model, &target);
             let mut effects = ask_again(model, &target);
             effects.extend(follow_pod(model));
             effects.extend(is_worth_a_call.then_some(ConsoleEffect::Call));
@@ -149,20 +147,6 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
     effects
 }
 
-/// Closes the dialog of a pause that was opened before anything was known of its DaemonSet, if that is paused already, and says so.
-fn already_paused(model: &mut Model, target: &DaemonSetRef) {
-    let Overlay::Dialog(dialog) = &model.overlay else { return };
-    let Form::Pause { why } = &dialog.form else { return };
-    let is_open = dialog.target == *target && !matches!(dialog.answer, PreviewState::Preview(_));
-    if is_open
-        && why.value().is_empty()
-        && let Err(why) = not_paused(model)
-    {
-        model.overlay = Overlay::None;
-        model.say(StatusSeverity::KeyRefused, why);
-    }
-}
-
 /// Moves cursors and the visible part of lists to where their rows are now.
 fn settle(model: &mut Model) {
     let Measures { list_height: height, map } = Measures::of(model);
@@ -215,6 +199,7 @@ fn settle(model: &mut Model) {
 }
 
 fn on_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
+    model.status.take_if(|status| status.tone == StatusSeverity::UntilKey);
     if key == Key::ctrl('c') && is_quit_dialog(model) {
         // The second ctrl-c quits without a question.
         let driven = model.driven().map(|page| page.target.clone()).collect();
@@ -226,35 +211,10 @@ fn on_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     if help::takes(model, key) {
         return Vec::new();
     }
-    // The first line of the screen, a frame, and a line that is still read.
-    let page = isize::try_from(model.size.height.saturating_sub(4)).unwrap_or(1).max(1);
     match &mut model.overlay {
         Overlay::None => dispatch(model, key),
-        Overlay::Help { top, .. }
-        | Overlay::Details { top }
-        | Overlay::Watches { top }
-        | Overlay::Diagnosis { top, .. } => {
-            match key.code {
-                KeyCode::Down | KeyCode::Char('j') => scroll(top, 1),
-                KeyCode::Up | KeyCode::Char('k') => scroll(top, -1),
-                KeyCode::PageDown | KeyCode::Char(' ') => scroll(top, page),
-                KeyCode::PageUp => scroll(top, -page),
-                KeyCode::Home | KeyCode::Char('g') => scroll(top, isize::MIN),
-                KeyCode::Char('P' | 'B') => {
-                    // A pause needs no esc first.
-                    model.overlay = Overlay::None;
-                    dispatch(model, key)
-                }
-                // It names the keys that help: they work from there.
-                KeyCode::Char(c) if c.is_ascii_uppercase() && matches!(model.overlay, Overlay::Diagnosis { .. }) => {
-                    model.overlay = Overlay::None;
-                    dispatch(model, key)
-                }
-                _ => {
-                    model.overlay = Overlay::None;
-                    Vec::new()
-                }
-            }
+        Overlay::Help { .. } | Overlay::Details { .. } | Overlay::Watches { .. } | Overlay::Diagnosis { .. } => {
+            overlay_key(model, key)
         }
         Overlay::Palette(_) => palette_key(model, key),
         Overlay::Filter(_) => filter_key(model, key),
@@ -264,11 +224,6 @@ fn on_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
 
 fn is_quit_dialog(model: &Model) -> bool {
     matches!(&model.overlay, Overlay::Dialog(dialog) if matches!(dialog.form, Form::Quit(_)))
-}
-
-fn scroll(top: &mut usize, by: isize) -> Vec<ConsoleEffect> {
-    *top = top.saturating_add_signed(by);
-    Vec::new()
 }
 
 fn on_paste(model: &mut Model, text: &str) -> Vec<ConsoleEffect> {

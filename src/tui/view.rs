@@ -230,6 +230,30 @@ impl Measures {
     }
 }
 
+/// The last line that what is drawn over the page can begin with.
+pub(crate) fn overlay_end(model: &Model) -> usize {
+    if Shape::of(model) <= Shape::Sentence {
+        return 0;
+    }
+    let (ctx, area) = (RenderContext::new(model), terminal::area(model.size));
+    match &model.overlay {
+        Overlay::Help { find, .. } => help::end(&ctx, area, find),
+        Overlay::Details { top } => {
+            let timeline = model.rollout().and_then(|page| Some((page, page.timeline.as_ref()?)));
+            timeline.map_or(0, |timeline| timeline::end_of_over(&ctx, area, timeline, *top))
+        }
+        Overlay::Diagnosis { readings, .. } => diagnosis::end(&ctx, area, readings),
+        Overlay::Watches { top } => watches::end(&ctx, area, *top),
+        Overlay::Dialog(dialog) => dialog::end(&ctx, &ScreenParts::of(&ctx, area), dialog),
+        Overlay::None | Overlay::Palette(_) | Overlay::Filter(_) => 0,
+    }
+}
+
+/// How many of the lines are not seen in the box `over` at a time.
+fn rows_below(over: Rect, lines: &[Line<'_>]) -> usize {
+    lines.len().saturating_sub(usize::from(inside_box(over).height))
+}
+
 /// How many rows of the list are seen.
 pub(crate) fn list_height(model: &Model) -> usize {
     Measures::of(model).list_height

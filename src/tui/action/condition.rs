@@ -3,11 +3,10 @@
 use crate::driver::DrivenBy;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
-use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::prewarm::PrewarmView;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::dialog::form::{NO_OTHER_REVISION, Undo};
-use crate::tui::model::{FleetPage, Model, Page};
+use crate::tui::model::Model;
 use crate::tui::revisions::text::RevisionText;
 
 pub(super) fn always(_: &Model) -> Result<(), String> {
@@ -71,21 +70,12 @@ pub(super) fn has_other_revision(model: &Model) -> Result<(), String> {
     })
 }
 
-pub(crate) fn not_paused(model: &Model) -> Result<(), String> {
-    if model.page == Page::Fleet {
-        let row = model.fleet.as_ref().and_then(FleetPage::current_row);
-        return match row.ok_or_else(|| "there is no DaemonSet here".to_owned())? {
-            row if matches!(row.state, FleetState::Paused(_)) && row.strategy.starts_with("OnDelete") => {
-                Err(format!("{}/{} is already paused: enter opens it, C continues there", row.namespace, row.name))
-            }
-            _ => Ok(()),
-        };
-    }
-    rollout_says(model, |snapshot| {
-        // With `RollingUpdate` the controller replaces pods although the rollout is paused: a pause then sets OnDelete.
+/// Whether the rollout on screen is paused, and no pod is replaced by its controller: a pause then changes no more than its reason.
+pub(crate) fn is_paused(model: &Model) -> bool {
+    model.rollout().and_then(|page| page.snapshot()).is_some_and(|snapshot| {
         let is_paused = matches!(snapshot.phase, Phase::Paused(_)) || snapshot.paused.is_some();
-        let paused = is_paused && snapshot.strategy == StrategyKind::OnDelete;
-        paused.then_some("already paused: C continues")
+        // With `RollingUpdate` the controller replaces pods although the rollout is paused: a pause then sets OnDelete.
+        is_paused && snapshot.strategy == StrategyKind::OnDelete
     })
 }
 

@@ -56,13 +56,12 @@ fn dialog(model: &mut Model, form: Form) -> Effects {
 pub(super) fn pause(model: &mut Model, why: &str) -> Effects {
     let row = Some(&model.page).filter(|page| **page == Page::Fleet);
     let row = row.and(model.fleet.as_ref()).and_then(FleetPage::current);
+    let is_from_list = row.is_some();
     let mut effects = row.map_or_else(Vec::new, |target| navigate::open_rollout(model, target));
-    // Of one that is open already more is known than its row tells.
-    if let Err(why) = condition::not_paused(model) {
-        effects.extend(refuse(model, why));
-        return effects;
-    }
     effects.extend(dialog(model, Form::Pause { why: Prompt::with(why).input }));
+    if let Overlay::Dialog(dialog) = &mut model.overlay {
+        dialog.is_from_list = is_from_list;
+    }
     effects
 }
 

@@ -8,10 +8,7 @@ use crate::driver::{Fleet, FleetRow};
 use crate::engine::model::command::Command;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::event::WatchHealth;
-use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::fleet_state::FleetState;
-use crate::engine::model::record::Paused;
-use crate::engine::report::snapshot::Snapshot;
 use crate::tui::action::{ACTIONS, ActionId, Group};
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::message::{ConsoleEffect, Msg};
@@ -123,32 +120,6 @@ fn a_pause_on_a_row_opens_its_daemonset_and_names_it() {
     let mut console = console.answered(preview(Danger::None));
     console.type_keys("<enter>");
     assert_eq!(done(&console), [(the_target(), Command::Pause { why: None })], "though the console is read-only");
-}
-
-/// As on its page: there is nothing to confirm.
-#[test]
-fn a_pause_of_what_is_paused_says_so_on_the_list_too() {
-    let console = listing(80, 24).typed("jP");
-    assert_eq!(status(&console), "edge/log-shipper is already paused: enter opens it, C continues there");
-    assert!(console.model.page == Page::Fleet && matches!(console.model.overlay, Overlay::None));
-    // One that has halted may be paused besides, which only its page knows.
-    let paused = Some(Paused { by: "ops@bastion-2".into(), at: ago(60), why: None });
-    let halted = Snapshot { paused, strategy: StrategyKind::OnDelete, ..fixtures::halted() };
-    let mut console = listing(80, 24).typed("P");
-    console.see(fixtures::loading());
-    assert!(matches!(console.model.overlay, Overlay::Dialog(_)));
-    console.see(halted.clone());
-    assert!(matches!(console.model.overlay, Overlay::None));
-    assert_eq!(status(&console), "already paused: C continues");
-    let mut console = driving(80, 24);
-    console.see(halted.clone());
-    console.type_keys("P");
-    assert!(matches!(console.model.overlay, Overlay::None));
-    assert_eq!(status(&console), "already paused: C continues");
-    // A reason that is being typed is not taken away.
-    let mut console = listing(80, 24).typed("Puplink");
-    console.see(halted);
-    assert!(matches!(console.model.overlay, Overlay::Dialog(_)));
 }
 
 /// A pod of the new revision may not be well, and none that is well may be.

@@ -229,10 +229,6 @@ fn pausing_works_while_read_only_with_one_enter_and_a_reason_if_there_is_one() {
     assert_eq!(done(&console), [Command::Pause { why: Some("flaky link".into()) }]);
     assert_eq!(done(&TestConsole::on(fixtures::cascade(), 80, 24).typed("B<enter>")), [Command::Pause { why: None }]);
     assert_eq!(done(&on_running().typed("?P<enter>")), [Command::Pause { why: None }], "from the help, too");
-    let mut paused = TestConsole::on(fixtures::paused(), 80, 24).typed("P");
-    assert_eq!((done(&paused), status(&paused).as_str()), (vec![], "already paused: C continues"));
-    paused.type_keys("<enter>");
-    assert_eq!(paused.model.status, None, "a key that does something puts it away");
 }
 
 #[test]

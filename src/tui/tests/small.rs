@@ -172,7 +172,7 @@ fn pods_that_soak_are_said_to_count_as_down() {
     assert!(page.contains("charged to the budget, until its pod has soaked"), "{page}");
     let diagnosis = TestConsole::on(running(), 120, 40).typed("i").screen();
     assert!(diagnosis.contains("ready, and counted as down until it has soaked"), "{diagnosis}");
-    assert!(diagnosis.contains("j k and its keys work, others close"), "{diagnosis}");
+    assert!(diagnosis.contains("(esc closes, other keys work)"), "{diagnosis}");
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! Keys for the open dialog, and what happens when it is confirmed.
 
-use crate::tui::commands::{arm_now, connect, prewarm_revision};
+use crossterm::event::KeyCode;
+
+use super::overlay::clamp;
+use crate::tui::commands::{arm_now, connect, fleet, prewarm_revision};
 use crate::tui::dialog::{DialogEvent, Form, PreviewState, is_safety};
 use crate::tui::key::Key;
 use crate::tui::message::ConsoleEffect;
@@ -9,6 +12,9 @@ use crate::tui::preview::ask;
 use crate::tui::status::StatusSeverity;
 
 pub(super) fn dialog_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
+    if matches!(key.code, KeyCode::PageUp | KeyCode::PageDown) {
+        clamp(model);
+    }
     let Overlay::Dialog(dialog) = &mut model.overlay else { return Vec::new() };
     let page = model.rollouts.iter().find(|page| page.target == dialog.target);
     let snapshot = page.and_then(|page| page.snapshot().cloned());
@@ -19,13 +25,14 @@ pub(super) fn dialog_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
         DialogEvent::None => Vec::new(),
         DialogEvent::Changed => ask(model),
         DialogEvent::Cancelled => {
+            let effects = if dialog.is_from_list { fleet(model, "") } else { Vec::new() };
             model.overlay = Overlay::None;
-            model.say(StatusSeverity::Plain, "cancelled, nothing changed");
-            Vec::new()
+            model.say(StatusSeverity::UntilKey, "cancelled, nothing changed");
+            effects
         }
         DialogEvent::Confirmed => confirm(model),
         DialogEvent::NotYet(why) => {
-            model.say(StatusSeverity::Plain, why);
+            model.say(StatusSeverity::UntilKey, why);
             Vec::new()
         }
     }

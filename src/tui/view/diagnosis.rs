@@ -1,7 +1,7 @@
 //! What is wrong, cause by cause, over the list.
 //!
 //! ```text
-//! ┌ What is wrong  (j k and its keys work, others close) ────────────────────────┐
+//! ┌ What is wrong  (esc closes, other keys work) ───────────────────────────────┐
 //! │ 116 of 120 nodes updated and well                                   │
 //! │                                                                             │
 //! │ ✗ image not found: edge/agent:v9, 2 nodes for 3m                            │
@@ -16,7 +16,7 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 
 use super::header::{blocker, keys_in_words};
-use super::{RenderContext, put_box, put_lines};
+use super::{RenderContext, put_box, put_lines, rows_below};
 use crate::engine::model::facts::Severity;
 use crate::engine::report::diagnosis::{Diagnosis, Finding, OfferedCommand};
 use crate::tui::model::ShownSnapshot;
@@ -32,7 +32,35 @@ const MOST_WAITING: usize = 1_000;
 
 /// Draws it over everything but the first line.
 pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, readings: &[NodeReading], buffer: &mut Buffer) {
-    let Some(shown) = ctx.model.rollout().and_then(|page| page.live.as_ref()) else { return };
+    let Some(LaidOut { title, over, lines }) = laid_out(ctx, area, readings) else { return };
+    let seen = usize::from(over.height.saturating_sub(2));
+    let top = top.min(rows_below(over, &lines));
+    let rows = match lines.len() > seen {
+        true => format!(" {} lines {}-{} of {}", ctx.glyph(Glyph::Dot), top + 1, top + seen, lines.len()),
+        false => String::new(),
+    };
+    let title = format!("{title}{rows}");
+    let hint = "  (esc closes, other keys work)";
+    let room = usize::from(over.width.saturating_sub(6));
+    let hint = if is_wider(&format!("{title}{hint}"), room) { "" } else { hint };
+    let inside = put_box(ctx, buffer, over, &format!("{title}{hint}"));
+    put_lines(buffer, inside, &lines[top..]);
+}
+
+/// The last line that it can begin with.
+pub(super) fn end(ctx: &RenderContext<'_>, area: Rect, readings: &[NodeReading]) -> usize {
+    laid_out(ctx, area, readings).map_or(0, |LaidOut { over, lines, .. }| rows_below(over, &lines))
+}
+
+/// What is drawn, and where.
+struct LaidOut {
+    title: &'static str,
+    over: Rect,
+    lines: Vec<Line<'static>>,
+}
+
+fn laid_out(ctx: &RenderContext<'_>, area: Rect, readings: &[NodeReading]) -> Option<LaidOut> {
+    let shown = ctx.model.rollout()?.live.as_ref()?;
     let width = area.width.min(120);
     let mut diagnosis = Diagnosis::of(&shown.snapshot);
     for NodeReading { node, inspection, .. } in readings {
@@ -42,17 +70,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, readings: &[
     let lines = lines(ctx, shown, &diagnosis, usize::from(width.saturating_sub(4)));
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(area.height.saturating_sub(1));
     let over = Rect { x: area.width.saturating_sub(width) / 2, y: area.bottom() - height, width, height };
-    let seen = usize::from(height.saturating_sub(2));
-    let top = top.min(lines.len().saturating_sub(seen));
-    let rows = match lines.len() > seen {
-        true => format!(" {} lines {}-{} of {}", ctx.glyph(Glyph::Dot), top + 1, top + seen, lines.len()),
-        false => String::new(),
-    };
-    let title = format!("{title}{rows}");
-    let hint = "  (j k and its keys work, others close)";
-    let hint = if is_wider(&format!("{title}{hint}"), usize::from(width.saturating_sub(6))) { "" } else { hint };
-    let inside = put_box(ctx, buffer, over, &format!("{title}{hint}"));
-    put_lines(buffer, inside, &lines[top..]);
+    Some(LaidOut { title, over, lines })
 }
 
 fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, diagnosis: &Diagnosis, cells: usize) -> Vec<Line<'static>> {

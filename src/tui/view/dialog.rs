@@ -172,6 +172,41 @@ pub(super) fn draw(
     dialog: &Dialog,
     buffer: &mut Buffer,
 ) -> Option<Position> {
+    let (area, body) = laid_out(ctx, parts, dialog);
+    let inside = put_box(ctx, buffer, area, &title(dialog));
+    if inside.is_empty() {
+        return None;
+    }
+    let text = Rect { height: inside.height.saturating_sub(1), ..inside };
+    let height = usize::from(text.height);
+    let hidden = body.lines.len().saturating_sub(height);
+    let top = (seen_from(dialog, &body, height) + dialog.top).min(hidden);
+    put_lines(buffer, text, &body.lines[top..]);
+    let buttons = Rect { y: inside.bottom() - 1, height: 1, ..inside };
+    draw_buttons(ctx, dialog, buttons, body.hidden || hidden > top, buffer);
+    let (line, column) = body.cursor?;
+    let row = line.checked_sub(top).filter(|row| *row < height)?;
+    let column = column.min(usize::from(text.width).saturating_sub(1));
+    Some(Position::new(text.x + u16::try_from(column).unwrap_or(0), text.y + u16::try_from(row).unwrap_or(0)))
+}
+
+/// How many lines it can be scrolled.
+pub(super) fn end(ctx: &RenderContext<'_>, parts: &ScreenParts, dialog: &Dialog) -> usize {
+    let (area, body) = laid_out(ctx, parts, dialog);
+    let height = usize::from(super::inside_box(area).height.saturating_sub(1));
+    body.lines.len().saturating_sub(height).saturating_sub(seen_from(dialog, &body, height))
+}
+
+/// The first of `height` lines that are seen before anybody scrolls.
+fn seen_from(dialog: &Dialog, body: &Body<'_>, height: usize) -> usize {
+    match dialog.focus {
+        Focus::Form | Focus::Name => body.focus_line.map_or(0, |line| (line + 1).saturating_sub(height)),
+        Focus::Cancel | Focus::Go => body.answer_line,
+    }
+}
+
+/// Where the dialog is drawn, and what is between its title and its buttons.
+fn laid_out<'a>(ctx: &'a RenderContext<'a>, parts: &ScreenParts, dialog: &Dialog) -> (Rect, Body<'a>) {
     let most = room(parts);
     let inside = super::inside_box(most);
     let room = Rect { height: inside.height.saturating_sub(1), ..inside };
@@ -195,26 +230,7 @@ pub(super) fn draw(
     let is_kept = body.asks && (!exact || matches!(dialog.answer, PreviewState::Asking(_)));
     let kept = if is_kept { body.answer_line + ANSWER } else { 0 };
     let lines = body.lines.len().max(kept);
-    let area = Rect { height: height_for(lines, most.height, exact), ..most };
-    let inside = put_box(ctx, buffer, area, &title(dialog));
-    if inside.is_empty() {
-        return None;
-    }
-    let text = Rect { height: inside.height.saturating_sub(1), ..inside };
-    let height = usize::from(text.height);
-    let hidden = body.lines.len().saturating_sub(height);
-    let seen_from = match dialog.focus {
-        Focus::Form | Focus::Name => body.focus_line.map_or(0, |line| (line + 1).saturating_sub(height)),
-        Focus::Cancel | Focus::Go => body.answer_line,
-    };
-    let top = (seen_from + dialog.top).min(hidden);
-    put_lines(buffer, text, &body.lines[top..]);
-    let buttons = Rect { y: inside.bottom() - 1, height: 1, ..inside };
-    draw_buttons(ctx, dialog, buttons, body.hidden || hidden > top, buffer);
-    let (line, column) = body.cursor?;
-    let row = line.checked_sub(top).filter(|row| *row < height)?;
-    let column = column.min(usize::from(text.width).saturating_sub(1));
-    Some(Position::new(text.x + u16::try_from(column).unwrap_or(0), text.y + u16::try_from(row).unwrap_or(0)))
+    (Rect { height: height_for(lines, most.height, exact), ..most }, body)
 }
 
 /// The lines between title and buttons.

@@ -12,6 +12,7 @@ use ratatui::text::{Line, Span};
 use super::{RenderContext, ScreenParts, Shape, fleet, header, put, put_rule};
 use crate::engine::model::step_ahead::NoStep;
 use crate::engine::report::snapshot::Phase;
+use crate::tui::action::condition::is_paused;
 use crate::tui::action::{ACTIONS, Action, ActionId, ActionScope, key_of};
 use crate::tui::dialog::PreviewState;
 use crate::tui::dialog::form::Form;
@@ -66,13 +67,13 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
             if matches!(ctx.model.page, Page::Rollout(_)) && !matches!(dialog.form, Form::Pause { .. }) {
                 let pause = key_of(ctx.model, ActionId::Pause.action());
                 // Why it would be refused may name keys that help.
-                let text = match dialog.answer {
-                    PreviewState::Refused(_) => {
+                let text = match (&dialog.answer, is_paused(ctx.model)) {
+                    (PreviewState::Refused(_), false) => {
                         format!(" esc closes the dialog; only then other keys work, and {pause} pauses")
                     }
-                    PreviewState::Incomplete(_) | PreviewState::Asking(_) | PreviewState::Preview(_) => {
-                        format!(" esc closes the dialog, then {pause} pauses")
-                    }
+                    (PreviewState::Refused(_), true) => " esc closes the dialog; only then other keys work".to_owned(),
+                    (_, false) => format!(" esc closes the dialog, then {pause} pauses"),
+                    (_, true) => " esc closes the dialog; it stays paused".to_owned(),
                 };
                 say(ctx, buffer, parts.footer, &text, ThemeRole::Muted);
             }
@@ -199,7 +200,7 @@ fn draw_status(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     let (glyph, role) = match status.tone {
         StatusSeverity::Good => (Glyph::Updated, ThemeRole::Ok),
         StatusSeverity::Busy => (Glyph::Moving, ThemeRole::Busy),
-        StatusSeverity::Plain => (Glyph::Dot, ThemeRole::Text),
+        StatusSeverity::Plain | StatusSeverity::UntilKey => (Glyph::Dot, ThemeRole::Text),
         StatusSeverity::Refused | StatusSeverity::KeyRefused => (Glyph::Failed, ThemeRole::Warn),
     };
     put(buffer, area.x, area.y, ctx.glyph(glyph), 1, ctx.style(role));
@@ -244,9 +245,14 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
         }
     }
     // What only this screen has comes first; and the way to that screen is not left out while there is something to see on it.
-    let place = |action: &Action| if (action.looks)(model) { Some(1) } else { action.footer };
-    // Nor is what a rollout that halted waits for, on whichever screen: it may have to be armed first.
-    let rank_here = |action: &Action, rank: u8| if rank == 1 && ends_a_halt(model, action) { 0 } else { rank };
+    let place = |action: &Action| match action.id {
+        _ if (action.looks)(model) => Some(1),
+        // Nothing is pressing any more.
+        ActionId::Pause if is_paused(model) => Some(13),
+        _ => action.footer,
+    };
+    // Nor is what a rollout that stands waits for, on whichever screen: it may have to be armed first.
+    let rank_here = |action: &Action, rank: u8| if rank == 1 && moves_on(model, action) { 0 } else { rank };
     let order = |(action, rank): &(&'static Action, u8)| {
         (rank_here(action, *rank), !is_of_this_screen(model, action), place(action))
     };
@@ -306,11 +312,13 @@ fn is_of_this_screen(model: &Model, action: &Action) -> bool {
     matches!(action.scope, ActionScope::Prewarm | ActionScope::Node) || (of_revisions && lists_revisions(model))
 }
 
-/// Whether the rollout has halted, and goes on or back by this action.
-fn ends_a_halt(model: &Model, action: &Action) -> bool {
-    let snapshot = model.rollout().and_then(|page| page.snapshot());
-    let is_halted = snapshot.is_some_and(|snapshot| snapshot.phase == Phase::Halted);
-    is_halted && matches!(action.id, ActionId::Resume | ActionId::Undo)
+/// Whether the rollout has halted, and goes on or back by this action, or is paused and goes on by it.
+fn moves_on(model: &Model, action: &Action) -> bool {
+    match model.rollout().and_then(|page| page.snapshot()).map(|snapshot| &snapshot.phase) {
+        Some(Phase::Halted) => matches!(action.id, ActionId::Resume | ActionId::Undo),
+        Some(Phase::Paused(_)) => action.id == ActionId::Resume,
+        _ => false,
+    }
 }
 
 /// Whether a step would move nothing now: the dialog says why, and the footer shows it dim.
@@ -356,6 +364,7 @@ fn label(ctx: &RenderContext<'_>, action: &Action) -> &'static str {
         ActionId::Filter if model.node_page().is_some() => "find",
         ActionId::Open if model.rollout().is_some() => "node",
         ActionId::Drive if model.rollout().is_some_and(|page| page.driven_by_us()) => "stop driving",
+        ActionId::Pause if is_paused(model) => "new reason",
         ActionId::Pause if rolled_by_its_controller(model) => "brake",
         _ => action.label,
     }

@@ -13,7 +13,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 
 use super::node_page::marked;
-use super::{RenderContext, footer, put, put_box, put_lines};
+use super::{RenderContext, footer, put, put_box, put_lines, rows_below};
 use crate::engine::model::node::NodeState;
 use crate::tui::action::{ACTIONS, Action, ActionId, Group, bound, keys_of};
 use crate::tui::columns::Column;
@@ -61,6 +61,15 @@ pub(super) fn draw(
         lines[top..].iter().take(usize::from(inside.height)).map(|line| marked(line, &find.text)).collect();
     put_lines(buffer, inside, &seen);
     cursor
+}
+
+/// The last line that it can begin with.
+pub(super) fn end(ctx: &RenderContext<'_>, area: Rect, find: &HelpFind) -> usize {
+    let lines = lines(ctx, usize::from(area.width.saturating_sub(4)), usize::from(area.width));
+    let over = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
+    // The last line is the search.
+    let searches = find.prompt.is_some() || !find.text.is_empty();
+    rows_below(Rect { height: over.height.saturating_sub(u16::from(searches)), ..over }, &lines)
 }
 
 /// The lines of the help as it is shown, for a search.

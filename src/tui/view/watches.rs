@@ -1,7 +1,7 @@
 //! How old the view is, watch by watch; and whose clock is off.
 //!
 //! ```text
-//! ┌ Watches  (any key closes) ──────────────────────────────────────────────────┐
+//! ┌ Watches  (esc closes, other keys work) ─────────────────────────────────────┐
 //! │   WATCH      STATE             HEARD                                        │
 //! │   daemonset  live              20s ago                                      │
 //! │   revisions  live              20s ago                                      │
@@ -14,7 +14,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::{RenderContext, put_box, put_lines};
+use super::{RenderContext, put_box, put_lines, rows_below};
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::report::snapshot::{Snapshot, WatchView};
 use crate::tui::model::ShownSnapshot;
@@ -23,15 +23,25 @@ use crate::tui::words::{fit, wrap};
 
 /// Draws all watches over everything but the first line.
 pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer: &mut Buffer) {
-    let Some(shown) = ctx.model.rollout().and_then(|page| page.live.as_ref()) else { return };
+    let Some((over, lines)) = laid_out(ctx, area, top) else { return };
+    let inside = put_box(ctx, buffer, over, "Watches  (esc closes, other keys work)");
+    let top = top.min(lines.len().saturating_sub(usize::from(inside.height)));
+    put_lines(buffer, inside, &lines[top..]);
+}
+
+/// The last line that they can begin with, where they are to begin with line `top`.
+pub(super) fn end(ctx: &RenderContext<'_>, area: Rect, top: usize) -> usize {
+    laid_out(ctx, area, top).map_or(0, |(over, lines)| rows_below(over, &lines))
+}
+
+/// Where they are drawn, and their lines as far as they can be seen.
+fn laid_out(ctx: &RenderContext<'_>, area: Rect, top: usize) -> Option<(Rect, Vec<Line<'static>>)> {
+    let shown = ctx.model.rollout()?.live.as_ref()?;
     let width = area.width.min(80);
     let lines = lines(ctx, shown, (usize::from(width.saturating_sub(4)), top.saturating_add(usize::from(area.height))));
     // The first line (who drives, how fresh, armed) is never covered.
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(area.height.saturating_sub(1));
-    let over = Rect { x: area.width.saturating_sub(width) / 2, y: area.bottom() - height, width, height };
-    let inside = put_box(ctx, buffer, over, "Watches  (any key closes)");
-    let top = top.min(lines.len().saturating_sub(usize::from(inside.height)));
-    put_lines(buffer, inside, &lines[top..]);
+    Some((Rect { x: area.width.saturating_sub(width) / 2, y: area.bottom() - height, width, height }, lines))
 }
 
 /// Of what each watch says no more than so many lines of at most so many cells.

@@ -2,8 +2,8 @@
 
 use super::super::arguments::{nothing, revisions, step_names};
 use super::super::condition::{
-    adopted, driving, has_limits, has_other_revision, has_prewarm_to_show, has_work, not_adopted, not_paused,
-    prewarm_failed, prewarming, recorded, stopped,
+    adopted, driving, has_limits, has_other_revision, has_prewarm_to_show, has_work, not_adopted, prewarm_failed,
+    prewarming, recorded, stopped,
 };
 use super::super::entry::{Action, ActionId, ActionScope, Argument, Group, Guard};
 use super::{char, look};
@@ -16,11 +16,10 @@ pub(super) const CHANGES: &[Action] = &[
         aliases: &["brake"],
         keys: &[char('P'), char('B')],
         label: "pause",
-        help: "start no update from now on; where its controller rolls, stop that too",
+        help: "start no update from now on; where its controller rolls, stop that too; again: another reason",
         argument: Some(Argument { hint: "why", known: nothing }),
         scope: ActionScope::OneDaemonSet,
         footer: Some(0),
-        when: not_paused,
         ..change(ActionId::Pause, Guard::Safety)
     },
     Action {

@@ -1,0 +1,74 @@
+//! Keys while something is read over a page: the help, the watches, the diagnosis, an event in full.
+
+use super::console::TestConsole;
+use super::fixtures::{self, preview, running};
+use crate::engine::model::command::Preview;
+use crate::engine::model::danger::Danger;
+use crate::tui::model::{Overlay, Page};
+
+fn over_a_rollout() -> [(&'static str, TestConsole); 4] {
+    ["?", "w", "i", "T<enter>"].map(|keys| (keys, TestConsole::on(running(), 80, 24).typed(keys)))
+}
+
+fn is_open(console: &TestConsole) -> bool {
+    !matches!(console.model.overlay, Overlay::None)
+}
+
+#[test]
+fn keys_that_close_it_do_nothing_else() {
+    for closes in ["<esc>", "<enter>", "q", "<left>", "<right>", "<f5>z"] {
+        for (keys, console) in over_a_rollout() {
+            let page = console.model.page.clone();
+            let console = console.typed(closes);
+            assert!(!is_open(&console), "{keys} {closes}");
+            assert_eq!(console.model.page, page, "{keys} {closes}");
+        }
+    }
+    for keys in ["?", "w", "i"] {
+        assert!(!is_open(&TestConsole::on(running(), 80, 24).typed(keys).typed(keys)), "{keys} twice");
+    }
+}
+
+/// Whoever reads which key helps presses it there.
+#[test]
+fn keys_of_the_page_work_from_there() {
+    for (keys, console) in over_a_rollout() {
+        let console = console.typed("v");
+        assert!(!is_open(&console) && console.model.rollout().unwrap().revisions.is_some(), "{keys} v");
+        let screen = console.screen();
+        assert!(screen.contains("rev"), "{screen}");
+    }
+    for (keys, console) in over_a_rollout() {
+        let console = console.typed("S");
+        let said = console.model.status.as_ref().map_or("", |status| &status.text);
+        assert_eq!(said, "read-only: A arms for 10 minutes, then S step", "{keys}");
+    }
+    for (keys, console) in over_a_rollout() {
+        assert!(matches!(console.typed("P").model.overlay, Overlay::Dialog(_)), "{keys}");
+    }
+    let console = TestConsole::on_fleet(80, 24).with_fleet().typed("?w");
+    assert!(console.model.page == Page::Fleet && !is_open(&console), "{}", console.screen());
+    let screen = TestConsole::on(running(), 120, 40).typed("w").screen();
+    assert!(screen.contains("Watches  (esc closes, other keys work)"), "{screen}");
+}
+
+#[test]
+fn what_was_scrolled_beyond_the_end_comes_back_with_the_next_key() {
+    for keys in ["?", "w", "i"] {
+        let mut console = TestConsole::on(fixtures::stale(), 40, 10).typed(keys).typed("G");
+        let end = console.screen();
+        console.type_keys(&"j".repeat(20));
+        console.type_keys("<pgdn><pgdn>");
+        assert_eq!(console.screen(), end, "{keys}: there is no more");
+        console.type_keys("k");
+        assert_ne!(console.screen(), end, "{keys}: k after many j");
+    }
+    // The same in a dialog.
+    let effects = (1..=30).map(|nth| format!("line {nth}")).collect();
+    let long = Preview { effects, ..preview(Danger::Serious) };
+    let mut console = TestConsole::on(running(), 80, 24).typed("AC").answered(long);
+    console.type_keys(&"<pgdn>".repeat(20));
+    let end = console.screen();
+    console.type_keys("<pgup>");
+    assert_ne!(console.screen(), end, "{end}");
+}

@@ -1,0 +1,99 @@
+//! What a pause is where it is paused already, and where a dialog leads that was opened by mistake.
+
+use super::console::TestConsole;
+use super::fixtures::{self, ago, preview, running, the_target};
+use crate::engine::model::command::{Command, Preview};
+use crate::engine::model::danger::Danger;
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::record::Paused;
+use crate::engine::report::snapshot::Snapshot;
+use crate::tui::message::{ConsoleEffect, Msg};
+use crate::tui::model::{Overlay, Page};
+
+fn done(console: &TestConsole) -> Vec<Command> {
+    let done = |effect: &ConsoleEffect| match effect {
+        ConsoleEffect::Do { command, .. } => Some(command.clone()),
+        _ => None,
+    };
+    console.effects.iter().filter_map(done).collect()
+}
+
+fn status(console: &TestConsole) -> &str {
+    console.model.status.as_ref().map_or("", |status| &status.text)
+}
+
+/// It has halted, and somebody has paused it besides.
+fn halted_and_paused() -> Snapshot {
+    let paused = Some(Paused { by: "ops@bastion-2".into(), at: ago(60), why: None });
+    Snapshot { paused, strategy: StrategyKind::OnDelete, ..fixtures::halted() }
+}
+
+#[test]
+fn what_is_paused_can_be_paused_again_for_another_reason() {
+    for snapshot in [fixtures::paused(), halted_and_paused()] {
+        let console = TestConsole::on(snapshot, 80, 24);
+        assert!(console.screen().contains(" P new reason "), "{}", console.screen());
+        let console = console.typed("Puplink is down");
+        assert!(matches!(console.model.overlay, Overlay::Dialog(_)), "no letter of it is a key: {}", console.screen());
+        let said = "It is paused already, by jane@bastion 2m ago. That is kept with the new reason.";
+        let again = Preview { effects: vec![said.to_owned()], ..preview(Danger::None) };
+        let console = console.answered(again);
+        assert!(console.screen().contains("It is paused already, by jane@bastion 2m ago."), "{}", console.screen());
+        let console = console.typed("<enter>");
+        assert_eq!(done(&console), [Command::Pause { why: Some("uplink is down".into()) }]);
+    }
+    // The same on the list of DaemonSets.
+    let mut console = TestConsole::on_fleet(80, 24).with_fleet().typed("jPuplink");
+    let Page::Rollout(target) = console.model.page.clone() else { panic!("{}", console.screen()) };
+    console.tell(Msg::Snapshot(target, fixtures::paused().into()));
+    assert!(matches!(console.model.overlay, Overlay::Dialog(_)));
+}
+
+/// Where a pause changes nothing any more, no dialog says that it is what to press.
+#[test]
+fn while_it_is_paused_no_dialog_offers_to_pause_it() {
+    let last = |console: &TestConsole| console.screen().lines().last().unwrap_or_default().to_owned();
+    let console = TestConsole::on(running(), 80, 24).typed("AS");
+    assert_eq!(last(&console), " esc closes the dialog, then P pauses");
+    for snapshot in [fixtures::paused(), halted_and_paused()] {
+        let console = TestConsole::on(snapshot, 80, 24).typed("AC");
+        assert_eq!(last(&console), " esc closes the dialog; it stays paused");
+    }
+    // Its own controller replaces pods: a pause stops that.
+    let native = Snapshot { strategy: StrategyKind::RollingUpdate, ..fixtures::paused() };
+    let console = TestConsole::on(native, 80, 24).typed("AC");
+    assert_eq!(last(&console), " esc closes the dialog, then P pauses");
+}
+
+#[test]
+fn to_cancel_a_pause_leads_back_to_where_it_was_asked_for() {
+    let mut console = TestConsole::on_fleet(80, 24).with_fleet().typed("jP");
+    let Page::Rollout(target) = console.model.page.clone() else { panic!("{}", console.screen()) };
+    console.type_keys("<esc>");
+    assert_eq!(console.model.page, Page::Fleet);
+    assert!(console.effects.contains(&ConsoleEffect::Close(target.clone())), "it is not watched any longer");
+    assert_eq!(console.model.fleet.as_ref().and_then(|page| page.current()), Some(target), "on the same row");
+    assert_eq!(status(&console), "cancelled, nothing changed");
+    // Whoever has paused it sees what becomes of that.
+    let mut console = TestConsole::on_fleet(80, 24).with_fleet().typed("P");
+    console.see(running());
+    let console = console.answered(preview(Danger::None)).typed("<enter>");
+    assert_eq!(console.model.page, Page::Rollout(the_target()));
+    let console = TestConsole::on(running(), 80, 24).typed("P<esc>");
+    assert_eq!(console.model.page, Page::Rollout(the_target()), "it was opened here");
+}
+
+#[test]
+fn what_is_said_of_the_key_before_goes_with_the_next_one() {
+    for key in ["j", "T", "<enter>", "m", "/", "?", "z"] {
+        let mut console = TestConsole::on(running(), 80, 24).typed("P<esc>");
+        assert_eq!(status(&console), "cancelled, nothing changed");
+        console.type_keys(key);
+        assert_ne!(status(&console), "cancelled, nothing changed", "after {key}");
+    }
+    // In a dialog: why enter did nothing is not said of another line of the form.
+    let mut console = TestConsole::on(running(), 80, 24).typed("AS<down><down><enter>");
+    assert_eq!(status(&console), "nothing is done: something is missing, as the dialog says");
+    console.type_keys("<up>");
+    assert_eq!(status(&console), "", "{}", console.screen());
+}
