@@ -344,6 +344,14 @@ impl RolloutPage {
         }
     }
 
+    /// Tells sites apart by this label, on the map and in the table; nothing: as the rollout does.
+    pub(crate) fn choose_site(&mut self, label: Option<String>) {
+        self.map.choose(label.clone());
+        self.summary.table.tell_sites_apart_by(label);
+        self.search_texts = SearchTexts::default();
+        self.arrange();
+    }
+
     /// What the list shows.
     pub(crate) fn shown(&self) -> Option<&ShownSnapshot> {
         self.frozen.as_ref().or(self.live.as_ref())

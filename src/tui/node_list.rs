@@ -61,6 +61,8 @@ pub(crate) struct NodeList {
     anchors: Vec<RowKey>,
     /// How many lines there were last for both parts.
     height: usize,
+    /// The row that was selected when a filter began to be typed: what is typed so far may hide it, and the whole filter not.
+    home: Option<RowKey>,
 }
 
 /// What is in a row.
@@ -314,6 +316,32 @@ impl NodeList {
     pub(crate) fn select_node(&mut self, name: &Str) {
         let row = self.list.current(self.len()).unwrap_or(0);
         self.list.select(row, RowKey::Node(name.clone()));
+    }
+
+    /// Keeps the selected row in mind while a filter is typed.
+    pub(crate) fn set_home(&mut self) {
+        self.home = self.list.selected().cloned();
+    }
+
+    /// The filter is not typed any more: what is selected now stays.
+    pub(crate) fn forget_home(&mut self) {
+        self.home = None;
+    }
+
+    /// Selects the row again that was selected when the filter began to be typed. If it is a node of a folded group, it shows with the next
+    /// arrangement.
+    pub(crate) fn go_home(&mut self) {
+        if let Some(home) = self.home.clone() {
+            let row = self.list.current(self.len()).unwrap_or(0);
+            self.list.select(row, home);
+        }
+    }
+
+    /// The selected node, if no row shows it.
+    pub(crate) fn hidden_selection(&self, nodes: &[Arc<NodeView>]) -> Option<u32> {
+        let Some(RowKey::Node(name)) = self.list.selected() else { return None };
+        let index = u32::try_from(nodes.iter().position(|node| node.name == *name)?).ok()?;
+        self.indices().all(|shown| shown != index).then_some(index)
     }
 
     /// Whether the user has selected a row.

@@ -10,6 +10,7 @@ use super::order::site_places;
 use super::rows::{Assessment, Row};
 use crate::engine::model::Str;
 use crate::engine::model::budget::BudgetView;
+use crate::engine::model::cause::CauseKind;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, ImageState, NodeIx, NodeState, RestartsView};
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
@@ -281,7 +282,9 @@ impl Plan {
             sites: Sites::of(assessment, limits, nodes),
             require_image: limits.require_image,
             unready,
-            trouble: trouble.filter(|_| !back).map(nodes.name),
+            trouble: trouble
+                .filter(|_| !back)
+                .map(|row| ((nodes.name)(row), row.cause.as_ref().map(|cause| cause.kind))),
             strict: budget.strict,
             room_for_names: limits.room_for_names,
             lacks_budget: limits.lacks_budget,
@@ -329,7 +332,7 @@ struct Capacity {
     sites: Sites,
     require_image: bool,
     unready: Unready,
-    trouble: Option<Str>,
+    trouble: Option<(Str, Option<CauseKind>)>,
     strict: bool,
     room_for_names: usize,
     lacks_budget: bool,
@@ -395,8 +398,8 @@ impl Capacity {
             return Hold::Partition { keep: self.keep };
         }
         self.room -= 1;
-        if let Some(node) = &self.trouble {
-            return Hold::Unproven { node: node.clone() };
+        if let Some((node, cause)) = &self.trouble {
+            return Hold::Unproven { node: node.clone(), cause: *cause };
         }
         let cost = u32::from(!is_charged(row, self.strict));
         if !costs_nothing(row, self.strict) && self.charged + cost > self.max_unavailable {

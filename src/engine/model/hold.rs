@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Str;
+use super::cause::CauseKind;
 use super::suspect::SiteOutage;
 use super::wait::Wait;
 
@@ -73,6 +74,8 @@ pub enum Hold {
     Unproven {
         /// Where.
         node: Str,
+        /// What is wrong there, if that is known.
+        cause: Option<CauseKind>,
     },
     /// The record has no room for another name of a node in progress: it goes when others are done.
     RecordFull,

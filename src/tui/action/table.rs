@@ -177,7 +177,7 @@ const OTHERS: &[Action] = &[
     Action {
         name: "site",
         label: "site label",
-        help: "the label by whose value the map tells nodes apart; without one: the rollout's site label",
+        help: "the label by which map and table tell sites apart; without one: the rollout's site label",
         scope: ActionScope::Rollout,
         argument: Some(Argument { hint: "label key", known: node_labels }),
         ..look(ActionId::Site)

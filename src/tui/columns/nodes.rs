@@ -47,6 +47,8 @@ pub(crate) struct NodeTable {
     pod_width: usize,
     /// Images are pre-warmed that are not those of the target: the column of images tells of those.
     warms_others: bool,
+    /// The label that was chosen with `:site`, by whose value sites are told apart here; nothing: as the rollout does.
+    site_label: Option<String>,
     /// The instant of the snapshot.
     at: Timestamp,
 }
@@ -84,6 +86,7 @@ impl NodeTable {
             why_width: why_width(snapshot),
             pod_width: 0,
             warms_others: warms_others(snapshot),
+            site_label: None,
             at: snapshot.at,
         };
         table.name_width = nodes.iter().map(|node| width(table.short(&node.name))).max().unwrap_or(0);
@@ -97,9 +100,22 @@ impl NodeTable {
     /// With room for what was shown before: columns that move with every snapshot cannot be read, and cost a whole screen each time.
     pub(crate) fn no_narrower_than(self, before: &Self) -> Self {
         // All fields are named: it is to be said of each whether it is what was shown before that counts.
-        let Self { domain, name_width, why_width, pod_width, warms_others, at } = self;
+        let Self { domain, name_width, why_width, pod_width, warms_others, site_label: _, at } = self;
         let (why_width, pod_width) = (why_width.max(before.why_width), pod_width.max(before.pod_width));
-        Self { domain, name_width, why_width, pod_width, warms_others, at }
+        let site_label = before.site_label.clone();
+        Self { domain, name_width, why_width, pod_width, warms_others, site_label, at }
+    }
+
+    /// Tells sites apart by this label; nothing: as the rollout does.
+    pub(crate) fn tell_sites_apart_by(&mut self, label: Option<String>) {
+        self.site_label = label;
+    }
+
+    fn site<'a>(&self, node: &'a NodeView) -> &'a str {
+        match &self.site_label {
+            Some(label) => node.labels.get(label).map_or("", |value| value),
+            None => &node.site,
+        }
     }
 
     /// The heading of a column in so many cells.
@@ -194,13 +210,13 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
     NodeColumn {
         name: "site",
         headers: &["SITE"],
-        help: "its site: its label that is set as site label",
+        help: "its site: its label that is set as site label, or that :site has chosen",
         kind: ColumnKind::Text,
         width: Width::Optional(&[Share { priority: 6, cells: |_, _| 14, keep: 44 }]),
         order: None,
         words: None,
         searched: true,
-        cell: |node, _, _| (NodeCell::Text(node.site.to_string()), ThemeRole::Text),
+        cell: |node, table, _| (NodeCell::Text(table.site(node).to_owned()), ThemeRole::Text),
     },
     NodeColumn {
         name: "revision",

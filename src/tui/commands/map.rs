@@ -19,13 +19,13 @@ pub(super) fn toggle(model: &mut Model) -> Effects {
     Vec::new()
 }
 
-/// Makes the values of this label the blocks of the map; without a label those of the rollout's site label.
+/// Makes the values of this label the blocks of the map and the sites of the table; without a label those of the rollout's site label.
 pub(super) fn site(model: &mut Model, key: &str) -> Effects {
     let Some(page) = model.rollout_mut() else { return Vec::new() };
     let Some(shown) = page.shown() else { return Vec::new() };
     let usual = shown.snapshot.site_label.key().to_owned();
     if key.is_empty() || key == usual {
-        let text = format!("the map tells nodes apart by {usual}, the site label of the rollout");
+        let text = format!("map and table tell sites apart by {usual}, the site label of the rollout");
         return choose(model, None, text);
     }
     if let Err(why) = key.parse::<SiteLabel>() {
@@ -41,13 +41,13 @@ pub(super) fn site(model: &mut Model, key: &str) -> Effects {
         };
         return refuse(model, format!("no node has the label `{key}`; {hint}"));
     }
-    choose(model, Some(key.to_owned()), format!("the map tells nodes apart by {key}"))
+    choose(model, Some(key.to_owned()), format!("map and table tell sites apart by {key}; budgets go by {usual}"))
 }
 
-/// Takes the label for the map of the rollout on screen, and has it remembered.
+/// Takes the label for the rollout on screen, and has it remembered.
 fn choose(model: &mut Model, label: Option<String>, text: String) -> Effects {
     let Some(page) = model.rollout_mut() else { return Vec::new() };
-    page.map.choose(label.clone());
+    page.choose_site(label.clone());
     let target = page.target.clone();
     match &label {
         Some(label) => model.chosen_sites.insert(target.clone(), label.clone()),

@@ -108,7 +108,7 @@ pub(crate) fn open_rollout(model: &mut Model, target: DaemonSetRef) -> Effects {
     }
     if !model.rollouts.iter().any(|page| page.target == target) {
         let mut page = RolloutPage::new(target.clone());
-        page.map.choose(model.chosen_sites.get(&target).cloned());
+        page.choose_site(model.chosen_sites.get(&target).cloned());
         if let Some((_, earlier)) = model.closed_stories.extract_if(.., |(closed, _)| *closed == target).last() {
             page.story = Story::after(earlier);
         }
@@ -310,6 +310,9 @@ pub(super) fn filter(model: &mut Model, text: &str) -> Effects {
         let current = model.filter();
         let mut prompt = Prompt::with(current.map_or("", |filter| filter.text()));
         prompt.offer(model.filter_completions(prompt.text()));
+        if let Some(page) = model.rollout_mut() {
+            page.nodes.set_home();
+        }
         model.overlay = Overlay::Filter(prompt);
     } else if let Err(why) = model.set_filter(text) {
         model.say(StatusSeverity::Refused, why);

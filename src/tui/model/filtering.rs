@@ -92,6 +92,24 @@ impl RolloutPage {
         self.nodes.arrange_flat(rows);
     }
 
+    /// Shows only what passes. The selection stays on its node, or goes to the next one in the order of the list that passes.
+    fn show_what_passes(&mut self, filter: Filter) {
+        self.filter = filter;
+        self.nodes.go_home();
+        self.arrange();
+        let Some(shown) = self.shown().filter(|_| !self.filter.is_all()).cloned() else { return };
+        let nodes = &shown.snapshot.nodes;
+        let Some(hidden) = self.nodes.hidden_selection(nodes) else { return };
+        let mut rows: Vec<u32> = self.nodes.indices().chain([hidden]).collect();
+        rows.sort_unstable();
+        sort_rows(self.sort, &mut rows, nodes);
+        let Some(at) = rows.iter().position(|row| *row == hidden) else { return };
+        let near = rows.get(at + 1).or_else(|| rows.get(at.checked_sub(1)?));
+        if let Some(node) = near.and_then(|row| nodes.get(*row as usize)) {
+            self.nodes.select_node(&node.name);
+        }
+    }
+
     /// Filters again if the filter asks about ages, and a time has passed that is shown.
     pub(crate) fn pass_time(&mut self, now: super::Uptime) {
         let clock = self.shown().filter(|_| self.filter.tells_time()).map(|shown| shown.coarse_clock(now));
@@ -179,8 +197,7 @@ impl Model {
                         prewarm.filter = filter;
                         prewarm.arrange();
                     } else {
-                        page.filter = filter;
-                        page.arrange();
+                        page.show_what_passes(filter);
                     }
                 }
             }

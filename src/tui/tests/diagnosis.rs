@@ -1,9 +1,10 @@
 //! What the diagnosis and the page of a node add to a cause: what is read on demand, and commands for pasting.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::console::TestConsole;
-use super::fixtures::{failed, running};
+use super::fixtures::{failed, running, target};
 use crate::engine::model::Str;
 use crate::engine::model::amount::Amount;
 use crate::engine::model::cause::CauseKind;
@@ -13,6 +14,7 @@ use crate::engine::model::occupancy::{HeldResource, NodeOccupancy, ResourceHolde
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::tui::message::{ConsoleEffect, Msg};
+use crate::tui::view;
 
 const LACKS: &str = "0/9 nodes are available: 1 Insufficient cpu";
 
@@ -142,4 +144,20 @@ fn commands_are_offered_for_a_log_and_for_finalizers() {
     assert!(!flat(&console).contains("--previous"), "there was no run before");
     let console = TestConsole::on(with([again]), 200, 90).typed("i");
     assert!(flat(&console).contains("-c setup --previous"), "{}", console.screen());
+}
+
+#[test]
+fn all_ages_of_the_diagnosis_pass() {
+    let since = Some(running().at - Duration::from_secs(13));
+    let pulling = NodeView { pod_wait: Some(PodWait::Pull { since }), since, ..target("n1", NodeState::Pulling, 13) };
+    let mut console = TestConsole::on(with([pulling]), 200, 50).typed("i");
+    for said in ["pulling, 2 nodes for 20s", "pulls for 13s"] {
+        assert!(flat(&console).contains(said), "{said}: {}", console.screen());
+    }
+    let wake = view::draw(&console.model).1.wake;
+    assert!(wake.is_some_and(|at| at <= Duration::from_secs(1)), "{wake:?}");
+    console.wait(5);
+    for said in ["pulling, 2 nodes for 25s", "pulls for 18s"] {
+        assert!(flat(&console).contains(said), "{said}: {}", console.screen());
+    }
 }

@@ -7,7 +7,7 @@ use super::console::TestConsole;
 use super::fixtures::{self, preview, running};
 use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::danger::Danger;
-use crate::engine::report::snapshot::{RevisionView, Snapshot};
+use crate::engine::report::snapshot::{Counts, PlanView, RevisionView, Snapshot};
 use crate::tui::dialog::Focus;
 use crate::tui::message::ConsoleEffect;
 use crate::tui::model::Overlay;
@@ -289,4 +289,23 @@ fn old_and_new_image_are_shown_per_container_and_another_repository_is_warned_of
     assert!(screen.contains("repository changes! registry changes: registry.factory.example →"), "{screen}");
     let same = TestConsole::on(with_proxy(), 80, 24).typed("AI<backspace>1").screen();
     assert!(!same.contains("changes!"), "{same}");
+}
+
+#[test]
+fn the_form_of_a_step_does_not_say_that_more_are_updated_than_may_be() {
+    let said = |updated: u32, allowed: u32| {
+        let running = running();
+        let plan = PlanView { allowed, keep: 120 - allowed, ..running.plan.clone() };
+        let counts = Counts { updated, committed: updated, ..running.counts };
+        let console = TestConsole::on(Snapshot { plan, counts, ..running }, 80, 24).typed("AS");
+        let screen = console.screen();
+        screen
+            .lines()
+            .find(|line| line.contains("updated; ") || line.contains("already; "))
+            .unwrap_or_default()
+            .to_owned()
+    };
+    assert!(said(31, 38).contains("Now 38 of 120 nodes may be updated; 31 so far."), "{}", said(31, 38));
+    let leaked = said(53, 0);
+    assert!(leaked.contains("53 of 120 nodes are updated already; no further node may be."), "{leaked}");
 }

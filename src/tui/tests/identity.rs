@@ -80,3 +80,25 @@ fn who_is_cut_before_the_words_about_them_are() {
     let said = line(unconfirmed(), 80);
     assert!(said.contains("uid0@a…g-name drove 20s ago by its clock"), "{said}");
 }
+
+/// Two consoles of one user on one machine differ in what stands behind the slash.
+#[test]
+fn what_tells_the_processes_of_one_user_apart_is_explained() {
+    let holder = "uid0@vm/073baad4.1".into();
+    let other = driven_by(DriverView::Other { holder, renewal_observed_at: ago(2) });
+    let words = |keys: &str| {
+        let screen = TestConsole::on(other.clone(), 80, 40).typed(keys).screen();
+        screen
+            .split_whitespace()
+            .map(|word| word.trim_matches('│'))
+            .filter(|word| !word.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let told = words("w");
+    let said = "uid0@vm/073baad4.1 drives: behind the slash stands which process of that user on that machine, behind the dot \
+                which of the rollouts that it has opened.";
+    assert!(told.contains(said), "{told}");
+    let help = TestConsole::on(other, 200, 300).typed("?").screen();
+    assert!(help.contains("so that two consoles of one user are told apart"), "{help}");
+}

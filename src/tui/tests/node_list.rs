@@ -302,3 +302,35 @@ fn a_group_stays_open_when_only_its_reason_changes() {
     folded.see(driven());
     assert!(list(&folded).contains(">▸ next in line: 46 nodes"), "{}", list(&folded));
 }
+
+/// A filter that is typed passes through texts that match other nodes than the whole of it.
+#[test]
+fn a_filter_leaves_the_cursor_on_its_node_while_that_matches() {
+    let on = |console: &TestConsole| selected(console).unwrap_or_default();
+    // On the way to this filter a column is searched that no node has the text in.
+    let mut console = TestConsole::on(running(), 80, 24).typed("/ipc-052<enter><down><esc>");
+    assert_eq!(on(&console), "ipc-052");
+    console.type_keys("/state=outdated");
+    assert_eq!(on(&console), "ipc-052");
+    console.type_keys("<enter>");
+    assert_eq!(on(&console), "ipc-052");
+    // One that hides it: the next row in the order of the list, and back when the filter is given up.
+    let mut console = TestConsole::on(running(), 80, 24).typed("j/ipc-02");
+    let hidden = TestConsole::on(running(), 80, 24).typed("j");
+    assert_eq!(on(&hidden), "ipc-031");
+    assert_eq!(on(&console), "ipc-020", "{}", console.screen());
+    console.type_keys("<backspace>31");
+    assert_eq!(on(&console), "ipc-031", "it matches again");
+    console.type_keys("<backspace><backspace>18");
+    assert_eq!(on(&console), "ipc-018");
+    console.type_keys("<esc>");
+    assert_eq!(on(&console), "ipc-031", "{}", console.screen());
+    // Whoever keeps the filter, or walks what it shows, is there now.
+    let console = TestConsole::on(running(), 80, 24).typed("j/ipc-018<enter><esc>");
+    assert_eq!(on(&console), "ipc-018");
+    let console = TestConsole::on(running(), 80, 24).typed("j/ipc-02<down><esc>");
+    assert_eq!(on(&console), "ipc-021");
+    // In the order of the column by which the list is sorted.
+    let console = TestConsole::on(running(), 80, 24).typed(":sort name<enter>gj/ipc-03<enter>");
+    assert_eq!(on(&console), "ipc-030", "{}", console.screen());
+}

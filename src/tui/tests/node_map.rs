@@ -106,7 +106,10 @@ fn a_node_keeps_its_cell_whatever_becomes_of_it() {
 #[test]
 fn sites_are_chosen_by_label() {
     let console = |keys: &str| TestConsole::on(factory(), 80, 24).typed(keys);
-    assert_eq!(said(&console(":site rack<enter>")), "the map tells nodes apart by rack");
+    assert_eq!(
+        said(&console(":site rack<enter>")),
+        "map and table tell sites apart by rack; budgets go by topology.kubernetes.io/zone"
+    );
     let unknown = console(":site rak<enter>");
     assert_eq!(
         said(&unknown),
@@ -117,6 +120,26 @@ fn sites_are_chosen_by_label() {
     let back = console(":site rack<enter>:site<enter>");
     assert!(said(&back).contains("by topology.kubernetes.io/zone"), "{}", said(&back));
     assert!(console(":site ra<tab>").screen().contains(":site rack"), "completed");
+}
+
+#[test]
+fn the_label_that_is_chosen_for_sites_is_that_of_the_table_too() {
+    let mut console = TestConsole::on(factory(), 120, 40).typed("/ipc-001<enter>");
+    let row = |console: &TestConsole| {
+        let screen = console.screen();
+        screen.lines().find(|line| line.contains(" ipc-001 updated ")).unwrap_or_default().to_owned()
+    };
+    let node = factory().nodes.iter().find(|node| &*node.name == "ipc-001").unwrap().clone();
+    let rack = node.labels.get("rack").unwrap().to_string();
+    assert!(row(&console).contains(&format!(" {} ", node.site)), "{}", row(&console));
+    console.type_keys(":site rack<enter>");
+    assert!(row(&console).contains(&format!(" {rack} ")), "{}", row(&console));
+    console.see(factory());
+    assert!(row(&console).contains(&format!(" {rack} ")), "with the next snapshot too: {}", row(&console));
+    console.type_keys(&format!("<esc>/site={rack}<enter>"));
+    assert!(row(&console).contains(" ipc-001 "), "it is filtered by what is shown: {}", console.screen());
+    console.type_keys(":site<enter><esc>/ipc-001<enter>");
+    assert!(row(&console).contains(&format!(" {} ", node.site)), "{}", row(&console));
 }
 
 /// 65,000 nodes fit into 200x50, and the worst of a cell shows.

@@ -97,3 +97,18 @@ fn what_is_said_of_the_key_before_goes_with_the_next_one() {
     console.type_keys("<up>");
     assert_eq!(status(&console), "", "{}", console.screen());
 }
+
+/// What its controller began and a pause took over goes by a plan as well: the header says which step, and how many may be updated.
+#[test]
+fn after_the_brake_the_plan_is_in_the_header() {
+    let braked = Snapshot { started_at: None, adopted: true, strategy: StrategyKind::OnDelete, ..fixtures::paused() };
+    let screen = TestConsole::on(braked.clone(), 80, 24).screen();
+    assert!(screen.contains("step 2 of 4") && screen.contains("38 allowed"), "{screen}");
+    assert!(screen.contains("partition 82"), "{screen}");
+    let screen = TestConsole::on(braked.clone(), 200, 50).screen();
+    assert!(screen.contains("── · 50% ── · 100%"), "{screen}");
+    // Where nothing is rolled out there is no plan to tell.
+    let nothing = Snapshot { to: braked.from.clone(), ..braked };
+    let screen = TestConsole::on(nothing, 80, 24).screen();
+    assert!(!screen.contains("step 2 of 4") && !screen.contains("partition 82"), "{screen}");
+}

@@ -262,7 +262,7 @@ fn refusals_are_shown_with_their_reason() {
         without_pod("ipc-017", NodeState::Failed, cause(CauseKind::QuotaExceeded, Some(said))),
         without_pod("ipc-018", NodeState::Creating, cause(CauseKind::AdmissionRefused, Some(said))),
         fixtures::held("ipc-020", Hold::DeletionRefused { why: denied.into() }),
-        fixtures::held("ipc-021", Hold::Unproven { node: "ipc-018".into() }),
+        fixtures::held("ipc-021", Hold::Unproven { node: "ipc-018".into(), cause: Some(CauseKind::AdmissionRefused) }),
     ]
     .into();
     at_all_sizes("refused", |width, height| TestConsole::on(refused.clone(), width, height));

@@ -1,8 +1,12 @@
 //! What stays in sight on small screens: what matters most is not cut, and no line is left empty.
 
 use super::console::TestConsole;
-use super::fixtures::{self, ago, running};
+use super::fixtures::{self, ago, preview, running};
 use crate::driver::{Fleet, FleetRow};
+use crate::engine::model::command::Preview;
+use crate::engine::model::danger::Danger;
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::Paused;
 use crate::engine::report::snapshot::{ImageChange, Phase, Snapshot};
 use crate::tui::message::Msg;
@@ -206,4 +210,60 @@ fn nodes_that_went_down_by_themselves_are_named_above_the_list() {
     let nodes = running().nodes.iter().filter(|node| &*node.name == "ipc-044").cloned().collect();
     let screen = TestConsole::on(Snapshot { nodes, ..running() }, 80, 24).screen();
     assert!(screen.contains(&format!("\n {said}\n")), "{screen}");
+}
+
+#[test]
+fn the_dialog_of_a_write_names_the_cluster_and_how_many_nodes_stay() {
+    let step = || Preview { title: "1 node updated in total, 119 stay".into(), ..preview(Danger::Bounded) };
+    let screen = TestConsole::on(running(), 40, 12).typed("AS").answered(step()).screen();
+    assert!(screen.contains("┌ 1 node updated in total, 119 stay ───┐"), "{screen}");
+    assert!(screen.contains("└─ prod-eu/edge ─"), "{screen}");
+    let screen = TestConsole::on(running(), 80, 24).typed("AS").answered(step()).screen();
+    assert!(screen.contains("┌ Step: 1 node updated in total, 119 stay ─"), "{screen}");
+    assert!(!screen.contains("└─ prod-eu"), "the header has it: {screen}");
+}
+
+#[test]
+fn a_message_leaves_the_cluster_in_sight() {
+    let mut console = TestConsole::on(running(), 40, 12);
+    console.tell(Msg::Done(fixtures::the_target(), Ok("38 of 120 nodes may be updated, partition keeps 82".into())));
+    let screen = console.screen();
+    assert!(screen.contains("✓ ipc-agent: 38 of 120 no… prod-eu/edge\n"), "{screen}");
+    // Why a key does nothing is read once, and goes with the next one.
+    let screen = TestConsole::on(running(), 40, 12).typed("S").screen();
+    assert!(screen.contains("✗ read-only: A arms for 10 minutes, the…\n"), "{screen}");
+}
+
+#[test]
+fn of_a_long_context_both_ends_are_shown_and_the_namespace_is_not_cut() {
+    let mut console = TestConsole::on(running(), 80, 24);
+    console.model.context = "gke_factory-prod_europe-west3_line-7".into();
+    let line = console.screen().lines().next().unwrap_or_default().to_owned();
+    assert!(line.starts_with(" gke_fact") && line.contains("line-7/edge/ipc-agent "), "{line}");
+    // Where nothing of it fits, what is rolled out is not cut for it.
+    let who = DriverView::Unconfirmed { holder: "someone@bastion-2.munich/7f".into(), renewed_at: Some(ago(53)) };
+    console.see(Snapshot { driver: who, strategy: StrategyKind::OnDelete, ..running() });
+    let line = console.screen().lines().next().unwrap_or_default().to_owned();
+    assert!(line.contains("edge/ipc-agent "), "{line}");
+}
+
+#[test]
+fn the_timeline_has_one_name_at_all_widths() {
+    for (width, height) in [(80, 24), (120, 40), (200, 50)] {
+        let screen = TestConsole::on(running(), width, height).screen();
+        let last = screen.lines().last().unwrap_or_default();
+        assert!(last.contains("T timeline"), "{width}: {last}");
+    }
+}
+
+#[test]
+fn the_pause_is_in_the_last_line_of_every_page_of_a_rollout() {
+    for size in [(40, 12), (80, 24), (120, 40), (200, 50)] {
+        for keys in ["", "l", "<enter>", "m", "T", "v", "W"] {
+            let console = TestConsole::on(running(), size.0, size.1).typed(keys);
+            let screen = console.screen();
+            assert!(screen.lines().last().unwrap_or_default().contains("P pause"), "{size:?} {keys}:\n{screen}");
+            assert!(matches!(console.typed("P").model.overlay, Overlay::Dialog(_)), "{size:?} {keys}");
+        }
+    }
 }

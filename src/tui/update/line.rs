@@ -99,10 +99,10 @@ pub(super) fn filter_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
         KeyCode::Esc => {
             prompt.set("");
             refilter(model);
-            model.overlay = Overlay::None;
+            close(model);
         }
-        KeyCode::Enter if prompt.complaint.is_none() => model.overlay = Overlay::None,
-        KeyCode::Backspace if prompt.text().is_empty() => model.overlay = Overlay::None,
+        KeyCode::Enter if prompt.complaint.is_none() => close(model),
+        KeyCode::Backspace if prompt.text().is_empty() => close(model),
         KeyCode::Tab | KeyCode::BackTab => {
             let only = prompt.complete(key.code == KeyCode::Tab);
             apply_filter(model);
@@ -112,7 +112,11 @@ pub(super) fn filter_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
         }
         // The list can be walked while the filter is typed.
         KeyCode::Up | KeyCode::Down | KeyCode::PageUp | KeyCode::PageDown => {
-            return dispatch(model, key);
+            let effects = dispatch(model, key);
+            if let Some(page) = model.rollout_mut() {
+                page.nodes.set_home();
+            }
+            return effects;
         }
         _ => {
             edit(&mut prompt.input, key);
@@ -120,6 +124,14 @@ pub(super) fn filter_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
         }
     }
     Vec::new()
+}
+
+/// The filter is typed.
+fn close(model: &mut Model) {
+    model.overlay = Overlay::None;
+    if let Some(page) = model.rollout_mut() {
+        page.nodes.forget_home();
+    }
 }
 
 /// Applies the filter as far as it is typed, and offers what it could become.

@@ -16,6 +16,7 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 
 use super::header::{blocker, keys_in_words};
+use super::why::as_of_now;
 use super::{RenderContext, put_box, put_lines, rows_below};
 use crate::engine::model::facts::Severity;
 use crate::engine::report::diagnosis::{Diagnosis, Finding, OfferedCommand};
@@ -62,7 +63,7 @@ struct LaidOut {
 fn laid_out(ctx: &RenderContext<'_>, area: Rect, readings: &[NodeReading]) -> Option<LaidOut> {
     let shown = ctx.model.rollout()?.live.as_ref()?;
     let width = area.width.min(120);
-    let mut diagnosis = Diagnosis::of(&shown.snapshot);
+    let mut diagnosis = Diagnosis::of(&as_of_now(ctx, shown));
     for NodeReading { node, inspection, .. } in readings {
         diagnosis.add_occupancy(node, &inspection.occupancy);
     }

@@ -30,7 +30,7 @@ use ratatui::text::{Line, Span};
 use tui_input::Input;
 
 use self::preview::{fill_preview, name_nodes};
-use super::footer::skip_cells;
+use super::footer::{skip_cells, unnamed_cluster};
 use super::{RenderContext, ScreenParts, put, put_box, put_lines};
 use crate::engine::model::command::{Command, PrewarmCommand};
 use crate::engine::model::danger::Danger;
@@ -54,7 +54,7 @@ use crate::tui::dialog::Undo;
 use crate::tui::dialog::form::StepChoice;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{fit, width, wrap};
+use crate::tui::words::{fit, fit_middle, width, wrap};
 
 /// How many lines of node names are shown until somebody scrolls.
 const FIRST_LINES: usize = 2;
@@ -173,7 +173,8 @@ pub(super) fn draw(
     buffer: &mut Buffer,
 ) -> Option<Position> {
     let (area, body) = laid_out(ctx, parts, dialog);
-    let inside = put_box(ctx, buffer, area, &title(dialog));
+    let inside = put_box(ctx, buffer, area, &title(dialog, usize::from(area.width).saturating_sub(6)));
+    put_cluster(ctx, area, buffer);
     if inside.is_empty() {
         return None;
     }
@@ -259,7 +260,29 @@ fn filled<'a>(
     body
 }
 
-fn title(dialog: &Dialog) -> String {
+/// Which cluster it is about, where neither the header nor the line above the footer says so: in the frame below the buttons.
+fn put_cluster(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) {
+    if let Some(cluster) = unnamed_cluster(ctx, buffer.area.width).filter(|_| area.height > 2) {
+        let room = usize::from(area.width).saturating_sub(6);
+        let cluster = format!(" {} ", fit_middle(&cluster, room));
+        put(buffer, area.x + 2, area.bottom() - 1, &cluster, room + 2, ctx.style(ThemeRole::Title));
+    }
+}
+
+/// What it does, and to how many nodes. In few cells how many nodes a step lets go stands there without the name of the form, which the
+/// button has, too.
+fn title(dialog: &Dialog, cells: usize) -> String {
+    let full = full_title(dialog);
+    match full.split_once(": ").filter(|_| matches!(dialog.form, Form::Step(_))) {
+        Some((_, said)) if width(&full) > cells => {
+            let mut letters = said.chars();
+            letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or(full)
+        }
+        _ => full,
+    }
+}
+
+fn full_title(dialog: &Dialog) -> String {
     match &dialog.answer {
         PreviewState::Preview(preview) if begins_with(&preview.title, dialog.form.title()) => {
             format!("{}{}", dialog.form.title(), &preview.title[dialog.form.title().len()..])
@@ -388,10 +411,13 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
 fn fill_step(body: &mut Body<'_>, form: &StepForm, snapshot: &Snapshot, focused: bool) {
     let plan = &snapshot.plan;
     let (nodes, allowed) = (snapshot.counts.nodes, plan.allowed);
-    body.say(
-        &format!("Now {allowed} of {nodes} nodes may be updated; {} so far.", snapshot.counts.updated),
-        ThemeRole::Text,
-    );
+    let updated = snapshot.counts.updated;
+    let now = match updated > allowed {
+        // Some went beyond the plan: their pods were lost by themselves, or a step back was taken.
+        true => format!("{updated} of {nodes} nodes are updated already; no further node may be."),
+        false => format!("Now {allowed} of {nodes} nodes may be updated; {updated} so far."),
+    };
+    body.say(&now, ThemeRole::Text);
     let next = match &plan.next {
         Some(Ok(ahead)) => format!("{}: {}", ahead.step, Remedy::Step(*ahead)),
         Some(Err(_)) | None => "none that moves anything".to_owned(),

@@ -23,6 +23,9 @@ use crate::tui::status::StatusSeverity;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, fit_middle, fit_path, is_wider, width, wrap};
 
+/// How many cells the cluster gets beside a message at most.
+const CLUSTER: usize = 14;
+
 /// How many cells are between two actions.
 const GAP: usize = 2;
 
@@ -153,7 +156,7 @@ pub(super) fn skip_cells(text: &str, cells: usize) -> String {
 }
 
 /// Context and namespace of a rollout, where the header has no room for them.
-fn unnamed_cluster(ctx: &RenderContext<'_>, cells: u16) -> Option<String> {
+pub(super) fn unnamed_cluster(ctx: &RenderContext<'_>, cells: u16) -> Option<String> {
     let Page::Rollout(target) = &ctx.model.page else { return None };
     // Of a protected context the name has a line of its own.
     let is_named = cells >= header::NAMES_CLUSTER || ctx.model.protected;
@@ -204,7 +207,19 @@ fn draw_status(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
         StatusSeverity::Refused | StatusSeverity::KeyRefused => (Glyph::Failed, ThemeRole::Warn),
     };
     put(buffer, area.x, area.y, ctx.glyph(glyph), 1, ctx.style(role));
-    let cells = usize::from(area.width.saturating_sub(2));
+    let mut cells = usize::from(area.width.saturating_sub(2));
+    // Of what is done there is more in the help, and which cluster it was done to is said nowhere else. Why something is not done is told
+    // first; it goes with the next key.
+    let gives_way = matches!(status.tone, StatusSeverity::Good | StatusSeverity::Plain | StatusSeverity::Busy);
+    if let Some(cluster) = unnamed_cluster(ctx, area.width) {
+        let cluster = fit_middle(&cluster, CLUSTER).into_owned();
+        let taken = width(&cluster) + 2;
+        if gives_way || width(&status.text) + taken <= cells {
+            cells = cells.saturating_sub(taken);
+            let x = area.right().saturating_sub(u16::try_from(taken - 1).unwrap_or(0));
+            put(buffer, x, area.y, &cluster, taken, ctx.style(ThemeRole::Muted));
+        }
+    }
     let text = fit_path(&status.text, cells, usize::from(area.height));
     let mut lines = wrap(&text, cells);
     for y in area.y..area.bottom() {
@@ -308,8 +323,11 @@ fn lists_revisions(model: &Model) -> bool {
 /// Whether the action makes this screen what it is.
 fn is_of_this_screen(model: &Model, action: &Action) -> bool {
     // The pause is left out nowhere.
-    let of_revisions = matches!(action.id, ActionId::Pause | ActionId::Open | ActionId::Template | ActionId::Mark);
-    matches!(action.scope, ActionScope::Prewarm | ActionScope::Node) || (of_revisions && lists_revisions(model))
+    let pauses = action.id == ActionId::Pause && !is_paused(model);
+    let of_revisions = matches!(action.id, ActionId::Open | ActionId::Template | ActionId::Mark);
+    pauses
+        || matches!(action.scope, ActionScope::Prewarm | ActionScope::Node)
+        || (of_revisions && lists_revisions(model))
 }
 
 /// Whether the rollout has halted, and goes on or back by this action, or is paused and goes on by it.
@@ -359,8 +377,6 @@ fn label(ctx: &RenderContext<'_>, action: &Action) -> &'static str {
         ActionId::History if revisions => "nodes",
         ActionId::Timeline if timeline && model.rollout().is_some_and(|page| page.map.is_open) => "map",
         ActionId::Timeline if timeline => "nodes",
-        // A shorter alias leaves room for other actions.
-        ActionId::Timeline if model.size.width < 100 => "events",
         ActionId::Filter if model.node_page().is_some() => "find",
         ActionId::Open if model.rollout().is_some() => "node",
         ActionId::Drive if model.rollout().is_some_and(|page| page.driven_by_us()) => "stop driving",

@@ -120,9 +120,10 @@ fn loading(ctx: &RenderContext<'_>, page: &RolloutPage) -> Line<'static> {
     Line::from(ctx.span(text, ThemeRole::Text))
 }
 
-/// Whether a rollout is under way that rolldeck knows of.
+/// Whether a rollout is under way that rolldeck knows of, or one that its controller began and a pause took over from it: a plan holds its
+/// nodes in both.
 fn recorded(snapshot: &Snapshot) -> bool {
-    snapshot.started_at.is_some()
+    snapshot.started_at.is_some() || (snapshot.adopted && snapshot.has_change())
 }
 
 /// The second of two lines.

@@ -15,6 +15,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::{RenderContext, put_box, put_lines, rows_below};
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::report::snapshot::{Snapshot, WatchView};
 use crate::tui::model::ShownSnapshot;
@@ -100,5 +101,18 @@ fn remarks(snapshot: &Snapshot) -> Vec<String> {
         None => "The API server's clock is not known yet.".to_owned(),
     };
     let known = snapshot.distance.round_trip.map(|_| format!("The API server {}.", snapshot.distance));
-    [rule.to_owned(), clocks].into_iter().chain(known).collect()
+    [rule.to_owned(), clocks].into_iter().chain(known).chain(other_driver(snapshot)).collect()
+}
+
+/// Who else drives, and what the end of the name means.
+fn other_driver(snapshot: &Snapshot) -> Option<String> {
+    let (DriverView::Other { holder, .. } | DriverView::Waiting { holder: Some(holder) }) = &snapshot.driver else {
+        return None;
+    };
+    let (_, process) = holder.rsplit_once('/')?;
+    let nth = match process.split_once('.') {
+        Some(_) => ", behind the dot which of the rollouts that it has opened",
+        None => "",
+    };
+    Some(format!("{holder} drives: behind the slash stands which process of that user on that machine{nth}."))
 }

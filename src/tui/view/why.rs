@@ -6,7 +6,7 @@ use crate::engine::model::node::NodeState;
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::prewarm::{PrewarmState, PrewarmWait};
 use crate::engine::model::time::Timestamp;
-use crate::engine::report::snapshot::NodeView;
+use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::tui::model::ShownSnapshot;
 
 /// The instant that the words for how far pre-warming is are computed for.
@@ -36,8 +36,7 @@ pub(super) fn prewarm_pulls(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node
 
 /// The instant that the words for why a node is where it is are computed for.
 pub(super) fn instant(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node: &NodeView) -> Timestamp {
-    let pods = shown.snapshot.watches.iter().find(|watch| watch.watched == Watched::Pods);
-    let are_seen = pods.is_none_or(|watch| watch.health == WatchHealth::Live);
+    let are_seen = are_pods_seen(shown);
     match (node.state, node.since, node.pod_wait.as_ref().and_then(PodWait::instant)) {
         // While pods are not seen no time counts.
         (NodeState::Soaking, ..) if !are_seen => shown.snapshot.at,
@@ -47,4 +46,16 @@ pub(super) fn instant(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node: &Nod
         (_, _, Some(since)) => ctx.instant(shown, since),
         _ => shown.snapshot.at,
     }
+}
+
+/// The snapshot as of the present instant, for texts about many nodes that compute ages themselves.
+pub(super) fn as_of_now(ctx: &RenderContext<'_>, shown: &ShownSnapshot) -> Snapshot {
+    // While pods are not seen no time counts.
+    let at = if are_pods_seen(shown) { ctx.present(shown) } else { shown.snapshot.at };
+    Snapshot { at, ..Snapshot::clone(&shown.snapshot) }
+}
+
+fn are_pods_seen(shown: &ShownSnapshot) -> bool {
+    let pods = shown.snapshot.watches.iter().find(|watch| watch.watched == Watched::Pods);
+    pods.is_none_or(|watch| watch.health == WatchHealth::Live)
 }

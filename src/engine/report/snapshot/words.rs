@@ -132,7 +132,8 @@ impl fmt::Display for Hold {
             }
             Self::SitePullLimit { site, used, limit } => write!(f, "pull limit of {site}: {used} of {limit}"),
             Self::ImageAbsent => f.write_str("image not on the node yet"),
-            Self::Unproven { node } => write!(f, "trouble on {node}"),
+            Self::Unproven { node, cause: Some(cause) } => write!(f, "trouble on {node}: {cause}"),
+            Self::Unproven { node, cause: None } => write!(f, "trouble on {node}"),
             Self::RecordFull => f.write_str("waits: the record holds no more names of nodes in progress"),
             Self::SiteOutage(outage) => write!(f, "site outage: {outage}"),
             Self::NotProven => f.write_str("waits until the image is proven"),

@@ -113,7 +113,7 @@ fn a_crash_loop_does_not_count_as_updated_between_its_crashes() {
     console.run_for(&mut fake, 30);
     assert_eq!(fake.at("hash2"), 1, "no serving pod is replaced");
     let held = console.snapshot(&fake).nodes.iter().find(|node| &*node.name == "n9").unwrap().hold.clone();
-    assert_eq!(held, Some(Hold::Unproven { node: "n1".into() }));
+    assert_eq!(held, Some(Hold::Unproven { node: "n1".into(), cause: None }));
     // And is a failure at the third, as it always was.
     crash(&mut fake, "n1");
     restart(&mut fake, "n1");

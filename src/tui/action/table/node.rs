@@ -24,7 +24,7 @@ pub(super) const ON_NODES: &[Action] = &[
         label: "log",
         help: "what the node's container writes: of one that failed first; follows as it is written",
         scope: ActionScope::Nodes,
-        footer: Some(13),
+        footer: Some(32),
         ..look(ActionId::NodeLog)
     },
     Action {

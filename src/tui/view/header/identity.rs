@@ -22,6 +22,9 @@ use crate::tui::words::{fit, fit_middle, is_wider, width};
 /// A round trip to the API server longer than this is shown as a warning.
 const FAR: Duration = Duration::from_secs(1);
 
+/// In fewer cells a context tells nothing.
+const LEAST_CONTEXT: usize = 5;
+
 /// Which DaemonSet of which cluster; who drives, how fresh, whether it can be written to.
 pub(super) fn identity(
     ctx: &RenderContext<'_>,
@@ -65,12 +68,19 @@ pub(super) fn identity(
     } else {
         format!("{context}/{namespace} ds/{name}")
     };
-    // The DaemonSet's name is kept the longest.
+    // The DaemonSet's name is kept the longest, then its namespace. Of the context both ends are: clusters often differ in the last part only.
+    let named = width(namespace) + 1 + width(name);
+    let context_room = room.saturating_sub(named + 1);
     let left = if width(&full) <= room {
         full
+    } else if named <= room {
+        let context = match narrow || banner.is_some() || context_room < LEAST_CONTEXT {
+            true => String::new(),
+            false => format!("{}/", fit_middle(context, context_room)),
+        };
+        format!("{context}{namespace}/{name}")
     } else if width(name) + 6 <= room {
-        let before = if banner.is_some() { namespace.to_string() } else { format!("{context}/{namespace}") };
-        format!("{}/{name}", fit_middle(&before, room - width(name) - 1))
+        format!("{}/{name}", fit_middle(namespace, room - width(name) - 1))
     } else {
         fit_middle(name, room).into_owned()
     };

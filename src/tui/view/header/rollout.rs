@@ -33,7 +33,7 @@ enum Beside {
     State,
     /// Not the update strategy.
     Step,
-    /// Not who paused what has halted.
+    /// Not who paused what has halted, nor what it is that began.
     Strategy,
     All,
 }
@@ -183,8 +183,9 @@ fn mode(ctx: &RenderContext<'_>, snapshot: &Snapshot, beside: Beside) -> Vec<Spa
     vec![ctx.span(words, if drifted { ThemeRole::Bad } else { ThemeRole::Muted }), Span::raw("   ")]
 }
 
-/// What the rollout does now, with its sign; `who`: of one that halted also by whom it is paused.
-pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, who: bool) -> Vec<Span<'static>> {
+/// What the rollout does now, with its sign; `in_full`: of one that halted also by whom it is paused, and that it is the rollout that began
+/// then, not its last step.
+pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, in_full: bool) -> Vec<Span<'static>> {
     let snapshot = &*shown.snapshot;
     let (glyph, role, since) = match &snapshot.phase {
         Phase::Loading => (Glyph::ImageUnknown, ThemeRole::Muted, None),
@@ -212,6 +213,7 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, who: bool) -
     let since = since.map(|since| ctx.age(shown, since));
     let since = match (&snapshot.phase, since) {
         // Not how long it has been running: it may have been held or paused in between.
+        (Phase::Running, Some(since)) if in_full => format!(", rollout began {since} ago"),
         (Phase::Running, Some(since)) => format!(", began {since} ago"),
         (_, Some(since)) => format!(" {since}"),
         (_, None) => String::new(),
@@ -219,7 +221,7 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, who: bool) -
     let paused = snapshot.paused.as_ref().filter(|_| snapshot.phase == Phase::Halted);
     let paused = match paused {
         // With a reason a line of its own says both.
-        Some(paused) if who && paused.why.is_none() => format!(", paused by {}", person_of(&paused.by)),
+        Some(paused) if in_full && paused.why.is_none() => format!(", paused by {}", person_of(&paused.by)),
         Some(_) => ", paused".to_owned(),
         None => String::new(),
     };

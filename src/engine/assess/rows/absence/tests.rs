@@ -41,7 +41,10 @@ fn refused_replacements_halt_after_the_grace_of_a_missing_image() {
         // A later step takes nothing meanwhile.
         console.partition(&mut fake, 0);
         assert_eq!(fake.deleted.len(), 1);
-        assert_eq!(console.snapshot(&fake).nodes[1].hold, Some(Hold::Unproven { node: "n1".into() }));
+        assert_eq!(
+            console.snapshot(&fake).nodes[1].hold,
+            Some(Hold::Unproven { node: "n1".into(), cause: Some(kind) })
+        );
         console.run_for(&mut fake, 5);
         let snapshot = console.snapshot(&fake);
         assert_eq!((snapshot.phase, snapshot.counts.failed), (Phase::Halted, 1));
