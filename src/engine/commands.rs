@@ -169,6 +169,8 @@ impl Engine {
         let brake = self.pause_brakes();
         let (needs, says) = if brake {
             (Needs::Adopted, "OnDelete is set: its controller replaces no pod any more; paused")
+        } else if was_paused && why.is_some() {
+            (Needs::Saved, "it was paused already, the new reason is noted: no update starts")
         } else if was_paused {
             (Needs::Saved, "it was paused already: no update starts")
         } else {

@@ -91,7 +91,8 @@ fn a_second_pause_keeps_the_first_unless_it_has_a_reason_and_then_what_it_said()
     fake.wait(60);
     console.ask(&mut fake, Command::Pause { why: None }).unwrap();
     assert_eq!(paused(&mut console, &fake), first);
-    console.ask(&mut fake, Command::Pause { why: Some("link down".into()) }).unwrap();
+    let said = console.ask(&mut fake, Command::Pause { why: Some("link down".into()) }).unwrap();
+    assert_eq!(said, "it was paused already, the new reason is noted: no update starts");
     let both = Some("link down; before: lunch".to_owned());
     assert_eq!(paused(&mut console, &fake), (fake.now, both.clone()));
     let preview = console.engine.preview(&Command::Pause { why: Some("again".into()) }, fake.now).unwrap();

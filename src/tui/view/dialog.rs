@@ -19,6 +19,7 @@
 //! a few, so that they leave nodes in sight and do not jump with every line of what they would do. What there is no room for is reached with
 //! `pgdn`; the line that is typed on is always seen, and on the buttons what it would do.
 
+mod frame;
 mod image;
 mod preview;
 mod prewarm;
@@ -29,8 +30,9 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use tui_input::Input;
 
+use self::frame::{LEAST_HEIGHT, height_for, put_cluster, room, title};
 use self::preview::{fill_preview, name_nodes};
-use super::footer::{skip_cells, unnamed_cluster};
+use super::footer::skip_cells;
 use super::{RenderContext, ScreenParts, put, put_box, put_lines};
 use crate::engine::model::command::{Command, PrewarmCommand};
 use crate::engine::model::danger::Danger;
@@ -54,7 +56,7 @@ use crate::tui::dialog::Undo;
 use crate::tui::dialog::form::StepChoice;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{fit, fit_middle, width, wrap};
+use crate::tui::words::{fit, width, wrap};
 
 /// How many lines of node names are shown until somebody scrolls.
 const FIRST_LINES: usize = 2;
@@ -62,16 +64,8 @@ const FIRST_LINES: usize = 2;
 const NAME: usize = 14;
 /// With fewer cells than this, words move closer together.
 const NARROW: usize = 60;
-/// The width of a dialog, where there is so much room.
-const WIDTH: u16 = 100;
-/// Its heights, where there is so much room: the first that its lines fit in.
-const HEIGHTS: [u16; 5] = [8, 12, 18, 24, 30];
-/// The frame and the buttons.
-const AROUND: u16 = 3;
 /// Lines that are kept for what it would do while that is not known.
 const ANSWER: usize = 4;
-/// With less height than this between the header and the last lines, those are covered too.
-const LEAST_HEIGHT: u16 = 14;
 
 /// What is between title and buttons.
 struct Body<'a> {
@@ -145,24 +139,6 @@ impl Body<'_> {
         let text = fit(text, self.cells.saturating_sub(2)).into_owned();
         self.lines.push(Line::from(self.ctx.span(format!("{sign} {text}"), role)));
     }
-}
-
-/// Where a dialog may be.
-fn room(parts: &ScreenParts) -> Rect {
-    let (top, list) = (parts.rule.y, parts.list);
-    let above_last_lines = parts.status.y.saturating_sub(top);
-    let most = if above_last_lines < LEAST_HEIGHT { parts.footer.bottom() - top } else { above_last_lines };
-    let width = list.width.min(WIDTH);
-    Rect { x: list.x + (list.width - width) / 2, y: top, width, height: most.min(HEIGHTS[HEIGHTS.len() - 1]) }
-}
-
-/// How high a dialog of so many lines is, where `most` is free; `exact`: no higher than they are.
-fn height_for(lines: usize, most: u16, exact: bool) -> u16 {
-    if exact {
-        return u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(AROUND).min(most);
-    }
-    let fits = |height: &u16| lines <= usize::from(height - AROUND);
-    HEIGHTS.into_iter().find(fits).map_or(most, |height| height.min(most))
 }
 
 /// Draws the dialog over the list. Returns where text is being typed.
@@ -258,57 +234,6 @@ fn filled<'a>(
     };
     fill(&mut body, dialog, page);
     body
-}
-
-/// Which cluster it is about, where neither the header nor the line above the footer says so: in the frame below the buttons.
-fn put_cluster(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) {
-    if let Some(cluster) = unnamed_cluster(ctx, buffer.area.width).filter(|_| area.height > 2) {
-        let room = usize::from(area.width).saturating_sub(6);
-        let cluster = format!(" {} ", fit_middle(&cluster, room));
-        put(buffer, area.x + 2, area.bottom() - 1, &cluster, room + 2, ctx.style(ThemeRole::Title));
-    }
-}
-
-/// What it does, and to how many nodes. In few cells how many nodes a step lets go stands there without the name of the form, which the
-/// button has, too.
-fn title(dialog: &Dialog, cells: usize) -> String {
-    let full = full_title(dialog);
-    match full.split_once(": ").filter(|_| matches!(dialog.form, Form::Step(_))) {
-        Some((_, said)) if width(&full) > cells => {
-            let mut letters = said.chars();
-            letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or(full)
-        }
-        _ => full,
-    }
-}
-
-fn full_title(dialog: &Dialog) -> String {
-    match &dialog.answer {
-        PreviewState::Preview(preview) if begins_with(&preview.title, dialog.form.title()) => {
-            format!("{}{}", dialog.form.title(), &preview.title[dialog.form.title().len()..])
-        }
-        PreviewState::Preview(preview) if says_more(&preview.title, &dialog.form) => {
-            // Both name the command: what stands behind it is said once.
-            let said = match dialog.form {
-                Form::Canary(_) => preview.title.split_once(": ").map_or(&*preview.title, |(_, nodes)| nodes),
-                _ => &preview.title,
-            };
-            format!("{}: {said}", dialog.form.title())
-        }
-        _ => dialog.form.title().to_owned(),
-    }
-}
-
-/// Whether `text` begins with `start`, in upper or lower case.
-fn begins_with(text: &str, start: &str) -> bool {
-    text.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start))
-}
-
-/// Whether a preview's title says more than the form's own words.
-fn says_more(title: &str, form: &Form) -> bool {
-    // The key and its form say `continue`, the command line `resume`.
-    let is_resume = matches!(form, Form::Plain { command: Command::Resume, .. }) && title == "Resume";
-    !is_resume && !title.eq_ignore_ascii_case(form.verb()) && !title.eq_ignore_ascii_case(form.title())
 }
 
 fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {

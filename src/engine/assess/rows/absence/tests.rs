@@ -90,7 +90,7 @@ fn below_the_threshold_a_refusal_holds_what_serves_all_the_same() {
     console.partition(&mut fake, 0);
     console.run_for(&mut fake, 60);
     assert_eq!((fake.deleted.len(), console.snapshot(&fake).phase), (1, Phase::Running));
-    assert_eq!(console.state(&fake, "n2").1, "trouble on n1");
+    assert_eq!(console.state(&fake, "n2").1, "trouble on n1: quota exceeded");
 }
 
 #[test]
