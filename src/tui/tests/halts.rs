@@ -4,6 +4,8 @@ use super::console::TestConsole;
 use super::fixtures::{self, failed};
 use crate::engine::fake_cluster::{HALTED, halted_without_nodes};
 use crate::engine::model::cause::CauseKind;
+use crate::engine::model::record::HaltingGate;
+use crate::engine::report::snapshot::{Alarm, Snapshot};
 
 /// Words that introduce or enclose something that is not there.
 const OPEN: [&str; 6] = ["Where", "()", "( )", ": (", " on \n", ", ,"];
@@ -44,6 +46,11 @@ fn the_alarm_of_a_halt_is_not_repeated_below_it() {
     let screen = TestConsole::on(fixtures::halted(), 80, 24).screen();
     assert_eq!(screen.matches("image not found (").count(), 0, "{screen}");
     assert!(screen.contains(" ! 1 went down since update (ipc-031, 1m)"), "{screen}");
+    // The same while nobody drives who could halt it.
+    let why = "image not found on 1 node (ipc-017)".into();
+    let waits = Alarm::HaltWaits { gate: HaltingGate::default(), why };
+    let screen = TestConsole::on(Snapshot { alarms: vec![waits], ..fixtures::running() }, 80, 24).screen();
+    assert_eq!(screen.matches("image not found (").count(), 0, "{screen}");
     // One more has failed since.
     let mut halted = fixtures::halted();
     let another = failed("ipc-018", CauseKind::ImageNotFound, "no such tag", 60);

@@ -358,6 +358,14 @@ pub(super) fn trouble(
 
 /// Whether the alarm of a halt names the cause and all nodes that have it.
 fn is_in_alarm(snapshot: &Snapshot, trouble: &TroubleGroup) -> bool {
+    // A halt that waits for somebody who drives is told of the nodes that have failed by now.
+    if let TroubleKind::Failed(Some(cause)) = trouble.kind {
+        let names = |why: &str| why.contains(&cause.to_string()) && why.contains(&*trouble.example);
+        let waits = |alarm: &Alarm| matches!(alarm, Alarm::HaltWaits { why, .. } if names(why));
+        if snapshot.alarms.iter().any(waits) {
+            return true;
+        }
+    }
     let Some(halt) = snapshot.halt.as_ref().filter(|_| snapshot.phase == Phase::Halted) else { return false };
     let (TroubleKind::Failed(Some(cause)) | TroubleKind::Struggling(cause)) = trouble.kind else { return false };
     let is_named = halt.named().contains(&trouble.example) && trouble.nodes as usize <= halt.named().len();
