@@ -42,4 +42,5 @@ mod stuck;
 mod surge;
 mod suspects;
 mod templates;
+mod tolerations;
 mod undriven;
