@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::{CROWD, Telling, Topic};
 use crate::engine::model::Str;
 use crate::engine::model::cause::CauseKind;
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::prewarm::{PrewarmState, PrewarmView, PrewarmWait};
 use crate::engine::report::prewarm_words::PrewarmWords;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
@@ -34,7 +35,9 @@ impl Telling<'_> {
                 self.say(Topic::Prewarm(Some(Box::new(prewarm.clone()))), format!("pre-warming: {words}"));
             }
         }
-        if let Some((prewarm, waits)) = is.zip(self.snapshot.prewarming_waits())
+        // That nobody drives is told of the rollout as a whole.
+        let nobody = matches!(self.snapshot.driver, DriverView::Nobody | DriverView::Lost { .. });
+        if let Some((prewarm, waits)) = is.filter(|_| !nobody).zip(self.snapshot.prewarming_waits())
             && last.and_then(Snapshot::prewarming_waits).as_ref() != Some(&waits)
         {
             self.say(Topic::Prewarm(Some(Box::new(prewarm.clone()))), format!("pre-warming: {waits}"));

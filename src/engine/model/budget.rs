@@ -67,7 +67,7 @@ impl BudgetView {
 
     /// How many slots nodes hold whose pods pull, and not pods for pre-warming.
     pub fn pulling_of_rollout(&self) -> u32 {
-        self.pulling - self.pulling_ahead
+        self.pulling.saturating_sub(self.pulling_ahead)
     }
 
     /// That pre-warming waits because the rollout holds all of `limit` slots, and what frees them. `named`: where its pulls fail.
@@ -77,11 +77,9 @@ impl BudgetView {
             return format!("waits for updates: they hold {holds} pull slots, and there are {limit}");
         }
         let whose = if is_halted { "the halted rollout" } else { "the rollout" };
-        let of_these =
-            if fails < holds { format!("{fails} of them where the pull") } else { "where the pull".to_owned() };
         format!(
-            "waits for pull slots: {whose} holds {holds}, and there are {limit}; {of_these} fails ({named}) stay taken until these nodes get \
-             an image that can be pulled (roll back, or another image); a larger --max-pulling lets pre-warming go on beside them"
+            "waits for pull slots: {whose} holds {holds}, and there are {limit}; those of nodes whose pull fails ({named}) stay taken until \
+             these get an image that can be pulled: roll back, or another image; a larger --max-pulling lets pre-warming go on beside them"
         )
     }
 }

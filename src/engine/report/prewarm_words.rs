@@ -5,6 +5,7 @@ use std::fmt;
 use super::snapshot::{NodeView, Phase, Snapshot};
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::config::Timing;
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::first_names::first_names;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::prewarm::{
@@ -211,7 +212,7 @@ impl Snapshot {
     /// rollout holds. `None` where it moves, or stands for a reason of its own.
     pub fn prewarming_waits(&self) -> Option<String> {
         let prewarm = self.prewarm.as_ref()?;
-        let PrewarmView { request, error, counts, limit, pulling, unobtainable, .. } = prewarm;
+        let PrewarmView { request, error, counts, limit, unobtainable, .. } = prewarm;
         let stands =
             request.paused.is_some() || request.cancelled.is_some() || error.is_some() || unobtainable.is_some();
         if stands || counts.waiting == 0 {
@@ -219,20 +220,22 @@ impl Snapshot {
         }
         let for_driver =
             |node: &NodeView| matches!(node.prewarm.as_deref(), Some(PrewarmState::Waiting(PrewarmWait::NobodyDrives)));
-        if self.nodes.iter().any(for_driver) {
+        let nobody = matches!(self.driver, DriverView::Nobody | DriverView::Lost { .. });
+        if nobody && self.nodes.iter().any(for_driver) {
             return Some("nobody drives: no further node begins to pull".to_owned());
         }
         if request.method == PrewarmMethod::Pods && self.driver.is_silent(self.at, Timing::default().lease) {
             return Some(format!("{}: if it has ended, no further node begins to pull", self.driving()));
         }
-        (counts.pulling == 0 && pulling >= limit && request.method == PrewarmMethod::Pods).then(|| {
-            let failing = |node: &&NodeView| {
-                let cause = node.cause.as_ref().is_some_and(|cause| cause.kind.is_about_the_image());
-                cause && matches!(node.state, NodeState::PullFailed | NodeState::Failed)
-            };
-            let named = first_names(self.nodes.iter().filter(failing).map(|node| &*node.name));
-            self.budget.holds_slots_in_words(*limit, &named, self.phase == Phase::Halted)
-        })
+        (counts.pulling == 0 && self.budget.pulling_of_rollout() >= *limit && request.method == PrewarmMethod::Pods)
+            .then(|| {
+                let failing = |node: &&NodeView| {
+                    let cause = node.cause.as_ref().is_some_and(|cause| cause.kind.is_about_the_image());
+                    cause && matches!(node.state, NodeState::PullFailed | NodeState::Failed)
+                };
+                let named = first_names(self.nodes.iter().filter(failing).map(|node| &*node.name));
+                self.budget.holds_slots_in_words(*limit, &named, self.phase == Phase::Halted)
+            })
     }
 }
 

@@ -342,8 +342,8 @@ fn what_holds_the_slots_is_said() {
     let PrewarmCommand::Start { source, nodes, method, .. } = start("v3") else { unreachable!() };
     let asked = PrewarmCommand::Start { source, nodes, limits: PrewarmLimits::default(), method };
     let waits = format!(
-        "waits for pull slots: the halted rollout holds 1, and there are 1; where the pull fails ({node}) stay taken until these nodes \
-         get an image that can be pulled (roll back, or another image); a larger --max-pulling lets pre-warming go on beside them"
+        "waits for pull slots: the halted rollout holds 1, and there are 1; those of nodes whose pull fails ({node}) stay taken until these \
+         get an image that can be pulled: roll back, or another image; a larger --max-pulling lets pre-warming go on beside them"
     );
     let preview = console.engine.preview(&Command::Prewarm(asked.clone()), fake.now).unwrap();
     assert!(preview.effects.contains(&format!("At first it {waits}.")), "{:?}", preview.effects);
