@@ -278,9 +278,12 @@ impl Snapshot {
                 };
                 Some(Guidance { waits, remedies: (!driven).then_some(Remedy::Drive).into_iter().collect() })
             }
-            Phase::Running if drive.is_some() => {
+            Phase::Running if !driven => {
                 let waits = "nobody drives: what is under way finishes, nothing more is started".into();
                 Some(Guidance { waits, remedies: vec![Remedy::Drive] })
+            }
+            Phase::Running if matches!(self.driver, DriverView::Waiting { holder: None }) => {
+                Some(Guidance { waits: "nobody drives yet: waits for the lease".into(), remedies: Vec::new() })
             }
             Phase::Running if let Some(waits) = self.silent_driver() => {
                 Some(Guidance { waits, remedies: vec![Remedy::Drive] })
