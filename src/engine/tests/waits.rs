@@ -6,6 +6,7 @@ use crate::engine::model::cause::CauseKind;
 use crate::engine::model::facts::{ClusterEvent, PodPhase, Severity};
 use crate::engine::model::settings::Secs;
 use crate::engine::report::diagnosis::Diagnosis;
+use crate::engine::report::snapshot::Snapshot;
 use crate::engine::rules::recognise::told_of_starts;
 
 /// Four nodes, the first of which was just taken; its replacement gets ready only when it is told to.
@@ -302,4 +303,17 @@ fn a_pod_that_was_ready_and_is_not_any_more_is_in_trouble() {
     );
     // The others start for the first time.
     assert!(snapshot.nodes.iter().filter(|view| view.name != node).all(|view| !view.lost_readiness));
+}
+
+/// Between a command that drives and the lease for it nobody drives: that is said, also where nodes that may come back are all that moves.
+/// Found by the attack (seed 1001540).
+#[test]
+fn what_waits_for_the_lease_says_so() {
+    let fake = FakeCluster::rolling(3, 1);
+    let snapshot = FakeConsole::open(&fake, "ops").snapshot(&fake);
+    let waiting =
+        |holder| Snapshot { phase: Phase::Running, driver: DriverView::Waiting { holder }, ..snapshot.clone() };
+    let said = waiting(None).guidance().expect("it waits");
+    assert_eq!((&*said.waits, said.remedies.len()), ("nobody drives yet: waits for the lease", 0));
+    assert_eq!(waiting(Some("ada".into())).guidance(), None, "ada drives still");
 }

@@ -45,11 +45,15 @@ fn a_roll_back_to_fewer_tolerations_says_which_pods_go_and_they_do() {
     made.operator.ok(&["undo", DS, "--yes"]);
     made.until("the pod goes before anybody drives", |made| !pods(made).contains_key(evicted));
     let mut driver = made.drive();
-    assert!(driver.end().success(), "{}", driver.seen());
-    println!("{}", driver.seen());
+    driver.until("every node is updated, the release waits: it would remove 1 serving pod for good");
     assert_eq!((made.kubelet.count(V1), made.kubelet.count(V2)), (3, 1));
     let after = pods(&made);
     assert_eq!(after.get(kept), before.get(kept), "its pod may stay, and stays");
     assert!(!after.contains_key(evicted));
-    println!("{}", made.said(&["status", DS, "--nodes"]));
+    let early = made.said(&["release", DS, "--early", "--yes"]);
+    println!("{early}");
+    assert!(early.contains("on nodes that should not run them any more, and makes none there"), "{early}");
+    driver.end();
+    println!("{}", driver.seen());
+    made.until("the pod that was kept is gone", |made| !pods(made).contains_key(kept));
 }
