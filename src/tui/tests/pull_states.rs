@@ -6,7 +6,8 @@ use std::time::Duration;
 use insta::assert_snapshot;
 
 use super::console::TestConsole;
-use super::fixtures::{ago, idle, node, noon};
+use super::fixtures::{ago, idle, node, noon, running};
+use crate::engine::model::budget::BudgetView;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::node::{ImageState, NodeState};
@@ -199,4 +200,16 @@ fn the_column_of_images_tells_of_what_is_prewarmed_or_of_the_target() {
     // The filter knows it by this heading, too.
     let found = TestConsole::on(snapshot(), 120, 40).typed("/warm=queued<enter>").screen();
     assert!(found.contains("1-1 of 1") && found.contains("ipc-009"), "{found}");
+}
+
+/// Slots that no update holds are told by what holds them, where there is room.
+#[test]
+fn the_header_says_what_holds_the_pull_slots() {
+    let running = running();
+    let budget = BudgetView { pulling: 2, max_pulling: 2, pulling_fails: 1, pulling_ahead: 1, ..running.budget };
+    let held = Snapshot { budget, ..running };
+    let wide = TestConsole::on(held.clone(), 200, 50).screen();
+    assert!(wide.contains("pull slots 2 of 2 (1 fails, 1 pre-warms)"), "{wide}");
+    let small = TestConsole::on(held, 40, 12).screen();
+    assert!(!small.contains("(1 fails"), "{small}");
 }

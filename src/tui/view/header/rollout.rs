@@ -359,6 +359,15 @@ pub(super) fn budget(
         let text = format!("{} misscheduled", snapshot.counts.misscheduled);
         words.push(vec![ctx.span(text, ThemeRole::Warn)]);
     }
+    // What holds the slots is said where that costs no line.
+    let slots = format!("pull slots {}", budget.slots_in_words());
+    if recorded(snapshot) && slots.ends_with(')') {
+        let mut in_full = words.clone();
+        in_full[1] = vec![ctx.span(slots, ThemeRole::Text)];
+        if flow(in_full.clone(), "   ", " ", cells).len() == flow(words.clone(), "   ", " ", cells).len() {
+            words = in_full;
+        }
+    }
     let times = snapshot.times.to_string();
     if !times.is_empty() && !has_times {
         let mut with_times = words.clone();
