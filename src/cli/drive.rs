@@ -158,8 +158,9 @@ async fn proof_of_life(foreground: &mut Foreground<'_>, rollout: &Rollout) -> Re
         if !told {
             told = true;
             let within = ShortDuration(Timing::default().lease);
-            let text =
-                format!("waits until {holder} renews its lease, or that runs out: {within}, --take-over does not wait");
+            let text = format!(
+                "waits until {holder} renews its lease, or that runs out: {within}; --take-over asks it to hand over at once"
+            );
             foreground.say(Topic::Driver, text)?;
         }
         snapshots.changed().await.map_err(|_gone| CliError::failed("the driver has stopped"))?;

@@ -213,5 +213,6 @@ fn paused_again(earlier: Paused, again: Paused) -> Paused {
         Some(known) => format!("before, {}: {known}", earlier.by),
         None => format!("paused before by {}", earlier.by),
     };
-    Paused { why: Some(format!("{why}; {before}").into()), ..again }
+    // Since when nothing moves does not change with another reason.
+    Paused { why: Some(format!("{why}; {before}").into()), at: earlier.at, ..again }
 }

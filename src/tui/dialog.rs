@@ -54,6 +54,9 @@ pub(crate) const KEYS: [(&str, &str); 6] = [
     ("pgup pgdn", "more of what it would do"),
 ];
 
+/// Why enter does nothing where the name of the DaemonSet is asked for.
+const NAME_FIRST: &str = "nothing is done: the name that the dialog asks for has to be typed first";
+
 /// A dialog.
 #[derive(Debug)]
 pub(crate) struct Dialog {
@@ -344,13 +347,14 @@ impl Dialog {
                 DialogEvent::NotYet("nothing is done: something is missing, as the dialog says")
             }
             PreviewState::Refused(_) => DialogEvent::NotYet("nothing is done: it would be refused, as the dialog says"),
-            PreviewState::Preview(_) => DialogEvent::None,
+            PreviewState::Preview(_) => DialogEvent::NotYet(NAME_FIRST),
         }
     }
 
     fn name_key(&mut self, key: Key) -> DialogEvent {
         match key.code {
             KeyCode::Enter if self.named() => DialogEvent::Confirmed,
+            KeyCode::Enter => DialogEvent::NotYet(NAME_FIRST),
             KeyCode::Tab | KeyCode::Down => {
                 self.move_focus(1);
                 DialogEvent::None

@@ -36,6 +36,9 @@ impl Cli {
         if let Some(why) = self.refused_output() {
             return Some((ErrorKind::ArgumentConflict, why));
         }
+        if let Some(why) = self.container_named_twice() {
+            return Some((ErrorKind::ArgumentConflict, why));
+        }
         if self.tunes_nothing() {
             let why =
                 "name what to change, as in `rolldeck tune ds/agent --max-unavailable 5`; `--help` lists the rest";
@@ -82,6 +85,22 @@ impl Cli {
             }
             Some(_) => self.all_namespaces,
         }
+    }
+
+    /// A container that gets two images: which one is meant nobody can tell.
+    fn container_named_twice(&self) -> Option<String> {
+        let Some(CliCommand::OnCluster(command)) = &self.command else { return None };
+        let images = match command {
+            OnCluster::OneShot(OneShot::SetImage(args)) => &args.images,
+            OnCluster::Drive(args) => &args.images,
+            OnCluster::Prewarm(args) => &args.images,
+            _ => return None,
+        };
+        let earlier = |nth: usize| images[..nth].iter().find(|known| known.container == images[nth].container);
+        let (nth, known) = (0..images.len()).find_map(|nth| Some((nth, earlier(nth)?)))?;
+        let container = &known.container;
+        let (first, second) = (known.image.as_str(), images[nth].image.as_str());
+        Some(format!("container `{container}` is named twice: {container}={first} and {container}={second}"))
     }
 
     /// Whether it is a `tune` that names nothing to change.

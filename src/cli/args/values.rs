@@ -120,7 +120,7 @@ impl FromStr for LogTo {
     }
 }
 
-/// Images by container; a container that is named twice gets the later one.
+/// Images by container. That none is named twice was checked with the command line.
 pub(crate) fn by_container(images: &[ContainerImage]) -> BTreeMap<String, ImageRef> {
     images.iter().map(|ContainerImage { container, image }| (container.clone(), image.clone())).collect()
 }

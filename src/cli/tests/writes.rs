@@ -182,3 +182,17 @@ fn errors_begin_with_one_word() {
     let said = crate::cli::usage_error(&refused.err().unwrap());
     assert!(said.starts_with("Error: invalid value"), "{said}");
 }
+
+#[test]
+fn a_container_that_is_named_twice_is_refused() {
+    for line in [
+        "set-image ds/agent agent=r.example/agent:v2 agent=r.example/agent:v3",
+        "drive ds/agent --image agent=r.example/agent:v2 --image agent=r.example/agent:v3",
+        "prewarm ds/agent --image agent=r.example/agent:v2 --image agent=r.example/agent:v3",
+    ] {
+        let refused = crate::cli::parse(["rolldeck"].into_iter().chain(line.split(' ')).map(Into::into));
+        let said = refused.err().expect(line).to_string();
+        let twice = "container `agent` is named twice: agent=r.example/agent:v2 and agent=r.example/agent:v3";
+        assert!(said.contains(twice), "{said}");
+    }
+}

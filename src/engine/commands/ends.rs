@@ -18,6 +18,7 @@ impl Engine {
             Command::SetImage(_) => {
                 lines.extend(halted.then(|| "The halt ends: it was one of the template until now.".to_owned()));
                 lines.extend(self.roll_back_that_ends(&before));
+                lines.extend(self.rollout_that_ends(&before));
             }
             Command::Pause { .. } if halted => lines.push(format!(
                 "It is halted already ({}): no node was going to be updated. A resume ends both, and accepts what failed.",
@@ -38,6 +39,25 @@ impl Engine {
             | Command::GiveUpDriving { .. } => {}
         }
         lines
+    }
+
+    /// A rollout that another template ends before every node is updated.
+    fn rollout_that_ends(&self, before: &Intent) -> Option<String> {
+        let under_way = self.is_recorded() && self.progress.started_at.is_some() && before.change.is_none();
+        if !under_way || before.direction() == Direction::Back {
+            return None;
+        }
+        let (updated, left) = (self.updated_or_on_the_way(), self.count_rows(|row| !row.committed));
+        let down = match self.budget.charged {
+            0 => String::new(),
+            down => format!(", {down} of all are down"),
+        };
+        (left > 0).then(|| {
+            format!(
+                "The rollout until now ends ({updated} updated or on the way, {left} not{down}): its partition and its steps begin anew, budgets and \
+                 gates stay."
+            )
+        })
     }
 
     /// A roll back that another template ends before every node is back.

@@ -116,6 +116,10 @@ impl Engine {
                 _ => "This process becomes the driver; the rollout moves while it runs.".into(),
             });
         }
+        let drives_itself = becomes_driver || takes_over || self.lock.holds();
+        if !nodes.is_empty() && !drives_itself && self.lock.living_other(now).is_none() {
+            effects.push("Nobody drives: no pod is replaced before somebody does.".to_owned());
+        }
         if let Some(holder) = self.lock.living_other(now).filter(|_| resolved.drive && !takes_over) {
             effects.push(match self.lock.view(now) {
                 DriverView::Unconfirmed { .. } => {
@@ -324,7 +328,10 @@ impl Engine {
                 lines
             }
             Command::StopDriving | Command::GiveUpDriving { .. } => {
-                vec!["Nothing more is replaced until somebody drives again.".into()]
+                let warms =
+                    self.recorded_prewarm().is_some_and(|asked| asked.paused.is_none() && asked.cancelled.is_none());
+                let what = if warms { "replaced, and none is pre-warmed," } else { "replaced" };
+                vec![format!("Nothing more is {what} until somebody drives again.")]
             }
         }
     }

@@ -188,6 +188,11 @@ impl Engine {
     fn check_prewarm_nodes(&self, nodes: &PrewarmNodes) -> Result<(), Refusal> {
         let fleet = || self.assessment.rows().filter(|row| row.in_fleet).map(|row| &self.view.nodes[row.node]);
         match nodes {
+            PrewarmNodes::NextStep | PrewarmNodes::StepAhead
+                if !self.is_recorded() && !self.has_rollout(&self.intent()) =>
+            {
+                Err(Refusal::NotNow("no rollout is recorded, so there is no step whose nodes could be meant".into()))
+            }
             PrewarmNodes::All | PrewarmNodes::NextStep | PrewarmNodes::StepAhead => Ok(()),
             PrewarmNodes::Node(name) if fleet().any(|entry| entry.name == *name) => Ok(()),
             PrewarmNodes::Node(name) => Err(Refusal::NotThere(format!("no node {name} that runs this DaemonSet"))),

@@ -69,6 +69,8 @@ impl Engine {
     /// What a release does, one sentence a line, for the preview.
     pub(super) fn release_in_words(&self) -> Vec<String> {
         let mut lines = vec!["Restores the original update strategy and drops the rollout's record.".to_owned()];
+        let warms = self.recorded_prewarm().is_some_and(|prewarm| prewarm.cancelled.is_none());
+        lines.extend(warms.then(|| "Pre-warming ends with it: its pods are deleted.".to_owned()));
         if !self.original_is_rolling() {
             return lines;
         }

@@ -84,6 +84,9 @@ impl fmt::Display for NoStep {
                 f.write_str("no rollout is recorded, so there is no step to take: `set-image` begins one")
             }
             Self::AllUpdated => f.write_str("a step moves nothing: every node is updated, or on its way"),
+            Self::SelectionDone(done) if done.moving > 0 => {
+                write!(f, "a step moves nothing: {done}; wait until they are updated")
+            }
             Self::SelectionDone(done) => write!(
                 f,
                 "a step moves nothing: {done}; lift the selector first (`select --clear`), or choose other nodes"

@@ -385,7 +385,11 @@ impl Snapshot {
         let of_budget = |node: &&NodeView| matches!(node.hold, Some(Hold::Budget { .. }));
         let waiting = self.nodes.iter().filter(of_budget).count();
         let is_moving = |node: &NodeView| node.eligible && node.state.is_moving() && !node.lost_readiness;
-        if waiting == 0 || !self.alarms.is_empty() || self.nodes.iter().any(is_moving) {
+        if waiting == 0
+            || self.budget.charged < self.budget.max_unavailable
+            || !self.alarms.is_empty()
+            || self.nodes.iter().any(is_moving)
+        {
             return None;
         }
         let down = self.nodes.iter().filter(|node| node.eligible && node.blame.is_some());

@@ -94,10 +94,10 @@ fn a_second_pause_keeps_the_first_unless_it_has_a_reason_and_then_what_it_said()
     let said = console.ask(&mut fake, Command::Pause { why: Some("link down".into()) }).unwrap();
     assert_eq!(said, "it was paused already, the new reason is noted: no update starts");
     let both = Some("link down; before: lunch".to_owned());
-    assert_eq!(paused(&mut console, &fake), (fake.now, both.clone()));
+    assert_eq!(paused(&mut console, &fake), (first.0, both.clone()), "since when nothing moves");
     let preview = console.engine.preview(&Command::Pause { why: Some("again".into()) }, fake.now).unwrap();
     let known =
-        "It is paused already, by ops@bastion 0s ago: link down; before: lunch. That is kept with the new reason.";
+        "It is paused already, by ops@bastion 1m ago: link down; before: lunch. That is kept with the new reason.";
     assert_eq!(preview.effects[0], known);
     console.run_for(&mut fake, 5);
     // It is written with the next renewal.

@@ -46,6 +46,8 @@ fn another_image_says_which_roll_back_it_ends() {
     assert_eq!(fake.at("hash2"), 4);
     let lines = effects(&mut console, &fake, &image("agent:v3"));
     assert!(!lines.iter().any(ends_a_roll_back), "it goes forward: {lines:?}");
+    let ends = "The rollout until now ends (4 updated or on the way, 2 not): its partition and its steps begin anew, budgets and gates stay.";
+    assert!(lines.iter().any(|line| line == ends), "{lines:?}");
     fake.slow = true;
     console.ask(&mut fake, Command::Undo { to: None }).unwrap();
     console.run_for(&mut fake, 3);

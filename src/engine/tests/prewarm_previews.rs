@@ -1,7 +1,7 @@
 //! The previews of pre-warming name the calls that are made: each is compared with what is sent once the command is given.
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-use crate::engine::model::command::{Command, PrewarmCommand, Takeover};
+use crate::engine::model::command::{Command, Early, PrewarmCommand, Takeover};
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::effect::EffectErrorKind;
@@ -401,4 +401,37 @@ fn a_second_pause_says_that_it_is_paused_already() {
     eve.run_for(&mut fake, 1);
     let paused = eve.snapshot(&fake).prewarm.unwrap().request.paused.unwrap();
     assert_eq!(person_of(&paused.by), "ops@bastion", "it is paused since the first");
+}
+
+#[test]
+fn without_a_rollout_there_is_no_step_whose_nodes_could_be_meant() {
+    let mut fake = FakeCluster::rolling(4, 1);
+    let mut console = FakeConsole::open_as(&fake, "ops", Role::OneShot);
+    console.run(&mut fake);
+    for nodes in [PrewarmNodes::NextStep, PrewarmNodes::StepAhead] {
+        let refused = console.engine.preview(&Command::Prewarm(start_on("v2", nodes)), fake.now).unwrap_err();
+        assert!(refused.to_string().contains("there is no step whose nodes could be meant"), "{refused}");
+    }
+}
+
+/// What ends or stands still with a release, or with the driver, is said with it.
+#[test]
+fn a_release_and_a_driver_that_stops_say_what_becomes_of_pre_warming() {
+    let effects = |console: &mut FakeConsole, fake: &FakeCluster, command: &Command| {
+        console.engine.preview(command, fake.now).unwrap().effects
+    };
+    let (mut fake, mut console) = six();
+    console.ask(&mut fake, Command::Adopt).unwrap();
+    let (release, stop) = (Command::Release(Early::Accept), Command::StopDriving);
+    let ends = "Pre-warming ends with it: its pods are deleted.".to_owned();
+    assert!(!effects(&mut console, &fake, &release).contains(&ends));
+    assert_eq!(effects(&mut console, &fake, &stop), ["Nothing more is replaced until somebody drives again."]);
+    give(&mut fake, &mut console, start("v2"));
+    console.run_for(&mut fake, 3);
+    assert!(effects(&mut console, &fake, &release).contains(&ends));
+    let stands = "Nothing more is replaced, and none is pre-warmed, until somebody drives again.";
+    assert_eq!(effects(&mut console, &fake, &stop), [stands]);
+    console.ask(&mut fake, release).unwrap();
+    console.run_for(&mut fake, 10);
+    assert!(fake.warm.is_empty(), "and so it does");
 }

@@ -378,3 +378,51 @@ fn an_early_release_warns_of_what_its_controller_does_then() {
         "Its controller replaces 6 pods by itself: the budget and the gates of the rollout do not hold for that.";
     assert_eq!(preview.warnings, [says]);
 }
+
+/// While canaries are on their way nothing advises to let the other nodes go before these are proven.
+#[test]
+fn a_step_while_canaries_are_on_their_way_says_to_wait() {
+    let (mut fake, mut console) = with_canaries();
+    fake.slow = true;
+    console.ask(&mut fake, Command::Step(Step::Updated(Int(3)))).unwrap();
+    console.run_for(&mut fake, 3);
+    let refused = console.engine.preview(&Command::Step(Step::Next), fake.now).unwrap_err().to_string();
+    assert!(refused.contains("on the way (zone=canary); wait until they are updated"), "{refused}");
+    assert!(!refused.contains("lift"), "{refused}");
+}
+
+/// Who only asks is told that nothing moves before somebody drives.
+#[test]
+fn a_step_that_nobody_carries_out_says_so() {
+    let (mut fake, mut console) = with_canaries();
+    let said = |console: &mut FakeConsole, fake: &FakeCluster| {
+        let effects = console.engine.preview(&Command::Step(Step::Updated(Int(1))), fake.now).unwrap().effects;
+        effects.iter().any(|line| line == "Nobody drives: no pod is replaced before somebody does.")
+    };
+    assert!(!said(&mut console, &fake), "it drives itself");
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    drop(console);
+    let mut one_shot = FakeConsole::open_as(&fake, "ada", Role::OneShot);
+    one_shot.run(&mut fake);
+    assert!(said(&mut one_shot, &fake));
+    let mut other = FakeConsole::open(&fake, "eve");
+    other.run(&mut fake);
+    assert!(!said(&mut other, &fake), "it becomes the driver");
+}
+
+#[test]
+fn a_budget_that_is_free_is_not_waited_for() {
+    let (mut fake, mut console) = with_canaries();
+    step(&mut console, &mut fake).unwrap();
+    let snapshot = console.snapshot(&fake);
+    let mut node = snapshot.nodes.iter().find(|node| node.state == NodeState::Outdated).cloned().unwrap();
+    let next = crate::engine::report::snapshot::NodeView { hold: Some(Hold::Next), ..node.clone() };
+    node.hold = Some(Hold::Budget { used: 2, limit: 2 });
+    let with = |charged| {
+        let budget = crate::engine::model::budget::BudgetView { charged, max_unavailable: 2, ..snapshot.budget };
+        let phase = Phase::Running;
+        Snapshot { phase, budget, alarms: Vec::new(), nodes: [node.clone(), next.clone()].into(), ..snapshot.clone() }
+    };
+    assert!(waits(&with(2)).starts_with("1 node waits, as 2 are down and 2 may be"), "{}", waits(&with(2)));
+    assert!(!waits(&with(0)).contains("may be"), "{}", waits(&with(0)));
+}

@@ -293,7 +293,7 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
     NodeColumn {
         name: "since",
         headers: &["FOR"],
-        help: "for how long the node has been in its state; how old its pod is, is on its page",
+        help: "for how long the node has been in its state; of an updated one: since its pod is ready; how old its pod is, is on its page",
         kind: ColumnKind::Number,
         width: Width::Optional(&[Share { priority: 0, cells: |_, _| 4, keep: 0 }]),
         order: Some(|a, b| Reverse(a.since).cmp(&Reverse(b.since))),

@@ -31,7 +31,14 @@ pub(super) fn site(model: &mut Model, key: &str) -> Effects {
     if let Err(why) = key.parse::<SiteLabel>() {
         return refuse(model, why);
     }
-    if !shown.snapshot.nodes.iter().any(|node| node.labels.get(key).is_some()) {
+    // As the engine has it: without a value a label names no site.
+    let values = || shown.snapshot.nodes.iter().filter_map(|node| node.labels.get(key));
+    let why = match (values().next().is_some(), values().any(|value| !value.is_empty())) {
+        (_, true) => None,
+        (true, false) => Some(format!("the label `{key}` has no value on any node")),
+        (false, false) => Some(format!("no node has the label `{key}`")),
+    };
+    if let Some(why) = why {
         let known = block_labels(&shown.snapshot.nodes);
         let hint = match known.is_empty() {
             true => "no label tells the nodes apart".to_owned(),
@@ -39,7 +46,7 @@ pub(super) fn site(model: &mut Model, key: &str) -> Effects {
                 format!("labels that tell them apart: {}", known.iter().take(5).cloned().collect::<Vec<_>>().join(", "))
             }
         };
-        return refuse(model, format!("no node has the label `{key}`; {hint}"));
+        return refuse(model, format!("{why}; {hint}"));
     }
     choose(model, Some(key.to_owned()), format!("map and table tell sites apart by {key}; budgets go by {usual}"))
 }

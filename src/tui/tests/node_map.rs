@@ -117,6 +117,19 @@ fn sites_are_chosen_by_label() {
         "those that tell nodes apart"
     );
     assert!(said(&console(":site rack=1<enter>")).contains("write the key of a label that nodes have, such as `rack`"));
+    // A label that some nodes have, and none with a value.
+    let mut roles = factory();
+    let with_role = |node: &NodeView| {
+        let labels = node.labels.iter().map(|(key, value)| (key.to_string(), value.to_string()));
+        NodeView { labels: labels.chain([("role/press".to_owned(), String::new())]).collect(), ..node.clone() }
+    };
+    roles.nodes = roles.nodes.iter().map(with_role).collect::<Vec<_>>().into();
+    let valueless = TestConsole::on(roles, 80, 24).typed(":site role/press<enter>");
+    assert!(
+        said(&valueless).starts_with("the label `role/press` has no value on any node; labels that tell them apart: "),
+        "{}",
+        said(&valueless)
+    );
     let back = console(":site rack<enter>:site<enter>");
     assert!(said(&back).contains("by topology.kubernetes.io/zone"), "{}", said(&back));
     assert!(console(":site ra<tab>").screen().contains(":site rack"), "completed");

@@ -72,3 +72,32 @@ fn what_was_scrolled_beyond_the_end_comes_back_with_the_next_key() {
     console.type_keys("<pgup>");
     assert_ne!(console.screen(), end, "{end}");
 }
+
+/// What a second enter would do is said before it is pressed, where it does nothing why.
+#[test]
+fn the_buttons_say_what_enter_does_while_the_name_is_asked_for() {
+    let console = TestConsole::on(running(), 120, 40).typed("AU").answered(preview(Danger::ExceedsBudget));
+    let mut console = console.typed("<enter>");
+    assert!(console.screen().contains("its name first"), "{}", console.screen());
+    console.type_keys("agen<enter>");
+    let said = console.model.status.as_ref().map_or("", |status| &status.text);
+    assert_eq!(said, "nothing is done: the name that the dialog asks for has to be typed first");
+    console.type_keys("<tab><enter>");
+    assert!(is_open(&console), "{}", console.screen());
+    let said = console.model.status.as_ref().map_or("", |status| &status.text);
+    assert_eq!(said, "nothing is done: the name that the dialog asks for has to be typed first");
+    let name = console.model.rollout().unwrap().target.name.to_string();
+    let console = TestConsole::on(running(), 120, 40).typed("AU").answered(preview(Danger::ExceedsBudget));
+    let console = console.typed("<enter>").typed(&name);
+    assert!(console.screen().contains("enter: do it"), "{}", console.screen());
+}
+
+/// The time for which the console is armed runs out while a dialog is open: it does not offer any more what would be refused.
+#[test]
+fn a_dialog_says_when_the_console_is_read_only_again() {
+    let mut console = TestConsole::on(running(), 120, 40).typed("AU").answered(preview(Danger::Serious));
+    assert!(console.screen().contains("tab, enter: do it"), "{}", console.screen());
+    console.wait(11 * 60);
+    let screen = console.screen();
+    assert!(screen.contains("read-only again") && !screen.contains("do it"), "{screen}");
+}

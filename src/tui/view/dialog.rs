@@ -53,7 +53,7 @@ use crate::tui::dialog::PREWARM;
 use crate::tui::dialog::PreviewState;
 use crate::tui::dialog::StepForm;
 use crate::tui::dialog::Undo;
-use crate::tui::dialog::form::StepChoice;
+use crate::tui::dialog::form::{StepChoice, is_safety};
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, width, wrap};
@@ -484,6 +484,18 @@ fn fill_undo(body: &mut Body<'_>, form: &Undo, answer: &PreviewState, shown: &Sh
     }
 }
 
+/// Whether the console may no longer write what this dialog would: the time for which it was armed has run out meanwhile.
+fn is_read_only_again(ctx: &RenderContext<'_>, dialog: &Dialog) -> bool {
+    if ctx.model.armed_for().is_some()
+        || matches!(dialog.form, Form::Quit(_) | Form::Arm { .. } | Form::SwitchContext { .. })
+    {
+        return false;
+    }
+    let page = ctx.model.rollouts.iter().find(|page| page.target == dialog.target);
+    let command = page.and_then(|page| page.snapshot()).map(|snapshot| dialog.command(snapshot));
+    command.is_some_and(|command| command.is_ok_and(|command| !is_safety(&command)))
+}
+
 fn draw_buttons(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, more: bool, buffer: &mut Buffer) {
     let ready = dialog.ready().is_ok();
     let button = |focus: Focus, text: &str| {
@@ -506,10 +518,12 @@ fn draw_buttons(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, more: bool
     let used = line.width();
     buffer.set_line(area.x, area.y, &line, area.width);
     let enter = match (dialog.focus, dialog.danger()) {
+        (Focus::Form | Focus::Name | Focus::Go, _) if is_read_only_again(ctx, dialog) => "read-only again",
         (Focus::Form, Some(Danger::Serious)) => "tab, enter: do it",
         (Focus::Form, Some(Danger::ExceedsBudget)) => "enter: confirm …",
         (Focus::Form, None) if !dialog.form.never_waits() => "",
-        (Focus::Form | Focus::Go, _) if ready => "enter: do it",
+        (Focus::Form | Focus::Name | Focus::Go, _) if ready => "enter: do it",
+        (Focus::Name, _) => "its name first",
         (Focus::Cancel, _) => "enter: do nothing",
         _ => "",
     };

@@ -143,7 +143,7 @@ fn folded(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot, ce
         Phase::Running if snapshot.direction == Direction::Forward => {
             spans.push(ctx.span(format!("{} running", ctx.glyph(Glyph::Running)), ThemeRole::Busy));
         }
-        _ => spans.extend(doing(ctx, shown, false)),
+        _ => spans.extend(doing(ctx, shown, false, 0)),
     }
     let numbers = format!(" {}/{} down {}/{}", counts.updated, counts.nodes, budget.charged, budget.max_unavailable);
     let role = if budget.charged > budget.max_unavailable { ThemeRole::Bad } else { ThemeRole::Title };

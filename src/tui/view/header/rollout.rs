@@ -84,7 +84,7 @@ pub(super) fn change(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usiz
 /// The strategy and what the rollout does now, with a blank at the end.
 fn state(ctx: &RenderContext<'_>, shown: &ShownSnapshot, beside: Beside, cells: usize) -> Vec<Span<'static>> {
     let mut spans = mode(ctx, &shown.snapshot, beside);
-    let doing = || doing(ctx, shown, beside == Beside::All);
+    let doing = || doing(ctx, shown, beside == Beside::All, cells);
     spans.extend(unsent::sign(ctx, shown, ", retrying").map_or_else(doing, |sign| vec![sign]));
     spans.extend(last_complete(ctx, shown, cells));
     spans.push(Span::raw(" "));
@@ -185,7 +185,7 @@ fn mode(ctx: &RenderContext<'_>, snapshot: &Snapshot, beside: Beside) -> Vec<Spa
 
 /// What the rollout does now, with its sign; `in_full`: of one that halted also by whom it is paused, and that it is the rollout that began
 /// then, not its last step.
-pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, in_full: bool) -> Vec<Span<'static>> {
+pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, in_full: bool, cells: usize) -> Vec<Span<'static>> {
     let snapshot = &*shown.snapshot;
     let (glyph, role, since) = match &snapshot.phase {
         Phase::Loading => (Glyph::ImageUnknown, ThemeRole::Muted, None),
@@ -213,7 +213,9 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, in_full: boo
     let since = since.map(|since| ctx.age(shown, since));
     let since = match (&snapshot.phase, since) {
         // Not how long it has been running: it may have been held or paused in between.
-        (Phase::Running, Some(since)) if in_full => format!(", rollout began {since} ago"),
+        (Phase::Running, Some(since)) if in_full && cells >= ROOM_FOR_ITS_NAME => {
+            format!(", rollout began {since} ago")
+        }
         (Phase::Running, Some(since)) => format!(", began {since} ago"),
         (_, Some(since)) => format!(" {since}"),
         (_, None) => String::new(),
@@ -313,6 +315,9 @@ fn progress_in_words(snapshot: &Snapshot) -> String {
     }
     words
 }
+
+/// In so many cells of the screen it is said that it is the rollout that began; in fewer the step needs them.
+const ROOM_FOR_ITS_NAME: usize = 100;
 
 /// When it will be done, or why that cannot be said.
 fn estimate(snapshot: &Snapshot) -> Option<String> {
