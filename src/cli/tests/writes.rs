@@ -191,7 +191,8 @@ fn a_container_that_is_named_twice_is_refused() {
         "prewarm ds/agent --image agent=r.example/agent:v2 --image agent=r.example/agent:v3",
     ] {
         let refused = crate::cli::parse(["rolldeck"].into_iter().chain(line.split(' ')).map(Into::into));
-        let said = refused.err().expect(line).to_string();
+        let Err(said) = refused else { panic!("{line}") };
+        let said = said.to_string();
         let twice = "container `agent` is named twice: agent=r.example/agent:v2 and agent=r.example/agent:v3";
         assert!(said.contains(twice), "{said}");
     }

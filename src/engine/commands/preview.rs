@@ -500,7 +500,7 @@ impl Engine {
             Writes::Template => calls.push(format!("PATCH daemonsets/{name} (template)")),
             Writes::OriginalStrategy => calls.push(format!("PATCH daemonsets/{name} (updateStrategy restored)")),
             Writes::WholeRollout if restores => {
-                calls.push(format!("PATCH daemonsets/{name} (updateStrategy restored)"))
+                calls.push(format!("PATCH daemonsets/{name} (updateStrategy restored)"));
             }
             Writes::Prewarm | Writes::Nothing | Writes::Record | Writes::OnDelete | Writes::WholeRollout => {}
         }

@@ -44,7 +44,7 @@ impl Engine {
             if by.is_rolldeck() { "as every node is updated".to_owned() } else { format!("as {} asked", by.by) };
         let why =
             format!("it is being handed back, {asked}, and what is pre-warmed goes with that: a pause calls it off");
-        Err(Refusal::NotNow(why.into()))
+        Err(Refusal::NotNow(why))
     }
 
     pub(super) fn resolve_prewarm(&self, asked: &PrewarmCommand, by: By) -> Result<Resolved, Refusal> {

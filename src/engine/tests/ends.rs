@@ -32,7 +32,7 @@ fn a_pause_beside_a_halt_says_that_a_resume_ends_both() {
     assert!(lines.iter().any(says), "{lines:?}");
 }
 
-fn ends_a_roll_back(line: &String) -> bool {
+fn ends_a_roll_back(line: &str) -> bool {
     line.starts_with("The roll back to revision ")
 }
 
@@ -45,7 +45,7 @@ fn another_image_says_which_roll_back_it_ends() {
     console.run_for(&mut fake, 60);
     assert_eq!(fake.at("hash2"), 4);
     let lines = effects(&mut console, &fake, &image("agent:v3"));
-    assert!(!lines.iter().any(ends_a_roll_back), "it goes forward: {lines:?}");
+    assert!(!lines.iter().any(|line| ends_a_roll_back(line)), "it goes forward: {lines:?}");
     let ends = "The rollout until now ends (4 updated or on the way, 2 not): its partition and its steps begin anew, budgets and gates stay.";
     assert!(lines.iter().any(|line| line == ends), "{lines:?}");
     fake.slow = true;
@@ -63,7 +63,7 @@ fn an_image_at_which_it_halted_before_is_warned_of() {
     console.run_for(&mut fake, 60);
     let preview = console.engine.preview(&image("agent:v3"), fake.now).unwrap();
     assert!(!preview.warnings.iter().any(|line| line.contains("halted at revision")), "{:?}", preview.warnings);
-    assert!(!preview.effects.iter().any(ends_a_roll_back), "every node is back: {:?}", preview.effects);
+    assert!(!preview.effects.iter().any(|line| ends_a_roll_back(line)), "every node is back: {:?}", preview.effects);
     let again = console.engine.preview(&image("agent:bad"), fake.now).unwrap().warnings;
     assert!(again.iter().any(|line| line.starts_with("The rollout halted at revision 2 ")), "{again:?}");
 }

@@ -7,7 +7,7 @@ use crate::engine::report::last_rollout::RolloutEnd;
 
 /// What was told of ends: whether each was one of a roll back.
 fn ends(console: &mut FakeConsole, fake: &FakeCluster) -> Vec<bool> {
-    let timeline = console.snapshot(fake).timeline.clone();
+    let timeline = console.snapshot(fake).timeline;
     let told = timeline.iter().filter_map(|event| match event.kind {
         RolloutEventKind::Complete { back, .. } => Some(back),
         _ => None,
