@@ -25,7 +25,7 @@ use super::args::{ContainerImage, DriveArgs, DriveUntil, by_container};
 use super::change_feed::Topic;
 use super::error::{CliError, CliErrorKind, Exit};
 use super::foreground::{self, Foreground, Task, TaskArgs};
-use super::one_shot::Consent;
+use super::one_shot::{self, Consent};
 use super::output::Output;
 use super::status::{deleted, out_of_time, standing};
 use super::suggested_commands::{CommandPlace, suggested_commands};
@@ -68,7 +68,8 @@ impl Task for Drive<'_> {
         foreground.tell(&snapshot)?;
         let snapshot = if self.args.take_over { snapshot } else { proof_of_life(foreground, &rollout).await? };
         if let (DriverView::Other { holder, .. }, false) = (&snapshot.driver, self.args.take_over) {
-            return Err(driven_by(holder));
+            let drive = Command::Drive(Takeover::IfFree);
+            return one_shot::recorded(&rollout, &drive, Err(driven_by(holder))).await;
         }
         if !edits_first {
             return self.drive(foreground, &rollout).await;

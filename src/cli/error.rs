@@ -123,6 +123,16 @@ impl CliError {
         self
     }
 
+    /// What went wrong, without what to try next.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Whether nothing was done because it was refused, by us or by who was asked.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self.kind, CliErrorKind::Refused | CliErrorKind::DrivenByOther)
+    }
+
     /// Whether there is no DaemonSet of the name that was given.
     pub(crate) fn is_no_daemonset(&self) -> bool {
         self.kind == CliErrorKind::NoDaemonSet

@@ -220,22 +220,28 @@ impl Foreground<'_> {
 
     /// Previews, confirms and makes one edit.
     pub(crate) async fn settle(&mut self, rollout: &Rollout, command: Command) -> Result<(), CliError> {
-        let preview = rollout.preview(command.clone()).await?;
+        let preview = one_shot::preview(rollout, &command).await?;
         if one_shot::asks(&preview, self.args.consent) {
             self.show(&preview)?;
         }
-        one_shot::confirm(&preview, &rollout.snapshot(), self.args.consent, &self.streams).await?;
+        self.agreed(rollout, &command, &preview).await?;
         let settled = self.settled(rollout, command).await?;
         self.say(Topic::Command, settled)
     }
 
     /// The same, where what it does is said in any case.
     pub(crate) async fn settle_shown(&mut self, rollout: &Rollout, command: Command) -> Result<(), CliError> {
-        let preview = rollout.preview(command.clone()).await?;
+        let preview = one_shot::preview(rollout, &command).await?;
         self.show(&preview)?;
-        one_shot::confirm(&preview, &rollout.snapshot(), self.args.consent, &self.streams).await?;
+        self.agreed(rollout, &command, &preview).await?;
         let settled = self.settled(rollout, command).await?;
         self.say(Topic::Command, settled)
+    }
+
+    /// Asks where that is needed; a refusal is recorded.
+    async fn agreed(&self, rollout: &Rollout, command: &Command, preview: &Preview) -> Result<(), CliError> {
+        let agreed = one_shot::confirm(preview, &rollout.snapshot(), self.args.consent, &self.streams).await;
+        one_shot::recorded(rollout, command, agreed).await
     }
 
     /// Carries out a command, and tells changes meanwhile. Of an error that the changes have told in full, only the beginning is repeated.

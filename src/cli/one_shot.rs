@@ -14,7 +14,7 @@ use super::json::{self, PreviewLines, TypeMeta};
 use super::load::{self, LoadPlace};
 use super::output::{Output, Streams};
 use super::suggested_commands::{CommandPlace, CommandTarget, command_of, prewarm_named};
-use crate::driver::{Rollout, Session};
+use crate::driver::{CommandError, Rollout, Session};
 use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::config::{Role, Timing};
 use crate::engine::model::danger::Danger;
@@ -74,16 +74,23 @@ async fn carry_out(
     let commands = CommandPlace::of(session);
     let place = LoadPlace { commands: &commands, namespace: Some(namespace) };
     let before = load::rollout(rollout, place, how.timeout).await?;
-    let preview = rollout.preview(command.clone()).await?;
+    let preview = match how.dry_run {
+        true => rollout.preview(command.clone()).await?,
+        false => preview(rollout, &command).await?,
+    };
     if output.format() == OutputFormat::Text {
         show(&preview, output)?;
     }
     if how.dry_run {
         return report(&commands, &before, &preview, None, output);
     }
-    accept_the_halt(&command, &before, how.yes)?;
-    accept_no_match(&command, &before, how.yes)?;
-    confirm(&preview, &before, Consent::from_flag(how.yes), &output.streams()).await?;
+    let agreeing = async {
+        accept_the_halt(&command, &before, how.yes)?;
+        accept_no_match(&command, &before, how.yes)?;
+        confirm(&preview, &before, Consent::from_flag(how.yes), &output.streams()).await
+    };
+    let agreed = agreeing.await;
+    recorded(rollout, &command, agreed).await?;
     let (streams, driver) = (output.streams(), || rollout.snapshot().driver.clone());
     let say = |waits: String| streams.complain(&waits);
     let settling = saying_what_it_waits_for(driver, say, rollout.command(command));
@@ -128,6 +135,28 @@ fn waits_for_driver(driver: &DriverView) -> Option<String> {
         | DriverView::Waiting { .. }
         | DriverView::Lost { .. } => None,
     }
+}
+
+/// Previews a command that is about to be given. Where it is refused already, that is recorded.
+pub(crate) async fn preview(rollout: &Rollout, command: &Command) -> Result<Preview, CliError> {
+    let refusal = match rollout.preview(command.clone()).await {
+        Err(CommandError::Refused(refusal)) => refusal,
+        preview => return Ok(preview?),
+    };
+    rollout.refused(command.clone(), &refusal.to_string()).await;
+    Err(refusal.into())
+}
+
+/// Has it recorded where a command was refused before it was given, such as by whoever was asked.
+pub(crate) async fn recorded<T>(
+    rollout: &Rollout,
+    command: &Command,
+    agreed: Result<T, CliError>,
+) -> Result<T, CliError> {
+    if let Some(error) = agreed.as_ref().err().filter(|error| error.is_refusal()) {
+        rollout.refused(command.clone(), error.message()).await;
+    }
+    agreed
 }
 
 /// The error for a command that is not settled in time. If it is recorded, the driver will carry it out; if not, it may be lost.

@@ -71,7 +71,11 @@ impl Task for PrewarmTask<'_> {
         let (rollout, snapshot) = foreground.open(Role::Driver).await?;
         let command = self.command(&snapshot)?;
         // What is refused is refused before anything is told.
-        let preview = rollout.preview(Command::Prewarm(command.clone())).await?;
+        let asked = Command::Prewarm(command.clone());
+        let preview = match self.args.dry_run {
+            true => rollout.preview(asked).await?,
+            false => one_shot::preview(&rollout, &asked).await?,
+        };
         if command == PrewarmCommand::Cancel && !preview.nodes.is_empty() {
             drop(rollout);
             return self.cancel_without_driving(foreground, preview.nodes.len()).await;
@@ -87,8 +91,9 @@ impl Task for PrewarmTask<'_> {
                 "this also carries on the rollout, where {nodes} in line, and there is nobody to ask; nothing was changed"
             );
             let pause = CommandTarget::new(foreground.place(), &snapshot).named("pause");
-            return Err(CliError::new(CliErrorKind::Refused, why)
-                .hinted(format!("`--yes` says that it is meant; after {pause} it only pre-warms")));
+            let refused = CliError::new(CliErrorKind::Refused, why)
+                .hinted(format!("`--yes` says that it is meant; after {pause} it only pre-warms"));
+            return one_shot::recorded(&rollout, &Command::Prewarm(command), Err(refused)).await;
         }
         foreground.tell(&snapshot)?;
         foreground.settle_shown(&rollout, Command::Prewarm(command.clone())).await?;

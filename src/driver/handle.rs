@@ -39,6 +39,8 @@ pub enum Request {
     Command(Command, oneshot::Sender<Result<String, CommandError>>),
     /// Say what this would do. Answered at once.
     Preview(Command, oneshot::Sender<Result<Preview, Refusal>>),
+    /// Record that this was refused before it was given, and why.
+    Refused(Command, String),
     /// Say where the images of each revision are, by its hash. Answered at once.
     ImagesOnNodes(oneshot::Sender<Vec<(Str, ImagesOnNodes)>>),
 }
@@ -92,6 +94,11 @@ impl Rollout {
         let (answer, answered) = oneshot::channel();
         self.requests.send(Request::Preview(command, answer)).await.map_err(|_gone| CommandError::Stopped)?;
         Ok(answered.await.map_err(|_gone| CommandError::Stopped)??)
+    }
+
+    /// Has it recorded that a command was refused before it was given, and why. Nothing is recorded where the driver is gone.
+    pub async fn refused(&self, command: Command, why: &str) {
+        let _ = self.requests.send(Request::Refused(command, why.to_owned())).await;
     }
 
     /// Asks where the images of each revision are, by its hash.

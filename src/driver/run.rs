@@ -273,6 +273,7 @@ impl<H: EffectExecutor> Driver<H> {
                 // The front end that asked may be gone.
                 let _ = answer.send(self.engine.preview(&command, now));
             }
+            Request::Refused(command, why) => self.engine.refused(&command, &why, now),
             Request::ImagesOnNodes(answer) => {
                 let _ = answer.send(self.engine.images_on_nodes(now));
                 return;

@@ -212,12 +212,13 @@ impl Engine {
     /// As [`Engine::command`].
     pub fn preview(&mut self, command: &Command, now: Timestamp) -> Result<Preview, Refusal> {
         self.refresh(now);
-        let preview = self.preview_of(command, now);
-        // A one-shot command previews what it is about to do, so a refused preview is recorded like a refused command.
-        if let (Err(refusal), Role::OneShot) = (&preview, self.config.role) {
-            self.tell_refused(command, &refusal.to_string());
-        }
-        preview
+        self.preview_of(command, now)
+    }
+
+    /// Records that a command was refused before it was given: its preview was, or nobody agreed to what it would do. Not for a dry run.
+    pub fn refused(&mut self, command: &Command, why: &str, now: Timestamp) {
+        self.refresh(now);
+        self.tell_refused(command, why);
     }
 
     /// Decides what to write next. Every effect counts against the budget from here on, until its outcome is seen.

@@ -55,6 +55,8 @@ pub(super) struct Script {
     danger: Danger,
     refusal: Option<Refusal>,
     asked: Arc<Mutex<Vec<Command>>>,
+    /// What was refused before it was given, and why.
+    refused: Arc<Mutex<Vec<(Command, String)>>>,
     runs_by_itself: bool,
     context: &'static str,
     given: Option<String>,
@@ -77,6 +79,7 @@ impl Script {
             danger: Danger::None,
             refusal: None,
             asked,
+            refused: Arc::default(),
             runs_by_itself: false,
             context: "prod-eu",
             given: Some(String::new()),
@@ -153,6 +156,11 @@ impl Script {
         self
     }
 
+    /// Why commands were refused before they were given, in order.
+    pub(super) fn refused(&self) -> Vec<(Command, String)> {
+        self.refused.lock().unwrap().clone()
+    }
+
     /// What was asked for, in order.
     pub(super) fn asked(&self) -> Vec<Command> {
         self.asked.lock().unwrap().clone()
@@ -224,6 +232,7 @@ impl Script {
         while let Some(request) = requests.recv().await {
             match request {
                 Request::ImagesOnNodes(answer) => drop(answer.send(self.images_on_nodes())),
+                Request::Refused(command, why) => self.refused.lock().unwrap().push((command, why)),
                 Request::Preview(command, answer) => drop(answer.send(self.preview(&command))),
                 Request::Command(command, answer) => {
                     if let Some(error) = &self.fails {

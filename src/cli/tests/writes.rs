@@ -9,7 +9,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::record::{Halt, HaltingGate, OURSELVES, Paused};
 use crate::engine::model::step_ahead::{NoStep, SelectionDone};
-use crate::engine::report::snapshot::Phase;
+use crate::engine::report::snapshot::{Phase, Snapshot};
 use insta::assert_snapshot;
 
 #[tokio::test]
@@ -196,4 +196,29 @@ fn a_container_that_is_named_twice_is_refused() {
         let twice = "container `agent` is named twice: agent=r.example/agent:v2 and agent=r.example/agent:v3";
         assert!(said.contains(twice), "{said}");
     }
+}
+
+/// The log names what was refused when it was given, by whomever, and not what was only tried dry.
+#[tokio::test]
+async fn what_is_refused_before_it_is_given_is_recorded_but_for_dry_runs() {
+    let refuses = |line: &'static str, script: Script| async move {
+        let code = script.run(line).await.code;
+        let refused = script.refused();
+        assert!(code != 0 && refused.len() < 2, "{line}: {code}, {refused:?}");
+        refused.into_iter().next().map(|(_, why)| why)
+    };
+    // Nobody can be asked.
+    let early = || Script::of(rollout()).previews(Danger::ExceedsBudget);
+    let why = refuses("release ds/agent --early", early()).await.unwrap();
+    assert!(why.contains("there is nobody to ask"), "{why}");
+    let why = refuses("select ds/agent nope=nope", Script::of(rollout())).await.unwrap();
+    assert!(why.contains("no node matches nope=nope"), "{why}");
+    // The engine refuses it.
+    let engine = || Script::of(rollout()).refuses(Refusal::NotNow("it is paused".to_owned()));
+    assert_eq!(refuses("step ds/agent --to 10%", engine()).await.as_deref(), Some("it is paused"));
+    assert_eq!(refuses("step ds/agent --to 10% --dry-run", engine()).await, None);
+    // Somebody else drives.
+    let holder = DriverView::Other { holder: "ada@bastion".into(), renewal_observed_at: at(0) };
+    let driven = Script::of(Snapshot { driver: holder, ..rollout() });
+    assert_eq!(refuses("drive ds/agent", driven).await.as_deref(), Some("ada@bastion drives this rollout"));
 }

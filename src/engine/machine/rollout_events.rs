@@ -375,7 +375,9 @@ impl Engine {
         self.reported_driver.driving = drives;
         self.reported_driver.lapsed &= self.lock.holds();
         let other = holder.filter(|holder| *holder != self.config().identity);
-        self.reported_driver.held_by_other = other.is_some();
+        // The news that the lease is ours may come before the answer from which on we drive: whose it was until then is still to be told.
+        let about_to_drive = !drives && self.lock.holds();
+        self.reported_driver.held_by_other = other.is_some() || (about_to_drive && self.reported_driver.held_by_other);
         if other.is_some() {
             self.reported_driver.other = other;
         }

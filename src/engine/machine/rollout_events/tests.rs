@@ -436,3 +436,29 @@ fn a_patch_that_failed_as_a_dry_run_is_told_as_one() {
     let dry = |event: &RolloutEvent| matches!(event.kind, RolloutEventKind::PatchDaemonSet { dry_run: true, .. });
     assert!(console.happened.iter().any(dry), "{:?}", console.happened);
 }
+
+/// The watch tells that the lease is ours before the write is answered: whose it was until then, and that it ran out, is told all the same.
+#[test]
+fn in_whose_place_one_drives_is_told_also_where_the_watch_is_faster_than_the_answer() {
+    for takeover in [Takeover::IfFree, Takeover::Ask] {
+        let mut fake = FakeCluster::rolling(3, 1);
+        let mut killed = FakeConsole::open(&fake, "ops");
+        killed.set_image(&mut fake, "agent:v2");
+        drop(killed);
+        let mut next = FakeConsole::open(&fake, "eve");
+        next.run_for(&mut fake, 20);
+        next.engine.command(Command::Drive(takeover), fake.now).unwrap();
+        let effects = next.engine.decide(fake.now);
+        assert_eq!(effects.len(), 1, "{effects:?}");
+        for (id, effect) in effects {
+            let answer = fake.apply(effect);
+            next.hear(&fake);
+            next.engine.decide(fake.now);
+            next.engine.outcome(id, answer, fake.now);
+        }
+        next.run(&mut fake);
+        let told = said(&next).into_iter().find(|line| line.contains("drives the rollout now")).unwrap();
+        let in_place = told.starts_with("eve: drives the rollout now, in place of ops@bastion/");
+        assert!(in_place && told.ends_with(", which stopped renewing its lease"), "{takeover:?}: {told}");
+    }
+}
