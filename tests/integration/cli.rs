@@ -140,6 +140,31 @@ fn two_drivers_do_not_drive_at_once() {
     assert_eq!(practice.status(DS).0["counts"]["updated"], 20);
 }
 
+/// The log names what was refused when it was given, also where nobody agreed to it; a dry run changes nothing and leaves no line.
+#[test]
+fn what_was_refused_when_it_was_given_is_in_the_log() {
+    let practice = Practice::start();
+    practice.ok(&["set-image", DS, V2, "--yes"]);
+    let refused = |practice: &Practice| {
+        let log = practice.ok(&["log"]);
+        log.lines().filter(|line| line.contains("  refused: ")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    for (line, code) in [(&["release", DS, "--dry-run"][..], 6), (&["resume", DS, "--dry-run"], 6)] {
+        assert_eq!(practice.run(line).status.code(), Some(code));
+    }
+    assert_eq!(refused(&practice), Vec::<String>::new());
+    for line in [&["select", DS, "nope=nope"][..], &["release", DS, "--early"], &["resume", DS]] {
+        assert_eq!(practice.run(line).status.code(), Some(6));
+    }
+    let told = refused(&practice);
+    assert_eq!(told.len(), 3, "{told:?}");
+    for (line, says) in
+        told.iter().zip(["no node matches nope=nope", "there is nobody to ask", "neither paused nor halted"])
+    {
+        assert!(line.contains(says), "{line}");
+    }
+}
+
 #[test]
 fn pause_sets_on_delete_without_adopting_first() {
     let practice = Practice::start();
