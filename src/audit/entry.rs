@@ -134,6 +134,13 @@ fn is_error(outcome: EventOutcome) -> bool {
 
 /// The name of the event and its arguments: an object, or null.
 fn event_and_args(kind: &RolloutEventKind) -> (String, Value) {
+    // A command with settings is that command: the settings are arguments of it.
+    if let RolloutEventKind::Command(Command::Tuned { tuning, command }) = kind {
+        let (event, args) = event_and_args(&RolloutEventKind::Command(Command::clone(command)));
+        let mut args = if let Value::Object(args) = args { args } else { Default::default() };
+        args.insert("tuning".to_owned(), serde_json::to_value(tuning).unwrap_or_default());
+        return (event, Value::Object(args));
+    }
     // Serde writes a variant without fields as its name, any other as an object whose one key is the name.
     match serde_json::to_value(kind).unwrap_or_default() {
         Value::String(name) => (name, Value::Null),
@@ -182,5 +189,21 @@ fn scrub_value(value: &mut Value, secrets: &Secrets) {
         Value::Array(items) => items.iter_mut().for_each(|item| scrub_value(item, secrets)),
         Value::Object(fields) => fields.values_mut().for_each(|field| scrub_value(field, secrets)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::model::quantity::IntOrPercent;
+    use crate::engine::model::settings::{Limit, Tuning};
+
+    #[test]
+    fn a_command_with_settings_is_called_by_its_own_name() {
+        let images = [("agent".to_owned(), "agent:v2".parse().unwrap())].into();
+        let tuning = Tuning { max_pulling: Some(Limit::At(IntOrPercent::Int(4))), ..Tuning::default() };
+        let (event, args) = event_and_args(&RolloutEventKind::Command(Command::SetImage(images).under(tuning)));
+        assert_eq!((&*event, &args["images"]["agent"]), ("setImage", &json!("agent:v2")));
+        assert!(args["tuning"]["maxPulling"].to_string().contains('4'), "{args}");
     }
 }

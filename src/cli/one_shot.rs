@@ -257,7 +257,9 @@ fn advice(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
     let is_said = lines.last().is_some_and(|line| line.starts_with("nobody drives"));
     // Once the strategy is restored, only the record is left to go, and its controller replaces pods again.
     let under_way = match snapshot.phase {
-        Phase::Preparing | Phase::Held | Phase::Running => true,
+        // Adopted, and every node has the template already: nothing is left to replace.
+        Phase::Preparing => snapshot.requested_change.is_some() || snapshot.counts.updated < snapshot.counts.nodes,
+        Phase::Held | Phase::Running => true,
         Phase::Releasing(_) => snapshot.adopted,
         _ => false,
     };

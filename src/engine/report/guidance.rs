@@ -271,8 +271,10 @@ impl Snapshot {
                 let phase = &self.phase;
                 let waits = match &self.blocked {
                     Some(blocked) => {
-                        let lasts = ShortDuration(self.at.since(blocked.since));
-                        format!("{phase} for {lasts}: waits {}", blocked.by)
+                        // Whoever looks once has seen nothing of how long it lasts.
+                        let lasts = self.at.since(blocked.since);
+                        let lasts = (lasts.as_secs() > 0).then(|| format!(" for {}", ShortDuration(lasts)));
+                        format!("{phase}{}: waits {}", lasts.unwrap_or_default(), blocked.by)
                     }
                     None => phase.to_string(),
                 };
