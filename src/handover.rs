@@ -188,7 +188,7 @@ impl Handover {
         }
         facts.push(("budget", snapshot.budget.to_string()));
         if snapshot.has_plan() {
-            facts.push(("plan", snapshot.plan.to_string()));
+            facts.push(("plan", snapshot.plan_in_words()));
             facts.push(("gates", snapshot.gating().to_string()));
         }
         facts.push(("view", snapshot.freshness().to_string()));

@@ -165,7 +165,7 @@ async fn where_its_driver_goes_away_it_drives_itself() {
     assert_eq!(output.code, 3);
     assert_eq!(script.asked()[1], Command::Drive(Takeover::IfFree));
     assert_snapshot!(output.error, @r#"
-    Error: not over after 20 s: pre-warming: 1 of 3 present, 2 waiting; 0 of 2 may pull
+    Error: not over after 20 s: pre-warming: 1 of 3 present, 2 waiting; pull slots 0 of 2
     Hint: its pods stay, and what is being pulled goes on; whoever drives next carries on
     Hint: `rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 --context prod-eu -n edge ds/agent` goes on, `rolldeck prewarm --cancel --context prod-eu -n edge ds/agent` deletes its pods
     "#);

@@ -170,9 +170,15 @@ impl Engine {
         if method == PrewarmMethod::Pods {
             return Ok(());
         }
-        if !limits.max_pulling_per_site.is_default() {
-            let why = "a StatefulSet knows no sites: --max-pulling-per-site needs --method pods";
-            return Err(Refusal::Invalid(why.into()));
+        // Settings of sites would have no effect.
+        let PrewarmLimits { max_pulling: _, max_pulling_per_site, site_label, pace } = limits;
+        let of_sites = [
+            (!max_pulling_per_site.is_default(), "--max-pulling-per-site"),
+            (site_label.is_some(), "--site-label"),
+            (!pace.is_fixed(), "--pace"),
+        ];
+        if let Some((_, flag)) = of_sites.into_iter().find(|(given, _)| *given) {
+            return Err(Refusal::Invalid(format!("a StatefulSet knows no sites: {flag} needs --method pods")));
         }
         let meant = self.meant(nodes).count();
         if meant > PREWARM_SET_NODES {

@@ -131,7 +131,7 @@ impl fmt::Display for PrewarmView {
                 if left && self.has_all() {
                     f.write_str("; whoever drives deletes its StatefulSets")
                 } else if self.counts.waiting > 0 {
-                    write!(f, "; {} of {} may pull", self.pulling, self.limit)
+                    write!(f, "; pull slots {} of {}", self.pulling, self.limit)
                 } else {
                     Ok(())
                 }

@@ -227,7 +227,9 @@ impl fmt::Display for DrivingWords<'_> {
             },
             DriverView::You { lapsed: true, .. } => f.write_str("you drove: the lease ran out"),
             DriverView::You { lapsed: false, .. } => f.write_str("you drive"),
-            DriverView::Waiting { holder: Some(holder) } => write!(f, "waiting for {holder} to hand over"),
+            DriverView::Waiting { holder: Some(holder) } => {
+                write!(f, "waiting for {holder} to hand over, or for its lease to run out")
+            }
             DriverView::Waiting { holder: None } => f.write_str("waiting for the lease"),
             DriverView::Unconfirmed { holder, renewed_at } => {
                 // Without what tells processes apart: when is what matters, and headers are narrow.

@@ -58,7 +58,7 @@ fn no_more_nodes_pull_than_may_and_the_next_follows_when_one_is_done() {
     assert_eq!(fake.warm_nodes(), ["n1", "n2", "n3"], "the pod of n2 stays: its image is not to be collected");
     assert_eq!(state(&mut console, &fake, "n2"), PrewarmState::Present, "a container that cannot start has its image");
     let prewarm = console.snapshot(&fake).prewarm.unwrap();
-    assert_eq!(prewarm.to_string(), "pre-warming: 1 of 20 present, 2 pulling, 17 waiting; 2 of 2 may pull");
+    assert_eq!(prewarm.to_string(), "pre-warming: 1 of 20 present, 2 pulling, 17 waiting; pull slots 2 of 2");
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn pods_that_nobody_needs_any_more_are_counted_until_they_are_gone() {
 }
 
 /// The images of these nodes have arrived after so many seconds.
-fn pulled(fake: &mut FakeCluster, console: &mut FakeConsole, took: &[(&str, u32)]) {
+pub(super) fn pulled(fake: &mut FakeCluster, console: &mut FakeConsole, took: &[(&str, u32)]) {
     for (node, secs) in took {
         let warm = fake.warm.values().find(|warm| warm.pod.node.as_deref() == Some(*node)).unwrap();
         let message = format!(

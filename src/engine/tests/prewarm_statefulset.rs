@@ -1,5 +1,6 @@
 //! Pre-warming by StatefulSet: what is made, what it is left to do by itself, and that nothing of it stays.
 
+use super::prewarm::pulled;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Early, PrewarmCommand, Refusal, Takeover};
 use crate::engine::model::event::{Event, Permission, Right};
@@ -8,7 +9,7 @@ use crate::engine::model::prewarm::{
     StuckWhy,
 };
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::settings::Limit;
+use crate::engine::model::settings::{Limit, Pace};
 
 fn by(method: PrewarmMethod, tag: &str, most: Option<u32>) -> Command {
     let max_pulling = most.map_or(Limit::Default, |most| Limit::At(IntOrPercent::Int(most)));
@@ -341,4 +342,38 @@ fn those_of_an_earlier_daemonset_of_this_name_are_deleted() {
     console.run_for(&mut fake, 60);
     assert_eq!((fake.sets.len(), fake.sets_made), (1, 2));
     assert!(fake.sets.values().all(|set| *set.fact.daemonset == *"ds"));
+}
+
+/// What holds up a StatefulSet holds up all its nodes that are left: how long it will take nobody knows.
+#[test]
+fn while_a_statefulset_is_held_up_nothing_is_estimated() {
+    let (mut fake, mut console) = warming(None);
+    for node in ["n1", "n2", "n3"] {
+        pulled(&mut fake, &mut console, &[(node, 5)]);
+        fake.warm_sleeps(node);
+        console.run_for(&mut fake, 2);
+    }
+    let estimates = |console: &mut FakeConsole, fake: &FakeCluster| {
+        view(console, fake).sites.iter().filter(|site| site.estimate.is_some()).count()
+    };
+    assert!(estimates(&mut console, &fake) > 0, "{:?}", view(&mut console, &fake).sites);
+    fake.warm_fails("n4", "failed to pull and unpack image: dial tcp 10.0.0.1:443: i/o timeout");
+    console.run_for(&mut fake, 300);
+    assert!(view(&mut console, &fake).stuck_in_words().next().is_some());
+    assert_eq!(estimates(&mut console, &fake), 0);
+}
+
+#[test]
+fn settings_of_sites_are_refused_where_they_would_have_no_effect() {
+    let fake = FakeCluster::rolling(4, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    let Command::Prewarm(PrewarmCommand::Start { source, nodes, method, .. }) = start(None) else { unreachable!() };
+    for (limits, flag) in [
+        (PrewarmLimits { pace: Pace::Auto, ..PrewarmLimits::default() }, "--pace"),
+        (PrewarmLimits { site_label: Some("rack".parse().unwrap()), ..PrewarmLimits::default() }, "--site-label"),
+    ] {
+        let asked = PrewarmCommand::Start { source: source.clone(), nodes: nodes.clone(), limits, method };
+        let refused = console.engine.preview(&Command::Prewarm(asked), fake.now).unwrap_err().to_string();
+        assert!(refused.contains(&format!("a StatefulSet knows no sites: {flag} needs --method pods")), "{refused}");
+    }
 }

@@ -42,7 +42,9 @@ impl Engine {
         // Who holds the lease may be gone: whoever looks once sees no renewal, only that one was due.
         let by_sets = job.request.method == PrewarmMethod::StatefulSet;
         let is_silent = self.lock.view(self.now).is_silent(self.view.server_time(self.now), Timing::default().lease);
-        let stands = self.prewarming_stands(&job.request).is_some() || is_silent && !by_sets;
+        // What holds up a StatefulSet holds up all nodes that are left of it.
+        let stuck = by_sets && !self.stuck_sets(job).is_empty();
+        let stands = self.prewarming_stands(&job.request).is_some() || is_silent && !by_sets || stuck;
         for site in sites {
             let Some(left) = left.get(&site.name) else { continue };
             site.throughput = throughput(&pulls, &site.name, left.pulling.len());
