@@ -45,6 +45,9 @@ use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 /// How long pods for pre-warming that nobody needs any more are waited for where none of them goes.
 const CLEANS_UP_WITHIN: Duration = Duration::from_secs(30);
 
+/// How long after its Lease a DaemonSet may go whose namespace is deleted.
+const GOES_WITHIN: Duration = Duration::from_secs(10);
+
 /// Drives the rollout of the DaemonSet `name` until it ends.
 pub(crate) async fn run(
     session: &dyn Session,
@@ -132,7 +135,7 @@ impl Drive<'_> {
                 return end;
             }
             let given_up = async {
-                match course.gives_up_at() {
+                match course.looks_again_at() {
                     Some(at) => sleep_until(at).await,
                     None => std::future::pending().await,
                 }
@@ -232,13 +235,15 @@ struct DriveEnd {
     /// Where the rollout led when we began to drive it, and where it leads now, as far as one is recorded. One that is rolled back under us,
     /// by whomever, is not done: a script that goes on after it would take it for a success.
     course: Option<(Direction, Direction)>,
+    /// Since when its Lease is gone, which somebody else deleted.
+    record_gone: Option<Instant>,
     /// What is waited for although everything else is over: what is left, and since when as much.
     cleaning: Option<(PrewarmLeftover, Instant)>,
 }
 
 impl DriveEnd {
     fn new(until: DriveUntil) -> Self {
-        Self { until, drove: false, course: None, cleaning: None }
+        Self { until, drove: false, course: None, record_gone: None, cleaning: None }
     }
 
     /// How it is over, if it is.
@@ -246,8 +251,13 @@ impl DriveEnd {
         if snapshot.daemonset == Presence::Absent {
             return Some(Err(deleted(snapshot)));
         }
-        if self.drove && snapshot.timeline.iter().any(|event| event.kind == RolloutEventKind::RecordDeleted) {
-            return Some(Err(record_deleted()));
+        // With its namespace the Lease may go before the DaemonSet: then it is over with that.
+        let is_gone = snapshot.timeline.iter().any(|event| event.kind == RolloutEventKind::RecordDeleted);
+        if snapshot.alarms.contains(&Alarm::BeingDeleted) {
+            self.record_gone = None;
+        } else if self.drove && is_gone {
+            let since = *self.record_gone.get_or_insert(now);
+            return (since + GOES_WITHIN <= now).then(|| Err(record_deleted()));
         }
         match &snapshot.driver {
             DriverView::You { .. } => self.drove = true,
@@ -270,6 +280,11 @@ impl DriveEnd {
             self.cleaning = Some((left, now));
         }
         self.gives_up_at().filter(|at| *at <= now).and(end).map(Ok)
+    }
+
+    /// When it may be over although nothing changes.
+    fn looks_again_at(&self) -> Option<Instant> {
+        self.record_gone.map(|since| since + GOES_WITHIN).or_else(|| self.gives_up_at())
     }
 
     /// When what is left is not waited for any longer.

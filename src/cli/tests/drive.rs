@@ -15,6 +15,7 @@ use crate::engine::model::node::NodeState;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::{PrewarmLeftover, PrewarmView};
 use crate::engine::model::record::{Direction, Halt, HaltingGate, OURSELVES, Paused};
+use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility};
 use crate::engine::model::settings::Finish;
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 use insta::assert_snapshot;
@@ -300,4 +301,36 @@ async fn a_drive_whose_daemonset_goes_tells_nothing_of_it_but_that() {
     assert_eq!(output.code, 5, "{}", output.error);
     assert!(output.error.contains("was deleted"), "{}", output.error);
     assert!(!output.text.contains("idle"), "{}", output.text);
+}
+
+/// Somebody deletes the Lease: it is over. With a namespace that is deleted the Lease may go before the DaemonSet: then it is over with that.
+#[tokio::test(start_paused = true)]
+async fn a_drive_whose_lease_is_deleted_ends_with_what_was_deleted() {
+    let event = RolloutEvent {
+        at: script::driving().at,
+        by: None,
+        kind: RolloutEventKind::RecordDeleted,
+        outcome: EventOutcome::Done,
+        command: None,
+        said: None,
+        visibility: Visibility::Cluster,
+    };
+    let without = || Snapshot {
+        driver: DriverView::Nobody,
+        started_at: None,
+        timeline: vec![event.clone()].into(),
+        ..script::held_by_nobody()
+    };
+    let script = || Script::of(script::held_by_nobody()).then(script::driving()).then(without());
+    let began = Instant::now();
+    let output = script().run("drive ds/agent").await;
+    assert_eq!(output.code, 1, "{}", output.error);
+    assert!(output.error.contains("the Lease of the rollout was deleted"), "{}", output.error);
+    assert!(began.elapsed() >= Duration::from_secs(10), "the DaemonSet may still go: {:?}", began.elapsed());
+    let going = Snapshot { alarms: vec![Alarm::BeingDeleted], ..without() };
+    let gone = Snapshot { daemonset: Presence::Absent, phase: Phase::Idle, ..without() };
+    for script in [script().then(gone.clone()), script().then(going).then(gone)] {
+        let output = script.run("drive ds/agent").await;
+        assert_eq!(output.code, 5, "{}", output.error);
+    }
 }
