@@ -36,7 +36,7 @@ use crate::engine::rules::warm_set::request_key;
 use crate::engine::writes::pending::Needs;
 
 impl Engine {
-    /// Pods that are made for pre-warming go together with the rollout's record.
+    /// Refuses while a release is recorded: what is pre-warmed is deleted together with the rollout's record.
     fn check_not_handed_back(&self) -> Result<(), Refusal> {
         let intent = self.recorded_intent();
         let Some(by) = intent.as_ref().and_then(|intent| intent.releasing.as_ref()) else { return Ok(()) };
