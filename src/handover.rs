@@ -240,9 +240,9 @@ impl Handover {
         let why = Why { node, at: self.snapshot.at }.to_string();
         let message = node.cause.as_ref().and_then(|cause| cause.message.as_deref());
         clean(&match (why.as_str(), message) {
-            ("", _) => node.state.to_string(),
-            (why, None) => format!("{}: {why}", node.state),
-            (why, Some(message)) => format!("{}: {why} ({message})", node.state),
+            ("", _) => node.state_words(),
+            (why, None) => format!("{}: {why}", node.state_words()),
+            (why, Some(message)) => format!("{}: {why} ({message})", node.state_words()),
         })
     }
 }
@@ -270,9 +270,10 @@ pub(crate) fn file_stem(snapshot: &Snapshot) -> String {
     format!("rolldeck-{}-{}-{time}", name(&snapshot.namespace), name(&snapshot.name))
 }
 
-/// The sign that stands for a node in this state, and the class of the page that colours it.
-fn look(state: NodeState) -> (char, &'static str) {
-    match state {
+/// The sign that stands for this node, and the class of the page that colours it.
+fn look(node: &NodeView) -> (char, &'static str) {
+    match node.state {
+        _ if node.counts_as_failed() => ('✗', "failed"),
         NodeState::Updated => ('■', "updated"),
         NodeState::Outdated => ('·', "outdated"),
         NodeState::Failed => ('✗', "failed"),

@@ -5,7 +5,6 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::graph::Graph;
 use super::{Handover, LEGEND, StoryLine, clean, headline, look};
 use crate::engine::model::facts::Severity;
-use crate::engine::model::node::NodeState;
 use crate::engine::report::diagnosis::Finding;
 use crate::engine::report::node_story::clock_time;
 use crate::engine::report::snapshot::NodeView;
@@ -110,13 +109,13 @@ impl Handover {
     }
 
     fn site(&self, site: &str, nodes: &[&NodeView]) -> Markup {
-        let updated = nodes.iter().filter(|node| node.state == NodeState::Updated).count();
+        let updated = nodes.iter().filter(|node| node.is_updated_and_well()).count();
         html! {
             section.site {
                 h3 { @if site.is_empty() { "no site" } @else { (clean(site)) } " " span { (updated) "/" (nodes.len()) } }
                 div.cells {
                     @for node in nodes {
-                        @let (sign, class) = look(node.state);
+                        @let (sign, class) = look(node);
                         i class=(class) title=(clean(&format!("{}: {}", node.name, self.why(node)))) { (sign) }
                     }
                 }

@@ -47,7 +47,7 @@ impl Handover {
 
         line(&format!("\nMap    {LEGEND}"));
         for (site, nodes) in self.sites() {
-            let cells: Vec<char> = nodes.iter().map(|node| look(node.state).0).collect();
+            let cells: Vec<char> = nodes.iter().map(|node| look(node).0).collect();
             for (nth, cells) in cells.chunks(CELLS).enumerate() {
                 let name = match nth {
                     0 if site.is_empty() => "no site".to_owned(),

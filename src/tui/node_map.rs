@@ -191,6 +191,7 @@ pub(crate) fn worst<'a>(indices: &[u32], nodes: &'a [Arc<NodeView>]) -> Option<&
 fn badness(node: &NodeView) -> u8 {
     match (node.state, node.blame) {
         (NodeState::Failed, _) => 0,
+        _ if node.counts_as_failed() => 0,
         (_, Some(Blame::Suspect)) => 1,
         _ if TroubleKind::of(node).is_some() => 2,
         (NodeState::NodeDown, _) => 3,
@@ -219,7 +220,7 @@ impl SiteCounts {
             let still_moves = matches!(trouble, Some(TroubleKind::Restarted | TroubleKind::Struggling(_)));
             let is_trouble = trouble.is_some() && !still_moves;
             counts.nodes += u32::from(node.state != NodeState::Ineligible);
-            counts.updated += u32::from(node.state == NodeState::Updated);
+            counts.updated += u32::from(node.is_updated_and_well());
             counts.trouble += u32::from(is_trouble);
             counts.failed += u32::from(matches!(trouble, Some(TroubleKind::Failed(_))));
             counts.down += u32::from(node.state == NodeState::NodeDown && !is_trouble);

@@ -22,6 +22,7 @@ pub(crate) struct DiagnosisJson<'a> {
     name: &'a str,
     nodes: u32,
     at_goal: u32,
+    updated: u32,
     findings: Vec<FindingJson<'a>>,
 }
 
@@ -64,7 +65,7 @@ struct EvidenceJson<'a> {
 
 impl<'a> DiagnosisJson<'a> {
     pub(crate) fn new(place: &'a CommandPlace, snapshot: &'a Snapshot, diagnosis: &'a Diagnosis) -> Self {
-        let Diagnosis { findings, nodes, at_goal } = diagnosis;
+        let Diagnosis { findings, nodes, at_goal, updated } = diagnosis;
         Self {
             meta: TypeMeta::new("Diagnosis"),
             at: snapshot.at,
@@ -73,6 +74,7 @@ impl<'a> DiagnosisJson<'a> {
             name: &snapshot.name,
             nodes: *nodes,
             at_goal: *at_goal,
+            updated: *updated,
             findings: findings.iter().map(|finding| FindingJson::of(finding, place)).collect(),
         }
     }

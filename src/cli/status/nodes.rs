@@ -77,7 +77,8 @@ fn node_cells(node: &NodeView, at: Timestamp) -> [String; NODE_HEAD.len()] {
     // All fields are named here, so that the compiler asks of a new one whether it is a column.
     let NodeView {
         name,
-        state,
+        // With parts of `WHY` it is `STATE`.
+        state: _,
         revision,
         revision_number,
         image,
@@ -116,7 +117,7 @@ fn node_cells(node: &NodeView, at: Timestamp) -> [String; NODE_HEAD.len()] {
     let number = revision_number.map(|number| number.to_string());
     [
         name.to_string(),
-        state.to_string(),
+        node.state_words(),
         number.or_else(|| revision.as_ref().map(ToString::to_string)).unwrap_or_else(|| "?".to_owned()),
         image.to_string(),
         pod.as_deref().unwrap_or("-").to_owned(),

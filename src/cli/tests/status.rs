@@ -37,12 +37,12 @@ async fn status_answers_the_four_questions() {
       failed   1 image not found: ipc-017
       down     1 suspect: ipc-031
 
-    NODE     STATE      REV  IMAGE    POD            RESTARTS  POD-AGE  WHY
-    ipc-017  failed     15   present  agent-ipc-017  0         5m       image not found
-    ipc-031  node down  15   present  agent-ipc-031  0         5m       NotReady for 1m, after its update
-    ipc-018  pulling    15   present  agent-ipc-018  0         5m
-    ipc-020  outdated   14   unknown  agent-ipc-020  0         5m       budget: 2 of 2 taken
-    ipc-001  updated    15   present  agent-ipc-001  0         5m
+    NODE     STATE     REV  IMAGE    POD            RESTARTS  POD-AGE  WHY
+    ipc-017  failed    15   present  agent-ipc-017  0         5m       image not found
+    ipc-031  suspect   15   present  agent-ipc-031  0         5m       NotReady for 1m, after its update
+    ipc-018  pulling   15   present  agent-ipc-018  0         5m
+    ipc-020  outdated  14   unknown  agent-ipc-020  0         5m       budget: 2 of 2 taken
+    ipc-001  updated   15   present  agent-ipc-001  0         5m
     "#);
 }
 

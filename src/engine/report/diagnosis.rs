@@ -29,7 +29,6 @@ use crate::engine::model::occupancy::{NodeOccupancy, lacking_resources};
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::prewarm::{PrewarmState, PrewarmView};
 use crate::engine::model::pull::{ImagePull, PullState};
-use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::injected::injected_container;
 use crate::engine::rules::pulls::times_slower;
@@ -48,6 +47,8 @@ pub struct Diagnosis {
     pub nodes: u32,
     /// How many of them are updated, with nothing to say of them.
     pub at_goal: u32,
+    /// How many of them are updated: pods at the target revision that are available.
+    pub updated: u32,
 }
 
 /// What a finding is about.
@@ -132,14 +133,18 @@ impl fmt::Display for FindingEvidence {
 }
 
 impl Diagnosis {
-    /// `116 of 120 nodes updated and well, 118 serve`: those of which the pod is available, where they are others.
+    /// `116 of 120 nodes updated and well, 118 serve`: those of which the pod is available, where they are others. Where something is wrong
+    /// with nodes that are updated: `60 of 120 nodes updated, 59 of them well`.
     pub fn how_many(&self, snapshot: &Snapshot) -> String {
-        let Self { nodes, at_goal, .. } = self;
+        let Self { nodes, at_goal, updated, .. } = self;
         let serve = match snapshot.counts.available {
             available if available == *at_goal => String::new(),
             available => format!(", {available} serve"),
         };
-        format!("{at_goal} of {nodes} nodes updated and well{serve}")
+        match updated == at_goal {
+            true => format!("{at_goal} of {nodes} nodes updated and well{serve}"),
+            false => format!("{updated} of {nodes} nodes updated, {at_goal} of them well{serve}"),
+        }
     }
 
     /// What is wrong in `snapshot`.
@@ -157,9 +162,10 @@ impl Diagnosis {
         let failed = snapshot.prewarm.as_ref().filter(|prewarm| prewarm.counts.failed > 0 || prewarm.error.is_some());
         findings.extend(failed.map(|prewarm| of_prewarming(prewarm, snapshot)));
         let mut places: HashMap<(FindingKind, String), usize> = HashMap::new();
-        let (mut nodes, mut at_goal) = (0, 0);
+        let (mut nodes, mut at_goal, mut updated) = (0, 0, 0);
         for node in snapshot.nodes.iter() {
             nodes += u32::from(node.eligible);
+            updated += u32::from(node.eligible && node.state == NodeState::Updated);
             let Some(found) = of_node(node, snapshot) else {
                 at_goal += u32::from(node.eligible);
                 continue;
@@ -175,7 +181,7 @@ impl Diagnosis {
             let of_nodes = !finding.nodes.is_empty();
             (waits, of_nodes, !finding.fails, std::cmp::Reverse(finding.nodes.len()), finding.kind)
         });
-        Self { findings, nodes, at_goal }
+        Self { findings, nodes, at_goal, updated }
     }
 
     /// The nodes that lack what a pod asks for, each with that pod: one for each text of the scheduler. Which pods hold it there is read
@@ -266,7 +272,7 @@ impl Finding {
     }
 
     fn on(mut self, node: &NodeView) -> Self {
-        self.fails = node.state == NodeState::Failed || node.suspect.is_some_and(SuspectView::has_failed);
+        self.fails = node.counts_as_failed();
         self.nodes.push(node.name.clone());
         self.since = node.since;
         self
@@ -313,10 +319,19 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
     let warns = |kind, title: String| Finding::new(kind, title, Severity::Warning).on(node);
     let waits = |kind, title: String| Finding::new(kind, title, Severity::Normal).on(node);
     if node.suspect.is_some() || node.blame == Some(Blame::Suspect) {
-        let text = node.suspect.map(|suspect| suspect.words(snapshot.at).to_string().into());
+        let text = node.suspect.map(|suspect| match node.state {
+            NodeState::NodeDown => suspect.words(snapshot.at).to_string().into(),
+            _ => format!("{}; it is back", suspect.words(snapshot.at)).into(),
+        });
         let found = warns(FindingKind::Suspect, "its node went down after the update".to_owned()).says(text);
-        let what = ["look at the node: its kubelet, its disk, its link", "roll back if others follow it"];
-        return Some(found.do_this(&what));
+        let what: &[&str] = match node.counts_as_failed() {
+            true => &[
+                "look at the node: its kubelet, its disk, its link",
+                "roll back if others follow it; a resume accepts those that are back, and no longer counts them",
+            ],
+            false => &["look at the node: its kubelet, its disk, its link", "roll back if others follow it"],
+        };
+        return Some(found.do_this(what));
     }
     if let Some(cause) = &node.cause
         && is_trouble(cause, node)

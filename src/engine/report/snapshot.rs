@@ -471,6 +471,16 @@ impl WatchView {
 }
 
 impl NodeView {
+    /// Whether it counts as failed: its pod failed, or its node went down after the update in a way that counts, even if it is back since.
+    pub fn counts_as_failed(&self) -> bool {
+        self.state == NodeState::Failed || self.suspect.is_some_and(SuspectView::has_failed)
+    }
+
+    /// Whether its pod is at the target revision and available, and nothing of its node counts as failed.
+    pub fn is_updated_and_well(&self) -> bool {
+        self.state == NodeState::Updated && !self.counts_as_failed()
+    }
+
     /// Whether its new pod has not been ready yet and its containers restart: they run between two crashes, and then nothing else tells.
     pub fn keeps_restarting(&self) -> bool {
         self.state == NodeState::Starting && self.at_target && self.restarts > 0

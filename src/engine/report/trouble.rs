@@ -3,7 +3,6 @@
 use super::snapshot::NodeView;
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::node::{Blame, NodeState};
-use crate::engine::model::suspect::SuspectView;
 
 /// The kinds of trouble that nodes are grouped by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
@@ -29,7 +28,7 @@ impl TroubleKind {
         match (node.state, node.blame, cause) {
             (NodeState::Failed, _, cause) => Some(Self::Failed(cause)),
             (_, Some(Blame::Suspect), _) => Some(Self::Suspect),
-            _ if node.suspect.is_some_and(SuspectView::has_failed) => Some(Self::Suspect),
+            _ if node.counts_as_failed() => Some(Self::Suspect),
             (NodeState::Soaking, _, None) if node.restarted.is_some() => Some(Self::Restarted),
             // Between two crashes its container runs, and nothing else tells that it restarts.
             (NodeState::Starting, Some(Blame::Rollout), cause)

@@ -8,7 +8,6 @@ use super::{Column, ColumnKind, FilterableCell, Share, Width};
 use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::prewarm::{PrewarmState, PrewarmWait};
 use crate::engine::model::pull::UsualPull;
-use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
@@ -188,13 +187,15 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
         help: "how far its update is",
         kind: ColumnKind::Text,
         width: Width::Always(|_, _| 11),
-        order: Some(|a, b| a.state.cmp(&b.state)),
+        order: Some(|a, b| (!a.counts_as_failed(), a.state).cmp(&(!b.counts_as_failed(), b.state))),
         words: Some(|node, _| {
             let blame = node.blame.map(|blame| blame.to_string()).unwrap_or_default();
-            format!("{} {blame}", node.state)
+            // A node that is down is found by that, too, whatever else it is called.
+            let down = if node.state == NodeState::NodeDown { "node down" } else { "" };
+            format!("{} {down} {blame}", node.state_words())
         }),
         searched: true,
-        cell: |node, _, _| (NodeCell::Text(state(node)), sign(node).1),
+        cell: |node, _, _| (NodeCell::Text(node.state_words()), sign(node).1),
     },
     NodeColumn {
         name: "why",
@@ -331,8 +332,8 @@ pub(crate) fn sort_rows(sort: Sort, rows: &mut [u32], nodes: &[Arc<NodeView>]) {
 pub(crate) fn sign(node: &NodeView) -> (Glyph, ThemeRole) {
     match (node.state, node.blame) {
         (NodeState::Failed, _) => (Glyph::Failed, ThemeRole::Bad),
-        // Its node is back, and what it did counts all the same.
-        _ if node.suspect.is_some_and(SuspectView::has_failed) => (Glyph::Suspect, ThemeRole::Bad),
+        // Its node may be back, and what it did counts all the same.
+        _ if node.counts_as_failed() => (Glyph::Suspect, ThemeRole::Bad),
         (_, Some(Blame::Suspect)) | (NodeState::NodeDown, Some(Blame::Rollout)) => (Glyph::Suspect, ThemeRole::Bad),
         (NodeState::NodeDown, _) => (Glyph::Down, ThemeRole::Warn),
         (NodeState::Outdated, _) if node.is_next() => (Glyph::Outdated, ThemeRole::Text),
@@ -346,14 +347,6 @@ pub(crate) fn sign(node: &NodeView) -> (Glyph, ThemeRole) {
             (Glyph::Moving, ThemeRole::Warn)
         }
         _ => (Glyph::Moving, ThemeRole::Busy),
-    }
-}
-
-/// The state in words; a node that went down after its update is a suspect first.
-pub(crate) fn state(node: &NodeView) -> String {
-    match (node.state, node.blame) {
-        (NodeState::NodeDown, Some(Blame::Suspect)) => "suspect".to_owned(),
-        (state, _) => state.to_string(),
     }
 }
 

@@ -238,8 +238,8 @@ const STATES: [NodeState; 11] = [
 
 fn meaning(state: NodeState) -> &'static str {
     match state {
-        NodeState::Failed => "its pod failed at the target revision",
-        NodeState::NodeDown => "the node is not Ready",
+        NodeState::Failed => "its pod failed at the target revision, or its node went down after the update and counts",
+        NodeState::NodeDown => "the node is not Ready; suspect: since after its update",
         NodeState::Terminating => "its old pod is going",
         NodeState::Creating => "it has no pod yet, or one that is not bound",
         NodeState::Pulling => "its pod's image is being pulled",

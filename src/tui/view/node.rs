@@ -31,7 +31,6 @@ use crate::engine::report::snapshot::NodeView;
 use crate::tui::columns::nodes::image_sign;
 use crate::tui::columns::nodes::prewarm_sign;
 use crate::tui::columns::nodes::sign;
-use crate::tui::columns::nodes::state;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::view::RenderContext;
@@ -143,7 +142,7 @@ pub(super) fn about(
     let since = since.map(|since| format!("{lead} {}", ctx.age(shown, since))).unwrap_or_default();
     let mut lines = vec![
         Line::from(ctx.span(fit(name, cells), ThemeRole::Title)),
-        Line::from(ctx.span(format!("{} {}{since}", ctx.glyph(glyph), state(node)), role)),
+        Line::from(ctx.span(format!("{} {}{since}", ctx.glyph(glyph), node.state_words()), role)),
         Line::default(),
     ];
     let say = |lines: &mut Vec<Line<'static>>, name: &str, text: &str, role: ThemeRole| {
@@ -176,7 +175,13 @@ pub(super) fn about(
     }
     if let Some(suspect) = *suspect {
         let role = if suspect.has_failed() { ThemeRole::Bad } else { ThemeRole::Warn };
-        say(&mut lines, "Suspect", &suspect.words(ctx.instant(shown, shown.snapshot.at)).to_string(), role);
+        let words = suspect.words(ctx.instant(shown, shown.snapshot.at)).to_string();
+        let back = match (suspect.has_failed() && node.state != NodeState::NodeDown, node.serves) {
+            (false, _) => "",
+            (true, true) => "; it is back and its pod serves: it counts until a resume accepts it",
+            (true, false) => "; it is back: it counts until a resume accepts it",
+        };
+        say(&mut lines, "Suspect", &(words + back), role);
     }
     let reasons = lines.len();
     let words = match (revision_number, revision) {

@@ -17,7 +17,7 @@ use super::{RenderContext, ScreenParts, node, put, put_lines, put_rule, why};
 use crate::engine::model::site::site_name;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::snapshot::words::Why;
-use crate::tui::columns::nodes::{sign, state};
+use crate::tui::columns::nodes::sign;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::node_map::layout::MapLayout;
 use crate::tui::node_map::{MapSite, SiteCounts, worst};
@@ -253,7 +253,7 @@ fn standing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node: &NodeView) -> 
     let why = Why { node, at: why::instant(ctx, shown, node) }.to_string();
     let why = if why.is_empty() { why } else { format!(": {why}") };
     Line::from(vec![
-        ctx.span(format!("{} {}", ctx.glyph(glyph), state(node)), role),
+        ctx.span(format!("{} {}", ctx.glyph(glyph), node.state_words()), role),
         Span::styled(since, Style::default()),
         ctx.span(why, ThemeRole::Text),
     ])

@@ -5,10 +5,13 @@ use crate::engine::model::command::{Command, Takeover};
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{ConditionStatus, NodeFact};
 use crate::engine::model::hold::Hold;
+use crate::engine::model::node::NodeState;
 use crate::engine::model::record::{SITES_LIMIT, SUSPECTS_LIMIT};
 use crate::engine::model::settings::{Gates, Secs, Tuning};
 use crate::engine::model::site::ZONE;
 use crate::engine::model::suspect::SuspectView;
+use crate::engine::report::diagnosis::Diagnosis;
+use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 
 /// Twenty nodes, budget 2, and a rollout that has updated `updated` of them and may go on to `allowed`.
@@ -126,11 +129,28 @@ fn an_updated_node_that_goes_down_again_halts() {
     }
     let halt = console.snapshot(&fake).halt.unwrap();
     assert!(halt.why.starts_with("node went down again with the new pod on "), "{}", halt.why);
-    assert_eq!(suspect(&console.snapshot(&fake), "n2"), Some(SuspectView::Again));
+    let snapshot = console.snapshot(&fake);
+    assert_eq!(suspect(&snapshot, "n2"), Some(SuspectView::Again));
+    // It is back and its pod is available: it is called failed all the same, by every list, until somebody resumes.
+    console.run_for(&mut fake, 5);
+    let snapshot = console.snapshot(&fake);
+    let called = |snapshot: &Snapshot| {
+        let node = snapshot.nodes.iter().find(|node| &*node.name == "n2").unwrap();
+        (node.state, node.state_words(), node.is_updated_and_well(), Why { node, at: snapshot.at }.to_string())
+    };
+    let why =
+        "went down after its update; failed: it went down again; it is back, and counts until a resume accepts it"
+            .to_owned();
+    assert_eq!(called(&snapshot), (NodeState::Updated, "failed".to_owned(), false, why));
+    let diagnosis = Diagnosis::of(&snapshot);
+    assert_eq!(diagnosis.how_many(&snapshot), "8 of 20 nodes updated, 7 of them well, 20 serve");
+    let said = diagnosis.findings.iter().flat_map(|finding| &finding.evidence).map(ToString::to_string);
+    assert!(said.into_iter().any(|text| text == "failed: it went down again; it is back"));
     // What was accepted does not halt it again; what happens from then on does.
     console.ask(&mut fake, Command::Resume).unwrap();
     console.run_for(&mut fake, 60);
     assert!(console.snapshot(&fake).halt.is_none());
+    assert_eq!(called(&console.snapshot(&fake)), (NodeState::Updated, "updated".to_owned(), true, String::new()));
     for _ in 0..2 {
         ready(&mut fake, &["n2"], false);
         console.run_for(&mut fake, 40);

@@ -246,6 +246,18 @@ fn times(count: u32) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
+impl NodeView {
+    /// Its state in the words of tables. A node that went down after its update is a suspect; once that counts as failed it is called failed,
+    /// also after it is back, until somebody resumes: how far its pod is says less.
+    pub fn state_words(&self) -> String {
+        match (self.state, self.blame) {
+            _ if self.counts_as_failed() => NodeState::Failed.to_string(),
+            (NodeState::NodeDown, Some(Blame::Suspect)) => Blame::Suspect.to_string(),
+            (state, _) => state.to_string(),
+        }
+    }
+}
+
 /// The line that says why a node is where it is: what is wrong, what holds it, what it waits for.
 #[derive(Clone, Copy, Debug)]
 pub struct Why<'a> {
@@ -315,6 +327,9 @@ impl fmt::Display for Why<'_> {
                 }
                 if let Some(suspect) = node.suspect {
                     say(f, &format_args!("went down after its update; {}", suspect.words(*at)))?;
+                    if suspect.has_failed() {
+                        say(f, &"it is back, and counts until a resume accepts it")?;
+                    }
                 }
                 if let Some(cause) = cause {
                     say(f, cause)?;
