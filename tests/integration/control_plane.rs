@@ -27,6 +27,7 @@ mod kept;
 mod logs;
 mod membership;
 mod mutating;
+mod others;
 mod played;
 mod prewarm;
 mod quarantine;

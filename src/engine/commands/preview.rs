@@ -177,6 +177,13 @@ impl Engine {
         }
     }
 
+    /// Whether the template as it is now is the one that this edit asks for.
+    fn leaves_the_template(&self, edit: &Edit) -> bool {
+        let Edit::Change { change, .. } = edit else { return false };
+        let wanted = self.template_wanted(change).ok();
+        wanted.is_some() && self.view.daemonset.as_ref().map(|daemonset| &daemonset.template) == wanted.as_ref()
+    }
+
     /// What a change would change in the template as it is now.
     fn template_changes(&self, change: &Change) -> Vec<FieldChange> {
         match (&self.view.daemonset, self.template_wanted(change)) {
@@ -290,6 +297,10 @@ impl Engine {
                 if let Some(paused) = self.intent().paused.filter(|_| !lines.is_empty()) {
                     let why = paused.why.map(|why| format!(": {why}")).unwrap_or_default();
                     lines.push(format!("It was paused by {} as well{why}. That ends, too.", paused.by));
+                }
+                if self.is_template_of_others(&self.intent()) {
+                    let change = self.template_of_others_in_words(&self.intent());
+                    lines.push(format!("Rolls out the template as somebody else changed it{change}."));
                 }
                 if self.takes_back(command) {
                     lines.push("Sets OnDelete again at once: its controller stops replacing pods.".into());
@@ -497,6 +508,8 @@ impl Engine {
             calls.push(format!("PATCH daemonsets/{name} (updateStrategy OnDelete, original saved)"));
         }
         match writes {
+            // Somebody else may have brought the template there already.
+            Writes::Template if resolved.edits.iter().any(|edit| self.leaves_the_template(edit)) => {}
             Writes::Template => calls.push(format!("PATCH daemonsets/{name} (template)")),
             Writes::OriginalStrategy => calls.push(format!("PATCH daemonsets/{name} (updateStrategy restored)")),
             Writes::WholeRollout if restores => {

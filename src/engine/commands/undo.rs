@@ -71,11 +71,13 @@ impl Engine {
     /// nowhere; if there is none, to the newest other one, as kubectl does.
     fn goes_back_to<'a>(&self, intent: &Intent, revisions: &[&'a RevisionFact]) -> Option<&'a RevisionFact> {
         let others = || revisions.iter().copied().filter(|revision| Some(&revision.hash) != self.view.current.as_ref());
-        let newest = others().next()?;
+        // It may be that of the template already, where somebody else put that back in the middle of the rollout: the newest other one is
+        // the one that is given up then.
         let came_from = self.revision_before(intent).filter(|_| self.is_recorded());
-        if let Some(came_from) = came_from.and_then(|hash| others().find(|revision| revision.hash == hash)) {
+        if let Some(came_from) = came_from.and_then(|hash| revisions.iter().find(|revision| revision.hash == hash)) {
             return Some(came_from);
         }
+        let newest = others().next()?;
         if self.came_back_from(newest) {
             return Some(newest);
         }

@@ -4,7 +4,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::Engine;
 use crate::engine::model::Str;
-use crate::engine::model::record::Change;
+use crate::engine::model::image::without_user;
+use crate::engine::model::record::{Change, Intent};
+use crate::engine::model::rollout_event::ImageChanged;
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 
@@ -14,6 +16,53 @@ impl Engine {
         let mut hash = DefaultHasher::new();
         (&self.config().identity, counter, now.millis()).hash(&mut hash);
         format!("{:016x}", hash.finish()).into()
+    }
+
+    /// Which images of which containers differ between two revisions, as far as those are known: the images that the second needs, then the
+    /// containers that it has no more.
+    pub(crate) fn images_changed(&self, from: Option<&Str>, to: Option<&Str>) -> Vec<ImageChanged> {
+        let images = |hash: Option<&Str>| {
+            let revision = hash.and_then(|hash| self.view.revision(hash));
+            revision.map(|revision| revision.template.needed_images().to_vec()).unwrap_or_default()
+        };
+        let (before, after) = (images(from), images(to));
+        let was = |name: &Str| before.iter().find(|known| known.user == *name).map(|known| known.image.clone());
+        let mut changed: Vec<ImageChanged> = after
+            .iter()
+            .map(|needed| ImageChanged {
+                container: needed.user.clone(),
+                from: was(&needed.user).map(|image| without_user(&image).into()),
+                to: Some(without_user(&needed.image).into()),
+            })
+            .filter(|change| change.from != change.to)
+            .collect();
+        let gone = before.iter().filter(|known| !after.iter().any(|needed| needed.user == known.user));
+        changed.extend(gone.map(|known| ImageChanged {
+            container: known.user.clone(),
+            from: Some(without_user(&known.image).into()),
+            to: None,
+        }));
+        changed
+    }
+
+    /// Whether somebody else changed the template in the middle of the rollout: it is not that of the recorded target, and nobody asked for
+    /// that.
+    pub(crate) fn is_template_of_others(&self, intent: &Intent) -> bool {
+        intent.change.is_none()
+            && self.is_observed()
+            && intent.target.is_some()
+            && self.view.current.is_some()
+            && intent.target != self.view.current
+    }
+
+    /// What somebody else made of the template, in words: `: agent v2 → v1, where the rollout came from`. Empty where only other fields than
+    /// images changed, to a revision that the rollout does not come from.
+    pub(crate) fn template_of_others_in_words(&self, intent: &Intent) -> String {
+        let images = self.images_changed(intent.target.as_ref(), self.view.current.as_ref());
+        let came_from = self.progress.origin.is_some() && self.progress.origin == self.view.current;
+        let images = images.iter().map(ToString::to_string);
+        let words: Vec<String> = images.chain(came_from.then(|| "where the rollout came from".to_owned())).collect();
+        if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) }
     }
 
     pub(crate) fn change_words(&self, change: &Change) -> String {

@@ -16,13 +16,11 @@ use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::ClusterEvent;
-use crate::engine::model::image::without_user;
 use crate::engine::model::notice::Notice;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::record::{Direction, Intent};
 use crate::engine::model::rollout_event::{
-    DriftResponse, EventOutcome, ImageChanged, NODES_NAMED, PatchChange, RolloutEvent, RolloutEventKind, Succession,
-    Visibility,
+    DriftResponse, EventOutcome, NODES_NAMED, PatchChange, RolloutEvent, RolloutEventKind, Succession, Visibility,
 };
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::unsent::LATE;
@@ -212,30 +210,10 @@ impl Engine {
     pub(crate) fn tell_template_changed(&mut self, intent: &Intent, current: &Str) {
         let from = intent.target.clone().filter(|target| target != current);
         let from = from.or_else(|| self.majority_revision(Some(current)));
-        let images = |hash: Option<&Str>| {
-            let revision = hash.and_then(|hash| self.view.revision(hash));
-            revision.map(|revision| revision.template.needed_images().to_vec()).unwrap_or_default()
-        };
         let number = |hash: Option<&Str>| Some(self.view.revision(hash?)?.number);
-        let (before, after) = (images(from.as_ref()), images(Some(current)));
-        let was = |name: &Str| before.iter().find(|known| known.user == *name).map(|known| known.image.clone());
-        let mut changed: Vec<ImageChanged> = after
-            .iter()
-            .map(|needed| ImageChanged {
-                container: needed.user.clone(),
-                from: was(&needed.user).map(|image| without_user(&image).into()),
-                to: Some(without_user(&needed.image).into()),
-            })
-            .filter(|change| change.from != change.to)
-            .collect();
-        let gone = before.iter().filter(|known| !after.iter().any(|needed| needed.user == known.user));
-        changed.extend(gone.map(|known| ImageChanged {
-            container: known.user.clone(),
-            from: Some(without_user(&known.image).into()),
-            to: None,
-        }));
+        let images = self.images_changed(from.as_ref(), Some(current));
         let (from, to) = (number(from.as_ref()), number(Some(current)));
-        self.happened(RolloutEventKind::TemplateChanged { from, to, images: changed }, Visibility::Cluster);
+        self.happened(RolloutEventKind::TemplateChanged { from, to, images }, Visibility::Cluster);
     }
 
     /// Somebody else changed the template.

@@ -55,14 +55,8 @@ impl Engine {
             gate: reason.gate,
             why: why_and_where(&reason.why, &reason.nodes).into(),
         }));
-        let foreign = recorded
-            && intent.change.is_none()
-            && self.is_observed()
-            && intent.target.is_some()
-            && self.view.current.is_some()
-            && intent.target != self.view.current;
-        if foreign {
-            alarms.push(self.template_alarm());
+        if recorded && self.is_template_of_others(intent) {
+            alarms.push(self.template_alarm(intent));
         }
         alarms.extend(self.uncertain_target().filter(|_| recorded));
         alarms.extend(self.idle_alarm(now));
@@ -188,10 +182,11 @@ impl Engine {
     }
 
     /// The alarm for a template that somebody else changed.
-    fn template_alarm(&self) -> Alarm {
+    fn template_alarm(&self, intent: &Intent) -> Alarm {
         let owners = self.view.daemonset.as_ref().map(|daemonset| &daemonset.owners);
         let suspend_hint = self.suspend_hint(owners.and_then(|owners| owners.template.as_ref()));
-        Alarm::TemplateChanged { by: self.who_set_the_template(), suspend_hint }
+        let change = self.template_of_others_in_words(intent).into();
+        Alarm::TemplateChanged { by: self.who_set_the_template(), change, suspend_hint }
     }
 
     fn idle_alarm(&self, now: Timestamp) -> Option<Alarm> {

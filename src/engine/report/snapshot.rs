@@ -302,6 +302,8 @@ pub enum Alarm {
     TemplateChanged {
         /// Who, if managedFields tell, with the tool behind the name.
         by: Option<Str>,
+        /// How, as the words follow on those before them: `: agent v2 → v1, where the rollout came from`. Empty where that is not known.
+        change: Str,
         /// How to hold them, where that is known.
         suspend_hint: Option<Str>,
     },

@@ -49,3 +49,36 @@ fn the_snapshot_shares_the_template_that_the_watch_told() {
         assert!(std::ptr::eq(revision.template.as_ref().unwrap().json(), told.template.json()), "it is not copied");
     }
 }
+
+/// A colleague puts the template back with `kubectl rollout undo`, in the middle of a rollout: what `undo` leads to is where the rollout
+/// came from, not the newest other revision, which is the one that was given up.
+#[test]
+fn after_a_template_that_somebody_else_put_back_a_roll_back_leads_to_where_the_rollout_came_from() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let before = fake.daemonset.template.clone();
+    let mut console = FakeConsole::open(&fake, "ada");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 3);
+    console.run_for(&mut fake, 60);
+    assert_eq!(fake.at("hash2"), 3);
+    fake.set_template(before);
+    fake.reconcile();
+    console.run_for(&mut fake, 5);
+    let alarm = console.snapshot(&fake).alarms[0].to_string();
+    let words = "the template was changed in the middle of the rollout: agent v2 → v1, where the rollout came from";
+    assert_eq!(alarm, words);
+    // To resume is to roll out what somebody else asked for, held by the same partition.
+    let resume = console.engine.preview(&Command::Resume, fake.now).unwrap();
+    let says = "Rolls out the template as somebody else changed it: agent v2 → v1, where the rollout came from.";
+    assert!(resume.effects.contains(&says.to_owned()), "{:?}", resume.effects);
+    let undo = Command::Undo { to: None };
+    let preview = console.engine.preview(&undo, fake.now).unwrap();
+    assert_eq!(preview.nodes.iter().map(|node| &**node).collect::<Vec<_>>(), ["n1", "n2", "n3"], "{preview:?}");
+    assert!(!preview.calls.iter().any(|call| call.contains("(template)")), "it is there already: {:?}", preview.calls);
+    console.ask(&mut fake, undo).unwrap();
+    console.run_for(&mut fake, 120);
+    assert_eq!((fake.at("hash1"), fake.at("hash2")), (6, 0));
+    assert_eq!(fake.deleted.len(), 6, "three went to v2, and these three went back");
+    let timeline: Vec<String> = console.snapshot(&fake).timeline.iter().map(ToString::to_string).collect();
+    assert!(timeline.contains(&"rolled back: all 6 nodes are at the revision before".to_owned()), "{timeline:?}");
+}

@@ -284,7 +284,12 @@ fn a_template_that_is_set_back_in_the_middle_says_who_it_was_and_what_to_do() {
     fake.reconcile();
     console.run_for(&mut fake, 30);
     let snapshot = console.snapshot(&fake);
-    assert_eq!(said(&snapshot), [format!("the template was changed by {WHO} in the middle of the rollout")]);
+    assert_eq!(
+        said(&snapshot),
+        [format!(
+            "the template was changed by {WHO} in the middle of the rollout: agent v2 → v1, where the rollout came from"
+        )]
+    );
     assert!(snapshot.alarms[0].suspend_hint().unwrap().starts_with(HOLDING));
     let Phase::Paused(paused) = &snapshot.phase else { panic!("{:?}", snapshot.phase) };
     assert_eq!(paused.why.as_deref(), Some(format!("the template was changed by {WHO}").as_str()));

@@ -189,8 +189,8 @@ impl fmt::Display for Alarm {
                     "site outage: {outage}, old pods and new; no pod that is ready is replaced there until they are back"
                 )
             }
-            Self::TemplateChanged { by: who, .. } => {
-                write!(f, "the template was changed{} in the middle of the rollout", by(who))
+            Self::TemplateChanged { by: who, change, .. } => {
+                write!(f, "the template was changed{} in the middle of the rollout{change}", by(who))
             }
             Self::TargetUncertain { revision } => write!(
                 f,
