@@ -20,6 +20,7 @@ mod sending;
 mod strategy_drift;
 pub(super) mod surge;
 pub(super) mod suspects;
+mod taken_away;
 pub(super) mod unsent;
 
 use std::borrow::Cow;

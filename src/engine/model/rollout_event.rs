@@ -140,6 +140,15 @@ pub enum RolloutEventKind {
     },
     /// Somebody deleted the Lease while this process held it: what was asked for is gone with its record.
     RecordDeleted,
+    /// The pod of a node that the rollout had not let go was deleted, evicted or relabelled by somebody else: its next pod is at the target.
+    PodTakenAway {
+        /// Its node.
+        node: Str,
+        /// Its name.
+        pod: Str,
+        /// Its uid.
+        uid: Str,
+    },
     /// Another process drove before our eyes, and has not renewed its lease for so long that it has run out.
     DriverSilent {
         /// Who.
@@ -336,6 +345,7 @@ impl RolloutEvent {
             | RolloutEventKind::StrategyDrifted { .. }
             | RolloutEventKind::LeaseLost { .. }
             | RolloutEventKind::RecordDeleted
+            | RolloutEventKind::PodTakenAway { .. }
             | RolloutEventKind::DriverSilent { .. } => Severity::Warning,
             RolloutEventKind::Adopted
             | RolloutEventKind::TemplateChanged { .. }
@@ -392,6 +402,7 @@ impl RolloutEvent {
             RolloutEventKind::LeaseLost { .. } => DriverReason::Lost.word(),
             RolloutEventKind::LeaseGivenBack { .. } => DriverReason::Left.word(),
             RolloutEventKind::RecordDeleted => "RolloutRecordDeleted",
+            RolloutEventKind::PodTakenAway { .. } => "RolloutPodTakenAway",
             RolloutEventKind::DriverSilent { .. } => DriverReason::Silent.word(),
             RolloutEventKind::DriverBack { .. } => DriverReason::Back.word(),
             RolloutEventKind::DeletePod { .. } => "RolloutPodDeleted",

@@ -460,6 +460,10 @@ impl Snapshot {
         match (updated.min(allowed), allowed) {
             (_, 0) if self.counts.updated > 0 => "held: no further node may be updated".to_owned(),
             (_, 0) => "held: no node may be updated yet".to_owned(),
+            // Somebody stepped back, or took pods away that were to stay.
+            (_, allowed) if self.counts.updated > allowed => {
+                format!("held: no further node may be updated: {} are, and {allowed} may be", self.counts.updated)
+            }
             (1, 1) => "held: the 1 node that may be updated has been".to_owned(),
             (updated, allowed) if updated == allowed => {
                 format!("held: all {allowed} nodes that may be updated have been")

@@ -86,3 +86,40 @@ fn a_step_says_that_the_revision_before_is_gone() {
     ops.run_for(&mut fake, 60);
     assert_eq!(fake.at("hash2"), 4);
 }
+
+/// An autoscaler evicts a pod that the partition keeps: its controller makes the next one from the new template. Whoever drives tells that it
+/// was not the rollout, everybody of the first and the timeline of the others.
+#[test]
+fn pods_that_others_take_away_are_told_as_such() {
+    let (mut fake, mut ops) = under_way();
+    let told = |console: &mut FakeConsole, fake: &FakeCluster| -> Vec<(String, Visibility)> {
+        let timeline = console.snapshot(fake).timeline;
+        let taken = timeline.iter().filter(|event| matches!(event.kind, RolloutEventKind::PodTakenAway { .. }));
+        taken.map(|event| (event.to_string(), event.visibility)).collect()
+    };
+    let words = |node: &str| {
+        format!(
+            "the pod of {node} was deleted, evicted or relabelled by somebody else, not by the rollout: its next pod is at the target"
+        )
+    };
+    assert_eq!(told(&mut ops, &fake), [], "what the rollout deletes is its own");
+    // It goes at once, or is seen going first, and is told once.
+    fake.remove_pod("n3");
+    fake.reconcile();
+    ops.run_for(&mut fake, 5);
+    fake.change_pod("n4", |pod| pod.deletion_at = Some(pod.created_at));
+    ops.run_for(&mut fake, 2);
+    fake.remove_pod("n4");
+    fake.reconcile();
+    ops.run_for(&mut fake, 20);
+    assert_eq!(told(&mut ops, &fake), [(words("n3"), Visibility::Cluster), (words("n4"), Visibility::Timeline)]);
+    let snapshot = ops.snapshot(&fake);
+    assert_eq!(snapshot.guidance().unwrap().waits, "held: no further node may be updated: 3 are, and 1 may be");
+    // A pod that is at the target already is not the rollout's concern, nor is one that the rollout replaces.
+    fake.remove_pod("n3");
+    fake.reconcile();
+    ops.partition(&mut fake, 0);
+    ops.run_for(&mut fake, 30);
+    assert_eq!(fake.at("hash2"), 4);
+    assert_eq!(told(&mut ops, &fake).len(), 2);
+}

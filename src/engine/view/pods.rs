@@ -114,6 +114,13 @@ impl View {
         self.pod_index.contains_key(uid)
     }
 
+    /// The pod with this uid, where it is the DaemonSet's own and bound to a node.
+    pub(crate) fn own_pod(&self, uid: &str) -> Option<(NodeIx, &PodEntry)> {
+        let pod = self.pods.get(*self.pod_index.get(uid)?)?.as_ref()?;
+        let node = pod.node?;
+        self.pods_on(node).any(|(_, own)| own.fact.uid == pod.fact.uid).then_some((node, pod))
+    }
+
     /// The DaemonSet's own pods on a node.
     pub(crate) fn pods_on(&self, node: NodeIx) -> impl Iterator<Item = (PodIx, &PodEntry)> {
         let owner = self.daemonset.as_ref().map(|daemonset| &daemonset.uid);

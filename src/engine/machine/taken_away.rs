@@ -1,0 +1,61 @@
+//! Pods at an earlier revision that somebody else takes away in the middle of a rollout: a colleague, an autoscaler, a descheduler. Under
+//! `OnDelete` the controller makes the next pod from the template as it is now, so that such a node gets the new revision whatever
+//! partition, selector, pause or halt keep. Nobody can prevent that; whoever drives tells it.
+
+use std::time::Duration;
+
+use super::Engine;
+use crate::engine::model::event::Event;
+use crate::engine::model::facts::{PodPhase, StrategyKind};
+use crate::engine::model::node::NodeIx;
+use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind, Visibility};
+
+/// For so long after one that everybody was told of, others are told in the timeline and the log only: an autoscaler takes many.
+const QUIET: Duration = Duration::from_secs(60);
+
+impl Engine {
+    /// Tells of a pod that `event` shows to be going or gone, and that no rolldeck deleted. Call it before the view takes in the event.
+    pub(crate) fn note_taken_away(&mut self, event: &Event) {
+        let uid = match event {
+            Event::Pod(fact) if fact.deletion_at.is_some() => &fact.uid,
+            Event::PodGone(uid, _) => uid,
+            _ => return,
+        };
+        if self.deletions.contains(uid) || !self.lock.holds() || self.strategy() != StrategyKind::OnDelete {
+            return;
+        }
+        if !self.is_recorded() || !self.is_adopted() || self.intent().releasing.is_some() {
+            return;
+        }
+        let Some((node, pod)) = self.view.own_pod(uid) else { return };
+        // What is going already has been told of, and a pod that failed is taken away by its controller.
+        let is_known = pod.fact.deletion_at.is_some() || pod.fact.phase == PodPhase::Failed;
+        let name = pod.fact.name.clone();
+        if is_known || !self.was_to_stay(node) {
+            return;
+        }
+        let node = self.view.nodes[node].name.clone();
+        let kind = RolloutEventKind::PodTakenAway { node, pod: name, uid: uid.clone() };
+        let told = |event: &RolloutEvent| {
+            matches!(event.kind, RolloutEventKind::PodTakenAway { .. })
+                && event.visibility == Visibility::Cluster
+                && self.now.since(event.at) < QUIET
+        };
+        let visibility = if self.event_log.has(told) { Visibility::Timeline } else { Visibility::Cluster };
+        self.happened(kind, visibility);
+    }
+
+    /// Whether the old pod of this node runs where it should, and nobody is replacing it.
+    fn was_to_stay(&self, node: NodeIx) -> bool {
+        let Some(row) = self.assessment.row(node) else { return false };
+        let name = &self.view.nodes[node].name;
+        row.in_fleet
+            && row.should_run
+            && row.old
+            && !row.at_target
+            && !row.is_down
+            && !row.crowded
+            && !row.other_goes
+            && !self.progress.in_progress.contains(name)
+    }
+}
