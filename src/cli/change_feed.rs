@@ -10,6 +10,7 @@
 //! ```
 
 mod prewarm;
+mod taken_away;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -238,6 +239,7 @@ impl Telling<'_> {
             self.budget();
         }
         self.alarms(&last.alarms);
+        self.taken_away(last);
         if !last.nodes.is_shared_with(&snapshot.nodes) {
             self.moved(last);
         }

@@ -289,7 +289,7 @@ async fn a_template_set_back_pauses_the_rollout_and_names_the_field_manager() {
     println!("template set back by server-side apply: paused and said after {took:.0?}: {}", paused.alarms[0]);
     assert!(took < NOTICED, "{took:?}");
     assert!(
-        matches!(&paused.alarms[0], Alarm::TemplateChanged { by: Some(by), suspend_hint: Some(_) }
+        matches!(&paused.alarms[0], Alarm::TemplateChanged { by: Some(by), suspend_hint: Some(_), .. }
         if &**by == "argocd-controller of Argo CD (application edge-agents)"),
         "{:?}",
         paused.alarms

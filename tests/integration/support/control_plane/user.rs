@@ -118,7 +118,10 @@ impl User {
             };
             let api = format!("/apis/rbac.authorization.k8s.io/v1{scope}/{}", kind.to_lowercase());
             let name = format!("{}-{}", self.name, bindings.len());
-            admin.post(&format!("{api}s"), &json!({"metadata": {"name": name}, "rules": grant.rules()})).ok();
+            let role = json!({"metadata": {"name": name}, "rules": grant.rules()});
+            // Grants that were taken back and are given again: the role is there still, and its binding is not.
+            let answer = admin.post(&format!("{api}s"), &role);
+            assert!(matches!(answer.status, 201 | 409), "{answer:?}");
             let binding = json!({
                 "metadata": {"name": name},
                 "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name},
