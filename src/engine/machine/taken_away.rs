@@ -1,6 +1,7 @@
-//! Pods at an earlier revision that somebody else takes away in the middle of a rollout: a colleague, an autoscaler, a descheduler. Under
-//! `OnDelete` the controller makes the next pod from the template as it is now, so that such a node gets the new revision whatever
-//! partition, selector, pause or halt keep. Nobody can prevent that; whoever drives tells it.
+//! Pods at an earlier revision that somebody else takes away in the middle of a rollout: a colleague, an autoscaler, a descheduler; or their
+//! kubelet, which fails them because its node lacks something or is shut down, so that their controller replaces them. Under `OnDelete` the
+//! controller makes the next pod from the template as it is now, so that such a node gets the new revision whatever partition, selector, pause
+//! or halt keep. Nobody can prevent that; whoever drives tells it.
 
 use std::time::Duration;
 
@@ -28,14 +29,18 @@ impl Engine {
             return;
         }
         let Some((node, pod)) = self.view.own_pod(uid) else { return };
-        // What is going already has been told of, and a pod that failed is taken away by its controller.
-        let is_known = pod.fact.deletion_at.is_some() || pod.fact.phase == PodPhase::Failed;
-        let name = pod.fact.name.clone();
-        if is_known || !self.was_to_stay(node) {
+        let fact = match event {
+            Event::Pod(fact) => fact,
+            _ => &pod.fact,
+        };
+        let failed =
+            (fact.phase == PodPhase::Failed).then(|| fact.reason.clone().unwrap_or_else(|| "no reason".into()));
+        // What is going already has been told of.
+        if pod.fact.deletion_at.is_some() || !self.was_to_stay(node, failed.is_some()) {
             return;
         }
-        let node = self.view.nodes[node].name.clone();
-        let kind = RolloutEventKind::PodTakenAway { node, pod: name, uid: uid.clone() };
+        let (node, pod) = (self.view.nodes[node].name.clone(), fact.name.clone());
+        let kind = RolloutEventKind::PodTakenAway { node, pod, uid: uid.clone(), failed };
         let told = |event: &RolloutEvent| {
             matches!(event.kind, RolloutEventKind::PodTakenAway { .. })
                 && event.visibility == Visibility::Cluster
@@ -45,15 +50,15 @@ impl Engine {
         self.happened(kind, visibility);
     }
 
-    /// Whether the old pod of this node runs where it should, and nobody is replacing it.
-    fn was_to_stay(&self, node: NodeIx) -> bool {
+    /// Whether the old pod of this node is where it should be, and nobody is replacing it. Pods that fail do so on nodes that go down, too.
+    fn was_to_stay(&self, node: NodeIx, failed: bool) -> bool {
         let Some(row) = self.assessment.row(node) else { return false };
         let name = &self.view.nodes[node].name;
         row.in_fleet
             && row.should_run
             && row.old
             && !row.at_target
-            && !row.is_down
+            && (!row.is_down || failed)
             && !row.crowded
             && !row.other_goes
             && !self.progress.in_progress.contains(name)

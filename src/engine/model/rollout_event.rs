@@ -140,7 +140,7 @@ pub enum RolloutEventKind {
     },
     /// Somebody deleted the Lease while this process held it: what was asked for is gone with its record.
     RecordDeleted,
-    /// The pod of a node that the rollout had not let go was deleted, evicted or relabelled by somebody else: its next pod is at the target.
+    /// The pod of a node that the rollout had not let go was taken away by somebody else: its next pod is at the target.
     PodTakenAway {
         /// Its node.
         node: Str,
@@ -148,6 +148,9 @@ pub enum RolloutEventKind {
         pod: Str,
         /// Its uid.
         uid: Str,
+        /// Why it had failed, in one word of its kubelet, such as `Evicted`: its controller replaces such pods. `None` where it was deleted,
+        /// evicted through the API or relabelled.
+        failed: Option<Str>,
     },
     /// Another process drove before our eyes, and has not renewed its lease for so long that it has run out.
     DriverSilent {

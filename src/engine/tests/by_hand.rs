@@ -5,6 +5,7 @@ use crate::engine::model::command::{Command, Step, Takeover};
 use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::Event;
+use crate::engine::model::facts::PodPhase;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::ORIGINAL_STRATEGY;
 use crate::engine::model::rollout_event::{RolloutEventKind, Visibility};
@@ -91,7 +92,11 @@ fn a_step_says_that_the_revision_before_is_gone() {
 /// was not the rollout, everybody of the first and the timeline of the others.
 #[test]
 fn pods_that_others_take_away_are_told_as_such() {
-    let (mut fake, mut ops) = under_way();
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut ops = FakeConsole::open(&fake, "ops");
+    ops.set_image(&mut fake, "agent:v2");
+    ops.partition(&mut fake, 5);
+    ops.run_for(&mut fake, 20);
     let told = |console: &mut FakeConsole, fake: &FakeCluster| -> Vec<(String, Visibility)> {
         let timeline = console.snapshot(fake).timeline;
         let taken = timeline.iter().filter(|event| matches!(event.kind, RolloutEventKind::PodTakenAway { .. }));
@@ -115,11 +120,23 @@ fn pods_that_others_take_away_are_told_as_such() {
     assert_eq!(told(&mut ops, &fake), [(words("n3"), Visibility::Cluster), (words("n4"), Visibility::Timeline)]);
     let snapshot = ops.snapshot(&fake);
     assert_eq!(snapshot.guidance().unwrap().waits, "held: no further node may be updated: 3 are, and 1 may be");
+    // Its kubelet fails a pod, as on a node that is shut down, and its controller replaces it.
+    fake.set_node_ready("n2", false);
+    fake.change_pod("n2", |pod| (pod.phase, pod.reason) = (PodPhase::Failed, Some("Evicted".into())));
+    ops.run_for(&mut fake, 2);
+    fake.remove_pod("n2");
+    fake.reconcile();
+    ops.run_for(&mut fake, 2);
+    let failed =
+        "the pod of n2 failed (Evicted) and its controller replaces it, not the rollout: its next pod is at the target";
+    assert_eq!(told(&mut ops, &fake)[2].0, failed);
+    fake.set_node_ready("n2", true);
+    ops.run_for(&mut fake, 20);
     // A pod that is at the target already is not the rollout's concern, nor is one that the rollout replaces.
     fake.remove_pod("n3");
     fake.reconcile();
     ops.partition(&mut fake, 0);
     ops.run_for(&mut fake, 30);
-    assert_eq!(fake.at("hash2"), 4);
-    assert_eq!(told(&mut ops, &fake).len(), 2);
+    assert_eq!(fake.at("hash2"), 6);
+    assert_eq!(told(&mut ops, &fake).len(), 3);
 }

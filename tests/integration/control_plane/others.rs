@@ -7,12 +7,16 @@ use super::fixture::{DS, grants};
 use super::played::{PlayedNodes, V1, V2};
 use crate::support::program::{Operator, text};
 
-/// Asks the API server to evict the pod of this node, as an autoscaler or a descheduler does.
-fn evict(made: &PlayedNodes, node: &str) {
+fn pod_of(made: &PlayedNodes, node: &str) -> String {
     let pods = made.sandbox.pods();
     let pod = pods.iter().find(|pod| pod["spec"]["nodeName"] == json!(node)).expect("the pod of the node");
-    let name = pod["metadata"]["name"].as_str().expect("a name");
-    let path = format!("{}/eviction", made.sandbox.path("pods", name));
+    pod["metadata"]["name"].as_str().expect("a name").to_owned()
+}
+
+/// Asks the API server to evict the pod of this node, as an autoscaler or a descheduler does.
+fn evict(made: &PlayedNodes, node: &str) {
+    let name = pod_of(made, node);
+    let path = format!("{}/eviction", made.sandbox.path("pods", &name));
     let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction",
         "metadata": {"name": name, "namespace": made.sandbox.namespace()}});
     made.sandbox.admin().request(Method::POST, &path, Some(&eviction)).expect("an answer").ok();
@@ -20,7 +24,7 @@ fn evict(made: &PlayedNodes, node: &str) {
 
 /// The controller makes the next pod from the new template, whatever the partition keeps. It is told, and counts as updated.
 #[test]
-fn a_pod_that_is_evicted_gets_the_new_revision_and_the_driver_says_so() {
+fn pods_that_are_evicted_get_the_new_revision_and_the_driver_says_so() {
     let Some(made) = PlayedNodes::new("others-evicted", 5) else { return };
     made.roll_out_to("1");
     let mut driver = made.drive();
@@ -33,11 +37,22 @@ fn a_pod_that_is_evicted_gets_the_new_revision_and_the_driver_says_so() {
     let status = made.said(&["status", DS]);
     println!("{status}");
     assert!(status.contains("held: no further node may be updated: 2 are, and 1 may be"), "{status}");
+    // A kubelet fails a pod, because its disk is full or its node is shut down: its controller replaces it.
+    let node = &made.nodes[3];
+    made.kubelet.sleep_on(&[node]);
+    let path = made.sandbox.path("pods", &pod_of(&made, node));
+    let failed = json!({"status": {"phase": "Failed", "reason": "Evicted", "message": "low on ephemeral-storage"}});
+    made.sandbox.admin().patch(&format!("{path}/status"), &failed).ok();
+    driver.until(&format!("the pod of {node} failed (Evicted) and its controller replaces it, not the rollout"));
+    made.kubelet.sleep_on(&[]);
+    made.until_status("three are updated", |status| status["counts"]["updated"] == json!(3));
     made.operator.ok(&["step", DS, "--to", "100%", "--yes"]);
     assert!(driver.end().success(), "{}", driver.seen());
     assert_eq!(made.kubelet.count(V2), 5);
     let log = made.said(&["log", DS]);
-    assert_eq!(log.matches("by somebody else, not by the rollout").count(), 1, "{log}");
+    println!("{log}");
+    assert_eq!(log.matches("not by the rollout: its next pod").count(), 1, "{log}");
+    assert_eq!(log.matches("its controller replaces it, not the rollout").count(), 1, "{log}");
 }
 
 /// A colleague gives the rollout up with kubectl while somebody drives it: the way back leads to where it came from, not to the revision that

@@ -162,7 +162,11 @@ impl fmt::Display for RolloutEventKind {
             Self::LeaseLost { to: None } => f.write_str("cannot renew its lease in time: starts nothing more"),
             Self::LeaseGivenBack { to: Some(to) } => write!(f, "drives no more, gave the lease back for {to}"),
             Self::LeaseGivenBack { to: None } => f.write_str("drives no more, gave the lease back"),
-            Self::PodTakenAway { node, .. } => write!(
+            Self::PodTakenAway { node, failed: Some(why), .. } => write!(
+                f,
+                "the pod of {node} failed ({why}) and its controller replaces it, not the rollout: its next pod is at the target"
+            ),
+            Self::PodTakenAway { node, failed: None, .. } => write!(
                 f,
                 "the pod of {node} was deleted, evicted or relabelled by somebody else, not by the rollout: its next pod is at \
                  the target"
