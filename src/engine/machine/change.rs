@@ -7,8 +7,11 @@ use crate::engine::model::Str;
 use crate::engine::model::image::without_user;
 use crate::engine::model::record::{Change, Intent};
 use crate::engine::model::rollout_event::ImageChanged;
-use crate::engine::model::template::Template;
+use crate::engine::model::template::{Template, diff};
 use crate::engine::model::time::Timestamp;
+
+/// As many fields of a template are named in a sentence.
+const FIELDS_NAMED: usize = 3;
 
 impl Engine {
     /// An identifier for a change that is asked for now.
@@ -55,13 +58,23 @@ impl Engine {
             && intent.target != self.view.current
     }
 
-    /// What somebody else made of the template, in words: `: agent v2 → v1, where the rollout came from`. Empty where only other fields than
-    /// images changed, to a revision that the rollout does not come from.
+    /// What somebody else made of the template, in words: `: agent v2 → v1, where the rollout came from`. Fields that are no images are named
+    /// without their values: `: annotations[kubectl.kubernetes.io/restartedAt]`. Empty where the revision of the target is gone.
     pub(crate) fn template_of_others_in_words(&self, intent: &Intent) -> String {
         let images = self.images_changed(intent.target.as_ref(), self.view.current.as_ref());
         let came_from = self.progress.origin.is_some() && self.progress.origin == self.view.current;
-        let images = images.iter().map(ToString::to_string);
-        let words: Vec<String> = images.chain(came_from.then(|| "where the rollout came from".to_owned())).collect();
+        let mut words: Vec<String> = images.iter().map(ToString::to_string).collect();
+        let (target, current) = (intent.target.as_ref(), self.view.current.as_ref());
+        let template = |hash: &Str| self.view.revision(hash).map(|revision| &revision.template);
+        if let (true, Some(from), Some(to)) = (words.is_empty(), target.and_then(template), current.and_then(template))
+        {
+            let fields = diff::changes(from, to);
+            words.extend(fields.iter().take(FIELDS_NAMED).map(|field| field.path.clone()));
+            words.extend(
+                fields.len().checked_sub(FIELDS_NAMED).filter(|more| *more > 0).map(|more| format!("and {more} more")),
+            );
+        }
+        words.extend(came_from.then(|| "where the rollout came from".to_owned()));
         if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) }
     }
 

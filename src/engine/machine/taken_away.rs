@@ -22,7 +22,7 @@ impl Engine {
             Event::PodGone(uid, _) => uid,
             _ => return,
         };
-        if self.deletions.contains(uid) || !self.lock.holds() || self.strategy() != StrategyKind::OnDelete {
+        if !self.lock.holds() || self.strategy() != StrategyKind::OnDelete {
             return;
         }
         if !self.is_recorded() || !self.is_adopted() || self.intent().releasing.is_some() {
@@ -36,7 +36,8 @@ impl Engine {
         let failed =
             (fact.phase == PodPhase::Failed).then(|| fact.reason.clone().unwrap_or_else(|| "no reason".into()));
         // What is going already has been told of.
-        if pod.fact.deletion_at.is_some() || !self.was_to_stay(node, failed.is_some()) {
+        let is_known = pod.fact.deletion_at.is_some() || self.deletions.contains(uid);
+        if is_known || !self.was_to_stay(node, failed.is_some()) {
             return;
         }
         let (node, pod) = (self.view.nodes[node].name.clone(), fact.name.clone());

@@ -46,6 +46,7 @@ mod sites;
 mod state;
 mod strategy;
 mod suspects;
+mod taken_away;
 mod throttle;
 mod waits;
 
@@ -188,6 +189,7 @@ pub struct Observer {
     faults: Faults,
     violations: Vec<Violation>,
     deletions: u64,
+    deleted_by_rolldeck: taken_away::DeletedByRolldeck,
     worst_down: usize,
     site_pulls: SitePulls,
 }
@@ -253,6 +255,7 @@ impl Observer {
             faults: Faults::default(),
             violations: Vec::new(),
             deletions: 0,
+            deleted_by_rolldeck: taken_away::DeletedByRolldeck::default(),
             worst_down: 0,
             site_pulls: SitePulls::default(),
         };

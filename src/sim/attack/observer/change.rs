@@ -66,6 +66,10 @@ impl Observer {
         if let (Some(was), Some(Change::Revision(_))) = (was.as_ref().filter(|was| was.change.is_none()), change) {
             self.check_went_back(was.target.as_ref(), at);
         }
+        let requested = change.filter(|change| was.as_ref().is_some_and(|was| was.change.as_ref() != Some(change)));
+        if let Some(Change::Revision(to)) = requested {
+            self.check_came_from(to, at);
+        }
         if was.and_then(|was| was.change).as_ref() != change {
             let made = self
                 .requested_roll_back
@@ -78,6 +82,22 @@ impl Observer {
                 Some(Change::Revision(to)) => Some(RequestedRollBack { to: to.clone(), template }),
                 _ => None,
             };
+        }
+    }
+
+    /// P2: where no revision is named, a roll back leads to where the rollout came from, whatever others made of the template meanwhile.
+    fn check_came_from(&mut self, to: &Str, at: Timestamp) {
+        let unnamed = self
+            .undo_requested
+            .is_some_and(|(asked_at, revision)| asked_at + COMMAND_TAKES >= at && revision.is_none());
+        let was = self.records.now().and_then(Option::as_ref).filter(|_| unnamed);
+        let Some(was) = was else { return };
+        let Some(origin) = was.progress.origin.clone().filter(|origin| Some(origin) != was.intent.target.as_ref())
+        else {
+            return;
+        };
+        if origin != *to {
+            self.report_violation("P2", at, format!("a roll back leads to {to}, and the rollout came from {origin}"));
         }
     }
 

@@ -46,6 +46,9 @@ impl Observer {
     pub(super) fn judge(&mut self, deletion: &Deletion, at: Timestamp, world: &World) {
         self.deletions += 1;
         let Some(pod) = self.pods.remove(&deletion.uid) else { return };
+        if pod.fact.deletion_at.is_none() {
+            self.deleted_by_rolldeck.insert(&deletion.uid, at);
+        }
         if let Some(node) = pod.fact.node.clone() {
             self.forget_who_serves(at);
             if self.serves_for_sure(&pod, at) {

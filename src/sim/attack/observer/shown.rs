@@ -16,6 +16,7 @@ impl Observer {
     /// Compares what a console shows with what has been so for longer than the slack. A console that says that a view is not
     /// live claims nothing, and one that was just sent past events is given the time to receive the rest.
     pub fn check_shown(&mut self, by: &Str, snapshot: &Snapshot, outdated_at: Option<Timestamp>, now: Timestamp) {
+        self.check_taken_away(by, snapshot, now);
         // Who says that there is no DaemonSet, or has seen that there is another one, shows pods of that one, or none.
         if snapshot.daemonset != Presence::Present || self.daemon_set_goes_since.is_some() {
             self.shown.remove(by);
