@@ -25,6 +25,7 @@ mod node;
 mod node_list;
 mod node_map;
 mod node_page;
+mod overlay_frame;
 mod paint;
 mod prewarm;
 mod revisions;
@@ -50,7 +51,7 @@ use super::model::{
 };
 use super::terminal;
 use super::theme::{Glyph, Glyphs, ThemeRole};
-use super::words::{CELL_BYTES, fit, width};
+use super::words::{CELL_BYTES, fit, is_wider, width};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::report::snapshot::Phase;
 
@@ -179,7 +180,7 @@ impl ScreenParts {
         let row = |y: u16, height: u16| Rect { x: area.x, y, width: area.width, height }.intersection(area);
         let rule = row(area.y + height, u16::from(shape > Shape::Folded));
         let list_top = rule.bottom().max(area.y + height);
-        let said = footer::status_height(ctx, shape, area.width);
+        let said = footer::status_height(ctx, shape, area);
         let mut list = row(list_top, area.height.saturating_sub(list_top - area.y + 1 + said));
         // What is compared takes the whole width.
         let has_side = model.rollout().is_some_and(|page| page.revisions.is_none() && !knows_no_node(page));
@@ -247,11 +248,6 @@ pub(crate) fn overlay_end(model: &Model) -> usize {
         Overlay::Dialog(dialog) => dialog::end(&ctx, &ScreenParts::of(&ctx, area), dialog),
         Overlay::None | Overlay::Palette(_) | Overlay::Filter(_) => 0,
     }
-}
-
-/// How many of the lines are not seen in the box `over` at a time.
-fn rows_below(over: Rect, lines: &[Line<'_>]) -> usize {
-    lines.len().saturating_sub(usize::from(inside_box(over).height))
 }
 
 /// How many rows of the list are seen.
@@ -355,10 +351,28 @@ fn put(buffer: &mut Buffer, x: u16, y: u16, text: &str, cells: usize, style: Sty
     }
 }
 
-/// Writes lines one below the other into `area`.
+/// Writes lines one below the other into `area`. One that is longer ends in `…`.
 fn put_lines(buffer: &mut Buffer, area: Rect, lines: &[Line<'_>]) {
     for (line, y) in lines.iter().zip(area.y..area.bottom()) {
-        buffer.set_line(area.x, y, line, area.width);
+        put_line(buffer, area.x, y, line, area.width);
+    }
+}
+
+/// Writes a line from `x` on, in at most `cells`; if it is longer, with `…` at its end.
+fn put_line(buffer: &mut Buffer, x: u16, y: u16, line: &Line<'_>, cells: u16) {
+    buffer.set_line(x, y, line, cells);
+    let mut left = usize::from(cells);
+    // Blanks at its end are not missed.
+    let count = line.spans.iter().rposition(|span| !span.content.trim_end().is_empty()).map_or(0, |last| last + 1);
+    for (nth, span) in line.spans.iter().enumerate().take(count) {
+        let text = if nth + 1 == count { span.content.trim_end() } else { &*span.content };
+        if is_wider(text, left) {
+            if let (Some(end), true) = (cells.checked_sub(1), x.saturating_add(cells) <= buffer.area.right()) {
+                buffer.set_stringn(x + end, y, "…", 1, span.style);
+            }
+            return;
+        }
+        left -= width(text);
     }
 }
 

@@ -92,8 +92,10 @@ fn a_dialog_on_a_small_screen_has_no_empty_line_and_cuts_nothing() {
 fn what_a_rollout_waits_for_is_told_in_full_where_one_asks_what_is_wrong() {
     let words = |width, height| {
         let screen = TestConsole::on(fixtures::canary_done(), width, height).typed("i").screen();
-        let inside = screen.lines().filter_map(|line| line.trim().strip_prefix('│')?.strip_suffix('│'));
-        inside.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
+        // Below the title, above the keys.
+        let below = screen.lines().skip_while(|line| !line.contains("Nothing is wrong now")).skip(1);
+        let inside = below.take_while(|line| !line.contains('└') && !line.contains("P pause"));
+        inside.map(|line| line.trim_matches(['│', ' '])).flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
     };
     let (small, wide) = (words(40, 24), words(120, 40));
     assert_eq!(small, wide);
@@ -228,10 +230,69 @@ fn a_message_leaves_the_cluster_in_sight() {
     let mut console = TestConsole::on(running(), 40, 12);
     console.tell(Msg::Done(fixtures::the_target(), Ok("38 of 120 nodes may be updated, partition keeps 82".into())));
     let screen = console.screen();
-    assert!(screen.contains("✓ ipc-agent: 38 of 120 no… prod-eu/edge\n"), "{screen}");
-    // Why a key does nothing is read once, and goes with the next one.
+    // All of both is there, on two lines.
+    assert!(screen.contains("✓ ipc-agent: 38 of 120 nodes may be\n  updated, partition keeps 82\n"), "{screen}");
+    console.tell(Msg::Said(StatusSeverity::Good, "updated, partition".into()));
+    let screen = console.screen();
+    assert!(screen.contains("\n✓ updated, partition       prod-eu/edge\n"), "{screen}");
     let screen = TestConsole::on(running(), 40, 12).typed("S").screen();
-    assert!(screen.contains("✗ read-only: A arms for 10 minutes, the…\n"), "{screen}");
+    assert!(screen.contains("✗ read-only: A arms for 10 minutes, then\n  S step"), "{screen}");
+}
+
+#[test]
+fn a_message_that_is_cut_names_the_key_that_shows_it_whole() {
+    let long = format!("{}the end", "a message that goes on and on, ".repeat(6));
+    let mut console = TestConsole::on(running(), 40, 12);
+    console.tell(Msg::Said(StatusSeverity::Refused, long.clone()));
+    let screen = console.screen();
+    assert!(screen.lines().nth(10).is_some_and(|line| line.ends_with("… (?: all)")), "{screen}");
+    let help = console.typed("?").screen();
+    assert!(in_one_line(&help).contains(&long), "{help}");
+    let mut console = TestConsole::on(running(), 80, 24);
+    console.tell(Msg::Said(StatusSeverity::Refused, long));
+    let screen = console.screen();
+    assert!(screen.lines().nth(22).is_some_and(|line| line.ends_with("… (?: all)")), "{screen}");
+}
+
+#[test]
+fn what_a_dialog_refuses_is_seen_in_it_where_it_covers_the_line_for_that() {
+    let image = "<backspace>".repeat(60);
+    for (size, said) in
+        [((40, 12), "nothing is done: something is"), ((80, 16), "nothing is done: something is missing")]
+    {
+        let console = TestConsole::on(running(), size.0, size.1).typed(&format!("AI{image}<enter>"));
+        let screen = console.screen();
+        let inside = screen.lines().filter(|line| line.contains('│')).collect::<Vec<_>>().join("\n");
+        assert!(inside.contains(said) && inside.contains("> agent"), "{size:?}:\n{screen}");
+        assert_eq!(screen.matches("nothing is done").count(), 1, "{size:?}:\n{screen}");
+    }
+}
+
+#[test]
+fn a_log_has_the_lines_of_a_small_screen() {
+    let lines = |snapshot: Snapshot| {
+        let screen = TestConsole::on(snapshot, 40, 12).typed("l").screen();
+        let tabs = screen.lines().position(|line| line.contains("[2 log]")).unwrap_or_default();
+        (tabs, screen)
+    };
+    for snapshot in [running(), halted_and_paused()] {
+        // Two lines that say whether it is safe, the tabs, and the keys below: the rest is the log's.
+        let (tabs, screen) = lines(snapshot);
+        assert_eq!(tabs, 2, "{screen}");
+        assert!(!screen.contains("prod-eu/edge"), "{screen}");
+    }
+}
+
+#[test]
+fn what_is_read_over_a_page_leaves_the_keys_in_sight_and_needs_no_frame_on_small_screens() {
+    for size in [(40, 12), (80, 24), (120, 40), (200, 50)] {
+        for keys in ["i", "w", "?", "T<enter>"] {
+            let screen = TestConsole::on(halted_and_paused(), size.0, size.1).typed(keys).screen();
+            let last = screen.lines().last().unwrap_or_default();
+            assert!(last.contains("? help"), "{size:?} {keys}:\n{screen}");
+            assert_eq!(screen.contains('│'), size.0 > 40, "{size:?} {keys}:\n{screen}");
+        }
+    }
 }
 
 #[test]

@@ -16,14 +16,15 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 
 use super::header::{blocker, keys_in_words};
+use super::overlay_frame::OverlayFrame;
 use super::why::as_of_now;
-use super::{RenderContext, put_box, put_lines, rows_below};
+use super::{RenderContext, put_lines};
 use crate::engine::model::facts::Severity;
 use crate::engine::report::diagnosis::{Diagnosis, Finding, OfferedCommand};
 use crate::tui::model::ShownSnapshot;
 use crate::tui::node_page::NodeReading;
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{is_wider, wrap};
+use crate::tui::words::wrap;
 
 /// How many nodes of a finding are named: of one that is wrong, and of one that only waits.
 const NAMED: usize = 30;
@@ -31,47 +32,44 @@ const NAMED_WAITING: usize = 6;
 /// No more cells are shown of what the rollout waits for.
 const MOST_WAITING: usize = 1_000;
 
-/// Draws it over everything but the first line.
+/// No more cells are taken.
+const WIDEST: u16 = 120;
+
+/// Draws it over everything but the first line and the last.
 pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, readings: &[NodeReading], buffer: &mut Buffer) {
-    let Some(LaidOut { title, over, lines }) = laid_out(ctx, area, readings) else { return };
-    let seen = usize::from(over.height.saturating_sub(2));
-    let top = top.min(rows_below(over, &lines));
+    let Some(LaidOut { title, frame, lines }) = laid_out(ctx, area, readings) else { return };
+    let seen = usize::from(frame.inside().height);
+    let top = top.min(frame.rows_below(&lines));
     let rows = match lines.len() > seen {
         true => format!(" {} lines {}-{} of {}", ctx.glyph(Glyph::Dot), top + 1, top + seen, lines.len()),
         false => String::new(),
     };
     let title = format!("{title}{rows}");
-    let hint = "  (esc closes, other keys work)";
-    let room = usize::from(over.width.saturating_sub(6));
-    let hint = if is_wider(&format!("{title}{hint}"), room) { "" } else { hint };
-    let inside = put_box(ctx, buffer, over, &format!("{title}{hint}"));
+    let inside = frame.put(ctx, buffer, &title, "  (esc closes, other keys work)");
     put_lines(buffer, inside, &lines[top..]);
 }
 
 /// The last line that it can begin with.
 pub(super) fn end(ctx: &RenderContext<'_>, area: Rect, readings: &[NodeReading]) -> usize {
-    laid_out(ctx, area, readings).map_or(0, |LaidOut { over, lines, .. }| rows_below(over, &lines))
+    laid_out(ctx, area, readings).map_or(0, |LaidOut { frame, lines, .. }| frame.rows_below(&lines))
 }
 
 /// What is drawn, and where.
 struct LaidOut {
     title: &'static str,
-    over: Rect,
+    frame: OverlayFrame,
     lines: Vec<Line<'static>>,
 }
 
 fn laid_out(ctx: &RenderContext<'_>, area: Rect, readings: &[NodeReading]) -> Option<LaidOut> {
     let shown = ctx.model.rollout()?.live.as_ref()?;
-    let width = area.width.min(120);
     let mut diagnosis = Diagnosis::of(&as_of_now(ctx, shown));
     for NodeReading { node, inspection, .. } in readings {
         diagnosis.add_occupancy(node, &inspection.occupancy);
     }
     let title = if diagnosis.is_bad() { "What is wrong" } else { "Nothing is wrong now" };
-    let lines = lines(ctx, shown, &diagnosis, usize::from(width.saturating_sub(4)));
-    let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(area.height.saturating_sub(1));
-    let over = Rect { x: area.width.saturating_sub(width) / 2, y: area.bottom() - height, width, height };
-    Some(LaidOut { title, over, lines })
+    let lines = lines(ctx, shown, &diagnosis, OverlayFrame::cells(area, WIDEST));
+    Some(LaidOut { title, frame: OverlayFrame::of(area, WIDEST, lines.len()), lines })
 }
 
 fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, diagnosis: &Diagnosis, cells: usize) -> Vec<Line<'static>> {

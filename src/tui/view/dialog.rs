@@ -55,6 +55,7 @@ use crate::tui::dialog::StepForm;
 use crate::tui::dialog::Undo;
 use crate::tui::dialog::form::{StepChoice, is_safety};
 use crate::tui::model::{RolloutPage, ShownSnapshot};
+use crate::tui::status::{Status, StatusSeverity};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, width, wrap};
 
@@ -154,7 +155,10 @@ pub(super) fn draw(
     if inside.is_empty() {
         return None;
     }
-    let text = Rect { height: inside.height.saturating_sub(1), ..inside };
+    let refusal = refusal(ctx, parts);
+    let text = Rect { height: inside.height.saturating_sub(1 + lines_of(&refusal)), ..inside };
+    let said = Rect { y: text.bottom(), height: lines_of(&refusal), ..inside };
+    put_lines(buffer, said, &refusal);
     let height = usize::from(text.height);
     let hidden = body.lines.len().saturating_sub(height);
     let top = (seen_from(dialog, &body, height) + dialog.top).min(hidden);
@@ -170,7 +174,8 @@ pub(super) fn draw(
 /// How many lines it can be scrolled.
 pub(super) fn end(ctx: &RenderContext<'_>, parts: &ScreenParts, dialog: &Dialog) -> usize {
     let (area, body) = laid_out(ctx, parts, dialog);
-    let height = usize::from(super::inside_box(area).height.saturating_sub(1));
+    let inside = super::inside_box(area);
+    let height = usize::from(inside.height.saturating_sub(1 + lines_of(&refusal(ctx, parts))));
     body.lines.len().saturating_sub(height).saturating_sub(seen_from(dialog, &body, height))
 }
 
@@ -186,7 +191,8 @@ fn seen_from(dialog: &Dialog, body: &Body<'_>, height: usize) -> usize {
 fn laid_out<'a>(ctx: &'a RenderContext<'a>, parts: &ScreenParts, dialog: &Dialog) -> (Rect, Body<'a>) {
     let most = room(parts);
     let inside = super::inside_box(most);
-    let room = Rect { height: inside.height.saturating_sub(1), ..inside };
+    let said = lines_of(&refusal(ctx, parts));
+    let room = Rect { height: inside.height.saturating_sub(1 + said), ..inside };
     let height = usize::from(room.height);
     let is_small = most.height < LEAST_HEIGHT;
     let density = if is_small { Density::NoGaps } else { Density::Airy };
@@ -207,7 +213,30 @@ fn laid_out<'a>(ctx: &'a RenderContext<'a>, parts: &ScreenParts, dialog: &Dialog
     let is_kept = body.asks && (!exact || matches!(dialog.answer, PreviewState::Asking(_)));
     let kept = if is_kept { body.answer_line + ANSWER } else { 0 };
     let lines = body.lines.len().max(kept);
-    (Rect { height: height_for(lines, most.height, exact), ..most }, body)
+    (Rect { height: height_for(lines + usize::from(said), most.height, exact), ..most }, body)
+}
+
+/// Whether the dialog itself says what was refused: where it may cover the line that says so elsewhere.
+pub(super) fn says_refusal(ctx: &RenderContext<'_>, parts: &ScreenParts) -> bool {
+    let refuses = |status: &Status| status.tone != StatusSeverity::Busy && status.tone != StatusSeverity::Good;
+    room(parts).bottom() > parts.status.y && ctx.model.status.as_ref().is_some_and(refuses)
+}
+
+/// What was refused, above the buttons: in two lines, or in one where there are few.
+fn refusal(ctx: &RenderContext<'_>, parts: &ScreenParts) -> Vec<Line<'static>> {
+    let Some(status) = ctx.model.status.as_ref().filter(|_| says_refusal(ctx, parts)) else { return Vec::new() };
+    let inside = super::inside_box(room(parts));
+    let (cells, most) = (usize::from(inside.width), if inside.height < 6 { 1 } else { 2 });
+    let mut wrapped = wrap(&status.text, cells);
+    let mut lines: Vec<String> = wrapped.by_ref().take(most).collect();
+    if let (Some(last), Some(more)) = (lines.last_mut(), wrapped.next()) {
+        *last = fit(&format!("{last} {more}"), cells).into_owned();
+    }
+    lines.into_iter().map(|line| Line::from(ctx.span(line, ThemeRole::Warn))).collect()
+}
+
+fn lines_of(lines: &[Line<'_>]) -> u16 {
+    u16::try_from(lines.len()).unwrap_or(u16::MAX)
 }
 
 /// The lines between title and buttons.

@@ -9,7 +9,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-use super::{RenderContext, ScreenParts, Shape, fleet, header, put, put_rule};
+use super::{RenderContext, ScreenParts, Shape, dialog, fleet, header, put, put_rule};
 use crate::engine::model::step_ahead::NoStep;
 use crate::engine::report::snapshot::Phase;
 use crate::tui::action::condition::is_paused;
@@ -21,10 +21,7 @@ use crate::tui::model::{Model, Overlay, Page, RolloutPage};
 use crate::tui::prompt::Prompt;
 use crate::tui::status::StatusSeverity;
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{fit, fit_middle, fit_path, is_wider, width, wrap};
-
-/// How many cells the cluster gets beside a message at most.
-const CLUSTER: usize = 14;
+use crate::tui::words::{fit, fit_middle, fit_path, width, wrap};
 
 /// How many cells are between two actions.
 const GAP: usize = 2;
@@ -65,7 +62,10 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
             Some(draw_prompt(buffer, parts.footer, "/", prompt))
         }
         Overlay::Dialog(dialog) => {
-            draw_status(ctx, buffer, parts.status);
+            // Where a dialog may cover it, the dialog says what was refused.
+            if !dialog::says_refusal(ctx, parts) {
+                draw_status(ctx, buffer, parts.status);
+            }
             // Letters are typed into its fields.
             if matches!(ctx.model.page, Page::Rollout(_)) && !matches!(dialog.form, Form::Pause { .. }) {
                 let pause = key_of(ctx.model, ActionId::Pause.action());
@@ -207,39 +207,44 @@ fn draw_status(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
         StatusSeverity::Refused | StatusSeverity::KeyRefused => (Glyph::Failed, ThemeRole::Warn),
     };
     put(buffer, area.x, area.y, ctx.glyph(glyph), 1, ctx.style(role));
-    let mut cells = usize::from(area.width.saturating_sub(2));
-    // Of what is done there is more in the help, and which cluster it was done to is said nowhere else. Why something is not done is told
-    // first; it goes with the next key.
-    let gives_way = matches!(status.tone, StatusSeverity::Good | StatusSeverity::Plain | StatusSeverity::Busy);
-    if let Some(cluster) = unnamed_cluster(ctx, area.width) {
-        let cluster = fit_middle(&cluster, CLUSTER).into_owned();
-        let taken = width(&cluster) + 2;
-        if gives_way || width(&status.text) + taken <= cells {
-            cells = cells.saturating_sub(taken);
-            let x = area.right().saturating_sub(u16::try_from(taken - 1).unwrap_or(0));
-            put(buffer, x, area.y, &cluster, taken, ctx.style(ThemeRole::Muted));
-        }
-    }
+    let cells = usize::from(area.width.saturating_sub(2));
     let text = fit_path(&status.text, cells, usize::from(area.height));
     let mut lines = wrap(&text, cells);
     for y in area.y..area.bottom() {
         let Some(mut line) = lines.next() else { break };
-        // What does not fit is cut with `…`; the help shows it in full.
-        if y + 1 == area.bottom()
-            && let Some(more) = lines.next()
-        {
-            line = fit(&format!("{line} {more}"), cells).into_owned();
+        let is_last = y + 1 == area.bottom();
+        if is_last && let Some(more) = lines.next() {
+            // The help shows the rest.
+            let help = format!(" ({}: all)", key_of(ctx.model, ActionId::Help.action()));
+            line = format!("{}{help}", fit(&format!("{line} {more}"), cells.saturating_sub(width(&help))));
         }
         put(buffer, area.x + 2, y, &line, cells, ctx.style(role));
+        // Two texts that are both cut tell less than one: the cluster is named where the message leaves room for all of it.
+        if let Some(cluster) = unnamed_cluster(ctx, area.width).filter(|_| is_last) {
+            let taken = width(&cluster) + 2;
+            if width(&line) + taken <= cells {
+                let x = area.right().saturating_sub(u16::try_from(taken - 1).unwrap_or(0));
+                put(buffer, x, y, &cluster, taken, ctx.style(ThemeRole::Muted));
+            }
+        }
     }
 }
 
-/// How many lines the last message takes: one, or two when it is long and there is room.
-pub(super) fn status_height(ctx: &RenderContext<'_>, shape: Shape, cells: u16) -> u16 {
-    let covered = matches!(ctx.model.overlay, Overlay::Palette(_) | Overlay::Filter(_));
-    let long =
-        ctx.model.status.as_ref().is_some_and(|status| is_wider(&status.text, usize::from(cells).saturating_sub(2)));
-    if long && !covered && shape > Shape::Folded { 2 } else { 1 }
+/// How many lines the last message takes: one, or as many as it needs where there is room. Where lines are few, the page of a node has the
+/// one on which there is no message.
+pub(super) fn status_height(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> u16 {
+    let model = ctx.model;
+    let is_folded = shape <= Shape::Folded;
+    match (&model.overlay, &model.status) {
+        (Overlay::Palette(_) | Overlay::Filter(_), _) => 1,
+        (_, None) => u16::from(!is_folded || model.node_page().is_none()),
+        (Overlay::Dialog(_), _) if is_folded => 1,
+        (_, Some(status)) => {
+            let most = if is_folded && area.height >= 12 { 3 } else { 2 };
+            let lines = wrap(&status.text, usize::from(area.width.saturating_sub(2))).take(most).count();
+            u16::try_from(lines.max(1)).unwrap_or(1)
+        }
+    }
 }
 
 fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {

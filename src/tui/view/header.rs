@@ -65,6 +65,10 @@ fn about_rollout(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<
     let snapshot = &*shown.snapshot;
     if shape == Shape::Folded {
         let mut lines = vec![identity(ctx, page, Some(shown), cells), folded(ctx, page, shown, cells)];
+        // Whoever reads a log has few lines for it; the list of nodes says the rest.
+        if page.node_page.is_some() {
+            return lines;
+        }
         lines.extend(taken_over(ctx, shown, cells));
         lines.extend(alarms(ctx, shape, snapshot, cells).into_iter().take(if area.height < 12 { 1 } else { 2 }));
         lines.extend(paused_briefly(ctx, snapshot, cells, if area.height < 12 { 1 } else { 2 }));

@@ -13,7 +13,8 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 
 use super::node_page::marked;
-use super::{RenderContext, footer, put, put_box, put_lines, rows_below};
+use super::overlay_frame::OverlayFrame;
+use super::{RenderContext, footer, put, put_lines};
 use crate::engine::model::node::NodeState;
 use crate::tui::action::{ACTIONS, Action, ActionId, Group, bound, keys_of};
 use crate::tui::columns::Column;
@@ -30,7 +31,7 @@ use crate::tui::words::{count, fit, width, wrap};
 /// How wide the names of the actions are.
 const NAMES: usize = 24;
 
-/// Draws the help over everything but the first line.
+/// Draws the help over everything but the first line and the last.
 pub(super) fn draw(
     ctx: &RenderContext<'_>,
     area: Rect,
@@ -38,9 +39,7 @@ pub(super) fn draw(
     find: &HelpFind,
     buffer: &mut Buffer,
 ) -> Option<Position> {
-    // The first line (who drives, how fresh, armed) is never covered.
-    let over = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
-    let mut inside = put_box(ctx, buffer, over, "Help  (j k, / finds, esc closes)");
+    let mut inside = frame(area).put(ctx, buffer, "Help", "  (j k, / finds, esc closes)");
     let lines = lines(ctx, usize::from(inside.width), usize::from(area.width));
     let mut cursor = None;
     if (find.prompt.is_some() || !find.text.is_empty()) && inside.height > 2 {
@@ -65,18 +64,23 @@ pub(super) fn draw(
 
 /// The last line that it can begin with.
 pub(super) fn end(ctx: &RenderContext<'_>, area: Rect, find: &HelpFind) -> usize {
-    let lines = lines(ctx, usize::from(area.width.saturating_sub(4)), usize::from(area.width));
-    let over = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
+    let lines = lines(ctx, OverlayFrame::cells(area, u16::MAX), usize::from(area.width));
     // The last line is the search.
     let searches = find.prompt.is_some() || !find.text.is_empty();
-    rows_below(Rect { height: over.height.saturating_sub(u16::from(searches)), ..over }, &lines)
+    let seen = usize::from(frame(area).inside().height).saturating_sub(usize::from(searches));
+    lines.len().saturating_sub(seen)
+}
+
+/// The frame, as large as the screen allows.
+fn frame(area: Rect) -> OverlayFrame {
+    OverlayFrame::of(area, u16::MAX, usize::from(area.height))
 }
 
 /// The lines of the help as it is shown, for a search.
 pub(crate) fn help_lines(model: &Model) -> Vec<String> {
     let ctx = RenderContext::new(model);
-    let width = usize::from(terminal::area(model.size).width);
-    lines(&ctx, width.saturating_sub(4), width).iter().map(ToString::to_string).collect()
+    let area = terminal::area(model.size);
+    lines(&ctx, OverlayFrame::cells(area, u16::MAX), usize::from(area.width)).iter().map(ToString::to_string).collect()
 }
 
 fn lines(ctx: &RenderContext<'_>, cells: usize, screen: usize) -> Vec<Line<'static>> {

@@ -14,8 +14,9 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use super::overlay_frame::OverlayFrame;
 use super::table::{ANYWHERE, mark_hits, select};
-use super::{RenderContext, ScreenParts, put, put_box, put_lines, put_rule, rows_below};
+use super::{RenderContext, ScreenParts, put, put_lines, put_rule};
 use crate::engine::model::facts::Severity;
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind};
 use crate::engine::report::node_story::clock_time;
@@ -73,7 +74,7 @@ pub(super) fn draw(
     }
 }
 
-/// Draws the selected one in full, over everything but the first line.
+/// Draws the selected one in full, over everything but the first line and the last.
 pub(super) fn draw_over(
     ctx: &RenderContext<'_>,
     area: Rect,
@@ -81,15 +82,15 @@ pub(super) fn draw_over(
     top: usize,
     buffer: &mut Buffer,
 ) {
-    let Some((over, lines)) = laid_out_over(ctx, area, (page, timeline), top) else { return };
-    let inside = put_box(ctx, buffer, over, "What happened  (esc: back, P pause)");
-    let top = top.min(lines.len().saturating_sub(usize::from(inside.height)));
+    let Some((frame, lines)) = laid_out_over(ctx, area, (page, timeline), top) else { return };
+    let inside = frame.put(ctx, buffer, "What happened", "  (esc: back, P pause)");
+    let top = top.min(frame.rows_below(&lines));
     put_lines(buffer, inside, &lines[top..]);
 }
 
 /// The last line that it can begin with, where it is to begin with line `top`.
 pub(super) fn end_of_over(ctx: &RenderContext<'_>, area: Rect, of: (&RolloutPage, &Timeline), top: usize) -> usize {
-    laid_out_over(ctx, area, of, top).map_or(0, |(over, lines)| rows_below(over, &lines))
+    laid_out_over(ctx, area, of, top).map_or(0, |(frame, lines)| frame.rows_below(&lines))
 }
 
 /// Where it is drawn, and its lines as far as they can be seen.
@@ -98,14 +99,12 @@ fn laid_out_over(
     area: Rect,
     (page, timeline): (&RolloutPage, &Timeline),
     top: usize,
-) -> Option<(Rect, Vec<Line<'static>>)> {
+) -> Option<(OverlayFrame, Vec<Line<'static>>)> {
     let (shown, entry) = (page.live.as_ref()?, timeline.selected()?);
-    let width = area.width.saturating_sub(if area.width >= 80 { 4 } else { 0 }).min(100);
-    let lines =
-        lines(ctx, shown, entry, (usize::from(width.saturating_sub(4)), top.saturating_add(usize::from(area.height))));
-    let bottom = area.height.saturating_sub(if area.height >= 20 { 2 } else { 0 });
-    let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(bottom.saturating_sub(1));
-    Some((Rect { x: area.width.saturating_sub(width) / 2, y: bottom - height, width, height }, lines))
+    let widest = area.width.saturating_sub(if area.width >= 80 { 4 } else { 0 }).min(100);
+    let cells = OverlayFrame::cells(area, widest);
+    let lines = lines(ctx, shown, entry, (cells, top.saturating_add(usize::from(area.height))));
+    Some((OverlayFrame::of(area, widest, lines.len()), lines))
 }
 
 /// Which part of the timeline is visible, what is filtered out, and what could not be written to the audit log.

@@ -14,7 +14,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::{RenderContext, put_box, put_lines, rows_below};
+use super::overlay_frame::OverlayFrame;
+use super::{RenderContext, put_lines};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::report::snapshot::{Snapshot, WatchView};
@@ -22,27 +23,28 @@ use crate::tui::model::ShownSnapshot;
 use crate::tui::theme::ThemeRole;
 use crate::tui::words::{fit, wrap};
 
-/// Draws all watches over everything but the first line.
+/// No more cells are taken.
+const WIDEST: u16 = 80;
+
+/// Draws all watches over everything but the first line and the last.
 pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer: &mut Buffer) {
-    let Some((over, lines)) = laid_out(ctx, area, top) else { return };
-    let inside = put_box(ctx, buffer, over, "Watches  (esc closes, other keys work)");
-    let top = top.min(lines.len().saturating_sub(usize::from(inside.height)));
+    let Some((frame, lines)) = laid_out(ctx, area, top) else { return };
+    let inside = frame.put(ctx, buffer, "Watches", "  (esc closes, other keys work)");
+    let top = top.min(frame.rows_below(&lines));
     put_lines(buffer, inside, &lines[top..]);
 }
 
 /// The last line that they can begin with, where they are to begin with line `top`.
 pub(super) fn end(ctx: &RenderContext<'_>, area: Rect, top: usize) -> usize {
-    laid_out(ctx, area, top).map_or(0, |(over, lines)| rows_below(over, &lines))
+    laid_out(ctx, area, top).map_or(0, |(frame, lines)| frame.rows_below(&lines))
 }
 
 /// Where they are drawn, and their lines as far as they can be seen.
-fn laid_out(ctx: &RenderContext<'_>, area: Rect, top: usize) -> Option<(Rect, Vec<Line<'static>>)> {
+fn laid_out(ctx: &RenderContext<'_>, area: Rect, top: usize) -> Option<(OverlayFrame, Vec<Line<'static>>)> {
     let shown = ctx.model.rollout()?.live.as_ref()?;
-    let width = area.width.min(80);
-    let lines = lines(ctx, shown, (usize::from(width.saturating_sub(4)), top.saturating_add(usize::from(area.height))));
-    // The first line (who drives, how fresh, armed) is never covered.
-    let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(area.height.saturating_sub(1));
-    Some((Rect { x: area.width.saturating_sub(width) / 2, y: area.bottom() - height, width, height }, lines))
+    let cells = OverlayFrame::cells(area, WIDEST);
+    let lines = lines(ctx, shown, (cells, top.saturating_add(usize::from(area.height))));
+    Some((OverlayFrame::of(area, WIDEST, lines.len()), lines))
 }
 
 /// Of what each watch says no more than so many lines of at most so many cells.
