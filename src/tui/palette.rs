@@ -3,9 +3,10 @@
 mod elsewhere;
 
 pub(crate) use self::elsewhere::{Elsewhere, elsewhere};
-use super::action::{self, Action, Group};
+use super::action::{self, ACTIONS, Action, ActionId, Group};
 use super::model::{Model, Overlay};
 use super::prompt::Prompt;
+use super::words::meant;
 
 /// Completions of `text`, as whole lines; those that begin with it come first.
 fn suggestions(model: &Model, text: &str) -> Vec<String> {
@@ -33,6 +34,44 @@ pub(crate) fn suggest(model: &mut Model) {
     let found = suggestions(model, prompt.text());
     if let Overlay::Palette(prompt) = &mut model.overlay {
         prompt.offer(found);
+    }
+}
+
+/// Whether enter would run `line`.
+///
+/// # Errors
+/// Says why not: there is no such command, or it cannot be done now.
+pub(crate) fn outlook(model: &Model, line: &str) -> Result<(), String> {
+    let line = line.trim();
+    let name = line.split(char::is_whitespace).next().unwrap_or_default();
+    match (action::named(name), elsewhere(name)) {
+        _ if name.is_empty() => Ok(()),
+        (Some(action), _) => action.available(model),
+        (None, Some(Elsewhere::Command(_))) => Ok(()),
+        (None, Some(Elsewhere::Instead(words))) => Err(words.to_owned()),
+        (None, None) => Err(unknown(model, name)),
+    }
+}
+
+/// That there is no command of this name, and which may have been meant.
+pub(crate) fn unknown(model: &Model, name: &str) -> String {
+    let guess = guess(model, name).map(|names| format!(": did you mean {names}?")).unwrap_or_default();
+    format!("there is no command `{name}`{guess}")
+}
+
+/// What was probably meant by a word that is no command: what begins so here, or what is spelt alike.
+fn guess(model: &Model, word: &str) -> Option<String> {
+    const MOST: usize = 4;
+    // What has led to this line is not what was meant by it.
+    let begun = commands(model).filter(|action| action.name.starts_with(word) && action.id != ActionId::Palette);
+    let mut begun: Vec<String> = begun.take(MOST).map(|action| format!(":{}", action.name)).collect();
+    match begun.pop() {
+        None => {
+            let names = ACTIONS.iter().flat_map(|action| action.aliases.iter().chain([&action.name]));
+            meant(word, names.copied()).map(|name| format!(":{name}"))
+        }
+        Some(last) if begun.is_empty() => Some(last),
+        Some(last) => Some(format!("{} or {last}", begun.join(", "))),
     }
 }
 

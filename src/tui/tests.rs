@@ -17,6 +17,7 @@ mod help;
 mod hostile;
 mod identity;
 mod keys;
+mod last_lines;
 mod node_list;
 mod node_map;
 mod node_page;

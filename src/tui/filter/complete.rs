@@ -4,7 +4,7 @@ use super::grammar::name_and_operator;
 use super::{FieldKind, FilterSchema};
 
 /// How many completions are offered.
-const MOST: usize = 40;
+const MOST: usize = 10_000;
 
 /// What `text` could become, as whole filters; `values` tells the values of a column or label.
 pub(crate) fn completions(text: &str, schema: &FilterSchema<'_>, values: impl Fn(&str) -> Vec<String>) -> Vec<String> {

@@ -21,7 +21,7 @@ use crate::tui::revisions::RevisionScreen;
 use crate::tui::timeline::Timeline;
 
 /// How many different values of a column are offered for completion.
-const VALUES: usize = 30;
+const VALUES: usize = 10_000;
 
 /// A node as a row of the table of nodes, as of `at`.
 fn node_row<'a>(

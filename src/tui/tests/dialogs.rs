@@ -228,7 +228,7 @@ fn images_are_completed_with_what_is_known() {
 fn an_image_at_which_the_rollout_halted_is_not_offered_without_saying_so() {
     let went_back = || {
         let running = running();
-        let mut console = TestConsole::on(fixtures::halted(), 80, 24);
+        let mut console = TestConsole::on(fixtures::halted(), 120, 40);
         console.see(Snapshot { to: running.from.clone(), from: running.to.clone(), ..running });
         console
     };

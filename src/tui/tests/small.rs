@@ -185,8 +185,8 @@ fn pods_that_soak_are_said_to_count_as_down() {
 fn what_the_filter_hides_of_nodes_that_need_a_look_is_said() {
     for (size, said) in [
         ((40, 12), "\n hidden: 2 in trouble, 1 down · filter …\n"),
-        ((80, 24), "1-1 of 1 · hidden: 2 in trouble, 1 down · filter ipc-018 "),
-        ((120, 40), "1-1 of 1 · hidden: 2 in trouble, 1 down · filter ipc-018 (1 of "),
+        ((80, 24), "1 of 120 pass · hidden: 2 in trouble, 1 down · filter ipc-018 "),
+        ((120, 40), "1 of 120 pass · hidden: 2 in trouble, 1 down · filter ipc-018 (esc"),
     ] {
         let mut console = TestConsole::on(running(), size.0, size.1).typed("/ipc-018<enter>");
         console.model.status = None;

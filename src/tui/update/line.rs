@@ -3,14 +3,13 @@
 use crossterm::event::KeyCode;
 
 use super::dispatch::{dispatch, run};
-use crate::tui::action::{ACTIONS, ActionId, named};
+use crate::tui::action::named;
 use crate::tui::key::Key;
 use crate::tui::message::ConsoleEffect;
 use crate::tui::model::{Model, Overlay};
-use crate::tui::palette::{Elsewhere, commands, elsewhere, suggest};
+use crate::tui::palette::{Elsewhere, elsewhere, suggest, unknown};
 use crate::tui::prompt::{Recall, edit};
 use crate::tui::status::StatusSeverity;
-use crate::tui::words::meant;
 
 pub(super) fn palette_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     let Overlay::Palette(prompt) = &mut model.overlay else { return Vec::new() };
@@ -70,26 +69,10 @@ fn run_line(model: &mut Model, line: &str) -> Vec<ConsoleEffect> {
             }
         },
         None => {
-            let guess = guess(model, name).map(|names| format!(": did you mean {names}?")).unwrap_or_default();
-            model.say(StatusSeverity::Refused, format!("there is no command `{name}`{guess}  (? lists all)"));
+            let why = unknown(model, name);
+            model.say(StatusSeverity::Refused, format!("{why}  (? lists all)"));
             Vec::new()
         }
-    }
-}
-
-/// What was probably meant by a word that is no command: what begins so here, or what is spelt alike.
-fn guess(model: &Model, word: &str) -> Option<String> {
-    const MOST: usize = 4;
-    // What has led to this line is not what was meant by it.
-    let begun = commands(model).filter(|action| action.name.starts_with(word) && action.id != ActionId::Palette);
-    let mut begun: Vec<String> = begun.take(MOST).map(|action| format!(":{}", action.name)).collect();
-    match begun.pop() {
-        None => {
-            let names = ACTIONS.iter().flat_map(|action| action.aliases.iter().chain([&action.name]));
-            meant(word, names.copied()).map(|name| format!(":{name}"))
-        }
-        Some(last) if begun.is_empty() => Some(last),
-        Some(last) => Some(format!("{} or {last}", begun.join(", "))),
     }
 }
 

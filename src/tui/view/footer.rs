@@ -18,6 +18,7 @@ use crate::tui::dialog::PreviewState;
 use crate::tui::dialog::form::Form;
 use crate::tui::filter::last_part;
 use crate::tui::model::{Model, Overlay, Page, RolloutPage};
+use crate::tui::palette;
 use crate::tui::prompt::Prompt;
 use crate::tui::status::StatusSeverity;
 use crate::tui::theme::{Glyph, ThemeRole};
@@ -31,7 +32,13 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
     match &ctx.model.overlay {
         Overlay::Palette(prompt) => {
             match prompt.completions() {
-                [] => say(ctx, buffer, parts.status, " enter runs it", ThemeRole::Muted),
+                [] => {
+                    let (text, role) = match palette::outlook(ctx.model, prompt.text()) {
+                        Ok(()) => (" enter runs it".to_owned(), ThemeRole::Muted),
+                        Err(why) => (format!(" {why}"), ThemeRole::Warn),
+                    };
+                    say(ctx, buffer, parts.status, &text, role);
+                }
                 found => offer(ctx, buffer, parts.status, prompt, found.iter().map(|line| argument(line))),
             }
             Some(draw_prompt(buffer, parts.footer, ":", prompt))
@@ -99,7 +106,7 @@ fn argument(line: &str) -> &str {
     line.split_once(' ').map_or(line, |(_, argument)| argument)
 }
 
-/// Shows what the text could become, with what tab has put into the line.
+/// Shows what the text could become, with what tab has put into the line, and how much more there is than fits.
 fn offer<'a>(
     ctx: &RenderContext<'_>,
     buffer: &mut Buffer,
@@ -111,11 +118,18 @@ fn offer<'a>(
     let mut spans = vec![muted(" tab:")];
     // What is in the line stays in sight.
     let first = prompt.chosen().map_or(0, |chosen| chosen.saturating_sub(2));
-    let mut left = usize::from(area.width).saturating_sub(8);
-    for (at, word) in words.enumerate().skip(first) {
-        let word = fit(word, 40);
-        if width(&word) + 2 > left {
-            spans.push(muted("  …"));
+    let words: Vec<&str> = words.collect();
+    if first > 0 {
+        spans.push(muted(&format!("  {first} before")));
+    }
+    let mut left = usize::from(area.width).saturating_sub(spans.iter().map(|span| width(&span.content)).sum());
+    for (at, word) in words.iter().enumerate().skip(first) {
+        let rest = |behind: usize| if behind == 0 { String::new() } else { format!("  +{behind} more") };
+        // One is shown in any case, the last one where all others are.
+        let behind = rest(words.len() - at - 1);
+        let word = fit(word, if at == first { left.saturating_sub(width(&behind) + 2).min(40) } else { 40 });
+        if width(&word) + 2 + width(&behind) > left {
+            spans.push(muted(&rest(words.len() - at)));
             break;
         }
         left -= width(&word) + 2;
@@ -269,6 +283,12 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
         _ if (action.looks)(model) => Some(1),
         // Nothing is pressing any more.
         ActionId::Pause if is_paused(model) => Some(13),
+        // What is selected is looked at more often than a selector is set.
+        ActionId::Open => Some(4),
+        // What ends a rollout that is done.
+        ActionId::Release if is_done(model) => Some(2),
+        // Every console has these two keys.
+        ActionId::Back | ActionId::Quit if lists_nodes(model) && model.node_page().is_none() => Some(27),
         _ => action.footer,
     };
     // Nor is what a rollout that stands waits for, on whichever screen: it may have to be armed first.
@@ -294,7 +314,7 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
         })
         .collect();
     let (now, later): (Vec<_>, Vec<_>) = fitting.into_iter().partition(|(_, rank)| *rank == 0);
-    for (action, rank) in now.into_iter().chain(help).chain(later) {
+    for (action, rank) in now.into_iter().chain(later).chain(help) {
         let (key, text) = if rank == 0 {
             (ThemeRole::Key, ThemeRole::Text)
         } else {
@@ -342,6 +362,12 @@ fn moves_on(model: &Model, action: &Action) -> bool {
         Some(Phase::Paused(_)) => action.id == ActionId::Resume,
         _ => false,
     }
+}
+
+/// Whether the rollout is done, and its DaemonSet not handed back yet.
+fn is_done(model: &Model) -> bool {
+    let snapshot = model.rollout().and_then(|page| page.snapshot());
+    snapshot.is_some_and(|snapshot| snapshot.adopted && snapshot.phase == Phase::Complete)
 }
 
 /// Whether a step would move nothing now: the dialog says why, and the footer shows it dim.

@@ -226,8 +226,10 @@ fn about_list(ctx: &RenderContext<'_>, page: &RolloutPage, height: usize) -> Str
         _ => format!("{}-{} of {len}", top + 1, top + shown),
     };
     if !page.filter.is_all() {
-        words = joined(ctx, [words, page.hidden.to_string()]);
-        words.push_str(&format!(" {dot} filter {} ({len} of {all}; esc clears)", page.filter.text()));
+        // How many pass is said once, before a text of any length.
+        let seen = if shown < len { format!(", {}-{} shown", top + 1, top + shown) } else { String::new() };
+        words = joined(ctx, [format!("{len} of {all} pass{seen}"), page.hidden.to_string()]);
+        words.push_str(&format!(" {dot} filter {} (esc clears)", page.filter.text()));
     }
     if let Sort::By(column) = page.sort {
         words.push_str(&format!(" {dot} sorted by {}", column.name));

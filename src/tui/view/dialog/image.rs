@@ -16,10 +16,10 @@ use crate::engine::model::image::{ImageRef, without_user};
 use crate::tui::dialog::ImageForm;
 use crate::tui::dialog::image::{ImageDifference, ImageLine, OfferedImage, completions};
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{fit, fit_middle};
+use crate::tui::words::{fit, fit_middle, width};
 
-/// How many completions are shown at most.
-const SHOWN: usize = 12;
+/// More completions are never shown.
+const MOST: usize = 24;
 
 pub(super) fn fill(body: &mut Body<'_>, form: &ImageForm, focused: bool) {
     let chosen = form.line();
@@ -66,18 +66,41 @@ fn halted(body: &mut Body<'_>, known: &[OfferedImage], image: &str) {
 pub(super) fn offer(body: &mut Body<'_>, known: &[OfferedImage], input: &Input) {
     let last = |image: &str| image.rsplit('/').next().unwrap_or(image).to_owned();
     let words: Vec<String> = completions(known, input.value())
-        .take(SHOWN)
         .map(|OfferedImage { image, from, halted }| {
             let halted = if halted.is_some() { ", halted" } else { "" };
             format!("{} ({from}{halted})", last(without_user(image)))
         })
         .collect();
     if !words.is_empty() {
-        body.indented(&format!("right: {}", words.join("  ")), ThemeRole::Muted);
+        let cells = body.cells.saturating_sub(body.indent());
+        body.indented(&listed("right: ", &words, cells), ThemeRole::Muted);
     }
 }
 
+/// As many of the words as fit into so many cells behind `name`, one at least, and how many more there are.
+fn listed(name: &str, words: &[String], cells: usize) -> String {
+    let said = |shown: usize| {
+        let more = match words.len() - shown {
+            0 => String::new(),
+            more => format!("  +{more} more"),
+        };
+        (words[..shown].join("  "), more)
+    };
+    let fits = |shown: &usize| {
+        let (shown, more) = said(*shown);
+        width(name) + width(&shown) + width(&more) <= cells
+    };
+    let shown = (1..=words.len().min(MOST)).rev().find(fits).unwrap_or(1);
+    let (shown, more) = said(shown);
+    format!("{name}{}{more}", fit(&shown, cells.saturating_sub(width(name) + width(&more))))
+}
+
 impl Body<'_> {
+    /// How far a line below a value is indented; on narrow screens it begins further left.
+    fn indent(&self) -> usize {
+        if self.cells < NARROW { 2 } else { NAME + 2 }
+    }
+
     /// A line with a name that is typed; `default` says what it means while it is empty.
     pub(super) fn text_line(&mut self, (chosen, focused): (bool, bool), name: &str, input: &Input, default: &str) {
         let ctx = self.ctx;
@@ -97,9 +120,9 @@ impl Body<'_> {
         }
     }
 
-    /// A line of text below the value of the line above, cut at the right edge; on narrow screens it begins further left.
+    /// A line of text below the value of the line above, cut at the right edge.
     pub(super) fn indented(&mut self, text: &str, role: ThemeRole) {
-        let indent = if self.cells < NARROW { 2 } else { NAME + 2 };
+        let indent = self.indent();
         let text = fit(text, self.cells.saturating_sub(indent)).into_owned();
         self.lines.push(Line::from(self.ctx.span(format!("{:indent$}{text}", ""), role)));
     }
