@@ -10,6 +10,7 @@
 //! The cause of a node is the one that the engine judges by (docs/kubernetes.md, *Why a pod is not healthy*). A hundred nodes with the
 //! same one are one finding.
 
+mod ages;
 mod remedies;
 
 use std::collections::HashMap;
@@ -170,7 +171,7 @@ impl Diagnosis {
                 at_goal += u32::from(node.eligible);
                 continue;
             };
-            let place = *places.entry((found.kind, found.title.clone())).or_insert(findings.len());
+            let place = *places.entry((found.kind, ages::without_amounts(&found.title))).or_insert(findings.len());
             match findings.get_mut(place) {
                 Some(finding) => finding.add(found),
                 None => findings.push(found),
@@ -291,6 +292,9 @@ impl Finding {
 
     /// Another node with the same.
     fn add(&mut self, other: Self) {
+        if let Some(title) = ages::merged(&self.title, &other.title) {
+            self.title = title.to_string();
+        }
         self.nodes.extend(other.nodes);
         self.fails |= other.fails;
         self.since = match (self.since, other.since) {
@@ -298,8 +302,12 @@ impl Finding {
             (ours, theirs) => ours.or(theirs),
         };
         for evidence in other.evidence {
-            match self.evidence.iter().position(|known| known.text == evidence.text) {
-                Some(at) => self.evidence[at].nodes += evidence.nodes,
+            let merged = |known: &FindingEvidence| ages::merged(&known.text, &evidence.text);
+            match self.evidence.iter().enumerate().find_map(|(at, known)| Some((at, merged(known)?))) {
+                Some((at, text)) => {
+                    self.evidence[at].nodes += evidence.nodes;
+                    self.evidence[at].text = text;
+                }
                 None if self.evidence.len() < EVIDENCE => self.evidence.push(evidence),
                 None => {}
             }
