@@ -77,7 +77,7 @@ impl fmt::Display for NoStep {
         match self {
             Self::GoingBack => f.write_str("rolling back ignores partition and steps; it updates every node"),
             Self::Halted { why } => {
-                write!(f, "halted: {why}; `resume` goes on past it, `undo` goes back; nothing was changed")
+                write!(f, "halted: {why}; `resume` goes on past it, `undo` goes back")
             }
             Self::Last => f.write_str("this is the last step: every node may be updated"),
             Self::NoRollout => {
@@ -97,5 +97,17 @@ impl fmt::Display for NoStep {
                  go once they can"
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It is said of what was only asked about, too.
+    #[test]
+    fn what_a_halt_refuses_says_what_helps_and_nothing_of_what_was_not_done() {
+        let said = NoStep::Halted { why: "1 node failed".into() }.to_string();
+        assert_eq!(said, "halted: 1 node failed; `resume` goes on past it, `undo` goes back");
     }
 }
