@@ -1,7 +1,7 @@
 //! When the rollout will be done, and what that was taken from.
 //!
 //! ```text
-//! ~12–18m this step, ~1h10–1h50 all, with at most 2 down and 2 pulling at a time, from 37 nodes; holds between steps are not counted
+//! step in ~12–18m, all in ~1h10–1h50, with at most 2 down and 2 pulling at a time, from 37 nodes; holds between steps are not counted
 //! ```
 
 use crate::engine::model::estimate::{MEASURED_OF_SITE, RolloutEstimate};

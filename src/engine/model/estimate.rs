@@ -189,18 +189,18 @@ pub enum EstimateBlocker {
     Trouble,
 }
 
-/// `~12–18m this step, ~1h10–1h50 all`; `~12–18m+ left` where that is the least that can be told; `no estimate while it is paused`; empty where there is nothing to say.
+/// `step in ~12–18m, all in ~1h10–1h50`; `all in ~12–18m or more` where that is the least that can be told; `no estimate while it is paused`; empty where there is nothing to say.
 impl fmt::Display for RolloutEstimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => Ok(()),
             Self::Blocked { by } => write!(f, "no estimate while {by}"),
             Self::Known { step, rollout, unmeasured_sites, .. } => {
-                let more = if *unmeasured_sites > 0 { "+" } else { "" };
-                match step {
-                    Some(step) => write!(f, "{step}{more} this step, {rollout}{more} all"),
-                    None => write!(f, "{rollout}{more} left"),
+                let more = if *unmeasured_sites > 0 { " or more" } else { "" };
+                if let Some(step) = step {
+                    write!(f, "step in {step}{more}, ")?;
                 }
+                write!(f, "all in {rollout}{more}")
             }
         }
     }

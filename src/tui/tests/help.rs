@@ -76,9 +76,13 @@ fn no_key_is_told_twice() {
 #[test]
 fn what_the_header_says_in_few_words_is_explained() {
     let whole = read(TestConsole::on(fixtures::running(), 400, 200));
-    for words in
-        ["p50, p95 times of pulls and starts", "1.1/min nodes updated in a minute", "~45–57m left from what was seen"]
-    {
+    for words in [
+        "p50, p95 times of pulls and starts",
+        "1.1/min nodes updated in a minute",
+        "all in ~45–57m from what was seen",
+        "late, 6× under IMAGE",
+        "+ 3 not ours down by themselves",
+    ] {
         assert!(whole.contains(words), "{words}: {whole}");
     }
 }

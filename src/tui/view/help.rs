@@ -208,7 +208,7 @@ fn legend(glyph: Glyph) -> Option<(ThemeRole, &'static str)> {
 }
 
 /// What the header says in few words.
-const ABOVE: [(&str, &str); 5] = [
+const ABOVE: [(&str, &str); 7] = [
     (
         "began 4m ago",
         "the rollout to this target, when its image was set or rolldeck took it over; not its present step",
@@ -220,10 +220,13 @@ const ABOVE: [(&str, &str); 5] = [
     ),
     ("p50, p95", "times of pulls and starts in this rollout: half of the nodes took p50 at most, 19 of 20 p95 at most"),
     ("1.1/min", "nodes updated in a minute; the bars before it are the last minutes"),
+    ("all in ~45–57m", "from what was seen in this rollout; `or more` where no node of some sites is measured yet"),
     (
-        "~45–57m left",
-        "from what was seen in this rollout; with + that is the least: no node of some sites is measured yet",
+        "late, 6×",
+        "under IMAGE, for ~66% of the usual time: the pull takes longer than half of those before it; so many times as long, once that is \
+         much",
     ),
+    ("+ 3 not ours", "down by themselves: since before the rollout, or with the old pod; not charged to the budget"),
 ];
 
 const STATES: [NodeState; 11] = [
