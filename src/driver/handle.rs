@@ -289,6 +289,8 @@ pub enum FleetPrewarm {
     Requested,
     /// The same, and nobody drives: no pod is made for it.
     NobodyDrives,
+    /// All nodes have its images. The list does not count them: it is known of a rollout that is open.
+    Done,
     /// Somebody paused it.
     Paused,
     /// It was cancelled, and its pods are not deleted yet.
@@ -300,6 +302,7 @@ impl fmt::Display for FleetPrewarm {
         f.write_str(match self {
             Self::Requested => "pre-warm",
             Self::NobodyDrives => "pre-warm, nobody drives",
+            Self::Done => "pre-warmed",
             Self::Paused => "pre-warm paused",
             Self::Cancelled => "pre-warm cancelled",
         })

@@ -9,6 +9,8 @@
 #[derive(Clone, Debug)]
 pub(crate) struct List<K> {
     selected: Option<K>,
+    /// What was selected when all rows went: it is selected again if it comes back.
+    missed: Option<K>,
     /// Where the selected row is. When the row goes, the one that is there then is selected.
     cursor: usize,
     /// The first visible row of the rest, counted from the first row of the rest.
@@ -36,7 +38,7 @@ impl From<usize> for Viewport {
 
 impl<K> Default for List<K> {
     fn default() -> Self {
-        Self { selected: None, cursor: 0, top: 0, pinned_top: 0 }
+        Self { selected: None, missed: None, cursor: 0, top: 0, pinned_top: 0 }
     }
 }
 
@@ -57,6 +59,11 @@ impl<K: Clone + PartialEq> List<K> {
     /// The key of the selected row.
     pub(crate) fn selected(&self) -> Option<&K> {
         self.selected.as_ref()
+    }
+
+    /// Whether what was selected went with all rows.
+    pub(crate) fn misses_one(&self) -> bool {
+        self.missed.is_some()
     }
 
     /// Where the selected row is.
@@ -91,7 +98,7 @@ impl<K: Clone + PartialEq> List<K> {
 
     /// Selects the row at `cursor`, which has this key.
     pub(crate) fn select(&mut self, cursor: usize, key: K) {
-        (self.selected, self.cursor) = (Some(key), cursor);
+        (self.selected, self.missed, self.cursor) = (Some(key), None, cursor);
     }
 
     /// Selects by movement, in a list of `len` rows of which those in `viewport` are visible.
@@ -132,10 +139,13 @@ impl<K: Clone + PartialEq> List<K> {
         position: impl Fn(&K) -> Option<usize>,
         key: impl Fn(usize) -> K,
     ) {
+        if self.selected.is_none() && len > 0 {
+            self.selected = self.missed.take().filter(|missed| position(missed).is_some());
+        }
         if let Some(selected) = &self.selected {
             match position(selected) {
                 Some(at) => self.cursor = at,
-                None if len == 0 => self.selected = None,
+                None if len == 0 => self.missed = self.selected.take(),
                 None => {
                     self.cursor = self.cursor.min(len - 1);
                     self.selected = Some(key(self.cursor));

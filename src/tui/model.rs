@@ -6,6 +6,7 @@ mod filtering;
 pub(crate) mod summary;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::mem::discriminant;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,8 +38,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::time::Timestamp;
-use crate::engine::report::snapshot::NodeView;
-use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 use crate::engine::report::story::{EarlierStory, Story};
 
 /// How long the console stays armed.
@@ -233,6 +233,8 @@ pub(crate) struct RolloutPage {
     pub(crate) target: DaemonSetRef,
     /// The driver's last snapshot.
     pub(crate) live: Option<ShownSnapshot>,
+    /// Since when it is in its phase, where that was seen here to begin.
+    pub(crate) phase_since: Option<Timestamp>,
     /// What the list shows while it is frozen.
     pub(crate) frozen: Option<ShownSnapshot>,
     /// The driver has ended by itself.
@@ -323,6 +325,7 @@ impl RolloutPage {
         Self {
             target,
             live: None,
+            phase_since: None,
             frozen: None,
             hidden: HiddenNodes::default(),
             stopped: false,
@@ -373,6 +376,10 @@ impl RolloutPage {
         self.summary = SnapshotSummary::of(&shown.snapshot);
         self.summary.table = std::mem::take(&mut self.summary.table).no_narrower_than(&before);
         self.story.observe(&shown.snapshot);
+        let before = self.snapshot().map(|before| &before.phase).filter(|phase| **phase != Phase::Loading);
+        if before.is_none_or(|before| discriminant(before) != discriminant(&shown.snapshot.phase)) {
+            self.phase_since = before.map(|_| shown.snapshot.at);
+        }
         if let Some(timeline) = &mut self.timeline {
             timeline.see(&shown.snapshot, &self.story);
         }

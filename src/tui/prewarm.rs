@@ -91,6 +91,15 @@ impl PrewarmList {
         self.list = list;
     }
 
+    /// Selects the current row, so that it stays current when rows are sorted anew, where every row is in sight wherever it goes. In a longer
+    /// list the top stays in sight until a row is selected.
+    pub(crate) fn hold_current(&mut self, height: usize) {
+        let is_free = self.list.selected().is_none() && !self.list.misses_one();
+        if let Some(first) = self.current().map(|node| node.name.clone()).filter(|_| is_free && self.len() <= height) {
+            self.list.select(0, first);
+        }
+    }
+
     /// Finds the selected node again after rows changed.
     pub(crate) fn follow(&mut self, height: usize) {
         let mut list = std::mem::take(&mut self.list);

@@ -10,6 +10,7 @@
 
 mod effects;
 mod environment;
+pub(in crate::tui) mod farewell;
 mod save;
 mod signals;
 mod site_file;
@@ -46,7 +47,6 @@ use crate::config::{Bookmark, KeyChoice};
 use crate::driver::{Fleet, Rollout, Session};
 use crate::engine::model::Str;
 use crate::engine::model::command::Command;
-use crate::engine::report::snapshot::Snapshot;
 use crate::process::output::StreamWriter;
 use crate::process::printable::Printable;
 
@@ -183,10 +183,10 @@ pub async fn run(session: Arc<dyn Session>, start: Start, options: ConsoleOption
     console.site_file = options.site_file;
     console.notify = options.notify;
     let ended = console.run(&mut tty, reader, signals, start).await;
-    let farewell = console.farewell();
+    let farewell = farewell::farewell(&console.model);
     terminal::restore();
-    if let Some(line) = farewell.filter(|_| ended.is_ok()) {
-        tty.say(Printable::line(&line));
+    for line in farewell.iter().filter(|_| ended.is_ok()) {
+        tty.say(Printable::line(line));
     }
     for crash in crashes.take() {
         tty.say(Printable::lines(&format!("rolldeck: internal error: {crash}")));
@@ -568,24 +568,5 @@ impl ConsoleLoop {
             }
         })
         .await;
-    }
-
-    /// One line for the shell: the state of the rollout.
-    fn farewell(&self) -> Option<String> {
-        let page = self.model.rollout()?;
-        let snapshot = page.snapshot()?;
-        let counts = &snapshot.counts;
-        let target = &page.target;
-        // What could not be sent is not tried again by anybody.
-        let lost = snapshot.not_sent().map(|unsent| format!("; {} WAS NOT SENT and is lost", unsent.kind));
-        let lost = lost.unwrap_or_default();
-        let sent = Snapshot { unsent: Vec::new(), ..Snapshot::clone(snapshot) };
-        let doing = sent.doing();
-        let (updated, nodes) = (counts.updated, counts.nodes);
-        let nobody_drives = if page.driven_by_us() { "; nobody drives it now" } else { "" };
-        Some(format!(
-            "{}/{}: {doing}, {updated} of {nodes} nodes updated{lost}{nobody_drives}",
-            target.namespace, target.name
-        ))
     }
 }

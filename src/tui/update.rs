@@ -9,6 +9,8 @@ mod line;
 mod overlay;
 mod status;
 
+use std::sync::Arc;
+
 use self::dialog::dialog_key;
 use self::dispatch::dispatch;
 use self::line::{filter_key, palette_key, refilter};
@@ -27,9 +29,11 @@ use super::status::StatusSeverity;
 use super::terminal::clamped;
 use super::theme::Background;
 use super::view::{self, Measures};
-use crate::driver::CommandError;
+use crate::driver::{CommandError, FleetPrewarm, FleetRow};
 use crate::engine::model::command::Refusal;
 use crate::engine::model::event::WatchHealth;
+use crate::engine::model::fleet_state::FleetState;
+use crate::engine::report::snapshot::Phase;
 
 /// Takes in what happened at `now`.
 pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEffect> {
@@ -56,9 +60,14 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
             let news = before
                 .and_then(|before| status::is_over(before, &snapshot).or_else(|| status::reported(before, &snapshot)));
             let is_worth_a_call = known.is_some() && notify::calls(before.map(|known| &**known), &snapshot);
+            let height = view::list_height(model);
             if let Some(page) = model.rollouts.iter_mut().find(|page| page.target == target) {
+                if let Some(prewarm) = &mut page.prewarm {
+                    prewarm.hold_current(height);
+                }
                 page.see(ShownSnapshot { snapshot, at: now });
             }
+            complete_list(model);
             if let Some(news) = news {
                 status::announce(model, &target, &news);
             }
@@ -79,6 +88,9 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
                 page.hold_current(height);
                 model.namespaces.extend(fleet.rows.iter().map(|row| row.namespace.clone()));
                 (page.fleet, page.at) = (fleet, now);
+            }
+            complete_list(model);
+            if let Some(page) = &mut model.fleet {
                 page.arrange();
             }
             Vec::new()
@@ -148,6 +160,38 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
 }
 
 /// Moves cursors and the visible part of lists to where their rows are now.
+/// Puts into the list of DaemonSets what it does not know, and a rollout that is open does: since when it is in its state, and that all nodes
+/// have what is pre-warmed.
+fn complete_list(model: &mut Model) {
+    let Some(list) = &mut model.fleet else { return };
+    for page in &model.rollouts {
+        let Some(snapshot) = page.snapshot() else { continue };
+        let is_it = |row: &FleetRow| row.namespace == page.target.namespace && row.name == page.target.name;
+        let Some(at) = list.fleet.rows.iter().position(is_it) else { continue };
+        let row = &list.fleet.rows[at];
+        let is_same = match row.state {
+            FleetState::Held => snapshot.phase == Phase::Held,
+            FleetState::Rolling => snapshot.phase == Phase::Running,
+            FleetState::UpToDate => snapshot.phase == Phase::Idle,
+            FleetState::Adopted => snapshot.phase == Phase::Complete,
+            _ => false,
+        };
+        let since = row.since.or(page.phase_since.filter(|_| is_same));
+        let is_done = snapshot.prewarm.as_ref().is_some_and(|view| {
+            let counts = &view.counts;
+            view.error.is_none() && counts.nodes > 0 && counts.present == counts.nodes
+        });
+        let prewarm = match row.prewarm {
+            Some(FleetPrewarm::Requested | FleetPrewarm::NobodyDrives) if is_done => Some(FleetPrewarm::Done),
+            known => known,
+        };
+        if (since, prewarm) != (row.since, row.prewarm) {
+            let row = &mut Arc::make_mut(&mut list.fleet).rows[at];
+            (row.since, row.prewarm) = (since, prewarm);
+        }
+    }
+}
+
 fn settle(model: &mut Model) {
     let Measures { list_height: height, map } = Measures::of(model);
     let (cells, now, draws_map) = (model.size.width, model.now, view::draws_map(model));

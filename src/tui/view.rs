@@ -114,7 +114,8 @@ fn page(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) -> Option<Posi
         Page::Fleet => fleet::draw(ctx, &parts, buffer),
         Page::Rollout(_) => rollout::draw(ctx, &parts, buffer),
     }
-    let cursor = footer::draw(ctx, &parts, buffer);
+    let dialog_says_it = matches!(model.overlay, Overlay::Dialog(_)) && dialog::says_refusal(ctx, &parts);
+    let cursor = footer::draw(ctx, &parts, dialog_says_it, buffer);
     match &model.overlay {
         Overlay::Help { top, find } => return help::draw(ctx, area, *top, find, buffer),
         Overlay::Details { top } => {

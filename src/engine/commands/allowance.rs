@@ -252,7 +252,7 @@ impl Engine {
 
     /// What a selector comes to, a sentence a line; `in_line` are those that may go at once then.
     pub(super) fn select_in_words(&self, selector: Option<&Selector>, nodes: usize, after: &Limits) -> Vec<String> {
-        let pace = after.pace_in_words();
+        let pace = self.pace_of_updates(after);
         let intent = self.intent();
         let frees = self.freed_by(&selector.cloned());
         let mut lines = Vec::new();

@@ -16,6 +16,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::first_names::first_names;
 use crate::engine::model::gitops_owner::{GitOpsOwner, RevertTrigger, StrategyOwnership};
 use crate::engine::model::node::NodeIx;
+use crate::engine::model::prewarm::PrewarmMethod;
 use crate::engine::model::record::{Change, Direction, Intent, lease_name};
 use crate::engine::model::settings::{Limit, OnDrift, Tuning};
 use crate::engine::model::template::diff::{self, FieldChange};
@@ -233,7 +234,7 @@ impl Engine {
 
     fn effects_in_words(&self, command: &Command, nodes: &[Str], limits: &Limits, now: Timestamp) -> Vec<String> {
         let count = nodes.len();
-        let pace = limits.pace_in_words();
+        let pace = self.pace_of_updates(limits);
         match command {
             Command::Adopt if self.takes_back(command) => {
                 vec!["Sets OnDelete again at once: its controller stops replacing pods. Nothing else changes.".into()]
@@ -360,12 +361,25 @@ impl Engine {
         }
     }
 
+    /// `at most 2 down and 2 pulling at a time`, and whose limit that is where pre-warming has another one.
+    pub(super) fn pace_of_updates(&self, limits: &Limits) -> String {
+        let pace = limits.pace_in_words();
+        let by_pods = self.recorded_prewarm().filter(|asked| asked.cancelled.is_none());
+        let by_pods = by_pods.filter(|asked| asked.method == PrewarmMethod::Pods);
+        match by_pods.map(|asked| self.prewarm_limit(&asked, limits)) {
+            Some(own) if own != limits.max_pulling => {
+                format!("{pace} (the rollout's limits; pre-warming has its own: {own} pulling)")
+            }
+            Some(_) | None => pace,
+        }
+    }
+
     /// `at most 2 down at a time`; where as many are down already, which of `nodes` go at once as they are among those, and that the
     /// others wait for one of those.
     pub(super) fn pace_in_words(&self, limits: &Limits, nodes: &[Str]) -> String {
         let (charged, most) = (self.budget.charged, limits.max_unavailable);
         if charged < most || limits.lacks_budget {
-            return limits.pace_in_words();
+            return self.pace_of_updates(limits);
         }
         let strict = self.intent().budgets.strict;
         let at_once = self.down_already(nodes, strict);

@@ -1,7 +1,7 @@
 //! The previews of pre-warming name the calls that are made: each is compared with what is sent once the command is given.
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-use crate::engine::model::command::{Command, Early, PrewarmCommand, Takeover};
+use crate::engine::model::command::{Command, Early, PrewarmCommand, Step, Takeover};
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::effect::EffectErrorKind;
@@ -45,6 +45,23 @@ fn under_way() -> (FakeCluster, FakeConsole) {
 
 fn give(fake: &mut FakeCluster, console: &mut FakeConsole, command: PrewarmCommand) {
     console.ask(fake, Command::Prewarm(command)).unwrap();
+}
+
+/// Of two limits of pulls the preview of a step says whose the one is that holds for it.
+#[test]
+fn a_step_says_whose_limit_of_pulls_it_names() {
+    let (mut fake, mut console) = six();
+    console.set_image(&mut fake, "agent:v2");
+    let said = |console: &mut FakeConsole, fake: &FakeCluster| {
+        console.engine.preview(&Command::Step(Step::Updated(IntOrPercent::Int(3))), fake.now).unwrap().effects.join(" ")
+    };
+    let before = said(&mut console, &fake);
+    assert!(before.contains("1 pulling at a time") && !before.contains("pre-warming"), "{before}");
+    give(&mut fake, &mut console, start("v2"));
+    console.run_for(&mut fake, 3);
+    let with_another = said(&mut console, &fake);
+    let whose = "1 pulling at a time (the rollout's limits; pre-warming has its own: 2 pulling)";
+    assert!(with_another.contains(whose), "{with_another}");
 }
 
 /// How often such a call was sent.

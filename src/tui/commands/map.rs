@@ -4,7 +4,7 @@ use super::effects::{Effects, refuse};
 use crate::engine::model::site::SiteLabel;
 use crate::tui::list::Move;
 use crate::tui::message::ConsoleEffect;
-use crate::tui::model::Model;
+use crate::tui::model::{Model, RolloutPage};
 use crate::tui::node_map::{MapMove, block_labels};
 use crate::tui::status::StatusSeverity;
 use crate::tui::view::Measures;
@@ -15,8 +15,21 @@ pub(super) fn toggle(model: &mut Model) -> Effects {
         let elsewhere = page.timeline.is_some() || page.revisions.is_some() || page.prewarm.is_some();
         page.map.is_open = elsewhere || page.node_page.is_some() || !page.map.is_open;
         (page.timeline, page.revisions, page.prewarm, page.node_page) = (None, None, None, None);
+        if page.map.is_open {
+            select_in_group(page);
+        }
     }
     Vec::new()
+}
+
+/// The map has no headings of groups: on one the first node of the group is selected. Tells whether it was on one.
+pub(super) fn select_in_group(page: &mut RolloutPage) -> bool {
+    let first = page.nodes.current_group().and_then(|group| group.nodes.first().copied());
+    let name = first.and_then(|index| page.shown_nodes().get(index as usize)).map(|node| node.name.clone());
+    let Some(name) = name else { return false };
+    page.nodes.select_node(&name);
+    page.arrange();
+    true
 }
 
 /// Makes the values of this label the blocks of the map and the sites of the table; without a label those of the rollout's site label.

@@ -83,6 +83,10 @@ pub(super) fn open(model: &mut Model) -> Effects {
                 return Vec::new();
             }
             let on_map = map::is_seen(model);
+            // A list that was arranged anew may have a heading where a node was.
+            if on_map && model.rollout_mut().is_some_and(map::select_in_group) {
+                return Vec::new();
+            }
             match model.rollout_mut() {
                 Some(page) if page.timeline.is_some() => {
                     model.overlay = Overlay::Details { top: 0 };

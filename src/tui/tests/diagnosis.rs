@@ -147,6 +147,23 @@ fn commands_are_offered_for_a_log_and_for_finalizers() {
 }
 
 #[test]
+fn pulls_that_differ_by_their_age_are_told_as_one() {
+    let pulling = |name: &str, secs: u64| {
+        let since = Some(running().at - Duration::from_secs(secs));
+        NodeView { pod_wait: Some(PodWait::Pull { since }), since, ..target(name, NodeState::Pulling, secs) }
+    };
+    let console = TestConsole::on(with([pulling("n1", 22), pulling("n2", 23), pulling("n3", 40)]), 200, 50).typed("i");
+    assert!(flat(&console).contains("pulls for 22–40s (3 nodes)"), "{}", console.screen());
+}
+
+/// Nothing is known of a pull but that there is one: its image is named, and that no more is known is said.
+#[test]
+fn the_page_of_a_node_says_which_image_is_pulled() {
+    let screen = TestConsole::on(running(), 120, 40).typed("/ipc-018<enter><enter>").screen();
+    assert!(screen.contains("pulling agent:v1.9.0, how far is not known"), "{screen}");
+}
+
+#[test]
 fn all_ages_of_the_diagnosis_pass() {
     let since = Some(running().at - Duration::from_secs(13));
     let pulling = NodeView { pod_wait: Some(PodWait::Pull { since }), since, ..target("n1", NodeState::Pulling, 13) };

@@ -1,14 +1,16 @@
 //! The list of all DaemonSets: what is sorted and selected, a pause from its row, namespaces, other contexts.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::console::TestConsole;
 use super::fixtures::{self, MINUTE, ago, fleet, preview, running, the_target};
-use crate::driver::{Fleet, FleetRow};
+use crate::driver::{Fleet, FleetPrewarm, FleetRow};
 use crate::engine::model::command::Command;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::fleet_state::FleetState;
+use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::action::{ACTIONS, ActionId, Group};
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::message::{ConsoleEffect, Msg};
@@ -139,6 +141,42 @@ fn what_needs_an_open_daemonset_says_which_one_enter_would_open() {
 }
 
 /// Where no DaemonSet is listed, what needs one says why there is none.
+#[test]
+fn the_list_tells_what_a_rollout_that_is_open_knows() {
+    let mut console = TestConsole::on(fixtures::idle(), 160, 40).with_fleet();
+    let mut held =
+        Snapshot { phase: Phase::Held, at: fixtures::noon() + Duration::from_secs(60), ..fixtures::running() };
+    held.prewarm = Some(super::prewarm::complete());
+    console.see(held);
+    console.type_keys("<esc>");
+    let mut fleet = fixtures::fleet();
+    let row = &mut fleet.rows[2];
+    (row.state, row.since, row.prewarm) = (FleetState::Held, None, Some(FleetPrewarm::Requested));
+    row.counters.available = row.counters.desired;
+    fleet.at = fixtures::noon() + Duration::from_secs(70);
+    console.tell(Msg::Fleet(fleet.into()));
+    let screen = console.screen();
+    let row = screen.lines().find(|line| line.contains(" ipc-agent ")).unwrap_or_default();
+    assert!(row.contains("pre-warmed, held") && row.contains(" 10s "), "{screen}");
+}
+
+#[test]
+fn what_is_said_to_the_shell_at_the_end_of_the_list_is_who_goes_on() {
+    let end = |console: &TestConsole| crate::tui::run::farewell::farewell(&console.model);
+    assert_eq!(
+        end(&TestConsole::on_fleet(80, 24)),
+        ["prod-eu: nothing was driven from here, and what others drive goes on"]
+    );
+    let mut console = TestConsole::on(fixtures::running(), 80, 24);
+    let of_rollout = end(&console);
+    assert!(of_rollout[0].ends_with("31 of 120 nodes updated; nobody drives it now"), "{of_rollout:?}");
+    console.type_keys("<esc>");
+    assert_eq!(console.model.page, Page::Fleet);
+    assert_eq!(end(&console), of_rollout);
+    let others = end(&TestConsole::on(fixtures::observed(), 80, 24));
+    assert!(others[0].contains(" goes on driving it"), "{others:?}");
+}
+
 #[test]
 fn on_a_list_without_a_row_every_command_is_answered() {
     let forbidden = WatchHealth::Forbidden { why: "no".into() };

@@ -80,6 +80,46 @@ fn arrows_move_on_the_map_and_enter_opens_the_node() {
 }
 
 #[test]
+fn on_the_heading_of_a_group_the_last_line_says_what_enter_does_and_the_map_shows_its_first_node() {
+    let last = |console: &TestConsole| console.screen().lines().last().unwrap_or_default().to_owned();
+    let mut console = TestConsole::on(factory(), 120, 40);
+    while console.model.rollout().unwrap().nodes.current_group().is_none() {
+        console.type_keys("j");
+    }
+    let is_open = console.model.rollout().unwrap().nodes.current_group().unwrap().is_open;
+    let words = |open| if open { "enter fold" } else { "enter open" };
+    assert!(last(&console).contains(words(is_open)), "{}", last(&console));
+    console.type_keys("<enter>");
+    assert!(last(&console).contains(words(!is_open)), "{}", last(&console));
+    let group = console.model.rollout().unwrap().nodes.current_group().unwrap().nodes[0];
+    let first = factory().nodes[group as usize].name.to_string();
+    console.type_keys("m");
+    assert_eq!(selected(&console), first);
+    assert!(last(&console).contains("enter node"), "{}", last(&console));
+    console.type_keys("<enter>");
+    assert_eq!(*console.model.node_page().unwrap().node, *first);
+}
+
+#[test]
+fn of_how_many_nodes_of_a_site_is_said_and_a_long_name_is_cut_with_a_sign() {
+    let mut snapshot = factory();
+    let long = |node: &NodeView| {
+        let site = format!("hall-of-the-north-wing-of-the-old-factory-{}", node.site);
+        let labels = [("topology.kubernetes.io/zone", site.as_str())].into_iter().collect();
+        NodeView { site: site.as_str().into(), labels, ..node.clone() }
+    };
+    snapshot.nodes = snapshot.nodes.iter().map(long).collect::<Vec<_>>().into();
+    let screen = TestConsole::on(snapshot, 40, 24).typed("m").screen();
+    for site in ["munich 28/30", "hamburg 18/30"] {
+        assert!(screen.contains(site), "{site}: {screen}");
+    }
+    assert!(screen.contains(" hall-of-the-") && screen.contains('…'), "{screen}");
+    // Where the name is whole and there is no room for how many there are, a sign says that something is left out.
+    let screen = TestConsole::on(factory(), 40, 12).typed("m").screen();
+    assert!(!screen.contains("hamburg 18 "), "{screen}");
+}
+
+#[test]
 fn a_node_keeps_its_cell_whatever_becomes_of_it() {
     let mut console = TestConsole::on(factory(), 80, 24).typed("m");
     let before = console.screen();

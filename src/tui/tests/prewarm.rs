@@ -140,6 +140,13 @@ fn warm() -> Snapshot {
     prewarming(asked(), None)
 }
 
+/// All nodes have what is pre-warmed.
+pub(super) fn complete() -> PrewarmView {
+    let mut view = warm().prewarm.unwrap();
+    view.counts = PrewarmCounts { nodes: 120, present: 120, ..PrewarmCounts::default() };
+    view
+}
+
 fn refused(message: &str) -> Snapshot {
     let mut snapshot = prewarming(asked(), Some(&PrewarmWait::Refused(message.into())));
     snapshot.prewarm.as_mut().unwrap().refusal = Some(("ipc-019".into(), message.into()));
@@ -451,6 +458,40 @@ fn the_selection_stays_on_its_node() {
     assert_eq!(selected(&console).as_deref(), Some("ipc-016"));
     console.see(idle());
     assert_eq!(selected(&console), None);
+    // Whatever is not known for a moment takes no selection away.
+    console.see(prewarming(asked(), Some(&PrewarmWait::NobodyDrives)));
+    assert_eq!(selected(&console).as_deref(), Some("ipc-016"));
+}
+
+#[test]
+fn where_all_rows_are_in_sight_the_first_one_stays_current_wherever_it_goes() {
+    let few = |states: [PrewarmState; 3]| {
+        let mut snapshot = warm();
+        let nodes = snapshot.nodes.iter().take(3).zip(states);
+        let nodes = nodes.map(|(node, state)| NodeView { prewarm: Some(state.into()), ..NodeView::clone(node) });
+        snapshot.nodes = nodes.collect::<Vec<_>>().into();
+        snapshot
+    };
+    let waits = || PrewarmState::Waiting(PrewarmWait::NobodyDrives);
+    let pulling = |secs| PrewarmState::Pulling { since: ago(secs) };
+    let current = |console: &TestConsole| console.model.rollout().unwrap().current().map(|node| node.name.to_string());
+    let mut console = TestConsole::on(few([waits(), pulling(20), pulling(9)]), 80, 24).typed("W");
+    assert_eq!(current(&console).as_deref(), Some("ipc-002"));
+    // Who drives stops: nothing is pulled any more.
+    console.see(few([waits(), waits(), waits()]));
+    assert_eq!(current(&console).as_deref(), Some("ipc-002"), "{}", console.screen());
+}
+
+#[test]
+fn of_two_limits_of_pulls_both_are_named_with_whose_they_are() {
+    let mut snapshot = Snapshot { prewarm: warm().prewarm, ..running() };
+    snapshot.prewarm.as_mut().unwrap().limit = 8;
+    snapshot.budget.pulling = 4;
+    let screen = TestConsole::on(snapshot.clone(), 120, 40).screen();
+    assert!(screen.contains("pull slots 4: updates up to 2, pre-warm up to 8"), "{screen}");
+    snapshot.prewarm.as_mut().unwrap().limit = 2;
+    let screen = TestConsole::on(snapshot, 120, 40).screen();
+    assert!(screen.contains("pull slots 4 of 2"), "{screen}");
 }
 
 #[test]

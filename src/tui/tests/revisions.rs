@@ -233,6 +233,21 @@ fn a_roll_back_says_what_changes_in_the_template() {
 }
 
 #[test]
+fn what_changes_is_told_in_full_where_there_is_room_and_nothing_more_is_promised() {
+    let now = fixtures::running().revisions[0].template.clone().unwrap();
+    let long = format!("registry.{}.example/edge/agent:v0.9.0", "long-name".repeat(6));
+    let wanted = now.with_images([("agent", long.as_str())]).unwrap();
+    let preview = Preview {
+        title: "Roll back".into(),
+        changes: changes(&now, &wanted).into(),
+        nodes: [].into(),
+        ..fixtures::preview(Danger::Serious)
+    };
+    let screen = TestConsole::on(fixtures::running(), 120, 40).typed("AU").answered(preview).screen();
+    assert!(screen.contains(&long) && !screen.contains("pgdn"), "{screen}");
+}
+
+#[test]
 fn in_the_list_a_roll_back_begins_with_the_selected_revision() {
     let text = TestConsole::on(fixtures::running(), 80, 24).typed("AvjjU").screen();
     assert!(text.contains(">  13") || text.contains("> 13") || text.contains(">   13"), "{text}");

@@ -76,6 +76,8 @@ struct Body<'a> {
     rows: usize,
     /// There are more.
     hidden: bool,
+    /// Changed fields are told in full, however long they are.
+    fields_in_full: bool,
     lines: Vec<Line<'static>>,
     /// How many lines of a long form are shown.
     room: usize,
@@ -196,16 +198,19 @@ fn laid_out<'a>(ctx: &'a RenderContext<'a>, parts: &ScreenParts, dialog: &Dialog
     let height = usize::from(room.height);
     let is_small = most.height < LEAST_HEIGHT;
     let density = if is_small { Density::NoGaps } else { Density::Airy };
-    let mut body = filled(ctx, dialog, room, usize::MAX, density);
+    let mut body = filled(ctx, dialog, room, usize::MAX, (density, true));
     if body.lines.len() > height {
-        body = filled(ctx, dialog, room, usize::MAX, Density::Brief);
+        body = filled(ctx, dialog, room, usize::MAX, (density, false));
+    }
+    if body.lines.len() > height {
+        body = filled(ctx, dialog, room, usize::MAX, (Density::Brief, false));
     }
     if body.lines.len().max(body.answer_line + ANSWER) > height {
         // A long form leaves room for what it would do.
         let form = height.saturating_sub(ANSWER + 1).max(3);
-        body = filled(ctx, dialog, room, form, density);
+        body = filled(ctx, dialog, room, form, (density, false));
         if body.lines.len() > height {
-            body = filled(ctx, dialog, room, form, Density::Brief);
+            body = filled(ctx, dialog, room, form, (Density::Brief, false));
         }
     }
     // No line is left empty where there are few; nor in a dialog that changes nothing, and so does not jump.
@@ -245,7 +250,7 @@ fn filled<'a>(
     dialog: &Dialog,
     text: Rect,
     form_lines: usize,
-    density: Density,
+    (density, fields_in_full): (Density, bool),
 ) -> Body<'a> {
     let page = ctx.model.rollouts.iter().find(|page| page.target == dialog.target);
     let mut body = Body {
@@ -253,6 +258,7 @@ fn filled<'a>(
         cells: usize::from(text.width),
         rows: if dialog.top == 0 { FIRST_LINES } else { usize::MAX },
         hidden: false,
+        fields_in_full: dialog.top > 0 || fields_in_full,
         lines: Vec::new(),
         room: form_lines,
         cursor: None,

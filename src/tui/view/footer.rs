@@ -9,7 +9,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-use super::{RenderContext, ScreenParts, Shape, dialog, fleet, header, put, put_rule};
+use super::{RenderContext, ScreenParts, Shape, fleet, header, put, put_rule};
 use crate::engine::model::step_ahead::NoStep;
 use crate::engine::report::snapshot::Phase;
 use crate::tui::action::condition::is_paused;
@@ -18,6 +18,7 @@ use crate::tui::dialog::PreviewState;
 use crate::tui::dialog::form::Form;
 use crate::tui::filter::last_part;
 use crate::tui::model::{Model, Overlay, Page, RolloutPage};
+use crate::tui::node_list::NodeGroup;
 use crate::tui::palette;
 use crate::tui::prompt::Prompt;
 use crate::tui::status::StatusSeverity;
@@ -27,8 +28,13 @@ use crate::tui::words::{fit, fit_middle, fit_path, width, wrap};
 /// How many cells are between two actions.
 const GAP: usize = 2;
 
-/// Draws both lines, or what is typed on them. Returns where text is being typed.
-pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Buffer) -> Option<Position> {
+/// Draws both lines, or what is typed on them; `dialog_says_it`: without the message, which the dialog shows. Returns where text is being typed.
+pub(super) fn draw(
+    ctx: &RenderContext<'_>,
+    parts: &ScreenParts,
+    dialog_says_it: bool,
+    buffer: &mut Buffer,
+) -> Option<Position> {
     match &ctx.model.overlay {
         Overlay::Palette(prompt) => {
             match prompt.completions() {
@@ -70,7 +76,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
         }
         Overlay::Dialog(dialog) => {
             // Where a dialog may cover it, the dialog says what was refused.
-            if !dialog::says_refusal(ctx, parts) {
+            if !dialog_says_it {
                 draw_status(ctx, buffer, parts.status);
             }
             // Letters are typed into its fields.
@@ -341,6 +347,12 @@ fn lists_nodes(model: &Model) -> bool {
     model.rollout().is_some_and(|page| !other(page))
 }
 
+/// The group of nodes whose heading is the current row of the list.
+fn current_heading(model: &Model) -> Option<&NodeGroup> {
+    let page = model.rollout().filter(|page| page.lists_nodes() && !page.map.is_open)?;
+    page.nodes.current_group()
+}
+
 fn lists_revisions(model: &Model) -> bool {
     model.rollout().is_some_and(|page| page.revisions.is_some())
 }
@@ -409,6 +421,13 @@ fn label(ctx: &RenderContext<'_>, action: &Action) -> &'static str {
         ActionId::Timeline if timeline && model.rollout().is_some_and(|page| page.map.is_open) => "map",
         ActionId::Timeline if timeline => "nodes",
         ActionId::Filter if model.node_page().is_some() => "find",
+        ActionId::Open if let Some(group) = current_heading(model) => {
+            if group.is_open {
+                "fold"
+            } else {
+                "open"
+            }
+        }
         ActionId::Open if model.rollout().is_some() => "node",
         ActionId::Drive if model.rollout().is_some_and(|page| page.driven_by_us()) => "stop driving",
         ActionId::Pause if is_paused(model) => "new reason",

@@ -27,7 +27,7 @@ use crate::engine::model::prewarm::PrewarmState;
 use crate::engine::model::pull::{ImagePull, PullState};
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::prewarm_words::PrewarmWords;
-use crate::engine::report::snapshot::NodeView;
+use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::tui::columns::nodes::image_sign;
 use crate::tui::columns::nodes::prewarm_sign;
 use crate::tui::columns::nodes::sign;
@@ -204,6 +204,11 @@ pub(super) fn about(
         }
     };
     match &images[..] {
+        // Its kubelet has not said yet what it pulls.
+        [] if matches!(node.state, NodeState::Pulling) => {
+            let (words, role) = (being_pulled(&shown.snapshot, *at_target), ThemeRole::Busy);
+            say(&mut lines, "Image", &format!("{} {words}", ctx.glyph(Glyph::ImagePulling)), role);
+        }
         [] => say(&mut lines, "Image", &format!("{} {image}", ctx.glyph(glyph)), role),
         [only] => say(&mut lines, "Image", &format!("{} {}", ctx.glyph(glyph), words(only)), role),
         several => {
@@ -278,6 +283,19 @@ pub(super) fn about(
         say(&mut lines, "Labels", &labels.join(" "), ThemeRole::Muted);
     }
     (lines, reasons)
+}
+
+/// What a pod pulls of which nothing else is known: an image of its revision, by its name where there is one only.
+fn being_pulled(snapshot: &Snapshot, at_target: bool) -> String {
+    let images = snapshot.to.as_ref().filter(|_| at_target).map(|revision| &revision.images[..]);
+    match images {
+        Some([(_, image)]) => {
+            let image = image.rsplit('/').next().unwrap_or(image);
+            format!("pulling {image}, how far is not known")
+        }
+        Some([_, ..]) => "pulling, which of its images is not known".to_owned(),
+        Some([]) | None => "pulling, which image is not known".to_owned(),
+    }
 }
 
 fn in_words(blame: Blame, committed: bool, replaced_by: Replacer) -> &'static str {

@@ -22,10 +22,12 @@ use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::node_map::layout::MapLayout;
 use crate::tui::node_map::{MapSite, SiteCounts, worst};
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{count, fit, width};
+use crate::tui::words::{count, fit, fit_middle, width};
 
 /// How many rows below the map tell of the selected node, the rule above them included.
 const ABOUT: u16 = 3;
+/// A name of a site with at least so many cells is cut for the numbers beside it, down to so many.
+const LONG_NAME: usize = 10;
 /// How many cells a site's bar takes at most.
 const BAR: usize = 30;
 
@@ -188,13 +190,12 @@ fn title(ctx: &RenderContext<'_>, name: &str, counts: SiteCounts, cells: usize) 
         .map(|(glyph, nodes, role)| (format!(" {}{nodes}", ctx.glyph(glyph)), role))
         .collect();
     let said = signs.iter().map(|(text, _)| width(text)).sum::<usize>();
-    // How many there are of it is left out before the name is cut.
-    let numbers = match width(name) + 1 + width(&numbers) + said > cells {
-        true => counts.updated.to_string(),
-        false => numbers,
-    };
-    let used = width(&numbers) + 1 + said;
-    let name = fit(name, cells.saturating_sub(used).max(4)).into_owned();
+    let room = |numbers: &str| cells.saturating_sub(width(numbers) + 1 + said);
+    // Before a short name is cut, a sign stands for how many there are. A long one is cut in its middle: names differ at their ends.
+    let short = format!("{}/…", counts.updated);
+    let least = if width(name) < LONG_NAME { width(name) } else { LONG_NAME };
+    let numbers = if room(&numbers) < least { short } else { numbers };
+    let name = fit_middle(name, room(&numbers).max(4)).into_owned();
     let mut spans = vec![
         ctx.span(name, ThemeRole::Title),
         Span::raw(" "),

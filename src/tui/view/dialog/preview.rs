@@ -17,7 +17,7 @@ use crate::engine::model::command::Preview;
 use crate::engine::model::template::diff::FieldChange;
 use crate::tui::dialog::{Dialog, Form};
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{count, fit, fit_middle, is_wider, width};
+use crate::tui::words::{count, fit, fit_middle, is_wider, width, wrap};
 
 /// The most nodes that are named; the count is shown beside.
 const NAMED: usize = 200;
@@ -31,7 +31,7 @@ pub(super) fn fill_preview(body: &mut Body<'_>, preview: &Preview, dialog: &Dial
     for warning in &preview.warnings {
         body.say(&format!("{} {warning}", body.ctx.glyph(Glyph::Alarm)), ThemeRole::Warn);
     }
-    fill_changes(body, &preview.changes, dialog.top);
+    fill_changes(body, &preview.changes, dialog.top > 0);
     for effect in &preview.effects {
         body.say(effect, ThemeRole::Text);
     }
@@ -53,18 +53,21 @@ pub(super) fn fill_preview(body: &mut Body<'_>, preview: &Preview, dialog: &Dial
     }
 }
 
-/// What changes in the template: the first fields, a line each; all of them in full once somebody scrolls.
-fn fill_changes(body: &mut Body<'_>, changes: &[FieldChange], top: usize) {
+/// What changes in the template: the first fields, a line each where there is no room for more; all of them in full once somebody `scrolls`.
+fn fill_changes(body: &mut Body<'_>, changes: &[FieldChange], scrolls: bool) {
     if changes.is_empty() {
         return;
     }
     let count = if changes.len() == 1 { "1 field".to_owned() } else { format!("{} fields", changes.len()) };
     body.say(&format!("The template changes in {count}:"), ThemeRole::Title);
-    let shown = if top > 0 || changes.len() <= FIRST_FIELDS { changes.len() } else { FIRST_FIELDS - 1 };
+    let shown = if scrolls || changes.len() <= FIRST_FIELDS { changes.len() } else { FIRST_FIELDS - 1 };
     for change in &changes[..shown] {
         let in_full = format!("  {}", field(change, usize::MAX));
-        if top > 0 {
-            body.say(&in_full, ThemeRole::Text);
+        if body.fields_in_full && is_wider(&in_full, body.cells) {
+            for (nth, text) in wrap(&field(change, usize::MAX), body.cells.saturating_sub(4)).enumerate() {
+                let text = format!("{}{text}", if nth == 0 { "  " } else { "    " });
+                body.lines.push(Line::from(body.ctx.span(text, ThemeRole::Text)));
+            }
         } else if body.cells < NARROW && is_wider(&in_full, body.cells) {
             // What it becomes is what somebody has to see: it gets a line of its own.
             let path = field_path(change);
