@@ -263,7 +263,7 @@ impl fmt::Display for ChangeWords<'_> {
             [] => match &snapshot.to {
                 // What is left behind is on no node any more, or never was on one that is seen.
                 Some(revision) if snapshot.direction == Direction::Back => {
-                    write!(f, "back to {}", VersionWords(revision))
+                    write!(f, "→ {}", VersionWords(revision))
                 }
                 Some(revision) => write!(f, "{}", VersionWords(revision)),
                 None => f.write_str("?"),

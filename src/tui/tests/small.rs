@@ -7,7 +7,7 @@ use crate::engine::model::command::Preview;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
-use crate::engine::model::record::Paused;
+use crate::engine::model::record::{Direction, Paused};
 use crate::engine::report::snapshot::{ImageChange, Phase, Snapshot};
 use crate::tui::message::Msg;
 use crate::tui::model::Overlay;
@@ -157,6 +157,17 @@ fn the_tag_is_told_however_long_the_name_of_the_registry_is() {
     let snapshot = Snapshot { image_changes: registry.to_vec(), ..fixtures::halted() };
     let screen = TestConsole::on(snapshot, 80, 24).screen();
     assert!(screen.contains(" → regis"), "{screen}");
+}
+
+/// What it is changed to is told in one form on all pages, also where what it is changed from is on no node any more.
+#[test]
+fn where_it_goes_back_to_is_told_as_any_change_is() {
+    let to = running().to;
+    let snapshot =
+        Snapshot { direction: Direction::Back, image_changes: Vec::new(), from: to.clone(), to, ..running() };
+    assert_eq!(snapshot.change().to_string(), "→ v1.9.0");
+    let screen = TestConsole::on(snapshot, 80, 24).screen();
+    assert!(screen.contains("\n → v1.9.0 "), "{screen}");
 }
 
 /// What halted it is told once, and what it rolls out beside it.

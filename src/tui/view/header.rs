@@ -143,7 +143,7 @@ fn folded(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot, ce
     match snapshot.phase {
         _ if snapshot.not_sent().is_some() => spans.extend(unsent::sign(ctx, shown, "")),
         // Its usual text would leave no room for the numbers.
-        Phase::Native => spans.push(ctx.span(format!("{} native", ctx.glyph(Glyph::Moving)), ThemeRole::Warn)),
+        Phase::Native => spans.push(ctx.span(format!("{} controller", ctx.glyph(Glyph::Moving)), ThemeRole::Warn)),
         Phase::Running if snapshot.direction == Direction::Forward => {
             spans.push(ctx.span(format!("{} running", ctx.glyph(Glyph::Running)), ThemeRole::Busy));
         }

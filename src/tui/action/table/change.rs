@@ -16,7 +16,7 @@ pub(super) const CHANGES: &[Action] = &[
         aliases: &["brake"],
         keys: &[char('P'), char('B')],
         label: "pause",
-        help: "start no update from now on; where its controller rolls, stop that too; again: another reason",
+        help: "start no update from now on; where its controller rolls, brake: stop that too; again: another reason",
         argument: Some(Argument { hint: "why", known: nothing }),
         scope: ActionScope::OneDaemonSet,
         footer: Some(0),
