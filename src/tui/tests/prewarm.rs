@@ -483,6 +483,16 @@ fn where_all_rows_are_in_sight_the_first_one_stays_current_wherever_it_goes() {
 }
 
 #[test]
+fn the_node_of_a_row_can_be_opened_and_the_last_line_says_so() {
+    for keys in ["W", "AW"] {
+        for width in [80, 120, 200] {
+            let screen = TestConsole::on(warm(), width, 24).typed(keys).screen();
+            assert!(screen.lines().last().unwrap_or_default().contains("enter node"), "{keys} {width}:\n{screen}");
+        }
+    }
+}
+
+#[test]
 fn of_two_limits_of_pulls_both_are_named_with_whose_they_are() {
     let mut snapshot = Snapshot { prewarm: warm().prewarm, ..running() };
     snapshot.prewarm.as_mut().unwrap().limit = 8;

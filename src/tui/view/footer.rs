@@ -289,6 +289,7 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
         _ if (action.looks)(model) => Some(1),
         // Nothing is pressing any more.
         ActionId::Pause if is_paused(model) => Some(13),
+        ActionId::Open if lists_prewarm(model) => ActionId::PausePrewarm.action().footer,
         // What is selected is looked at more often than a selector is set.
         ActionId::Open => Some(4),
         // What ends a rollout that is done.
@@ -353,6 +354,11 @@ fn current_heading(model: &Model) -> Option<&NodeGroup> {
     page.nodes.current_group()
 }
 
+/// Whether the list is that of the nodes that are pre-warmed.
+fn lists_prewarm(model: &Model) -> bool {
+    model.rollout().is_some_and(|page| page.prewarm.is_some() && page.node_page.is_none())
+}
+
 fn lists_revisions(model: &Model) -> bool {
     model.rollout().is_some_and(|page| page.revisions.is_some())
 }
@@ -363,6 +369,7 @@ fn is_of_this_screen(model: &Model, action: &Action) -> bool {
     let pauses = action.id == ActionId::Pause && !is_paused(model);
     let of_revisions = matches!(action.id, ActionId::Open | ActionId::Template | ActionId::Mark);
     pauses
+        || (lists_prewarm(model) && action.id == ActionId::Open)
         || matches!(action.scope, ActionScope::Prewarm | ActionScope::Node)
         || (of_revisions && lists_revisions(model))
 }
