@@ -20,6 +20,7 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::image::{hidden_by_versions, version_of};
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::person_of;
+use crate::engine::model::prewarm::PrewarmMethod;
 use crate::engine::model::record::{Direction, Paused};
 use crate::engine::model::settings::{
     Finish, NodeOrder, OnDrift, OnFailure, Policies, PrewarmAhead, Secs, Setting, Settings,
@@ -86,9 +87,27 @@ impl Snapshot {
     pub fn budget_and_slots(&self) -> String {
         let budget = &self.budget;
         match self.started_at {
+            Some(_) if self.prewarm_limit().is_some() => format!("{budget}, {}", self.pull_slots()),
             Some(_) => format!("{budget}, pull slots {}", budget.slots_in_words()),
             None => budget.to_string(),
         }
+    }
+
+    /// `pull slots 2 of 2`; where pre-warming has another limit than the rollout, both: `pull slots 4: updates up to 2, pre-warm up to 8`.
+    pub fn pull_slots(&self) -> String {
+        let (pulling, most) = (self.budget.pulling, self.budget.max_pulling);
+        match self.prewarm_limit() {
+            Some(limit) => format!("pull slots {pulling}: updates up to {most}, pre-warm up to {limit}"),
+            None => format!("pull slots {pulling} of {most}"),
+        }
+    }
+
+    /// How many may pull for pre-warming by pods, where that goes on and is not the limit of the rollout.
+    pub fn prewarm_limit(&self) -> Option<u32> {
+        let view = self.prewarm.as_ref()?;
+        let by_pods = view.request.method == PrewarmMethod::Pods && view.request.cancelled.is_none();
+        let goes_on = by_pods && view.error.is_none() && view.counts.present < view.counts.nodes;
+        (goes_on && view.limit != self.budget.max_pulling).then_some(view.limit)
     }
 
     /// Who paused it, how long ago and why, also where it has halted besides: `paused by ops@bastion 3m ago: the link is down`.

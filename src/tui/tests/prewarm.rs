@@ -499,6 +499,7 @@ fn of_two_limits_of_pulls_both_are_named_with_whose_they_are() {
     snapshot.budget.pulling = 4;
     let screen = TestConsole::on(snapshot.clone(), 120, 40).screen();
     assert!(screen.contains("pull slots 4: updates up to 2, pre-warm up to 8"), "{screen}");
+    assert!(snapshot.budget_and_slots().ends_with(", pull slots 4: updates up to 2, pre-warm up to 8"));
     snapshot.prewarm.as_mut().unwrap().limit = 2;
     let screen = TestConsole::on(snapshot, 120, 40).screen();
     assert!(screen.contains("pull slots 4 of 2"), "{screen}");

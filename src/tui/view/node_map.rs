@@ -13,7 +13,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::{RenderContext, ScreenParts, node, put, put_lines, put_rule, why};
+use super::{RenderContext, ScreenParts, node, put, put_line, put_lines, put_rule, why};
 use crate::engine::model::site::site_name;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::snapshot::words::Why;
@@ -146,7 +146,7 @@ fn draw_cells(
                 0 => (title(ctx, name, counts, block.width), block.width),
                 indent => (vec![short_title(ctx, name, counts, indent - 1)], indent),
             };
-            buffer.set_line(x, y, &Line::from(spans), u16::try_from(cells).unwrap_or(u16::MAX));
+            put_line(buffer, x, y, &Line::from(spans), u16::try_from(cells).unwrap_or(u16::MAX));
         }
         // Only what is seen is looked at.
         let first = top.saturating_sub(block.first_row()) * block.width;

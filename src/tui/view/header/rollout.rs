@@ -9,7 +9,6 @@ use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::image::{repository_of, version_of, without_user};
 use crate::engine::model::person_of;
-use crate::engine::model::prewarm::PrewarmMethod;
 use crate::engine::model::record::Direction;
 use crate::engine::report::snapshot::Alarm;
 use crate::engine::report::snapshot::Phase;
@@ -325,26 +324,6 @@ fn estimate(snapshot: &Snapshot) -> Option<String> {
     (snapshot.estimate != RolloutEstimate::None).then(|| snapshot.estimate.to_string())
 }
 
-/// `pull slots 2 of 2`; where pre-warming has another limit than the rollout, both, as slots are taken under either:
-/// `pull slots 4: updates up to 2, pre-warm up to 8`.
-fn pull_slots(snapshot: &Snapshot) -> String {
-    let budget = &snapshot.budget;
-    match other_limit(snapshot) {
-        Some(limit) => {
-            format!("pull slots {}: updates up to {}, pre-warm up to {limit}", budget.pulling, budget.max_pulling)
-        }
-        None => format!("pull slots {} of {}", budget.pulling, budget.max_pulling),
-    }
-}
-
-/// How many may pull for pre-warming by pods, where that is not the limit of the rollout, and it goes on.
-fn other_limit(snapshot: &Snapshot) -> Option<u32> {
-    let view = snapshot.prewarm.as_ref()?;
-    let by_pods = view.request.method == PrewarmMethod::Pods && view.request.cancelled.is_none();
-    let goes_on = by_pods && view.error.is_none() && view.counts.present < view.counts.nodes;
-    (goes_on && view.limit != snapshot.budget.max_pulling).then_some(view.limit)
-}
-
 /// The budget term by term, and what else limits it.
 pub(super) fn budget(
     ctx: &RenderContext<'_>,
@@ -363,7 +342,7 @@ pub(super) fn budget(
     };
     let mut words = vec![vec![budget_line]];
     if recorded(snapshot) {
-        words.push(vec![ctx.span(pull_slots(snapshot), ThemeRole::Text)]);
+        words.push(vec![ctx.span(snapshot.pull_slots(), ThemeRole::Text)]);
         if snapshot.direction == Direction::Forward {
             words.push(vec![ctx.span(format!("partition {}", snapshot.plan.keep), ThemeRole::Text)]);
         }
@@ -387,7 +366,7 @@ pub(super) fn budget(
     }
     // What holds the slots is said where that costs no line.
     let slots = format!("pull slots {}", budget.slots_in_words());
-    if recorded(snapshot) && slots.ends_with(')') && other_limit(snapshot).is_none() {
+    if recorded(snapshot) && slots.ends_with(')') && snapshot.prewarm_limit().is_none() {
         let mut in_full = words.clone();
         in_full[1] = vec![ctx.span(slots, ThemeRole::Text)];
         if flow(in_full.clone(), "   ", " ", cells).len() == flow(words.clone(), "   ", " ", cells).len() {
