@@ -292,6 +292,8 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
         ActionId::Open if lists_prewarm(model) => ActionId::PausePrewarm.action().footer,
         // What is selected is looked at more often than a selector is set.
         ActionId::Open => Some(4),
+        // What begins a rollout where none is under way: there is nothing to roll back of yet.
+        ActionId::Image if is_idle(model) => Some(1),
         // What ends a rollout that is done.
         ActionId::Release if is_done(model) => Some(2),
         // Every console has these two keys.
@@ -381,6 +383,11 @@ fn moves_on(model: &Model, action: &Action) -> bool {
         Some(Phase::Paused(_)) => action.id == ActionId::Resume,
         _ => false,
     }
+}
+
+/// Whether no rollout is under way, and its controller has nothing to roll either.
+fn is_idle(model: &Model) -> bool {
+    model.rollout().and_then(|page| page.snapshot()).is_some_and(|snapshot| snapshot.phase == Phase::Idle)
 }
 
 /// Whether the rollout is done, and its DaemonSet not handed back yet.
