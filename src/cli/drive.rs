@@ -110,6 +110,9 @@ impl Task for Drive<'_> {
 impl Drive<'_> {
     async fn drive(&self, foreground: &mut Foreground<'_>, rollout: &Rollout) -> Result<Exit, CliError> {
         let takeover = if self.args.take_over { Takeover::Ask } else { Takeover::IfFree };
+        if let (Takeover::Ask, Some(waits)) = (takeover, waits_to_take_over(&rollout.snapshot())) {
+            foreground.say(Topic::Driver, waits)?;
+        }
         foreground.settle(rollout, Command::Drive(takeover)).await?;
         foreground.about_to_drive(false);
         self.follow(foreground, rollout).await
@@ -161,7 +164,7 @@ async fn proof_of_life(foreground: &mut Foreground<'_>, rollout: &Rollout) -> Re
         };
         if !told {
             told = true;
-            let within = ShortDuration(Timing::default().lease);
+            let within = runs_out_within(&snapshot);
             let text = format!(
                 "waits until {holder} renews its lease, or that runs out: {within}; --take-over asks it to hand over at once"
             );
@@ -169,6 +172,28 @@ async fn proof_of_life(foreground: &mut Foreground<'_>, rollout: &Rollout) -> Re
         }
         snapshots.changed().await.map_err(|_gone| CliError::failed("the driver has stopped"))?;
     }
+}
+
+/// For how long at most the lease of whoever is named in it lasts, unless they renew it: it counts from when it was seen to be renewed,
+/// and where it was not from when it was seen first.
+fn runs_out_within(snapshot: &Snapshot) -> ShortDuration {
+    let age = match &snapshot.driver {
+        DriverView::Other { renewal_observed_at, .. } => snapshot.at.since(*renewal_observed_at),
+        _ => Duration::ZERO,
+    };
+    ShortDuration(Timing::default().lease.saturating_sub(age))
+}
+
+/// Who is asked to hand over, and for how long at most that takes where they have ended: `None` where there is nobody to ask.
+fn waits_to_take_over(snapshot: &Snapshot) -> Option<String> {
+    let (DriverView::Unconfirmed { holder, .. } | DriverView::Other { holder, .. }) = &snapshot.driver else {
+        return None;
+    };
+    let within = runs_out_within(snapshot);
+    Some(format!(
+        "asks {holder} to hand over; if it has ended, this process drives once its lease has run out, in {within} at most: until then it \
+         may still be replacing pods"
+    ))
 }
 
 /// Whether the flags ask for anything but driving.

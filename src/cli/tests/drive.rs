@@ -211,6 +211,31 @@ async fn a_drive_waits_until_it_shows_whether_the_driver_is_alive() {
     assert_eq!((output.code, script.asked().first()), (4, Some(&Command::Drive(Takeover::IfFree))), "{}", output.text);
 }
 
+/// Whether whoever is named in the lease has ended shows only once it has run out.
+#[tokio::test]
+async fn a_take_over_says_how_long_it_waits_at_most_and_why() {
+    let holder = Str::from("ops@bastion-2/7");
+    let mut halted = script::driving();
+    halted.phase = Phase::Halted;
+    let seen = [
+        (DriverView::Unconfirmed { holder: holder.clone(), renewed_at: None }, Some("in 15s at most")),
+        (DriverView::Other { holder, renewal_observed_at: at(596) }, Some("in 11s at most")),
+        (DriverView::Nobody, None),
+    ];
+    for (driver, within) in seen {
+        let first = Snapshot { driver, ..script::held_by_nobody() };
+        let output = Script::of(first).then(halted.clone()).run("drive ds/agent --take-over").await;
+        assert_eq!(output.code, 4, "{}", output.error);
+        let said = output.text.lines().find(|line| line.contains("asks ops@bastion-2/7 to hand over"));
+        assert_eq!(said.is_some(), within.is_some(), "{}", output.text);
+        let (said, within) = (said.unwrap_or_default(), within.unwrap_or_default());
+        assert!(
+            said.contains(within) && (said.is_empty() || said.contains("it may still be replacing pods")),
+            "{said}"
+        );
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_drive_that_runs_out_of_time_stands_down() {
     let script = Script::of(script::held_by_nobody()).then(script::driving());
