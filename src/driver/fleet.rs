@@ -399,6 +399,7 @@ mod tests {
             cancelled: None,
             retried: None,
             handover: None,
+            failures: std::collections::BTreeMap::new(),
             by: by(),
             write_ids: Vec::new(),
         };

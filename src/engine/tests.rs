@@ -18,6 +18,7 @@ mod pace;
 mod pending_release;
 mod plan;
 mod prewarm;
+mod prewarm_failures;
 mod prewarm_previews;
 mod prewarm_sidecars;
 mod prewarm_sites;

@@ -132,6 +132,8 @@ impl<'a> PrewarmJson<'a> {
             retried,
             by,
             handover: _,
+            // They are told node by node.
+            failures: _,
             write_ids: _,
         } = request;
         Self {

@@ -42,6 +42,7 @@ pub(super) fn asked() -> Prewarm {
         cancelled: None,
         retried: None,
         handover: None,
+        failures: std::collections::BTreeMap::new(),
         by: by(),
         write_ids: Vec::new(),
     }

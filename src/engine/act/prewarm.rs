@@ -12,6 +12,7 @@
 //! One that the registry refused stays: nothing travels for it, and its status says why.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::engine::lease::edit::{Edit, PrewarmEdit};
@@ -95,6 +96,7 @@ impl Engine {
             cancelled: None,
             retried: None,
             handover: None,
+            failures: BTreeMap::new(),
             by: By { by: OURSELVES.into(), at: now },
             write_ids: Vec::new(),
         };
@@ -121,7 +123,7 @@ impl Engine {
     /// Makes and deletes pods for pre-warming, as far as they may be now.
     pub(super) fn prewarm(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
         self.note_arrivals(now);
-        self.note_retry();
+        self.note_retry(now);
         let Some(not_after) = self.lock.may_act_until().filter(|_| self.may_prewarm(now)) else {
             // Whoever drives meanwhile may make and delete some.
             self.warming.sets.forget();
@@ -148,12 +150,20 @@ impl Engine {
     }
 
     /// An operator wants what failed to be tried again, or wants something else: the waits of before are over.
-    fn note_retry(&mut self) {
+    fn note_retry(&mut self, now: Timestamp) {
         let asked = self.lock.prewarm().map(|saved| (saved.by.clone(), saved.retried.clone()));
         let failed = self.view.warm.iter().filter(|warm| warm.failing.is_some()).map(|warm| warm.fact.pod.uid.clone());
         if self.warming.writes.follow_request(asked, failed) {
             self.warming.sets.try_now();
             self.freshness.touch();
+        }
+        // Who drives knows better than the record; what another has recorded is all that is known of its failures.
+        if !self.lock.holds() {
+            let none = BTreeMap::new();
+            let recorded = self.lock.prewarm().map_or(&none, |saved| &saved.failures);
+            if self.warming.writes.follow_record(recorded, now) {
+                self.freshness.touch();
+            }
         }
         let Some(job) = &self.warming.job else { return };
         let present = job.states.iter().enumerate().filter(|(_, state)| **state == Some(PrewarmState::Present));

@@ -77,6 +77,7 @@ impl Engine {
                     cancelled: None,
                     retried: None,
                     handover: None,
+                    failures: BTreeMap::new(),
                     by,
                     write_ids: Vec::new(),
                 };

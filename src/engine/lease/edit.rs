@@ -153,7 +153,11 @@ impl Edit {
                 known.to_mut().paused.get_or_insert_with(|| by.clone());
             }
             (PrewarmEdit::Resume, Some(known)) => known.to_mut().paused = None,
-            (PrewarmEdit::Retry(by), Some(known)) => known.to_mut().retried = Some(by.clone()),
+            (PrewarmEdit::Retry(by), Some(known)) => {
+                let known = known.to_mut();
+                known.retried = Some(by.clone());
+                known.failures.clear();
+            }
             (PrewarmEdit::Cancel(by), Some(known)) => {
                 known.to_mut().cancelled.get_or_insert_with(|| by.clone());
             }

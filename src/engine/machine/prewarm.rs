@@ -6,7 +6,7 @@ mod slots;
 mod view;
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use self::slots::Slots;
 use super::Engine;
@@ -81,6 +81,12 @@ impl Engine {
             && prewarm.handover.as_ref().is_some_and(ours)
         {
             prewarm.to_mut().handover = None;
+        }
+        if self.lock.holds()
+            && let Some(prewarm) = &mut prewarm
+            && let Some(failures) = self.warming.writes.failures(prewarm).filter(|known| *known != prewarm.failures)
+        {
+            prewarm.to_mut().failures = failures;
         }
         prewarm
     }
@@ -187,6 +193,7 @@ impl Engine {
             cancelled: None,
             retried: None,
             handover: None,
+            failures: BTreeMap::new(),
             // Nobody knows when; with the present time every snapshot would differ from the one before.
             by: By { by: OURSELVES.into(), at: Timestamp::default() },
             write_ids: Vec::new(),
@@ -362,7 +369,9 @@ impl Engine {
             Some(WarmState::Pulling { since: None }) => return PrewarmState::Queued,
             Some(WarmState::Terminating) | None => {}
         }
-        if let Some(before) = before.filter(|before| self.now < before.again_at) {
+        // Where nobody drives none is tried again.
+        let nobody = || !self.lock.holds() && self.lock.living_other(self.now).is_none();
+        if let Some(before) = before.filter(|before| self.now < before.again_at || nobody()) {
             let (cause, times) = (before.cause.clone(), before.failed);
             return PrewarmState::Failed { cause, times, again_at: Some(before.again_at) };
         }

@@ -1,5 +1,7 @@
 //! Why a pod is not healthy.
 
+use serde::{Deserialize, Serialize};
+
 use super::Str;
 use super::with_all::with_all;
 
@@ -16,7 +18,8 @@ pub struct Cause {
 
 with_all! {
 /// Kinds of trouble.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum CauseKind {
     /// The registry has no such image.
     ImageNotFound,

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Str;
 use super::cause::{Cause, CauseKind};
@@ -33,6 +33,9 @@ pub const PREWARM_REQUEST: &str = "rolldeck.io/prewarm-request";
 pub const PREWARM_SET_NODES: usize = 1000;
 /// The most a serialized [`Prewarm`] may take, in bytes.
 pub const PREWARM_LIMIT: usize = 16 * 1024;
+
+/// Of how many nodes the failures are recorded: each takes some 100 bytes, and they may take half of [`PREWARM_LIMIT`].
+pub const FAILURES_LIMIT: usize = 40;
 
 /// What operators want to be pre-warmed.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -66,11 +69,40 @@ pub struct Prewarm {
     /// Who asks the holder for the lease where no rollout is recorded ([`super::record::Intent::handover`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handover: Option<By>,
+    /// Pulls that failed, by node, at most [`FAILURES_LIMIT`]: their pods are deleted, so that nothing else in the cluster tells of them once
+    /// whoever drove has ended. Only the holder of the lease writes it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failures: BTreeMap<Str, PrewarmFailure>,
     /// Who asked for it, and when.
     pub by: By,
     /// Identifiers of the last writes that carried edits, as in the record ([`super::record::Record::write_ids`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub write_ids: Vec<Str>,
+}
+
+/// Pulls that failed on one node, as they are recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PrewarmFailure {
+    /// Why the last one did. What the kubelet said of it is not kept.
+    #[serde(default = "CauseKind::of_any_pull", deserialize_with = "CauseKind::read_of_a_pull")]
+    pub cause: CauseKind,
+    /// How many in a row.
+    pub times: u32,
+    /// Before that none is tried, by the clock of whoever drove.
+    pub again_at: Timestamp,
+}
+
+impl CauseKind {
+    fn of_any_pull() -> Self {
+        Self::ImagePull
+    }
+
+    /// One that this version does not know is read as a pull that failed.
+    fn read_of_a_pull<'de, D: Deserializer<'de>>(text: D) -> Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(text)?;
+        Ok(serde_json::from_value(value).unwrap_or_else(|_unknown| Self::of_any_pull()))
+    }
 }
 
 impl Prewarm {

@@ -55,7 +55,12 @@ impl fmt::Display for PrewarmWords<'_> {
                 if *times > 1 {
                     write!(f, ", {times} times")?;
                 }
-                again_at.map_or(Ok(()), |again| write!(f, ", again in {}", ShortDuration(again.since(self.at))))
+                match again_at {
+                    Some(again) if *again > self.at => write!(f, ", again in {}", ShortDuration(again.since(self.at))),
+                    // Of a driver that is gone, too.
+                    Some(_) => f.write_str(", again when its turn comes"),
+                    None => Ok(()),
+                }
             }
         }
     }

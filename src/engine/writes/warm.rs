@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::retry::LOST_ANSWER;
 use crate::engine::model::Str;
 use crate::engine::model::cause::Cause;
-use crate::engine::model::prewarm::PrewarmWait;
+use crate::engine::model::prewarm::{FAILURES_LIMIT, Prewarm, PrewarmFailure, PrewarmWait};
 use crate::engine::model::record::By;
 use crate::engine::model::time::Timestamp;
 
@@ -28,6 +28,8 @@ pub(crate) struct WarmWrites {
     deleting: BTreeMap<Str, WarmDeletion>,
     /// By node: pulls that failed.
     attempts: BTreeMap<Str, Attempts>,
+    /// What another has recorded of them, as it was taken in last.
+    followed: BTreeMap<Str, PrewarmFailure>,
     /// What was asked for when, and the last request to try again, as this process knows them; `None`: not seen yet.
     request: Option<(By, Option<By>)>,
     /// Uids of pods that are to be made anew because of such a request.
@@ -180,6 +182,41 @@ impl WarmWrites {
         self.throttle.as_ref()
     }
 
+    /// The failures that are to be recorded with what is `asked`: `None` where this process has not taken that in yet.
+    pub(crate) fn failures(&self, asked: &Prewarm) -> Option<BTreeMap<Str, PrewarmFailure>> {
+        let known = self.request.as_ref().is_some_and(|(by, retried)| (by, retried) == (&asked.by, &asked.retried));
+        let recorded = |attempts: &Attempts| PrewarmFailure {
+            cause: attempts.cause.kind,
+            times: attempts.failed,
+            again_at: attempts.again_at,
+        };
+        let all = || self.attempts.iter().take(FAILURES_LIMIT);
+        known.then(|| all().map(|(node, attempts)| (node.clone(), recorded(attempts))).collect())
+    }
+
+    /// Takes in what whoever drives, or drove, has recorded of failures; whether that is news. Nothing waits for longer than it would if it had
+    /// failed just now: the clock by which they are recorded may be another.
+    pub(crate) fn follow_record(&mut self, recorded: &BTreeMap<Str, PrewarmFailure>, now: Timestamp) -> bool {
+        if self.followed == *recorded {
+            return false;
+        }
+        self.followed.clone_from(recorded);
+        let attempts = |failure: &PrewarmFailure| Attempts {
+            failed: failure.times,
+            cause: Cause { kind: failure.cause, container: None, message: None },
+            again_at: failure.again_at.min(now + wait_after(failure.times)),
+        };
+        self.attempts = recorded.iter().map(|(node, failure)| (node.clone(), attempts(failure))).collect();
+        let limited = self.attempts.iter().filter(|(_, attempts)| attempts.cause.kind.is_the_registrys_limit());
+        self.throttle = limited.max_by_key(|(_, attempts)| attempts.again_at).map(|(node, attempts)| PullThrottle {
+            node: node.clone(),
+            again_at: attempts.again_at,
+            times: attempts.failed,
+            tries: None,
+        });
+        true
+    }
+
     /// Takes in what is asked for, and says whether it is news. If an operator has asked again since, everything that failed is
     /// tried now; `failed` are the pods that did. By no clock: those of an operator and of the cluster may differ.
     pub(crate) fn follow_request(
@@ -193,6 +230,7 @@ impl WarmWrites {
         let is_news = self.request.is_some();
         self.request = request;
         self.attempts.clear();
+        self.followed.clear();
         self.refusal = None;
         self.throttle = None;
         self.renewed = if is_news { failed.collect() } else { BTreeSet::new() };

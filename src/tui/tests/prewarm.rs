@@ -51,6 +51,7 @@ fn asked() -> Prewarm {
         cancelled: None,
         retried: None,
         handover: None,
+        failures: std::collections::BTreeMap::new(),
         by: by("ada@bastion-3/1f", 250),
         write_ids: Vec::new(),
     }

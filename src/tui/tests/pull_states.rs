@@ -98,6 +98,7 @@ fn snapshot() -> Snapshot {
             cancelled: None,
             retried: None,
             handover: None,
+            failures: std::collections::BTreeMap::new(),
             by: By { by: "ada@bastion-3/1f".into(), at: ago(500) },
             write_ids: Vec::new(),
         },
