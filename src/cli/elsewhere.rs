@@ -97,6 +97,7 @@ mod tests {
             pulls: None,
             prewarm: None,
             driven_by: DrivenBy::Controller,
+            silent_since: None,
         };
         Fleet { rows: rows.iter().map(row).collect(), ..Fleet::default() }
     }

@@ -434,7 +434,8 @@ fn fleet_table(fleet: &Fleet) -> Vec<Vec<String>> {
     let head = ["NAMESPACE", "DAEMONSET", "DESIRED", "UP-TO-DATE", "AVAILABLE", "STRATEGY", "STATE", "DRIVEN BY"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     rows.extend(fleet.rows.iter().map(|row| {
-        let FleetRow { namespace, name, counters, strategy, driven_by, .. } = row;
+        let FleetRow { namespace, name, counters, strategy, driven_by, silent_since, .. } = row;
+        let silent = silent_since.map(|since| format!(" silent {}", ShortDuration(fleet.at.since(since))));
         vec![
             namespace.to_string(),
             name.to_string(),
@@ -443,7 +444,7 @@ fn fleet_table(fleet: &Fleet) -> Vec<Vec<String>> {
             counters.available.to_string(),
             strategy.clone(),
             row.standing(),
-            driven_by.to_string(),
+            format!("{driven_by}{}", silent.unwrap_or_default()),
         ]
     }));
     rows

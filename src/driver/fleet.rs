@@ -28,7 +28,7 @@ use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Record, lease_name};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::fleet_state::{Brief, fleet_state, recorded_since};
-use crate::engine::rules::holder::{HolderLiveness, SeenHolder};
+use crate::engine::rules::holder::{HolderLiveness, SeenHolder, silent_from};
 
 /// How many events may wait.
 const EVENTS: usize = 256;
@@ -138,6 +138,16 @@ impl ObservedLease {
         self.fact.holder.as_ref().filter(|_| now < self.runs_out_at())
     }
 
+    /// From when on its holder is silent, as the page of the rollout has it.
+    fn silent_from(&self) -> Option<Timestamp> {
+        silent_from(&self.fact, self.holder_liveness, Timing::default().lease)
+    }
+
+    /// When its holder renewed it last, by their own clock, where they are silent by now.
+    fn silent_since(&self, now: Timestamp) -> Option<Timestamp> {
+        self.silent_from().filter(|from| *from <= now).and(self.fact.renewed_at)
+    }
+
     /// Its record, unless that is of an earlier DaemonSet of that name.
     fn record_of(&self, daemonset: &PartialDaemonSet) -> Option<&Record> {
         let record = self.fact.record.as_ref().ok()?.as_ref()?;
@@ -204,7 +214,8 @@ impl KnownFleet {
 
     fn next_expiry(&self, now: Timestamp) -> Option<Timestamp> {
         let held = self.leases.iter().filter(|(_, lease)| lease.fact.holder.is_some());
-        held.map(|(_, lease)| lease.runs_out_at()).filter(|at| *at > now).min()
+        let changes = held.flat_map(|(_, lease)| [Some(lease.runs_out_at()), lease.silent_from()]).flatten();
+        changes.filter(|at| *at > now).min()
     }
 
     fn view(&self, now: Timestamp, us: &Identity) -> Fleet {
@@ -261,6 +272,7 @@ impl KnownFleet {
             from,
             pulls,
             prewarm: lease.and_then(|lease| lease.prewarm_of(daemonset, driven)),
+            silent_since: lease.and_then(|lease| lease.silent_since(now)).filter(|_| driven),
             driven_by: self.driven_by(daemonset, lease.filter(|lease| lease.driver(now).is_some()), us),
         }
     }

@@ -244,6 +244,9 @@ pub struct FleetRow {
     pub prewarm: Option<FleetPrewarm>,
     /// Who drives: an identity, `controller`, or nobody.
     pub driven_by: DrivenBy,
+    /// When whoever the lease names renewed it last, by their own clock, where they should have done so since and were not seen to: they may
+    /// have ended.
+    pub silent_since: Option<Timestamp>,
 }
 
 /// A revision of a DaemonSet in the fleet.
@@ -310,11 +313,21 @@ impl fmt::Display for FleetPrewarm {
 }
 
 impl FleetRow {
+    /// Its state, and as its own page says it that who drives it is silent.
+    pub fn doing(&self) -> String {
+        match &self.state {
+            FleetState::Rolling | FleetState::RollingBack if self.silent_since.is_some() => {
+                format!("{}, its driver is silent", self.state)
+            }
+            state => state.to_string(),
+        }
+    }
+
     /// Its state, what is pulled, and that it is pre-warmed: what asks to be looked at first. `2 pulling, rolling out`,
     /// `pre-warm, 3 pulling, held`, `2 unavailable, 1 pull failed, pre-warm paused`.
     pub fn standing(&self) -> String {
         let pulls = self.pulls.map(|pulls| pulls.to_string()).filter(|pulls| !pulls.is_empty());
-        let (state, prewarm) = (self.state.to_string(), self.prewarm.map(|prewarm| prewarm.to_string()));
+        let (state, prewarm) = (self.doing(), self.prewarm.map(|prewarm| prewarm.to_string()));
         let parts = match &self.state {
             FleetState::Held | FleetState::Adopted | FleetState::UpToDate => [prewarm, pulls, Some(state)],
             FleetState::Halted(_)

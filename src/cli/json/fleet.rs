@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::TypeMeta;
 use crate::driver::{Fleet, FleetPrewarm, FleetPulls, FleetRow};
 use crate::engine::model::facts::DaemonSetCounters;
+use crate::engine::model::time::Timestamp;
 
 /// All DaemonSets that we may see.
 #[derive(Serialize)]
@@ -43,6 +44,9 @@ struct FleetItem<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     prewarm: Option<FleetPrewarm>,
     driven_by: String,
+    /// When that driver renewed its lease last, by its own clock, where it should have done so since; absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    driver_silent_since: Option<Timestamp>,
 }
 
 impl<'a> FleetItem<'a> {
@@ -58,10 +62,11 @@ impl<'a> FleetItem<'a> {
             available,
             misscheduled,
             strategy: &row.strategy,
-            state: row.state.to_string(),
+            state: row.doing(),
             pulls: row.pulls,
             prewarm: row.prewarm,
             driven_by: row.driven_by.to_string(),
+            driver_silent_since: row.silent_since,
         }
     }
 }

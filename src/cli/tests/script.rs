@@ -331,6 +331,7 @@ impl Session for Script {
             pulls: None,
             prewarm: (name == "log-shipper").then_some(FleetPrewarm::Paused),
             driven_by,
+            silent_since: None,
         };
         let mut rows = vec![
             row("agent", FleetState::Rolling, DrivenBy::Other("ops@bastion-2".into())),

@@ -55,6 +55,7 @@ mod tests {
             pulls: None,
             prewarm: None,
             driven_by: DrivenBy::Nobody,
+            silent_since: None,
         }
     }
 

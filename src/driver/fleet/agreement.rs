@@ -197,7 +197,7 @@ fn nobody_drives_though_nodes_are_in_line() {
     assert_eq!(listed(&fake), FleetState::Held);
     FakeConsole::open_as(&fake, "eve", Role::OneShot).partition(&mut fake, 4);
     agree("nodes may go", &fake, &mut console);
-    assert_eq!(listed(&fake).to_string(), "nobody drives");
+    assert_eq!(listed(&fake).to_string(), "held, nobody drives");
 }
 
 #[test]
@@ -277,4 +277,44 @@ fn who_drives_is_known_wherever_the_session_has_seen_it() {
     assert_eq!(says(&second, at(25)), DrivenBy::Nobody, "fifteen seconds after that");
     assert_eq!(says(&open(at(60), renewed(2)), at(60)), DrivenBy::Nobody, "known to be dead already");
     assert_eq!(says(&open(at(70), renewed(3)), at(70)), DrivenBy::Unconfirmed(bob()), "nobody saw when it was renewed");
+}
+
+/// A driver that was killed: the list says what the page says, both before its lease has run out for whoever looks and after.
+#[test]
+fn a_driver_that_was_killed_is_silent_in_the_list_as_on_the_page() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut ops = FakeConsole::open(&fake, "ops");
+    ops.set_image(&mut fake, "agent:v2");
+    ops.partition(&mut fake, 0);
+    drop(ops);
+    fake.now = fake.now + Duration::from_secs(40);
+    let mut eve = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+    let us = Identity::for_tests("eve@host/1");
+    let mut list = KnownFleet::default();
+    let daemonset = daemonset_of(&fake);
+    let key = (daemonset.namespace.clone(), Str::from(lease_name(&daemonset.name)));
+    list.daemonsets.insert((daemonset.namespace.clone(), daemonset.name.clone()), daemonset);
+    list.lease(key, fake.lease.clone().unwrap(), fake.now);
+    list.leases_health = WatchHealth::Live;
+    let first = list.view(fake.now, &us).rows.remove(0);
+    let page = eve.snapshot(&fake);
+    assert!(page.doing().to_string().ends_with(", its driver is silent"), "{}", page.doing());
+    assert!(first.standing().ends_with("rolling out, its driver is silent"), "{}", first.standing());
+    assert!(matches!(page.driver, DriverView::Unconfirmed { renewed_at, .. } if renewed_at == first.silent_since));
+
+    eve.run_for(&mut fake, 20);
+    let later = list.view(fake.now, &us).rows.remove(0);
+    assert_eq!(later.silent_since, None, "it is known that nobody drives");
+    assert_eq!(later.driven_by, DrivenBy::Nobody);
+    assert!(matches!(eve.snapshot(&fake).driver, DriverView::Lost { .. }));
+
+    // And of one that is alive nothing of that is said, however long it has not renewed yet.
+    let alive = LeaseFact { renewed_at: Some(fake.now), ..fake.lease.clone().unwrap() };
+    let mut list = KnownFleet::default();
+    let daemonset = daemonset_of(&fake);
+    let key = (daemonset.namespace.clone(), Str::from(lease_name(&daemonset.name)));
+    list.daemonsets.insert((daemonset.namespace.clone(), daemonset.name.clone()), daemonset);
+    list.lease(key, alive, fake.now);
+    list.leases_health = WatchHealth::Live;
+    assert_eq!(list.view(fake.now, &us).rows[0].silent_since, None);
 }

@@ -56,7 +56,7 @@ impl fmt::Display for FleetState {
             Self::StrategyDrifted => f.write_str("strategy set back: its controller rolls"),
             Self::Degraded(unavailable) => write!(f, "{unavailable} unavailable"),
             Self::Misscheduled(pods) => write!(f, "{pods} misscheduled"),
-            Self::Undriven => f.write_str("nobody drives"),
+            Self::Undriven => f.write_str("held, nobody drives"),
             Self::Paused(by) => write!(f, "paused {by}"),
             Self::RollingBack => f.write_str("rolling back"),
             Self::Rolling => f.write_str("rolling out"),

@@ -34,6 +34,13 @@ impl HolderLiveness {
     }
 }
 
+/// From when on the holder of a Lease is silent: it should have renewed it by its own clock, and was not seen doing so. `None`: it was seen
+/// alive, or nobody holds the Lease. Whoever looks once cannot tell more, as it may be alive all the same.
+pub fn silent_from(fact: &LeaseFact, liveness: HolderLiveness, lease: Duration) -> Option<Timestamp> {
+    let renewed_at = fact.renewed_at.filter(|_| !liveness.alive && fact.holder.is_some())?;
+    Some(renewed_at + lease)
+}
+
 /// A Lease as it was seen last, and what was known of its holder: for an observer who sees it for the first time later, by the same clock.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SeenHolder {

@@ -388,6 +388,7 @@ mod tests {
             pulls: None,
             prewarm: None,
             driven_by: DrivenBy::Nobody,
+            silent_since: None,
         }
     }
 
