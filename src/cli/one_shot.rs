@@ -85,7 +85,7 @@ async fn carry_out(
         return report(&commands, &before, &preview, None, output);
     }
     let agreeing = async {
-        accept_the_halt(&command, &before, how.yes)?;
+        accept_the_halt(&command, &before, &preview, how.yes)?;
         accept_no_match(&command, &before, how.yes)?;
         confirm(&preview, &before, Consent::from_flag(how.yes), &output.streams()).await
     };
@@ -311,14 +311,19 @@ pub(crate) fn halt_advice(place: &CommandPlace, snapshot: &Snapshot) -> Option<S
 
 /// Refuses to resume past a halt if there is nobody to ask and `--yes` is not given: whoever resumes after a pause may not know
 /// that the rollout has halted meanwhile.
-fn accept_the_halt(command: &Command, snapshot: &Snapshot, yes: bool) -> Result<(), CliError> {
+fn accept_the_halt(command: &Command, snapshot: &Snapshot, preview: &Preview, yes: bool) -> Result<(), CliError> {
     let halted = snapshot.phase == Phase::Halted && *command.inner() == Command::Resume;
     if !halted || yes || somebody_to_ask() {
         return Ok(());
     }
     let (gate, why) = snapshot.halt.as_ref().map(|halt| (halt.gate, &*halt.why)).unwrap_or_default();
-    let accepted = gate.accepted_in_words();
-    let refused = format!("this accepts {accepted} ({why}), and there is nobody to ask; nothing was changed");
+    // What the preview counts may be more than what halted it: the reason of the halt is said as such.
+    let goes_on = preview.effects.first().and_then(|first| first.strip_prefix("It goes on"));
+    let accepted = match goes_on.map(|rest| rest.trim_end_matches([':', '.'])) {
+        Some(rest) if rest.contains("accepts") => format!("this goes on{rest} (it halted with {why})"),
+        _ => format!("this accepts {} ({why})", gate.accepted_in_words()),
+    };
+    let refused = format!("{accepted}, and there is nobody to ask; nothing was changed");
     Err(CliError::new(CliErrorKind::Refused, refused).hinted("`--yes` says that it is meant"))
 }
 

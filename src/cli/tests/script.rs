@@ -28,7 +28,7 @@ use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::gitops_owner::GitOpsOwner;
 use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::inspection::Inspection;
-use crate::engine::report::snapshot::{RevisionView, Snapshot};
+use crate::engine::report::snapshot::{Phase, RevisionView, Snapshot};
 
 /// The help of a command, at a fixed width.
 pub(super) fn help(path: &[&str]) -> String {
@@ -196,7 +196,12 @@ impl Script {
             Some(refusal) => Err(refusal.clone()),
             None => Ok(Preview {
                 title: title(command).to_owned(),
-                effects: vec!["12 nodes may be updated, at most 2 down at a time.".to_owned()],
+                effects: vec![match command {
+                    Command::Resume if self.snapshots[0].phase == Phase::Halted => {
+                        "It goes on past the halt, and accepts these 2 failures, 1 of which came after it:".to_owned()
+                    }
+                    _ => "12 nodes may be updated, at most 2 down at a time.".to_owned(),
+                }],
                 nodes: match command {
                     Command::Prewarm(_) if !self.carries_on => Default::default(),
                     Command::Drive(_) if !self.has_line => Default::default(),

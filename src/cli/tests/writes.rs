@@ -136,7 +136,7 @@ async fn going_on_past_a_halt_is_not_done_unasked() {
     let output = script.run("resume ds/agent").await;
     assert_eq!((output.code, script.asked().len()), (6, 0));
     assert_snapshot!(output.error, @r#"
-    Error: this accepts the failures that halted it (image not found on 1 node), and there is nobody to ask; nothing was changed
+    Error: this goes on past the halt, and accepts these 2 failures, 1 of which came after it (it halted with image not found on 1 node), and there is nobody to ask; nothing was changed
     Hint: `--yes` says that it is meant
     "#);
     assert_eq!(script.run("resume ds/agent --yes").await.code, 0);

@@ -91,13 +91,26 @@ impl Engine {
     fn accepted_failures_in_words(&self) -> Vec<String> {
         let (well, failures): (Vec<_>, Vec<_>) = self.failures().into_iter().partition(|(_, cause)| cause == WELL);
         let count = failures.len();
+        // The halt's own words count those that it names.
+        let at_halt = |node: &Str| self.progress.failed_at_halt().contains(node);
+        let later = failures.iter().filter(|(node, _)| !at_halt(node)).count();
+        let since = match (count, later) {
+            (_, 0) => "",
+            (1, _) => ", which came after it",
+            (_, 1) => ", 1 of which came after it",
+            (_, later) if later == count => ", all of which came after it",
+            (_, later) => &format!(", {later} of which came after it"),
+        };
         let mut lines = vec![match count {
             0 if !well.is_empty() => "It goes on past the halt; no node counts as failed any more.".to_owned(),
             0 => format!("It goes on past the halt: {}.", self.halt_why()),
-            1 => "It goes on past the halt, and accepts this failure:".to_owned(),
-            _ => format!("It goes on past the halt, and accepts these {count} failures:"),
+            1 => format!("It goes on past the halt, and accepts this failure{since}:"),
+            _ => format!("It goes on past the halt, and accepts these {count} failures{since}:"),
         }];
-        lines.extend(failures.iter().take(NAMED).map(|(node, cause)| format!("{node}: {cause}")));
+        lines.extend(failures.iter().take(NAMED).map(|(node, cause)| match later > 0 && !at_halt(node) {
+            true => format!("{node}: {cause}, after the halt"),
+            false => format!("{node}: {cause}"),
+        }));
         if count > NAMED {
             lines.push(format!("and {} more", count - NAMED));
         }

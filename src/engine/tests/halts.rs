@@ -364,9 +364,15 @@ fn going_on_accepts_what_failed_while_nobody_drove() {
     eve.run_for(&mut fake, 60);
     assert_eq!(eve.snapshot(&fake).counts.failed, 2);
     let preview = eve.engine.preview(&Command::Resume, fake.now).unwrap();
-    for node in [&first, &second] {
-        assert!(preview.effects.contains(&format!("{node}: image not found")), "{:?}", preview.effects);
-    }
+    assert_eq!(
+        preview.effects[..3],
+        [
+            // The halt says `on 1 node`.
+            "It goes on past the halt, and accepts these 2 failures, 1 of which came after it:".to_owned(),
+            format!("{first}: image not found"),
+            format!("{second}: image not found, after the halt"),
+        ]
+    );
     eve.ask(&mut fake, Command::Resume).unwrap();
     let accepted = eve.snapshot(&fake).alarms;
     let waits = |alarm: &Alarm| matches!(alarm, Alarm::HaltWaits { .. });
