@@ -174,7 +174,7 @@ impl Handover {
         let counts = snapshot.counts;
         let mut facts = vec![
             ("state", format!("{}, {} of {} updated", snapshot.doing(), counts.updated, counts.nodes)),
-            ("change", format!("{}, {}", snapshot.change(), snapshot.numbers())),
+            ("change", format!("{}, {}{}", snapshot.change(), snapshot.numbers(), snapshot.target_renumbered())),
         ];
         if let Some(last) = snapshot.last_rollout() {
             facts.push(("before", format!("{last} {} ago, {}", ShortDuration(snapshot.at.since(last.at)), last.at)));

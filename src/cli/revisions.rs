@@ -38,6 +38,8 @@ pub(crate) async fn history(
     output: &mut Output,
 ) -> Result<Exit, CliError> {
     let (rollout, snapshot) = load::one_look(session, namespace, &args.name.0, args.timeout).await?;
+    // Events tell which numbers revisions had before; events and pods for pre-warming tell of images, too.
+    let snapshot = with_all_watches(&rollout, snapshot).await;
     match &args.revision {
         Some(called) => whole(&CommandPlace::of(session), &snapshot, called, output)?,
         None => list(&rollout, snapshot, output).await?,
@@ -46,8 +48,6 @@ pub(crate) async fn history(
 }
 
 async fn list(rollout: &Rollout, snapshot: Arc<Snapshot>, output: &mut Output) -> Result<(), CliError> {
-    // Events and pods for pre-warming tell of images, too.
-    let snapshot = with_all_watches(rollout, snapshot).await;
     let on_nodes: HashMap<Str, ImagesOnNodes> = rollout.images_on_nodes().await?.into_iter().collect();
     match output.format() {
         OutputFormat::Json | OutputFormat::Yaml => output.value(&json::RevisionHistory::new(&snapshot, &on_nodes))?,
@@ -68,9 +68,11 @@ fn history_table(snapshot: &Snapshot, on_nodes: &HashMap<Str, ImagesOnNodes>) ->
     let target = snapshot.to.as_ref().map(|revision| &revision.hash);
     rows.extend(snapshot.revisions.iter().map(|revision| {
         let RevisionView { hash, number, images, template: _, created_at, change_cause, pods } = revision;
-        let current = if Some(hash) == target { " (current)" } else { "" };
+        let current = (Some(hash) == target).then(|| "current".to_owned());
+        let known: Vec<String> = current.into_iter().chain(snapshot.renumbered_in_words(revision)).collect();
+        let known = if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
         vec![
-            number.map_or_else(|| format!("? {hash}"), |number| format!("{number}{current}")),
+            number.map_or_else(|| format!("? {hash}"), |number| format!("{number}{known}")),
             pods.to_string(),
             age(*created_at, snapshot.at),
             images_in_words(images),
@@ -98,6 +100,7 @@ fn images_in_words(images: &[(Str, Str)]) -> String {
 fn whole(place: &CommandPlace, snapshot: &Snapshot, called: &str, output: &mut Output) -> Result<(), CliError> {
     let target = CommandTarget::new(place, snapshot);
     let revision = snapshot.revision_called(called).map_err(|why| no_such(target, why))?;
+    say_which(snapshot, [called], output);
     let template = template_of(target, revision)?;
     match output.format() {
         OutputFormat::Json | OutputFormat::Yaml => {
@@ -120,7 +123,9 @@ pub(crate) async fn diff(
     args: &DiffArgs,
     output: &mut Output,
 ) -> Result<Exit, CliError> {
-    let (_rollout, snapshot) = load::one_look(session, namespace, &args.name.0, args.timeout).await?;
+    let (rollout, snapshot) = load::one_look(session, namespace, &args.name.0, args.timeout).await?;
+    // Events tell which numbers revisions had before.
+    let snapshot = with_all_watches(&rollout, snapshot).await;
     let place = CommandPlace::of(session);
     if let (None, Some(only)) = (&args.from, snapshot.only_revision()) {
         return nothing_to_compare(session.context(), &snapshot, only, output);
@@ -134,6 +139,7 @@ pub(crate) async fn diff(
         }
     }
     .map_err(|why| no_such(target, why))?;
+    say_which(&snapshot, args.from.iter().chain(&args.to), output);
     let templates = (template_of(target, from)?, template_of(target, to)?);
     let changes = changes(templates.0, templates.1);
     match output.format() {
@@ -207,6 +213,15 @@ fn lines(
     Ok(())
 }
 
+/// Says beside the answer which revision was meant, where what was typed could mean another one.
+fn say_which<T: AsRef<str>>(snapshot: &Snapshot, typed: impl IntoIterator<Item = T>, output: &Output) {
+    let streams = output.streams();
+    typed
+        .into_iter()
+        .filter_map(|text| snapshot.called_ambiguously(text.as_ref()))
+        .for_each(|which| streams.complain(&which));
+}
+
 fn no_such(target: CommandTarget<'_>, why: String) -> CliError {
     CliError::new(CliErrorKind::NotFound, why).hinted(format!("{} lists the revisions", target.named("history")))
 }
@@ -221,7 +236,8 @@ fn template_of<'a>(target: CommandTarget<'_>, revision: &'a RevisionView) -> Res
 fn about(snapshot: &Snapshot, revision: &RevisionView) -> String {
     let pods = if revision.pods == 1 { "1 pod".to_owned() } else { format!("{} pods", revision.pods) };
     let current = snapshot.to.as_ref().is_some_and(|target| target.hash == revision.hash);
-    format!("{} ({pods}{})", revision.called(), if current { ", current" } else { "" })
+    let renumbered = snapshot.renumbered_in_words(revision).map(|words| format!(", {words}")).unwrap_or_default();
+    format!("{} ({pods}{}{renumbered})", revision.called(), if current { ", current" } else { "" })
 }
 
 /// A revision and what was stored with it: hash, time, cause.

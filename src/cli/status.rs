@@ -206,7 +206,7 @@ fn summary(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
     if let Some(last) = snapshot.last_rollout() {
         say("before", format!("{last} {} ago", ShortDuration(snapshot.at.since(last.at))));
     }
-    say("change", format!("{}, {}", snapshot.change(), snapshot.numbers()));
+    say("change", format!("{}, {}{}", snapshot.change(), snapshot.numbers(), snapshot.target_renumbered()));
     say("driver", driver_line(place, snapshot));
     say("budget", snapshot.budget_and_slots());
     if let Some(estimate) = estimate(snapshot) {

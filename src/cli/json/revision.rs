@@ -17,6 +17,9 @@ use crate::engine::report::snapshot::{RevisionView, Snapshot};
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Revision<'a> {
     number: Option<i64>,
+    /// The numbers that it had before roll backs, the last one first, as far as the rollout's Events tell; `history` only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    earlier_numbers: Vec<i64>,
     hash: &'a str,
     images: Vec<Image<'a>>,
     created_at: Option<Timestamp>,
@@ -31,6 +34,7 @@ impl<'a> Revision<'a> {
     pub(crate) fn new(revision: &'a RevisionView) -> Self {
         Self {
             number: revision.number,
+            earlier_numbers: Vec::new(),
             hash: &revision.hash,
             images: revision.images.iter().map(|(container, image)| Image { container, image }).collect(),
             created_at: revision.created_at,
@@ -61,8 +65,11 @@ pub(crate) struct RevisionHistory<'a> {
 
 impl<'a> RevisionHistory<'a> {
     pub(crate) fn new(snapshot: &'a Snapshot, on_nodes: &'a HashMap<Str, ImagesOnNodes>) -> Self {
-        let revision =
-            |revision: &'a RevisionView| Revision { on_nodes: on_nodes.get(&revision.hash), ..Revision::new(revision) };
+        let revision = |revision: &'a RevisionView| Revision {
+            on_nodes: on_nodes.get(&revision.hash),
+            earlier_numbers: snapshot.earlier_numbers(revision),
+            ..Revision::new(revision)
+        };
         Self {
             meta: TypeMeta::new("RevisionHistory"),
             at: snapshot.at,

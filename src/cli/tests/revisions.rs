@@ -4,6 +4,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use super::script::{Script, rollout};
+use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility};
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
 
 /// Every node is at the target, so nothing is rolled out any more.
@@ -127,5 +128,57 @@ async fn every_command_answers_in_yaml() {
         let json: Value = serde_json::from_str(&script.run(&format!("{command} -o json")).await.text).unwrap();
         let yaml: Value = serde_saphyr::from_str(&script.run(&format!("{command} -o yaml")).await.text).unwrap();
         assert_eq!(yaml, json, "{command}");
+    }
+}
+
+/// A roll back gives the revision that it goes to a new number, and the cluster forgets the one before.
+#[tokio::test]
+async fn a_revision_that_was_gone_back_to_is_told_by_both_numbers() {
+    let back = RolloutEvent {
+        at: rollout().at,
+        by: None,
+        kind: RolloutEventKind::TemplateChanged { from: Some(14), to: Some(13), images: Vec::new() },
+        outcome: EventOutcome::Done,
+        command: None,
+        said: None,
+        visibility: Visibility::Cluster,
+    };
+    let snapshot = Snapshot { timeline: vec![back].into(), ..rollout() };
+    assert_eq!(
+        snapshot.called_ambiguously("13").as_deref(),
+        Some("revision 13 was rolled back to: it is revision 15 now")
+    );
+    let script = Script::of(snapshot);
+    let listed = script.run("history ds/agent").await.text;
+    assert!(listed.contains("15 (current, the template of 13)  38 "), "{listed}");
+    let value: Value = serde_json::from_str(&script.run("history ds/agent -o json").await.text).unwrap();
+    assert_eq!(
+        (&value["revisions"][0]["earlierNumbers"], value["revisions"][1].get("earlierNumbers")),
+        (&json!([13]), None)
+    );
+    let status = script.run("status ds/agent").await.text;
+    assert!(status.contains("rev 14 → 15 (the template of 13)\n"), "{status}");
+    // Whoever remembers the old number means that one.
+    let came = script.run("diff ds/agent 14 13").await;
+    assert!(came.text.contains("to revision 15 (38 pods, current, the template of 13)\n"), "{}", came.text);
+    assert_eq!(Script::of(rollout()).run("diff ds/agent 14 13").await.code, 5, "where it is not known");
+}
+
+#[tokio::test]
+async fn digits_are_a_number_or_else_the_beginning_of_a_hash() {
+    let mut snapshot = rollout();
+    let mut revisions = snapshot.revisions.to_vec();
+    (revisions[0].hash, revisions[1].hash) = ("55c9".into(), "15ab".into());
+    snapshot.to = Some(revisions[0].clone());
+    snapshot.revisions = revisions.into();
+    let script = Script::of(snapshot.clone());
+    for (called, said) in [
+        ("55", "there is no revision 55: `55` begins the hash of revision 15, 55c9"),
+        ("55c", ""),
+        ("15", "`15` is taken for the number of a revision; the hash of revision 14, 15ab, begins with it, too"),
+    ] {
+        let came = script.run(&format!("diff ds/agent 14 {called}")).await;
+        assert!(came.text.contains("to revision 15 (38 pods"), "{called}: {} {}", came.text, came.error);
+        assert_eq!(snapshot.called_ambiguously(called).unwrap_or_default(), said, "{called}");
     }
 }

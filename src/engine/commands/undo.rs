@@ -15,6 +15,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Refusal};
 use crate::engine::model::facts::RevisionFact;
 use crate::engine::model::record::{Change, Intent};
+use crate::engine::model::rollout_event::earlier_numbers;
 use crate::engine::model::time::{ShortDuration, Timestamp};
 
 impl Engine {
@@ -34,7 +35,11 @@ impl Engine {
         let chosen = match to {
             Some(number) => revisions.iter().copied().find(|revision| revision.number == number).ok_or_else(|| {
                 let known: Vec<String> = revisions.iter().map(|revision| revision.number.to_string()).collect();
-                Refusal::NotThere(format!("no revision {number}; there are {}", known.join(", ")))
+                let current = self.view.current.as_ref().and_then(|hash| self.view.revision(hash));
+                let renumbered = earlier_numbers(self.event_log.kept(), current.map(|revision| revision.number));
+                let now = renumbered.iter().find(|(_, earlier)| earlier.contains(&number)).map(|(now, _)| now);
+                let now = now.map(|now| format!("; {now} has the template of {number}")).unwrap_or_default();
+                Refusal::NotThere(format!("no revision {number}; there are {}{now}", known.join(", ")))
             })?,
             None => self.goes_back_to(&intent, &revisions).ok_or_else(|| {
                 let why = "the cluster keeps no earlier revision to roll back to; `set-image` brings an earlier image";

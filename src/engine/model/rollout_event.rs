@@ -15,12 +15,15 @@
 
 mod command_reason;
 mod driver_reason;
+mod renumbered;
 mod words;
 
 use serde::Serialize;
 
 use self::command_reason::CommandReason;
 use self::driver_reason::DriverReason;
+pub(crate) use self::renumbered::earlier_numbers;
+use self::words::{CHANGED, THAT_OF};
 use super::Str;
 use super::command::{Command, CommandId};
 use super::effect::EffectErrorKind;

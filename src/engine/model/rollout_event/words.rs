@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::renumbered::number_at_the_beginning;
 use super::{DriftResponse, EventOutcome, ImageChanged, PatchChange, RolloutEvent, RolloutEventKind, Succession};
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Early, Step, Takeover};
@@ -78,8 +79,7 @@ impl RolloutEvent {
             RolloutEventKind::TemplateChanged { to, .. } => *to,
             RolloutEventKind::Reported { reason, .. } if &**reason == "RolloutTemplateChanged" => {
                 let (_, to) = self.said.as_deref()?.strip_prefix(CHANGED)?.split_once(" → ")?;
-                let to = to.strip_prefix(THAT_OF).unwrap_or(to);
-                to[..to.find(|c: char| !c.is_ascii_digit()).unwrap_or(to.len())].parse().ok()
+                number_at_the_beginning(to.strip_prefix(THAT_OF).unwrap_or(to))
             }
             _ => None,
         }
@@ -98,8 +98,8 @@ impl RolloutEvent {
 }
 
 /// How the words for a changed template and for a halt begin.
-const CHANGED: &str = "template changed: revision ";
-const THAT_OF: &str = "that of revision ";
+pub(super) const CHANGED: &str = "template changed: revision ";
+pub(super) const THAT_OF: &str = "that of revision ";
 const HALTED: &str = "halted: ";
 
 impl fmt::Display for RolloutEventKind {
@@ -112,7 +112,7 @@ impl fmt::Display for RolloutEventKind {
                 match (from, to) {
                     // Its controller gives the revision of an earlier template a new number.
                     (Some(older), Some(to)) if to <= older => {
-                        write!(f, "{CHANGED}{older} → {THAT_OF}{to}")?;
+                        write!(f, "{CHANGED}{older} → {THAT_OF}{to}, which its controller numbers anew")?;
                     }
                     (from, to) => write!(f, "{CHANGED}{} → {}", number(from), number(to))?,
                 }

@@ -1,9 +1,10 @@
 //! Which revision somebody means.
 
 use super::{RevisionView, Snapshot};
+use crate::engine::model::rollout_event::earlier_numbers;
 
 /// How many characters of a hash are enough, where no other revision's hash begins with them.
-const ENOUGH: usize = 4;
+const ENOUGH: usize = 2;
 
 impl RevisionView {
     /// What it is called: by its number, or by its hash where that is not known.
@@ -16,13 +17,32 @@ impl RevisionView {
 }
 
 impl Snapshot {
-    /// The revision that somebody calls `text`: its number, its hash or the beginning of it, or its ControllerRevision's name.
+    /// The numbers that a revision had before roll backs, the last one first, as far as the events of the rollout tell.
+    pub fn earlier_numbers(&self, revision: &RevisionView) -> Vec<i64> {
+        let current = self.to.as_ref().filter(|_| self.requested_change.is_none()).and_then(|target| target.number);
+        let mut known = earlier_numbers(self.timeline.iter(), current);
+        revision.number.and_then(|number| known.remove(&number)).unwrap_or_default()
+    }
+
+    /// Of a revision that a roll back has given a new number, which ones it had: `the template of 2`.
+    pub fn renumbered_in_words(&self, revision: &RevisionView) -> Option<String> {
+        let earlier: Vec<String> = self.earlier_numbers(revision).iter().map(i64::to_string).collect();
+        (!earlier.is_empty()).then(|| format!("the template of {}", earlier.join(", before that of ")))
+    }
+
+    /// The same of the target, behind its number: ` (the template of 2)`; empty where nothing is known of it.
+    pub fn target_renumbered(&self) -> String {
+        let words = self.to.as_ref().and_then(|target| self.renumbered_in_words(target));
+        words.map(|words| format!(" ({words})")).unwrap_or_default()
+    }
+
+    /// The revision that somebody calls `text`: its number, one that it had before a roll back, its hash or the beginning of it, or its
+    /// ControllerRevision's name. Where both a number and a hash fit, the number counts: see [`Self::called_ambiguously`].
     ///
     /// # Errors
     /// Says which there are.
     pub fn revision_called(&self, text: &str) -> Result<&RevisionView, String> {
-        let mut all = self.revisions.iter();
-        if let Some(revision) = text.parse().ok().and_then(|number| all.find(|one| one.number == Some(number))) {
+        if let Some(revision) = text.parse().ok().and_then(|number| self.numbered(number)) {
             return Ok(revision);
         }
         let hash = text.strip_prefix(&*self.name).and_then(|rest| rest.strip_prefix('-')).unwrap_or(text);
@@ -34,6 +54,36 @@ impl Snapshot {
             (Some(revision), None) => Ok(revision),
             (Some(_), Some(_)) => Err(format!("more than one revision's hash begins with `{hash}`")),
             (None, _) => Err(format!("there is no revision `{text}`; {}", self.known_revisions())),
+        }
+    }
+
+    /// The revision with this number, or with one that it had.
+    fn numbered(&self, number: i64) -> Option<&RevisionView> {
+        let all = || self.revisions.iter();
+        let now = all().find(|one| one.number == Some(number));
+        now.or_else(|| all().find(|one| self.earlier_numbers(one).contains(&number)))
+    }
+
+    /// Which revision is meant by digits that could mean another one, too, or that are no number of any.
+    pub fn called_ambiguously(&self, text: &str) -> Option<String> {
+        let number: i64 = text.parse().ok()?;
+        let begins = |one: &&RevisionView| text.len() >= ENOUGH && one.hash.starts_with(text);
+        let by_hash = self.revisions.iter().find(begins);
+        match (self.numbered(number), by_hash) {
+            (Some(meant), Some(other)) if meant.hash != other.hash => Some(format!(
+                "`{text}` is taken for the number of a revision; the hash of {}, {}, begins with it, too",
+                other.called(),
+                other.hash
+            )),
+            (Some(meant), _) if meant.number != Some(number) => {
+                Some(format!("revision {number} was rolled back to: it is {} now", meant.called()))
+            }
+            (None, Some(meant)) => Some(format!(
+                "there is no revision {number}: `{text}` begins the hash of {}, {}",
+                meant.called(),
+                meant.hash
+            )),
+            _ => None,
         }
     }
 

@@ -1,0 +1,125 @@
+//! Which numbers revisions had before a roll back: their controller gives the revision that it goes to a new one, above all others, and the
+//! cluster forgets the one before. What is known of it is told by the events of the rollout.
+
+use std::collections::BTreeMap;
+
+use super::{CHANGED, RolloutEvent, RolloutEventKind, THAT_OF};
+
+/// A change of the template, as an event tells it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Renumbering {
+    /// The revision before the change, by its number then.
+    from: i64,
+    /// The number that the revision had to which it went back; `None`: it went to another one.
+    back_to: Option<i64>,
+}
+
+impl RolloutEvent {
+    fn renumbering(&self) -> Option<Renumbering> {
+        match &self.kind {
+            RolloutEventKind::TemplateChanged { from: Some(from), to: Some(to), .. } => {
+                Some(Renumbering { from: *from, back_to: Some(*to).filter(|to| to <= from) })
+            }
+            RolloutEventKind::Reported { reason, .. } if &**reason == "RolloutTemplateChanged" => {
+                let (from, to) = self.said.as_deref()?.strip_prefix(CHANGED)?.split_once(" → ")?;
+                let back_to = to.strip_prefix(THAT_OF).and_then(number_at_the_beginning);
+                Some(Renumbering { from: from.parse().ok()?, back_to })
+            }
+            _ => None,
+        }
+    }
+
+    fn hides_the_number(&self) -> bool {
+        match &self.kind {
+            RolloutEventKind::TemplateChangedByOthers { .. } => true,
+            _ => self.reason() == "RolloutTemplateChangedByOthers",
+        }
+    }
+}
+
+/// The number with which a text begins.
+pub(super) fn number_at_the_beginning(text: &str) -> Option<i64> {
+    text[..text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len())].parse().ok()
+}
+
+/// The numbers that revisions had, by the number that each has now, the last one first: as far as `events`, oldest first, tell.
+/// `current`: that of the present template's revision.
+pub(crate) fn earlier_numbers<'a>(
+    events: impl Iterator<Item = &'a RolloutEvent>,
+    current: Option<i64>,
+) -> BTreeMap<i64, Vec<i64>> {
+    let mut known: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
+    let mut last: Option<Renumbering> = None;
+    let mut note = |last: Option<Renumbering>, now: Option<i64>| {
+        let (Some(Renumbering { from, back_to: Some(was) }), Some(now)) = (last, now) else { return };
+        // Its new number is above that of the one that it was rolled back from. Until its controller has seen the template, it has none.
+        if now > from && now != was {
+            let before = known.remove(&was).unwrap_or_default();
+            known.insert(now, std::iter::once(was).chain(before).collect());
+        }
+    };
+    for event in events {
+        if event.hides_the_number() {
+            last = None;
+        } else if let Some(change) = event.renumbering()
+            && last != Some(change)
+        {
+            note(last, Some(change.from));
+            last = Some(change);
+        }
+    }
+    note(last, current);
+    known
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::model::rollout_event::{EventOutcome, Visibility};
+    use crate::engine::model::time::Timestamp;
+
+    fn changed(from: i64, to: i64) -> RolloutEvent {
+        RolloutEvent {
+            at: Timestamp::default(),
+            by: None,
+            kind: RolloutEventKind::TemplateChanged { from: Some(from), to: Some(to), images: Vec::new() },
+            outcome: EventOutcome::Done,
+            command: None,
+            said: None,
+            visibility: Visibility::Cluster,
+        }
+    }
+
+    fn numbers(events: &[RolloutEvent], current: i64) -> Vec<(i64, Vec<i64>)> {
+        earlier_numbers(events.iter(), Some(current)).into_iter().collect()
+    }
+
+    #[test]
+    fn a_revision_that_was_gone_back_to_is_known_by_both_numbers() {
+        assert_eq!(numbers(&[changed(2, 3)], 3), []);
+        assert_eq!(numbers(&[changed(2, 3), changed(3, 2)], 4), [(4, vec![2])]);
+        assert_eq!(numbers(&[changed(2, 3), changed(3, 2)], 2), [], "its controller has not seen it");
+        assert_eq!(numbers(&[changed(3, 2), changed(3, 2)], 4), [(4, vec![2])], "the same is told twice");
+        assert_eq!(numbers(&[changed(3, 2), changed(4, 5)], 5), [(4, vec![2])], "the next change names it");
+        assert_eq!(numbers(&[changed(3, 2), changed(4, 5), changed(5, 4)], 6), [(6, vec![4, 2])]);
+        let others =
+            RolloutEvent { kind: RolloutEventKind::TemplateChangedByOthers { manager: None }, ..changed(0, 0) };
+        assert_eq!(numbers(&[changed(3, 2), others], 7), [], "whose number 7 is nobody knows");
+    }
+
+    #[test]
+    fn the_words_of_another_process_tell_the_same() {
+        let said = RolloutEventKind::TemplateChanged { from: Some(3), to: Some(2), images: Vec::new() }.to_string();
+        let reported = RolloutEvent {
+            kind: RolloutEventKind::Reported {
+                reason: "RolloutTemplateChanged".into(),
+                identity: "ops".into(),
+                event: "agent.1".into(),
+                severity: crate::engine::model::facts::Severity::Normal,
+            },
+            said: Some(said.into()),
+            ..changed(0, 0)
+        };
+        assert_eq!(numbers(&[reported], 4), [(4, vec![2])]);
+    }
+}
