@@ -15,7 +15,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Refusal};
 use crate::engine::model::facts::RevisionFact;
 use crate::engine::model::record::{Change, Intent};
-use crate::engine::model::rollout_event::earlier_numbers;
+use crate::engine::model::rollout_event::{ROLLED_BACK, earlier_numbers};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 
 impl Engine {
@@ -57,8 +57,7 @@ impl Engine {
         if chosen.template == daemonset.template && is_target && intent.change.is_none() {
             return Err(Refusal::NotNow(format!("the template already is that of revision {}", chosen.number)));
         }
-        let says =
-            format!("roll back: template is that of revision {}; nodes still on it count as updated", chosen.number);
+        let says = format!("{ROLLED_BACK}{}; nodes still on it count as updated", chosen.number);
         Ok(self.resolve_change(Change::Revision(chosen.hash.clone()), says, now))
     }
 

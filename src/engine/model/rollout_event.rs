@@ -22,7 +22,7 @@ use serde::Serialize;
 
 use self::command_reason::CommandReason;
 use self::driver_reason::DriverReason;
-pub(crate) use self::renumbered::earlier_numbers;
+pub(crate) use self::renumbered::{ROLLED_BACK, earlier_numbers};
 use self::words::{CHANGED, THAT_OF};
 use super::Str;
 use super::command::{Command, CommandId};

@@ -5,28 +5,40 @@ use std::collections::BTreeMap;
 
 use super::{CHANGED, RolloutEvent, RolloutEventKind, THAT_OF};
 
+/// How what is said of a roll back begins, before the number that its revision had.
+pub(crate) const ROLLED_BACK: &str = "roll back: template is that of revision ";
+
 /// A change of the template, as an event tells it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Renumbering {
     /// The revision before the change, by its number then.
     from: i64,
-    /// The number that the revision had to which it went back; `None`: it went to another one.
+    /// The number that the revision had to which it went back; `None`: it went to another one, or that had its new number already.
     back_to: Option<i64>,
+    /// The number that it has, where it was known by then.
+    to: Option<i64>,
 }
 
 impl RolloutEvent {
     fn renumbering(&self) -> Option<Renumbering> {
         match &self.kind {
             RolloutEventKind::TemplateChanged { from: Some(from), to: Some(to), .. } => {
-                Some(Renumbering { from: *from, back_to: Some(*to).filter(|to| to <= from) })
+                let is_back = to <= from;
+                Some(Renumbering { from: *from, back_to: is_back.then_some(*to), to: (!is_back).then_some(*to) })
             }
             RolloutEventKind::Reported { reason, .. } if &**reason == "RolloutTemplateChanged" => {
                 let (from, to) = self.said.as_deref()?.strip_prefix(CHANGED)?.split_once(" → ")?;
                 let back_to = to.strip_prefix(THAT_OF).and_then(number_at_the_beginning);
-                Some(Renumbering { from: from.parse().ok()?, back_to })
+                let to = if back_to.is_none() { number_at_the_beginning(to) } else { None };
+                Some(Renumbering { from: from.parse().ok()?, back_to, to })
             }
             _ => None,
         }
+    }
+
+    /// The number that a revision had when a roll back to it was asked for, as its operator was told once the template was changed.
+    fn rolled_back_to(&self) -> Option<i64> {
+        number_at_the_beginning(self.said.as_deref()?.strip_prefix(ROLLED_BACK)?)
     }
 
     fn hides_the_number(&self) -> bool {
@@ -50,8 +62,7 @@ pub(crate) fn earlier_numbers<'a>(
 ) -> BTreeMap<i64, Vec<i64>> {
     let mut known: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
     let mut last: Option<Renumbering> = None;
-    let mut note = |last: Option<Renumbering>, now: Option<i64>| {
-        let (Some(Renumbering { from, back_to: Some(was) }), Some(now)) = (last, now) else { return };
+    let mut note = |from: i64, was: i64, now: i64| {
         // Its new number is above that of the one that it was rolled back from. Until its controller has seen the template, it has none.
         if now > from && now != was {
             let before = known.remove(&was).unwrap_or_default();
@@ -61,14 +72,22 @@ pub(crate) fn earlier_numbers<'a>(
     for event in events {
         if event.hides_the_number() {
             last = None;
+        } else if let Some(was) = event.rolled_back_to() {
+            if let Some(Renumbering { from, back_to: None, to: Some(now) }) = last {
+                note(from, was, now);
+            }
         } else if let Some(change) = event.renumbering()
             && last != Some(change)
         {
-            note(last, Some(change.from));
+            if let Some(Renumbering { from, back_to: Some(was), .. }) = last {
+                note(from, was, change.from);
+            }
             last = Some(change);
         }
     }
-    note(last, current);
+    if let (Some(Renumbering { from, back_to: Some(was), .. }), Some(now)) = (last, current) {
+        note(from, was, now);
+    }
     known
 }
 
@@ -105,6 +124,16 @@ mod tests {
         let others =
             RolloutEvent { kind: RolloutEventKind::TemplateChangedByOthers { manager: None }, ..changed(0, 0) };
         assert_eq!(numbers(&[changed(3, 2), others], 7), [], "whose number 7 is nobody knows");
+    }
+
+    /// Where the controller has numbered it before that is told, what its operator was told names the number that it had.
+    #[test]
+    fn one_that_has_its_new_number_already_is_known_by_what_was_asked() {
+        let asked = RolloutEvent { said: Some(format!("{ROLLED_BACK}2; nodes").into()), ..changed(0, 0) };
+        let asked = RolloutEvent { kind: RolloutEventKind::Adopted, ..asked };
+        assert_eq!(numbers(&[changed(3, 4), asked.clone()], 4), [(4, vec![2])]);
+        assert_eq!(numbers(&[changed(3, 2), asked.clone()], 4), [(4, vec![2])], "it says the same");
+        assert_eq!(numbers(&[asked], 4), [], "what it became is not known");
     }
 
     #[test]
