@@ -12,6 +12,7 @@ mod release;
 pub(super) mod resolved;
 mod restarts;
 mod surge;
+mod tuning;
 mod undo;
 mod unready;
 mod warnings;

@@ -224,7 +224,7 @@ fn budgets_and_gates_are_changed_while_it_runs() {
     let mut drive = practice.drive(DS, &["--image", V2, "--to", "100%", "--max-unavailable", "1", "--finish", "keep"]);
     drive.until_updated(1);
     let output = practice.ok(&["set", DS, "--max-unavailable", "25%", "--strict", "--failure-threshold", "2"]);
-    assert!(output.contains("max unavailable 1 → 25%") && output.contains("strict false → true"), "{output}");
+    assert!(output.contains("max unavailable: 1 → 25%") && output.contains("strict: false → true"), "{output}");
     drive.until("of 5");
     let status = practice.status(DS).0;
     assert_eq!(

@@ -15,7 +15,7 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, ImageState, NodeIx, NodeState, RestartsView};
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::model::record::{Direction, Intent};
-use crate::engine::model::settings::{Budgets, Limit, NodeOrder};
+use crate::engine::model::settings::{Budgets, Limit, NodeOrder, Pace};
 use crate::engine::model::suspect::SiteOutage;
 use crate::engine::rules::holds::HoldKind;
 use crate::engine::rules::own_budget::own_max_unavailable;
@@ -30,6 +30,8 @@ pub(crate) struct Limits {
     pub(crate) max_pulling: u32,
     /// In each site: of its nodes.
     pub(crate) max_pulling_per_site: Limit,
+    /// Whether limits of sites follow what their links bear.
+    pub(crate) pace: Pace,
     /// A node goes only once its images are there.
     pub(crate) require_image: bool,
     /// In which order nodes of several sites go.
@@ -51,7 +53,11 @@ impl Limits {
             Limit::Default => String::new(),
             Limit::At(limit) => format!(", of each site at most {limit}"),
         };
-        format!("at most {} down and {} pulling at a time{of_site}", self.max_unavailable, self.max_pulling)
+        let by_pace = match self.pace {
+            Pace::Fixed => "",
+            Pace::Auto => ", of each site no more than its link bears (pace auto)",
+        };
+        format!("at most {} down and {} pulling at a time{of_site}{by_pace}", self.max_unavailable, self.max_pulling)
     }
 
     /// Resolves the intent's limits for this fleet.
@@ -64,7 +70,7 @@ impl Limits {
         let lacks_budget = view.daemonset.as_ref().is_some_and(|daemonset| lacks_budget(daemonset, intent));
         let own = if lacks_budget { Some(IntOrPercent::Int(0)) } else { own };
         // What is charged to the budgets, and so `strict`, is the budget's: see `budget`. What a site is, is the view's; its pace is in [`NodeLookup`].
-        let Budgets { max_unavailable, max_pulling, max_pulling_per_site, site_label: _, pace: _, strict: _ } =
+        let Budgets { max_unavailable, max_pulling, max_pulling_per_site, site_label: _, pace, strict: _ } =
             intent.budgets;
         let setting = max_unavailable.at().or(own).unwrap_or(IntOrPercent::Int(1));
         let max_unavailable = setting.of(assessment.desired, Rounding::Up);
@@ -79,6 +85,7 @@ impl Limits {
             max_unavailable_setting: setting,
             max_pulling,
             max_pulling_per_site,
+            pace,
             require_image: intent.gates.require_image && intent.direction() == Direction::Forward,
             order: intent.order,
             keep,

@@ -89,6 +89,10 @@ impl Engine {
             let says = "no selector is set: nothing changes".to_owned();
             return Ok(Resolved { drive: false, ..Resolved::new(Vec::new(), Needs::Saved, says, Danger::None) });
         }
+        if let Some(selector) = selector.as_ref().filter(|_| self.is_recorded() && selector == self.intent().selector) {
+            let says = format!("{selector} is selected already: nothing changes");
+            return Ok(Resolved { drive: false, ..Resolved::new(Vec::new(), Needs::Saved, says, Danger::None) });
+        }
         let frees = self.freed_by(&selector);
         if let (1.., Some(why)) = (frees, self.halted_by(&self.intent())) {
             return Err(Refusal::NotNow(NoStep::Halted { why }.to_string()));
@@ -106,7 +110,7 @@ impl Engine {
     }
 
     /// How many nodes that run the DaemonSet match.
-    fn matching(&self, selector: &Selector) -> usize {
+    pub(super) fn matching(&self, selector: &Selector) -> usize {
         let labels = |row: &Row| self.view.nodes[row.node].fact.as_ref().map(|fact| &fact.labels);
         let in_fleet = self.assessment.rows().filter(|row| row.in_fleet);
         in_fleet.filter_map(labels).filter(|labels| selector.matches(labels)).count()
@@ -259,7 +263,16 @@ impl Engine {
         if selector.is_none() && intent.selector.is_none() && intent.direction() == Direction::Forward {
             return vec!["No selector is set: nothing changes.".to_owned()];
         }
-        if let Some(selector) = selector.filter(|selector| self.matching(selector) == 0) {
+        let matching = selector.map_or(0, |selector| self.matching(selector));
+        if let Some(selector) = selector.filter(|_| matching > 0) {
+            let (fleet, is) = (self.assessment.fleet, if matching == 1 { "matches" } else { "match" });
+            lines.push(format!("{matching} of {fleet} nodes {is} {selector}."));
+            if self.is_recorded() && intent.selector.as_ref() == Some(selector) {
+                lines.push("It is selected already: nothing changes.".to_owned());
+                return lines;
+            }
+        }
+        if let Some(selector) = selector.filter(|_| matching == 0) {
             lines.push(format!("No node matches {selector}: while it stands no node is updated."));
             let labels = self.view.nodes.iter().filter_map(|node| node.fact.as_ref()).map(|fact| &fact.labels);
             lines.extend(selector.meant(&labels).map(|meant| meant.replacen('n', "N", 1)));

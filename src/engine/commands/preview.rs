@@ -18,12 +18,11 @@ use crate::engine::model::gitops_owner::{GitOpsOwner, RevertTrigger, StrategyOwn
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::prewarm::PrewarmMethod;
 use crate::engine::model::record::{Change, Direction, Intent, lease_name};
-use crate::engine::model::settings::{Limit, OnDrift, Tuning};
+use crate::engine::model::settings::Limit;
 use crate::engine::model::template::diff::{self, FieldChange};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::rules::commands::{LetsGo, Writes};
 use crate::engine::rules::holds::HoldKind;
-use crate::engine::rules::strategy_drift::{FIGHT, ROUNDS};
 use crate::engine::writes::pending::Needs;
 
 /// Said wherever pods are deleted.
@@ -144,7 +143,10 @@ impl Engine {
             title: match command {
                 _ if resolved.brake && *command != Command::Resume => "Emergency brake".into(),
                 Command::Resume if self.resumes_past_a_halt() => "Resume past the halt".into(),
-                command => title_of(command, &limits, self.updated_or_on_the_way(), intent.selector.is_some()),
+                command => {
+                    let selected = intent.selector.as_ref().map(|selector| self.matching(selector));
+                    title_of(command, &limits, self.updated_or_on_the_way(), selected)
+                }
             },
             effects,
             warnings: self
@@ -324,7 +326,7 @@ impl Engine {
                 "Nodes that never left it keep their pod. Partition and selector are ignored.".into(),
             ],
             Command::Release(_) => self.release_in_words(),
-            Command::Tune(_) | Command::Tuned { .. } => vec![format!("From now on {pace}.")],
+            Command::Tune(_) | Command::Tuned { .. } => self.limits_from_now_on(command, limits),
             Command::Drive(_) => {
                 let mut lines = match (self.lock.living_other(now), self.lock.holder()) {
                     (Some(holder), _) => {
@@ -398,33 +400,6 @@ impl Engine {
             counted_are(charged as usize),
             self.down_in_words(strict)
         )
-    }
-
-    /// What a change of budgets and gates comes to, a line each.
-    fn tuning_in_words(&self, tuning: &Tuning, limits: &Limits) -> Vec<String> {
-        let mut lines = tuning.changes(&self.intent().settings());
-        if tuning.is_empty() {
-            return lines;
-        }
-        if lines.is_empty() {
-            lines.push("Nothing changes: it is so already.".into());
-        }
-        lines.extend(tuning.site_label.as_ref().map(|label| self.sites_in_words(label)));
-        let desired = self.assessment.desired;
-        if tuning.max_unavailable.is_some() && self.may_all_be_down(limits) {
-            lines.push(format!("Every one of the {desired} nodes may be down at once."));
-        }
-        match tuning.on_drift {
-            Some(OnDrift::EnforceOnDelete) => lines.push(format!(
-                "If the update strategy is changed back, OnDelete is set again at once, {ROUNDS} times in {} at most.",
-                ShortDuration(FIGHT)
-            )),
-            Some(OnDrift::Report) => {
-                lines.push("If the update strategy is changed back, the rollout pauses and says who it was.".into());
-            }
-            None => {}
-        }
-        lines
     }
 
     /// Warnings about tools that manage the DaemonSet and may set back what this command changes. A command that changes neither
@@ -543,8 +518,8 @@ impl Engine {
 
 /// `updated` is how many nodes are updated already, or on their way.
 ///
-/// `selected`: only some nodes may be updated, by their labels.
-fn title_of(command: &Command, limits: &Limits, updated: u32, selected: bool) -> String {
+/// `selected`: only so many nodes may be updated, by their labels.
+fn title_of(command: &Command, limits: &Limits, updated: u32, selected: Option<usize>) -> String {
     match command {
         Command::Adopt => "Adopt".into(),
         Command::SetImage(_) => "Set image".into(),
@@ -552,7 +527,10 @@ fn title_of(command: &Command, limits: &Limits, updated: u32, selected: bool) ->
             let allowed = counted(limits.allowed as usize);
             match updated > limits.allowed {
                 true => format!("Step: {allowed} may be updated, {updated} are already"),
-                false if selected => format!("Step: up to {allowed} updated in total, of those selected"),
+                false if let Some(selected) = selected => {
+                    let most = counted(selected.min(limits.allowed as usize));
+                    format!("Step: up to {most} updated in total, of {selected} selected")
+                }
                 false => format!("Step: {allowed} updated in total, {} stay", limits.keep),
             }
         }

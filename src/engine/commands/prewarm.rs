@@ -25,7 +25,7 @@ use crate::engine::model::prewarm::{
 use crate::engine::model::pull::{ImagePull, PullState};
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::By;
-use crate::engine::model::settings::Limit;
+use crate::engine::model::settings::{Limit, Pace};
 use crate::engine::model::site::SiteLabel;
 use crate::engine::model::template::Template;
 use crate::engine::model::time::{ShortDuration, Timestamp};
@@ -316,7 +316,13 @@ impl Engine {
         let of_site = if of_site.iter().all(|limit| *limit == of_site[0]) { of_site.get(..1) } else { Some(&*of_site) };
         let of_site = of_site.unwrap_or_default().concat();
         let nodes = if most == 1 { "1 node pulls".to_owned() } else { format!("{most} nodes pull") };
-        format!("At most {nodes} at a time{of_site}, updates included{whose}.")
+        let by_pace = match (asked.pace, rollouts.pace) {
+            (Pace::Fixed, Pace::Fixed) => "",
+            (Pace::Auto, _) | (_, Pace::Auto) => {
+                " Each site begins with one, and gets as many as its link bears (pace auto)."
+            }
+        };
+        format!("At most {nodes} at a time{of_site}, updates included{whose}.{by_pace}")
     }
 
     /// That no pod is made at first, because the rollout holds all pull slots.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::engine::model::record::HaltingGate;
-use crate::engine::model::settings::{Setting, SettingRole};
+use crate::engine::model::settings::{Secs, Setting, SettingRole};
 use crate::engine::report::snapshot::Snapshot;
 
 /// A rollout of six nodes, one at a time, in which something happens that the gate is about: with this value of it, after some minutes.
@@ -98,4 +98,31 @@ fn of_two_gates_that_halt_at_once_the_first_is_told() {
             );
         }
     }
+}
+
+/// What is under way when budgets and gates change goes on under them, and the preview says so.
+#[test]
+fn a_change_of_settings_says_what_it_means_for_what_is_under_way() {
+    let mut fake = FakeCluster::rolling(20, 3);
+    fake.slow = true;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 5);
+    let mut lines = |tuning: Tuning| console.engine.preview(&Command::Tune(tuning), fake.now).unwrap().effects;
+    assert_eq!(
+        lines(Tuning { max_unavailable: Some("2".parse().unwrap()), ..Tuning::default() }),
+        [
+            "From now on at most 2 down and 2 pulling at a time.",
+            "3 nodes are down now: what is under way goes on, and no further node is taken down before fewer than 2 are.",
+            "max unavailable: default → 2 (2 of 20 nodes may be down)",
+        ]
+    );
+    assert_eq!(
+        lines(Tuning { soak_secs: Some(Secs(60)), ..Tuning::default() }),
+        [
+            "soak: 0s → 1m (ready before it counts as available)",
+            "3 nodes are on their way now, and judged by it as well.",
+        ]
+    );
 }

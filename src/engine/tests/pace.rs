@@ -178,3 +178,19 @@ fn a_site_whose_registry_limits_pulls_is_halved() {
     console.run_for(&mut fake, 20);
     assert_eq!(pace(&mut console, &fake), (1, why), "once, and not with every look");
 }
+
+#[test]
+fn that_the_pace_follows_the_links_is_said_before_it_begins() {
+    let fake = two_sites();
+    let mut console = FakeConsole::open(&fake, "ops");
+    for (pace, said) in [(Pace::Fixed, false), (Pace::Auto, true)] {
+        let limits = PrewarmLimits { pace, ..PrewarmLimits::default() };
+        let source = PrewarmSource::Template;
+        let start = PrewarmCommand::Start { source, nodes: PrewarmNodes::All, limits, method: PrewarmMethod::Pods };
+        let lines = console.engine.preview(&Command::Prewarm(start), fake.now).unwrap().effects;
+        let says = |line: &String| {
+            line.ends_with("Each site begins with one, and gets as many as its link bears (pace auto).")
+        };
+        assert_eq!(lines.iter().any(says), said, "{lines:?}");
+    }
+}

@@ -263,15 +263,44 @@ fn a_selection_of_which_no_node_goes_says_why_and_what_lets_one_go() {
     let select = Command::Select(Some("zone=late".parse().unwrap()));
     let lines = console.engine.preview(&select, fake.now).unwrap().effects;
     assert_eq!(
-        lines[0],
-        "Moves nothing now: 2 may be updated, 2 nodes are updated already or on their way. The next step lets 4 nodes of the selection go."
+        lines[..2],
+        [
+            "4 of 120 nodes match zone=late.",
+            "Moves nothing now: 2 may be updated, 2 nodes are updated already or on their way. The next step lets 4 nodes of the selection go."
+        ]
     );
     console.ask(&mut fake, select.clone()).unwrap();
+    let all = console.engine.preview(&Command::Step(Step::Updated(Int(60))), fake.now).unwrap();
+    assert_eq!(all.title, "Step: up to 4 nodes updated in total, of 4 selected");
     console.ask(&mut fake, Command::Step(Step::Next)).unwrap();
     console.run_for(&mut fake, 60);
     assert_eq!(fake.at("hash2"), 6, "and so it does");
+    // The same again changes nothing, and is not recorded as if it did.
+    let again = console.engine.preview(&select, fake.now).unwrap();
+    assert_eq!(again.effects, ["4 of 120 nodes match zone=late.", "It is selected already: nothing changes."]);
+    assert_eq!((again.calls, again.danger), (Vec::<String>::new(), Danger::None));
+    let before = fake.lease.as_ref().unwrap().record.clone().unwrap().unwrap().intent;
+    assert_eq!(console.ask(&mut fake, select).unwrap(), "zone=late is selected already: nothing changes");
+    assert_eq!(fake.lease.as_ref().unwrap().record.clone().unwrap().unwrap().intent, before);
+}
+
+/// Before the first step, too, it is said how many nodes a selector matches.
+#[test]
+fn a_selector_says_how_many_nodes_match_before_the_first_step() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    fake.change_node("n7", |node| node.labels = [("canary", "true")].into_iter().collect());
+    console.run_for(&mut fake, 2);
+    let select = Command::Select(Some("canary=true".parse().unwrap()));
     let lines = console.engine.preview(&select, fake.now).unwrap().effects;
-    assert_eq!(lines[0], "Moves nothing now: canary done, 4 of 4 (zone=late).");
+    assert_eq!(
+        lines,
+        [
+            "1 of 20 nodes matches canary=true.",
+            "Moves nothing by itself: no node may be updated before the first step."
+        ]
+    );
 }
 
 /// Adopted, and every node has the present template: it is idle, whether a driver has recorded the target or not, and there is no step.

@@ -8,7 +8,7 @@ use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::ORIGINAL_STRATEGY;
-use crate::engine::model::settings::{OnDrift, Secs, Tuning};
+use crate::engine::model::settings::{OnDrift, Pace, Secs, Tuning};
 use crate::engine::report::guidance::Remedy;
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 
@@ -254,7 +254,7 @@ fn the_choice_can_be_made_when_it_has_happened() {
     console.run_for(&mut fake, 5);
     assert!(!on_delete(&fake));
     let enforce = Tuning { on_drift: Some(OnDrift::EnforceOnDelete), ..Tuning::default() };
-    assert_eq!(console.ask(&mut fake, Command::Tune(enforce)), Ok("on drift report → enforce".into()));
+    assert_eq!(console.ask(&mut fake, Command::Tune(enforce)), Ok("on drift: report → enforce".into()));
     console.run(&mut fake);
     assert!(on_delete(&fake));
     assert!(matches!(console.snapshot(&fake).phase, Phase::Paused(_)), "it goes on when an operator says so");
@@ -326,9 +326,35 @@ fn tuning_names_what_changes_and_what_it_comes_to() {
     let preview = console.engine.preview(&Command::Tune(ask("25%")), fake.now).unwrap();
     assert_eq!(
         preview.effects,
-        ["From now on at most 5 down and 5 pulling at a time.", "max unavailable default → 25%"]
+        [
+            "From now on at most 5 down and 5 pulling at a time.",
+            "max unavailable: default → 25% (5 of 20 nodes may be down)"
+        ]
     );
     assert_eq!(preview.danger, Danger::Bounded);
+    let auto = Tuning { pace: Some(Pace::Auto), ..Tuning::default() };
+    assert_eq!(
+        console.engine.preview(&Command::Tune(auto), fake.now).unwrap().effects,
+        [
+            "From now on at most 2 down and 2 pulling at a time, of each site no more than its link bears (pace auto).",
+            "pace: fixed → auto (as many as each site's link bears)",
+        ]
+    );
+    // Gates say nothing of limits, which stay.
+    let gates = Tuning {
+        soak_secs: Some(Secs(30)),
+        failure_threshold: Some(crate::engine::model::quantity::IntOrPercent::Int(3)),
+        ..Tuning::default()
+    };
+    assert_eq!(
+        console.engine.preview(&Command::Tune(gates), fake.now).unwrap().effects,
+        [
+            "failure threshold: 1 → 3 (3 failed of 20 nodes)",
+            "soak: 0s → 30s (ready before it counts as available)",
+            "2 nodes are on their way now, and judged by it as well.",
+            "No node has failed by now; it halts at 3.",
+        ]
+    );
     let all = console.engine.preview(&Command::Tune(ask("100%")), fake.now).unwrap();
     assert_eq!(all.danger, Danger::ExceedsBudget, "a typing error must not take the whole fleet down");
     assert!(all.effects.contains(&"Every one of the 20 nodes may be down at once.".to_owned()), "{:?}", all.effects);

@@ -38,15 +38,33 @@ impl Tuning {
         self.check(&after, 0)
     }
 
-    /// What it changes, a line each: `max unavailable 2 → 5`. A setting that keeps its value is left out.
-    pub(crate) fn changes(&self, before: &Settings) -> Vec<String> {
+    /// Which settings it gives another value.
+    pub(crate) fn changed(&self, before: &Settings) -> impl Iterator<Item = Setting> {
         let mut after = before.clone();
         self.apply_to(&mut after);
-        let change = |setting: &Setting| {
-            let (was, is) = (setting.value(before), setting.value(&after));
-            (was != is).then(|| format!("{} {was} → {is}", setting.name().replace('-', " ")))
+        Setting::ALL.iter().copied().filter(move |setting| setting.value(before) != setting.value(&after))
+    }
+
+    /// What it changes, a line each: `max unavailable: 2 → 5`. A setting that keeps its value is left out.
+    pub(crate) fn changes(&self, before: &Settings) -> Vec<String> {
+        self.changed(before).map(|setting| self.change_of(setting, before).0).collect()
+    }
+
+    /// The same with what each new value comes to in a fleet of so many nodes: `pace: fixed → auto (as many as each site's link bears)`.
+    pub(crate) fn changes_with_meaning(&self, before: &Settings, nodes: u32) -> Vec<String> {
+        let line = |setting: Setting| {
+            let (change, value) = self.change_of(setting, before);
+            format!("{change} ({})", setting.meaning(&value, nodes))
         };
-        Setting::ALL.iter().filter_map(change).collect()
+        self.changed(before).map(line).collect()
+    }
+
+    /// What becomes of a setting, in words, and its new value.
+    fn change_of(&self, setting: Setting, before: &Settings) -> (String, String) {
+        let mut after = before.clone();
+        self.apply_to(&mut after);
+        let (was, is) = (setting.value(before), setting.value(&after));
+        (format!("{}: {was} → {is}", setting.name().replace('-', " ")), is)
     }
 }
 
@@ -85,10 +103,10 @@ mod tests {
         assert_eq!(settings.budgets.max_unavailable, Limit::At(IntOrPercent::Int(5)), "the second left it alone");
         assert_eq!(
             first.clone().and(second.clone()).changes(&Settings::default()),
-            ["max unavailable default → 5", "soak 10s → 90s", "on drift report → enforce"]
+            ["max unavailable: default → 5", "soak: 10s → 90s", "on drift: report → enforce"]
         );
         let back = Tuning { max_unavailable: Some(Limit::Default), ..Tuning::default() };
-        assert_eq!(back.changes(&settings), ["max unavailable 5 → default"]);
+        assert_eq!(back.changes(&settings), ["max unavailable: 5 → default"]);
         assert_eq!(back.changes(&Settings::default()), Vec::<String>::new());
         assert_eq!(first.clone().and(second.clone()).to_string(), "max-unavailable=5 soak=90s on-drift=enforce");
         assert_eq!(

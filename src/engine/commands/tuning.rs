@@ -1,0 +1,108 @@
+//! What a change of settings comes to: each that changes, and what that means for what is under way.
+
+use std::collections::BTreeSet;
+
+use super::allowance::counted_are;
+use crate::engine::assess::plan::Limits;
+use crate::engine::machine::Engine;
+use crate::engine::model::command::Command;
+use crate::engine::model::quantity::Rounding;
+use crate::engine::model::record::Intent;
+use crate::engine::model::settings::{OnDrift, Setting, SettingRole, Tuning};
+use crate::engine::model::time::ShortDuration;
+use crate::engine::rules::strategy_drift::{FIGHT, ROUNDS};
+
+impl Engine {
+    /// How much may go on at once, where a command changes that; and that what goes on beyond it finishes.
+    pub(super) fn limits_from_now_on(&self, command: &Command, limits: &Limits) -> Vec<String> {
+        let tuning = command.tuning();
+        let before = self.intent().settings();
+        let limits_it = |setting: &Setting| setting.about().role == SettingRole::Limits;
+        if !tuning.changed(&before).any(|setting| limits_it(&setting)) {
+            return Vec::new();
+        }
+        let mut lines = vec![format!("From now on {}.", limits.pace_in_words())];
+        let under_way = [
+            (self.budget.charged, limits.max_unavailable, "down", "no further node is taken down"),
+            (self.budget.pulling, limits.max_pulling, "pulling", "no further node begins to pull"),
+        ];
+        for (now, most, what, waits) in under_way {
+            if self.is_recorded() && now > most {
+                let now = counted_are(now as usize);
+                lines.push(format!(
+                    "{now} {what} now: what is under way goes on, and {waits} before fewer than {most} are."
+                ));
+            }
+        }
+        lines
+    }
+
+    /// What a change of budgets and gates comes to, a line each.
+    pub(super) fn tuning_in_words(&self, tuning: &Tuning, limits: &Limits) -> Vec<String> {
+        if tuning.is_empty() {
+            return Vec::new();
+        }
+        let intent = self.intent();
+        let before = intent.settings();
+        let mut lines = tuning.changes_with_meaning(&before, self.assessment.fleet);
+        if lines.is_empty() {
+            lines.push("Nothing changes: it is so already.".into());
+        }
+        lines.extend(tuning.site_label.as_ref().map(|label| self.sites_in_words(label)));
+        let desired = self.assessment.desired;
+        if tuning.max_unavailable.is_some() && self.may_all_be_down(limits) {
+            lines.push(format!("Every one of the {desired} nodes may be down at once."));
+        }
+        lines.extend(self.gates_from_now_on(tuning, &intent));
+        match tuning.on_drift {
+            Some(OnDrift::EnforceOnDelete) => lines.push(format!(
+                "If the update strategy is changed back, OnDelete is set again at once, {ROUNDS} times in {} at most.",
+                ShortDuration(FIGHT)
+            )),
+            Some(OnDrift::Report) => {
+                lines.push("If the update strategy is changed back, the rollout pauses and says who it was.".into());
+            }
+            None => {}
+        }
+        lines
+    }
+
+    /// What changed gates mean for nodes that are on their way, or that have failed.
+    fn gates_from_now_on(&self, tuning: &Tuning, intent: &Intent) -> Vec<String> {
+        if !self.is_recorded() {
+            return Vec::new();
+        }
+        let moving = self.count_rows(|row| row.in_fleet && row.state.is_moving()) as usize;
+        let roles: Vec<SettingRole> = tuning.changed(&intent.settings()).map(|setting| setting.about().role).collect();
+        let judges = roles.iter().any(|role| matches!(role, SettingRole::FailsANode | SettingRole::Delays));
+        let mut lines = Vec::new();
+        if judges && moving > 0 {
+            lines.push(format!("{} on their way now, and judged by it as well.", counted_are(moving)));
+        }
+        if roles.contains(&SettingRole::Holds) && moving > 0 {
+            lines.push(format!("{} on their way now: it counts for those that follow.", counted_are(moving)));
+        }
+        if roles.iter().any(|role| matches!(role, SettingRole::Halts(_))) {
+            let mut after = intent.clone();
+            after.tune(tuning);
+            let threshold = after.gates.failure_threshold.of(self.assessment.desired, Rounding::Up).max(1);
+            let failed: BTreeSet<_> =
+                self.assessment.rows().filter(|row| self.has_failed(row)).map(|row| self.name(row)).collect();
+            let counts = failed.iter().filter(|node| !self.progress.has_failed(node)).count();
+            let have = match counts {
+                0 => "No node has".to_owned(),
+                1 => "1 node has".to_owned(),
+                _ => format!("{counts} nodes have"),
+            };
+            let driven = self.lock.holds() || self.lock.living_other(self.now).is_some();
+            let then = match (self.is_halted(intent), counts as u64 >= u64::from(threshold)) {
+                (true, _) => "It is halted, and stays so until it is resumed.".to_owned(),
+                (false, true) if driven => format!("{have} failed by now: it halts at once."),
+                (false, true) => format!("{have} failed by now: whoever drives next halts it at once."),
+                (false, false) => format!("{have} failed by now; it halts at {threshold}."),
+            };
+            lines.push(then);
+        }
+        lines
+    }
+}
