@@ -23,7 +23,7 @@ use crate::engine::model::node::NodeState;
 use crate::engine::model::printable::printable;
 use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::time::{ShortDuration, Timestamp};
-use crate::engine::model::{Str, person_of};
+use crate::engine::model::Str;
 use crate::engine::report::diagnosis::{Diagnosis, Finding};
 use crate::engine::report::node_story::clock_time;
 use crate::engine::report::snapshot::words::Why;
@@ -72,7 +72,7 @@ pub(crate) struct StoryLine {
 impl StoryLine {
     /// Something that happened to the whole rollout.
     pub(crate) fn of_event(event: &RolloutEvent) -> Self {
-        let who = event.by.clone().or_else(|| Some(format!("({})", person_of(event.reported_by()?)).into()));
+        let who = event.by.clone().or_else(|| Some(event.reporter_in_words()?.into()));
         Self { at: event.at, who, node: None, text: event.to_string(), severity: event.severity() }
     }
 

@@ -3,10 +3,10 @@
 //! ```text
 //! 40m ago  ops@bastion-2: drives the rollout now
 //!  4m ago  ops@bastion-2: step to the next: 12 of 120 nodes may be updated, partition keeps 108
-//!  9s ago  (ada@bastion-3) reported: max unavailable default → 10%
+//!  9s ago  ada@bastion-3 reported: max unavailable: default → 10%
+//!  2s ago  (ada@bastion-3) reported: halted: image not found on 1 node (driven by ada@bastion-3)
 //! ```
 
-use crate::engine::model::person_of;
 use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::snapshot::Snapshot;
@@ -30,11 +30,12 @@ pub(super) fn recent(snapshot: &Snapshot) -> Vec<String> {
     events.into_iter().map(|(ago, event)| format!("{ago:>widest$} ago  {}{event}", by(event))).collect()
 }
 
-/// Who did it. In brackets: whose process an Event on the DaemonSet claims to be from.
+/// Who did it, as `rolldeck log` has it: in brackets the process in which the rollout did it by itself. What is known from an Event on the
+/// DaemonSet only begins with `reported`: whoever may write Events can claim that.
 fn by(event: &RolloutEvent) -> String {
-    match (&event.by, event.reported_by()) {
+    match (&event.by, event.reporter_in_words()) {
         (Some(by), _) => format!("{by}: "),
-        (None, Some(claimed)) => format!("({}) ", person_of(claimed)),
+        (None, Some(claimed)) => format!("{claimed} "),
         (None, None) => String::new(),
     }
 }

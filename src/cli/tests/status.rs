@@ -66,7 +66,7 @@ async fn what_only_an_event_says_is_marked_as_reported() {
     };
     let script = Script::of(Snapshot { timeline: [event].into(), ..rollout() });
     let text = script.run("status ds/agent").await.text;
-    assert!(text.contains("(root@boss) reported: resumed: all is well"), "{text}");
+    assert!(text.contains(" root@boss reported: resumed: all is well"), "{text}");
     assert!(!text.contains("root@boss: "), "{text}");
     let json: serde_json::Value = serde_json::from_str(&script.json("status ds/agent -o json").await).unwrap();
     let line = &json["timeline"][0];

@@ -28,6 +28,7 @@ use super::Str;
 use super::command::{Command, CommandId};
 use super::effect::EffectErrorKind;
 use super::facts::Severity;
+use super::person_of;
 use super::time::Timestamp;
 
 /// One thing that happened.
@@ -433,6 +434,14 @@ impl RolloutEvent {
     /// Whether it is about who drives, or that nobody does.
     pub fn is_about_the_driver(&self) -> bool {
         DriverReason::ALL.iter().any(|reason| reason.word() == self.reason())
+    }
+
+    /// Who did it by the word of an Event, where it is known from an Event only; in brackets, as in `rolldeck log`, the process in which the
+    /// rollout did it by itself.
+    pub fn reporter_in_words(&self) -> Option<String> {
+        let person = person_of(self.reported_by()?);
+        let by_itself = self.said.as_deref().is_some_and(|said| said.ends_with(&format!("by {person})")));
+        Some(if by_itself { format!("({person})") } else { person.to_owned() })
     }
 
     /// The process that an Event claims to be from, where it is known from an Event only.

@@ -328,6 +328,8 @@ fn what_other_consoles_told_is_on_the_timeline_once_and_not_told_again() {
     let timeline = console.engine.snapshot(fake.now).timeline;
     let claimed: Vec<_> = timeline.iter().filter_map(|it| it.reported_by().map(|by| &**by)).collect();
     assert_eq!(claimed, ["eve@bastion/1", "kim@bastion/2"], "whoever may create Events can claim that");
+    let who: Vec<_> = timeline.iter().filter_map(RolloutEvent::reporter_in_words).collect();
+    assert_eq!(who, ["eve@bastion", "(kim@bastion)"], "in brackets is what the rollout did by itself, as in the log");
     let lines: Vec<_> = timeline.iter().rev().take(2).rev().map(|it| (it.by.as_deref(), it.to_string())).collect();
     assert_eq!(
         lines,
