@@ -17,13 +17,13 @@ mod text;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::engine::model::Str;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::printable::printable;
 use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::time::{ShortDuration, Timestamp};
-use crate::engine::model::Str;
 use crate::engine::report::diagnosis::{Diagnosis, Finding};
 use crate::engine::report::node_story::clock_time;
 use crate::engine::report::snapshot::words::Why;

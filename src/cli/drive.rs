@@ -28,13 +28,13 @@ use super::foreground::{self, Foreground, Task, TaskArgs};
 use super::one_shot::{self, Consent};
 use super::output::Output;
 use super::status::{deleted, out_of_time, standing};
-use super::suggested_commands::{CommandPlace, suggested_commands};
+use super::suggested_commands::{CommandPlace, CommandTarget, suggested_commands};
 use crate::driver::{Rollout, Session};
 use crate::engine::model::command::{Command, Step, Takeover};
 use crate::engine::model::config::{Role, Timing};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::presence::Presence;
-use crate::engine::model::prewarm::PrewarmLeftover;
+use crate::engine::model::prewarm::{Prewarm, PrewarmLeftover};
 use crate::engine::model::record::Direction;
 use crate::engine::model::rollout_event::RolloutEventKind;
 use crate::engine::model::settings::{Finish, Tuning};
@@ -110,6 +110,10 @@ impl Task for Drive<'_> {
 impl Drive<'_> {
     async fn drive(&self, foreground: &mut Foreground<'_>, rollout: &Rollout) -> Result<Exit, CliError> {
         let takeover = if self.args.take_over { Takeover::Ask } else { Takeover::IfFree };
+        if let Some((end, why)) = nothing_to_drive(foreground.place(), &rollout.snapshot(), self.args.until) {
+            foreground.say(Topic::Advice, why)?;
+            return Ok(end);
+        }
         if let (Takeover::Ask, Some(waits)) = (takeover, waits_to_take_over(&rollout.snapshot())) {
             foreground.say(Topic::Driver, waits)?;
         }
@@ -172,6 +176,43 @@ async fn proof_of_life(foreground: &mut Foreground<'_>, rollout: &Rollout) -> Re
         }
         snapshots.changed().await.map_err(|_gone| CliError::failed("the driver has stopped"))?;
     }
+}
+
+/// Where a driver would end as soon as it began, nobody else drives, and nothing is left to be deleted: how it would end, and what to do
+/// instead.
+fn nothing_to_drive(place: &CommandPlace, snapshot: &Snapshot, until: DriveUntil) -> Option<(Exit, String)> {
+    let free = matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. });
+    if !free || has_leftovers(snapshot) || prewarms_besides(snapshot) || snapshot.daemonset != Presence::Present {
+        return None;
+    }
+    let target = CommandTarget::new(place, snapshot);
+    let why = match &snapshot.phase {
+        Phase::Halted => {
+            format!(
+                "nothing is started while it is halted: {} comes first, then the same again",
+                target.named("resume")
+            )
+        }
+        Phase::Paused(paused) if paused.is_by_rolldeck() => {
+            format!(
+                "nothing is started while it is paused: {} comes first, then the same again",
+                target.named("resume")
+            )
+        }
+        Phase::Idle if snapshot.adopted => format!(
+            "nothing is to be rolled out: it stays adopted until a new image is set, or {} hands it back",
+            target.named("release")
+        ),
+        Phase::Complete => format!("every node is updated, and it is kept: {} hands it back", target.named("release")),
+        _ => return None,
+    };
+    DriveEnd::new(until).over(snapshot).map(|end| (end, format!("not driven: {why}")))
+}
+
+/// Whether images are still to be brought onto nodes, for which somebody has to drive.
+fn prewarms_besides(snapshot: &Snapshot) -> bool {
+    let goes_on = |asked: &Prewarm| asked.cancelled.is_none() && asked.paused.is_none();
+    snapshot.prewarm.as_ref().is_some_and(|prewarm| goes_on(&prewarm.request) && !prewarm.is_done())
 }
 
 /// For how long at most the lease of whoever is named in it lasts, unless they renew it: it counts from when it was seen to be renewed,
@@ -342,11 +383,7 @@ impl DriveEnd {
 
 /// Whether we drive, and there is still something to pre-warm.
 fn still_prewarms(snapshot: &Snapshot) -> bool {
-    let drives = matches!(snapshot.driver, DriverView::You { .. });
-    snapshot.prewarm.as_ref().is_some_and(|prewarm| {
-        let asked = &prewarm.request;
-        drives && asked.cancelled.is_none() && asked.paused.is_none() && !prewarm.is_done()
-    })
+    matches!(snapshot.driver, DriverView::You { .. }) && prewarms_besides(snapshot)
 }
 
 /// Whether pre-warming has left something that nobody needs any more. A released rollout takes all of it along.

@@ -13,7 +13,7 @@ use super::error::{CliError, CliErrorKind, Exit};
 use super::json::{self, PreviewLines, TypeMeta};
 use super::load::{self, LoadPlace};
 use super::output::{Output, Streams};
-use super::suggested_commands::{CommandPlace, CommandTarget, command_of, prewarm_named};
+use super::suggested_commands::{CommandPlace, CommandTarget, SuggestedCommand, command_of, prewarm_command};
 use crate::driver::{CommandError, Rollout, Session};
 use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::config::{Role, Timing};
@@ -218,15 +218,16 @@ pub(crate) fn report(
     settled: Option<&str>,
     output: &mut Output,
 ) -> Result<Exit, CliError> {
-    let next = if settled.is_some() { advice(place, snapshot) } else { Vec::new() };
+    let (next, driven_by) = if settled.is_some() { advice(place, snapshot) } else { Default::default() };
     match output.format() {
         OutputFormat::Json | OutputFormat::Yaml => output.value(&json::CommandResult {
             meta: TypeMeta::new("CommandResult"),
             namespace: &snapshot.namespace,
             name: &snapshot.name,
+            dry_run: settled.is_none(),
             preview: PreviewLines::new(preview),
             settled,
-            next,
+            next: next.into_iter().chain(driven_by.map(|command| command.line())).collect(),
         })?,
         OutputFormat::Text => {
             match settled {
@@ -234,15 +235,18 @@ pub(crate) fn report(
                 None => output.line("Nothing was changed (--dry-run).")?,
             }
             next.iter().try_for_each(|line| output.line(line))?;
+            if let Some(command) = driven_by {
+                output.line(format!("next: {}", command.line()))?;
+            }
         }
     }
     Ok(Exit::Done)
 }
 
-/// What the operator would do next, as things stand.
-fn advice(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
+/// What the operator would do next, as things stand; and where nobody drives who would carry out what was asked for, the command that does.
+fn advice(place: &CommandPlace, snapshot: &Snapshot) -> (Vec<String>, Option<SuggestedCommand>) {
     let target = CommandTarget::new(place, snapshot);
-    let mut lines = Vec::new();
+    let (mut lines, mut drives) = (Vec::new(), None);
     match &snapshot.phase {
         Phase::Held | Phase::Paused(_) => {
             if let Some(Guidance { waits, remedies }) = snapshot.guidance() {
@@ -266,11 +270,10 @@ fn advice(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
     match &snapshot.driver {
         // Whoever carried it out itself is about to end.
         DriverView::Nobody | DriverView::Lost { .. } | DriverView::You { .. } if under_way => {
-            let drive = target.named("drive");
-            lines.push(match is_said {
-                true => format!("{drive} replaces pods, so does the console."),
-                false => format!("Nobody drives: {drive} replaces pods, so does the console."),
-            });
+            if !is_said {
+                lines.push("Nobody drives: no pod is replaced before somebody does.".to_owned());
+            }
+            drives = Some(SuggestedCommand::new(target, "drive", Some("drive"), "replaces pods, so does the console"));
         }
         DriverView::Unconfirmed { .. } if under_way => lines.push(format!(
             "{}: if it is alive it carries it out, if not {} does.",
@@ -283,13 +286,14 @@ fn advice(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
                 prewarm.request.paused.is_none() && prewarm.counts.present < prewarm.counts.nodes
             };
             if let Some(prewarm) = snapshot.prewarm.as_ref().filter(missing) {
-                let command = prewarm_named(target, &prewarm.request, &snapshot.revisions);
-                lines.push(format!("Nobody drives: {command} pre-warms."));
+                let words = prewarm_command(&prewarm.request, &snapshot.revisions);
+                lines.push("Nobody drives: no pod is made for it before somebody does.".to_owned());
+                drives = Some(SuggestedCommand::new(target, "prewarm", words.as_deref(), "pre-warms"));
             }
         }
         _ => {}
     }
-    lines
+    (lines, drives)
 }
 
 /// Where a rollout halted, and what can be done about it; nothing where none is halted.

@@ -20,6 +20,11 @@ pub(crate) struct SuggestedCommand {
 }
 
 impl SuggestedCommand {
+    /// A command, and what it does. `words` are its name and its flags, quoted already; `None`: they cannot be.
+    pub(crate) fn new(target: CommandTarget<'_>, remedy: &'static str, words: Option<&str>, text: &str) -> Self {
+        Self { remedy, command: words.and_then(|words| target.command(words)), text: text.to_owned() }
+    }
+
     /// `rolldeck resume --context prod -n edge ds/agent   (continues)`.
     pub(crate) fn line(&self) -> String {
         match &self.command {

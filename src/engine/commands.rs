@@ -199,7 +199,7 @@ impl Engine {
             (Some(_), Takeover::Ask) => (vec![self.request_for_the_lease(by)], Danger::Serious),
             (None, _) => (Vec::new(), Danger::Bounded),
         };
-        let says = "you drive it now".to_owned();
+        let says = if self.is_recorded() { "you drive it now" } else { "you drive the pre-warm now" }.to_owned();
         Ok(Resolved::new(edits, Needs::Driving(takeover), says, danger))
     }
 }

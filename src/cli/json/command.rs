@@ -16,6 +16,8 @@ pub(crate) struct CommandResult<'a> {
     pub(crate) meta: TypeMeta,
     pub(crate) namespace: &'a str,
     pub(crate) name: &'a str,
+    /// Whether nothing was to be done, as with `--dry-run`.
+    pub(crate) dry_run: bool,
     pub(crate) preview: PreviewLines<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) settled: Option<&'a str>,

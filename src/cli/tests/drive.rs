@@ -122,6 +122,30 @@ async fn a_drive_that_halts_exits_with_its_own_code() {
     }
 }
 
+/// Who would drive and end at once does not say that it drives, and then that nobody does.
+#[tokio::test]
+async fn where_a_driver_would_end_at_once_none_is_begun_and_it_is_said_what_to_do() {
+    let mut halted = script::held_by_nobody();
+    halted.phase = Phase::Halted;
+    let mut idle = script::held_by_nobody();
+    (idle.phase, idle.adopted, idle.counts.available) = (Phase::Idle, true, idle.counts.nodes);
+    let mut kept = script::held_by_nobody();
+    (kept.phase, kept.settings.policies.finish) = (Phase::Complete, Finish::Keep);
+    let resume = "not driven: nothing is started while it is halted: `rolldeck resume --context prod-eu -n edge ds/agent` comes first";
+    let release = "`rolldeck release --context prod-eu -n edge ds/agent` hands it back";
+    for (snapshot, code, said) in [(halted, 4, resume), (idle.clone(), 0, release), (kept, 0, release)] {
+        let script = Script::of(snapshot);
+        let output = script.run("drive ds/agent").await;
+        assert_eq!((output.code, script.asked().len()), (code, 0), "{}", output.text);
+        assert!(output.text.lines().last().unwrap().contains(said), "{}", output.text);
+        assert!(!output.text.contains("you drive") && !output.text.contains("nobody drives"), "{}", output.text);
+    }
+    // Pods that nobody needs any more are deleted by whoever drives.
+    let script = Script::of(Snapshot { driver: DriverView::Nobody, ..over(Phase::Idle, 2) }).then(over(Phase::Idle, 0));
+    assert_eq!(script.run("drive ds/agent").await.code, 0);
+    assert_eq!(script.asked().first(), Some(&Command::Drive(Takeover::IfFree)));
+}
+
 #[tokio::test]
 async fn a_drive_ends_where_rolldeck_itself_paused_and_stays_where_an_operator_did() {
     let paused_by = |by: &str, why: &str| {

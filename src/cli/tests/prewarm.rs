@@ -257,8 +257,9 @@ async fn edits_are_made_at_once_and_say_who_carries_them_out() {
         let script = Script::of(paused.clone()).previews(Danger::Bounded);
         let output = script.run(&format!("prewarm ds/agent {flag}")).await;
         assert_eq!((output.code, script.asked()), (0, vec![Command::Prewarm(command)]));
-        let next = "Nobody drives: `rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 --context \
-                    prod-eu -n edge ds/agent` pre-warms.\n";
+        let next = "Nobody drives: no pod is made for it before somebody does.\n\
+                    next: rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 --context prod-eu -n edge \
+                    ds/agent   (pre-warms)\n";
         assert!(output.text.ends_with(next), "{}", output.text);
     }
 }

@@ -69,7 +69,7 @@ async fn a_write_is_shown_made_and_followed_by_advice() {
       API: PATCH leases/rolldeck-agent (intent)
     settled: Step
     nobody drives; held: 38 of 60 nodes that may be updated have been, 1 failed; `rolldeck step --context prod-eu -n edge ds/agent` lets 60 nodes go, 120 in total.
-    `rolldeck drive --context prod-eu -n edge ds/agent` replaces pods, so does the console.
+    next: rolldeck drive --context prod-eu -n edge ds/agent   (replaces pods, so does the console)
     "#);
 }
 

@@ -506,7 +506,7 @@ impl Engine {
             }
             Writes::Prewarm | Writes::Nothing | Writes::Record | Writes::OnDelete | Writes::WholeRollout => {}
         }
-        if let Command::Prewarm(asked) = command {
+        if let (Command::Prewarm(asked), false) = (command, resolved.edits.is_empty()) {
             calls.extend(self.prewarming_calls(asked, &resolved.edits, limits, now));
         }
         if !nodes.is_empty() {

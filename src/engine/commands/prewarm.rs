@@ -102,6 +102,10 @@ impl Engine {
                 };
                 (PrewarmEdit::Pause(by), says.to_owned(), false)
             }
+            PrewarmCommand::Resume if self.paused_already().is_none() => {
+                let says = "pre-warming is not paused: nothing changes".to_owned();
+                return Ok(Resolved { drive: false, ..Resolved::new(Vec::new(), Needs::Saved, says, Danger::None) });
+            }
             PrewarmCommand::Resume => (PrewarmEdit::Resume, "pre-warming goes on".to_owned(), true),
             PrewarmCommand::Retry => {
                 self.check_prewarm_retry()?;
@@ -267,6 +271,9 @@ impl Engine {
             PrewarmCommand::Pause => {
                 let stops = "No more pods are made. What is being pulled goes on.".to_owned();
                 self.paused_already().into_iter().chain([stops]).collect()
+            }
+            PrewarmCommand::Resume if self.paused_already().is_none() => {
+                vec!["It is not paused: nothing changes.".to_owned()]
             }
             PrewarmCommand::Resume => {
                 let limits = self.recorded_prewarm().map(|known| known.limits.clone()).unwrap_or_default();

@@ -66,7 +66,11 @@ impl Engine {
     /// Tells what an operator of this process did with the lease. A one-shot command holds it for its own write, and drives nothing.
     fn did(&mut self, kind: RolloutEventKind, visibility: Visibility) {
         let by = Some(self.actor());
-        let said = (self.config().role == Role::OneShot).then(|| kind.by_one_shot()).flatten();
+        let said = match self.config().role {
+            Role::OneShot => kind.by_one_shot(),
+            Role::Driver if self.is_recorded() || self.recorded_prewarm().is_none() => None,
+            Role::Driver => kind.by_who_only_prewarms(),
+        };
         self.log_event(by, kind, EventOutcome::Done, visibility, None, said.map(Into::into));
     }
 

@@ -146,6 +146,17 @@ fn going_on_makes_what_is_left() {
     assert!(calls[1].starts_with("POST pods, one on each of 2 nodes") && calls.len() == 2, "{calls:?}");
 }
 
+/// It goes on already: nothing is changed, and nobody is told that it was resumed.
+#[test]
+fn going_on_with_what_is_not_paused_says_so() {
+    let (mut fake, mut console) = under_way();
+    let resume = Command::Prewarm(PrewarmCommand::Resume);
+    let preview = console.engine.preview(&resume, fake.now).unwrap();
+    assert_eq!(preview.effects, ["It is not paused: nothing changes."]);
+    assert_eq!((preview.calls, preview.danger), (Vec::<String>::new(), Danger::None));
+    assert_eq!(console.ask(&mut fake, resume).unwrap(), "pre-warming is not paused: nothing changes");
+}
+
 #[test]
 fn a_retry_makes_anew_what_failed() {
     let (mut fake, mut console) = under_way();

@@ -3,10 +3,11 @@
 use serde_json::json;
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
-use crate::engine::model::command::{Command, Step, Takeover};
+use crate::engine::model::command::{Command, PrewarmCommand, Step, Takeover};
 use crate::engine::model::config::Role;
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{ClusterEvent, ReportedBy, Severity};
+use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use crate::engine::model::rollout_event::{EventOutcome, PatchChange, RolloutEvent, RolloutEventKind, Visibility};
 use crate::engine::model::settings::{Gates, OnFailure};
 use crate::engine::model::time::Timestamp;
@@ -463,4 +464,32 @@ fn in_whose_place_one_drives_is_told_also_where_the_watch_is_faster_than_the_ans
         let in_place = told.starts_with("eve: drives the rollout now, in place of ops@bastion/");
         assert!(in_place && told.ends_with(", which stopped renewing its lease"), "{takeover:?}: {told}");
     }
+}
+
+/// Where no rollout is recorded, whoever drives drives the pre-warming only.
+#[test]
+fn who_drives_a_pre_warming_only_is_not_said_to_drive_a_rollout() {
+    let mut fake = FakeCluster::rolling(5, 1);
+    fake.holds_images = false;
+    let mut console = FakeConsole::open(&fake, "ops");
+    let image = [("agent".to_owned(), "agent:v2".parse().unwrap())].into();
+    let start = Command::Prewarm(PrewarmCommand::Start {
+        source: PrewarmSource::Images(image),
+        nodes: PrewarmNodes::All,
+        limits: PrewarmLimits::default(),
+        method: PrewarmMethod::Pods,
+    });
+    console.ask(&mut fake, start).unwrap();
+    console.run_for(&mut fake, 2);
+    let told: Vec<String> = console.happened.iter().map(ToString::to_string).collect();
+    assert!(told.contains(&"drives the pre-warm now".to_owned()), "{told:?}");
+    assert!(!told.iter().any(|line| line.contains("drives the rollout")), "{told:?}");
+
+    console.set_image(&mut fake, "agent:v2");
+    drop(console);
+    let mut eve = FakeConsole::open(&fake, "eve");
+    eve.run_for(&mut fake, 20);
+    eve.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+    let told: Vec<String> = eve.happened.iter().map(ToString::to_string).collect();
+    assert!(told.iter().any(|line| line.starts_with("drives the rollout now, in place of ops@bastion")), "{told:?}");
 }

@@ -72,6 +72,18 @@ impl RolloutEventKind {
     }
 }
 
+impl RolloutEventKind {
+    /// What a driver did with the lease where no rollout is recorded: it drives a pre-warming only. `None`: its own words are as true of that.
+    pub(crate) fn by_who_only_prewarms(&self) -> Option<String> {
+        match self {
+            Self::LeaseAcquired | Self::LeaseTakenOver { .. } => {
+                Some(self.to_string().replacen("drives the rollout", "drives the pre-warm", 1))
+            }
+            _ => None,
+        }
+    }
+}
+
 impl RolloutEvent {
     /// To which revision, by its number then, the template was changed; for an event of another process its words tell.
     pub(crate) fn changed_to(&self) -> Option<i64> {
