@@ -182,7 +182,11 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Invocation, cla
     let mut command = command_called(line.first());
     let matches = match command.try_get_matches_from_mut(&line) {
         Ok(matches) => matches,
-        Err(error) => return Err(misspelt::command_meant(&mut command, &line, Some(&error)).unwrap_or(error)),
+        Err(error) => {
+            let meant = misspelt::command_meant(&mut command, &line, Some(&error));
+            let meant = meant.or_else(|| misspelt::negative_value(&mut command, &line, &error));
+            return Err(meant.or_else(|| misspelt::left_out(&mut command, &line, &error)).unwrap_or(error));
+        }
     };
     let mut cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
     if cli.global.config.as_ref().is_some_and(|file| file.as_os_str().is_empty()) {
@@ -225,9 +229,10 @@ fn usage_error(said: &clap::Error) -> String {
 /// The command as its user calls it: as kubectl's plugin when the binary is named so.
 fn command_called(program: Option<&OsString>) -> clap::Command {
     let program = program.and_then(|program| Path::new(program).file_name()).and_then(|name| name.to_str());
+    let command = misspelt::with_negative_numbers(Cli::command());
     match program {
-        Some(name) if name.starts_with("kubectl-") => Cli::command().bin_name("kubectl rolldeck"),
-        _ => Cli::command(),
+        Some(name) if name.starts_with("kubectl-") => command.bin_name("kubectl rolldeck"),
+        _ => command,
     }
 }
 

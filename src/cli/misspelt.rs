@@ -1,4 +1,5 @@
-//! Command lines that begin with a word that is no command: what was probably meant.
+//! Command lines that begin with a word that is no command: what was probably meant. And those that clap refuses with a reason that leads
+//! astray.
 //!
 //! A bare word is the name of a DaemonSet (`rolldeck agent`), so clap takes every misspelt command for one.
 
@@ -78,4 +79,55 @@ fn refused_name(refused: &Error) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// The command, where a negative number behind a flag is the flag's value: whatever reads it says why it is refused. Otherwise it would be
+/// refused as a flag that is not there.
+pub(super) fn with_negative_numbers(command: Command) -> Command {
+    let read = |arg: clap::Arg| {
+        let takes_a_value = arg.get_action().takes_values() && arg.get_long().is_some();
+        if takes_a_value { arg.allow_negative_numbers(true) } else { arg }
+    };
+    command.mut_args(read).mut_subcommands(with_negative_numbers)
+}
+
+/// The error of a value such as `-5s`, which clap takes for a flag.
+pub(super) fn negative_value(command: &mut Command, line: &[OsString], refused: &Error) -> Option<Error> {
+    let is_flag = |word: &str| word.starts_with("--") && word.len() > 2;
+    let is_negative =
+        |word: &str| word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    match refused.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(word)) if is_negative(word) => {}
+        _ => return None,
+    }
+    let words: Vec<&str> = line.iter().filter_map(|word| word.to_str()).collect();
+    let [flag, value] = words.windows(2).find(|pair| is_flag(pair[0]) && is_negative(pair[1]))? else { return None };
+    let why = format!("`{value}` is no value for `{flag}`: it must not be negative");
+    // The usage is that of the command that was typed.
+    let typed = words.iter().find(|word| command.find_subcommand(word).is_some());
+    let subcommand = typed.and_then(|name| command.find_subcommand_mut(name))?;
+    Some(subcommand.error(ErrorKind::InvalidValue, why))
+}
+
+/// What each of these flags of `prewarm` does to what is being pre-warmed: none goes with those that say what to pre-warm.
+const OF_WHAT_IS_PREWARMED: [(&str, &str); 4] = [
+    ("--pause", "pause what is being pre-warmed"),
+    ("--resume", "go on with what is being pre-warmed"),
+    ("--retry", "pull again what failed"),
+    ("--cancel", "cancel what is being pre-warmed"),
+];
+
+/// The error of a `prewarm` that begins and ends, or pauses, at once: which of the two to leave out.
+pub(super) fn left_out(command: &mut Command, line: &[OsString], refused: &Error) -> Option<Error> {
+    let typed = |flag: &str| line.iter().any(|word| word.to_str() == Some(flag));
+    let Some(ContextValue::String(argument)) = refused.get(ContextKind::InvalidArg) else { return None };
+    let begins = argument.split(' ').next()?;
+    let of_begin = !OF_WHAT_IS_PREWARMED.iter().any(|(flag, _)| *flag == begins);
+    if refused.kind() != ErrorKind::ArgumentConflict || !typed("prewarm") || !of_begin {
+        return None;
+    }
+    let (flag, does) = OF_WHAT_IS_PREWARMED.iter().find(|(flag, _)| typed(flag))?;
+    let why = format!("leave out `{begins}` to {does}, or `{flag}` to begin: `{begins}` says what to pre-warm");
+    let subcommand = command.find_subcommand_mut("prewarm")?;
+    Some(subcommand.error(ErrorKind::ArgumentConflict, why))
 }

@@ -41,7 +41,8 @@ pub(crate) fn pace(text: &str) -> Result<Pace, String> {
 }
 
 pub(crate) fn revision(text: &str) -> Result<i64, String> {
-    text.parse().map_err(|_not_a_number| format!("`{text}` is not the number of a revision, as `history` lists them"))
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| format!("`{text}` is not the number of a revision, from 1, as `history` lists them"))
 }
 
 pub(crate) fn speed(text: &str) -> Result<f64, String> {

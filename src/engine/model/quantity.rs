@@ -54,7 +54,10 @@ impl fmt::Display for IntOrPercent {
 impl FromStr for IntOrPercent {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let refuse = || format!("`{text}` is neither a count (`3`) nor a percentage (`25%`, at most `100%`)");
+        let refuse = || match text.trim().starts_with('-') {
+            true => format!("`{text}` is negative: neither a count, from 0, nor a percentage, from `0%` to `100%`"),
+            false => format!("`{text}` is neither a count (`3`) nor a percentage (`25%`, at most `100%`)"),
+        };
         match text.trim().strip_suffix('%') {
             Some(percent) => match percent.trim().parse::<u8>() {
                 Ok(percent) if percent <= 100 => Ok(Self::Percent(percent)),

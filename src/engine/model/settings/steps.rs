@@ -71,7 +71,10 @@ impl Value for Steps {
         for word in words {
             let step: IntOrPercent = word.parse().map_err(|why: String| format!("step `{word}`: {why}; {example}"))?;
             let last_alike = steps.iter().rev().find(|other| is_count(other) == is_count(&step));
-            if step.is_zero() || last_alike.is_some_and(|other| number(other) >= number(&step)) {
+            if step.is_zero() {
+                return Err(format!("step `{step}` updates no node: a step is one node or more; {example}"));
+            }
+            if last_alike.is_some_and(|other| number(other) >= number(&step)) {
                 let before = last_alike.map_or_else(|| "0".to_owned(), ToString::to_string);
                 return Err(format!("step `{step}` is no more than `{before}` before it; {example}"));
             }
@@ -118,7 +121,7 @@ mod tests {
             ("1,ten,100%", "step `ten`"),
             ("1,10%", "the last step must be `100%`"),
             ("10", "the last step must be `100%`"),
-            ("0,100%", "step `0` is no more than `0` before it"),
+            ("0,100%", "step `0` updates no node: a step is one node or more"),
             ("10%,5%,100%", "step `5%` is no more than `10%` before it"),
             ("3,10%,2,100%", "step `2` is no more than `3` before it"),
             ("10%,10%,100%", "step `10%` is no more than `10%` before it"),
