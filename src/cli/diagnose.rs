@@ -20,7 +20,7 @@ use super::json;
 use super::load;
 use super::output::Output;
 use super::status::with_all_watches;
-use super::suggested_commands::{CommandPlace, all_suggested_commands};
+use super::suggested_commands::{CommandPlace, CommandTarget, all_suggested_commands};
 use crate::driver::Session;
 use crate::engine::model::Str;
 use crate::engine::model::facts::Severity;
@@ -28,7 +28,7 @@ use crate::engine::model::inspection::{Inspection, Reading};
 use crate::engine::model::occupancy::NodeOccupancy;
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::diagnosis::{Diagnosis, Finding, OfferedCommand};
-use crate::engine::report::guidance::Guidance;
+use crate::engine::report::guidance::{Guidance, Remedy};
 use crate::engine::report::snapshot::Snapshot;
 
 /// How long is waited for what other pods hold.
@@ -85,19 +85,30 @@ fn lines(place: &CommandPlace, snapshot: &Snapshot, diagnosis: &Diagnosis) -> Ve
         None if findings.is_empty() => lines.push("nothing is wrong, and nothing waits".to_owned()),
         None => {}
     }
+    // Where it can be rolled back, wherever that is the remedy.
+    let undo = snapshot.remedies().contains(&Remedy::Undo).then(|| CommandTarget::new(place, snapshot).command("undo"));
+    let undo = undo.flatten();
     lines.extend(all_suggested_commands(place, snapshot).iter().map(|way| format!("    → {}", way.line())));
     for finding in findings {
         lines.push(String::new());
         lines.push(head(finding, snapshot));
         lines.extend(finding.evidence.iter().map(|evidence| format!("    {evidence}")));
         lines.extend(finding.held.iter().map(|held| format!("    {held}")));
-        lines.extend(finding.remedies.iter().map(|remedy| format!("    → {remedy}")));
+        lines.extend(finding.remedies.iter().map(|remedy| format!("    → {}", with_command(remedy, undo.as_deref()))));
         let command = |OfferedCommand { text, command }: &OfferedCommand| {
             Some(format!("    → {text}: {}", command.line(&place.flags()?)?))
         };
         lines.extend(finding.commands.iter().filter_map(command));
     }
     lines
+}
+
+/// What to do, with the command for it where that is known.
+fn with_command(remedy: &str, undo: Option<&str>) -> String {
+    match undo.filter(|_| remedy.starts_with("roll back") || remedy.ends_with("roll back")) {
+        Some(undo) => format!("{remedy}: {undo}"),
+        None => remedy.to_owned(),
+    }
 }
 
 fn head(finding: &Finding, snapshot: &Snapshot) -> String {

@@ -14,10 +14,10 @@ use crate::engine::model::node::NodeState;
 use crate::engine::model::occupancy::{HeldResource, NodeOccupancy};
 use crate::engine::model::pace::{Flap, PaceReason, PacedSite, Throughput};
 use crate::engine::model::presence::Presence;
-use crate::engine::model::record::{OURSELVES, Paused};
+use crate::engine::model::record::{HaltingGate, OURSELVES, Paused};
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility};
 use crate::engine::model::wait::{DistanceView, Wait};
-use crate::engine::report::snapshot::{Counts, NodeView, Phase, Snapshot};
+use crate::engine::report::snapshot::{Alarm, Counts, NodeView, Phase, Snapshot};
 use insta::assert_snapshot;
 use serde_json::json;
 use std::time::Duration;
@@ -353,6 +353,18 @@ async fn a_diagnosis_tells_each_cause_once() {
     let json = Script::of(snapshot.clone()).json("diagnose ds/agent -o json").await;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&json["kind"], &json["findings"][0]["wrong"]), (&"Diagnosis".into(), &true.into()));
+    // Where it can be rolled back, each arrow that says so has the command.
+    let why = "image not found on 1 node".into();
+    let halted = Snapshot {
+        alarms: vec![Alarm::Halted { gate: HaltingGate::default(), why }],
+        phase: Phase::Halted,
+        ..snapshot.clone()
+    };
+    let text = Script::of(halted).run("diagnose ds/agent").await.text;
+    for remedy in ["give the DaemonSet an image that is there, or roll back", "roll back if others follow it"] {
+        let arrow = format!("    → {remedy}: rolldeck undo --context prod-eu -n edge ds/agent\n");
+        assert!(text.contains(&arrow), "{text}");
+    }
     let mut nodes = snapshot.nodes.to_vec();
     nodes.retain(|node| node.state == NodeState::Updated);
     (snapshot.nodes, snapshot.alarms) = (nodes.into(), Vec::new());

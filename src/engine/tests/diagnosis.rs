@@ -225,6 +225,6 @@ fn a_pod_of_an_earlier_revision_fails_of_its_own_image() {
     assert_eq!(finding.title, "image not found: agent:v2", "not that of the target");
     assert_eq!(
         finding.remedies,
-        ["its pod is still of revision 2: revision 3 replaces it once this node may be updated"]
+        ["let this node be updated: its pod is still of revision 2, and revision 3 replaces it then"]
     );
 }

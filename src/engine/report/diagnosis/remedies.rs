@@ -18,7 +18,7 @@ pub(super) fn of(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> Vec<Str
             format!(
                 "find who adds {container} to pods as they are created (a mutating webhook or policy), and correct it there"
             ),
-            "neither a roll back nor another image helps: pods of every revision get it".to_owned(),
+            "leave revision and image as they are: pods of every revision get it, so that neither a roll back nor another image helps".to_owned(),
         ];
     }
     if let Some(text) = is_left_behind(cause, node, snapshot) {
@@ -66,7 +66,7 @@ fn is_left_behind(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> Option
         return None;
     }
     Some(format!(
-        "its pod is still of {}: {} replaces it once this node may be updated",
+        "let this node be updated: its pod is still of {}, and {} replaces it then",
         revision.called(),
         target.called()
     ))
@@ -99,35 +99,35 @@ pub(super) fn about(kind: CauseKind) -> &'static [&'static str] {
         ],
         CauseKind::ImageDenied => &[
             "check imagePullSecrets of the template and of its service account, and whether the registry lets them read",
-            "some registries answer so for an image that is not there",
+            "check the name of the image, too: some registries answer so for one that is not there",
         ],
         CauseKind::ImageRateLimited => {
             &["wait: it is pulled again by itself", "lower how many pull at once, or pull from a mirror of your own"]
         }
         CauseKind::ImagePlatform => {
-            &["build the image for the architecture of the node", "or leave such nodes out by a node selector"]
+            &["build the image for the architecture of the node", "leave such nodes out by a node selector"]
         }
         CauseKind::ImageName => &["correct the name of the image in the template"],
         CauseKind::ImageNeverPull => &["bring the image onto the node, or change imagePullPolicy: Never"],
         CauseKind::ImageNetwork => &[
             "check from the node whether the registry can be reached: link, name server, proxy, certificate",
-            "it is pulled again by itself",
+            "then wait: it is pulled again by itself",
         ],
         CauseKind::ImageDisk => &[
             "free disk space on the node, where its runtime keeps images, or enlarge that file system",
-            "it is pulled again by itself",
+            "then wait: it is pulled again by itself",
         ],
         CauseKind::ImagePull => &[
             "look at the container runtime of the node and at the registry, as the message says",
-            "it is pulled again by itself",
+            "then wait: it is pulled again by itself",
         ],
         CauseKind::VolumeMount => &[
             "make the ConfigMap, Secret, claim or path that the message names, or correct its name in the template",
-            "of a volume of a driver: look whether its pod runs on the node, and whether another node still has the volume",
+            "look, where it is a volume of a driver, whether the driver's pod runs on the node, and whether another node still has the volume",
         ],
         CauseKind::PodSandbox => &[
             "look at the pod of the network plugin on the node: it configures CNI and gives out addresses",
-            "where the message names a reserved name or a timeout: look at the container runtime of the node",
+            "look at the container runtime of the node, where the message names a reserved name or a timeout",
         ],
         CauseKind::Config => &["make the ConfigMap, Secret or key that the message names, or correct its name"],
         CauseKind::ContainerStart => &[
@@ -140,11 +140,11 @@ pub(super) fn about(kind: CauseKind) -> &'static [&'static str] {
         }
         CauseKind::OutOfMemory => &["raise the memory limit, or make it need less", "roll back"],
         CauseKind::NotReady => {
-            &["look at the readiness probe and at the log", "a container without a probe is ready once it runs"]
+            &["look at the readiness probe and at the log: a container without a probe is ready once it runs"]
         }
         CauseKind::Unschedulable => &[
             "free what the message names on the node, or lower the requests of the template",
-            "a priority class lets it take the place of pods that matter less",
+            "give it a priority class, with which it takes the place of pods that matter less",
         ],
         CauseKind::Rejected => &[
             "free what the kubelet lacks: disk, memory, pods; its controller makes another pod by itself",
@@ -163,14 +163,30 @@ pub(super) fn about(kind: CauseKind) -> &'static [&'static str] {
             &["look at kube-controller-manager: it does not act on this DaemonSet, or has lost its lease"]
         }
         CauseKind::StuckTerminating => &[
-            "its kubelet has not ended it: look whether the node answers, and at the Events for a volume that is not unmounted",
+            "look whether the node answers, as its kubelet has not ended it, and at the Events for a volume that is not unmounted",
             "delete it by force only when the node is gone for good",
         ],
         CauseKind::HeldByFinalizers => &["look at the controllers that set them: each takes its own off"],
         CauseKind::Deadline => &["look at its log and its Events", "raise the progress deadline, or roll back"],
         CauseKind::NodeDown => &[
             "look at the node: power, link, kubelet",
-            "rolldeck replaces no pod there meanwhile; the DaemonSet's own controller, where it rolls, does",
+            "wait for it: rolldeck replaces no pod there meanwhile; the DaemonSet's own controller, where it rolls, does",
         ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An arrow stands before each: what follows it is something to do.
+    #[test]
+    fn each_remedy_is_something_to_do() {
+        let tells = ["it ", "its ", "a ", "or ", "some ", "of ", "neither ", "rolldeck ", "where "];
+        for kind in CauseKind::ALL {
+            for text in about(kind) {
+                assert!(!tells.iter().any(|word| text.starts_with(word)), "{kind:?}: {text}");
+            }
+        }
     }
 }
