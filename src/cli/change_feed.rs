@@ -146,26 +146,35 @@ pub(crate) struct ChangeFeed {
     last: Option<Arc<Snapshot>>,
     /// This process is about to drive: what leads to that is not told.
     is_about_to_drive: bool,
+    /// What the rollout does was not told, as it becomes another thing once this process drives.
+    owes_phase: bool,
 }
 
 impl ChangeFeed {
     pub(crate) fn new(place: &CommandPlace) -> Self {
-        Self { place: place.clone(), last: None, is_about_to_drive: false }
+        Self { place: place.clone(), last: None, is_about_to_drive: false, owes_phase: false }
     }
 
-    /// From now on, that nobody drives, or that this process holds the lease for a write, is not told; what others do is.
+    /// From now on, that nobody drives, or that this process holds the lease for a write, is not told; what others do is. Nor is whether
+    /// nodes are held before it drives: what the rollout does is told once it does.
     pub(crate) fn about_to_drive(&mut self, is_about_to_drive: bool) {
         self.is_about_to_drive = is_about_to_drive;
     }
 
     /// What changed since it was asked last; at first, how things stand.
     pub(crate) fn tell(&mut self, snapshot: &Arc<Snapshot>) -> Vec<FeedEntry> {
-        let mut telling =
-            Telling { place: &self.place, snapshot, changes: Vec::new(), is_about_to_drive: self.is_about_to_drive };
+        let mut telling = Telling {
+            place: &self.place,
+            snapshot,
+            changes: Vec::new(),
+            is_about_to_drive: self.is_about_to_drive,
+            owes_phase: self.owes_phase,
+        };
         match self.last.replace(snapshot.clone()) {
             None => telling.opening(),
             Some(last) => telling.since(&last),
         }
+        self.owes_phase = telling.owes_phase;
         telling.changes
     }
 }
@@ -175,6 +184,7 @@ struct Telling<'a> {
     snapshot: &'a Snapshot,
     changes: Vec<FeedEntry>,
     is_about_to_drive: bool,
+    owes_phase: bool,
 }
 
 impl Telling<'_> {
@@ -249,7 +259,9 @@ impl Telling<'_> {
         self.prewarming(Some(last));
         // Last, because it is what the lines above led to.
         let late = |snapshot: &Snapshot| snapshot.not_sent().map(|unsent| unsent.kind);
-        if last.phase != snapshot.phase || last.direction != snapshot.direction || late(last) != late(snapshot) {
+        let changed =
+            last.phase != snapshot.phase || last.direction != snapshot.direction || late(last) != late(snapshot);
+        if changed || self.owes_phase {
             self.phase();
         }
     }
@@ -273,22 +285,37 @@ impl Telling<'_> {
     }
 
     fn driver(&mut self) {
-        let on_our_way = match &self.snapshot.driver {
+        if self.is_about_to_drive && self.is_on_our_way() {
+            return;
+        }
+        self.say(Topic::Driver, self.snapshot.driving().to_string());
+    }
+
+    /// Whether nobody else has to do with it that this process is about to drive.
+    fn is_on_our_way(&self) -> bool {
+        match &self.snapshot.driver {
             DriverView::Nobody | DriverView::Waiting { holder: None } | DriverView::You { .. } => true,
             DriverView::Unknown
             | DriverView::Waiting { holder: Some(_) }
             | DriverView::Unconfirmed { .. }
             | DriverView::Other { .. }
             | DriverView::Lost { .. } => false,
-        };
-        if self.is_about_to_drive && on_our_way {
-            return;
         }
-        self.say(Topic::Driver, self.snapshot.driving().to_string());
     }
 
     fn phase(&mut self) {
         let snapshot = self.snapshot;
+        let changes_with_the_driver = matches!(snapshot.phase, Phase::Held | Phase::Running | Phase::Preparing);
+        let nobody = matches!(
+            snapshot.driver,
+            DriverView::Nobody | DriverView::Lost { .. } | DriverView::Waiting { holder: None }
+        );
+        let for_a_write = self.is_about_to_drive && self.is_on_our_way();
+        let before = for_a_write || (nobody && (self.is_about_to_drive || self.owes_phase));
+        self.owes_phase = before && changes_with_the_driver && snapshot.not_sent().is_none();
+        if self.owes_phase {
+            return;
+        }
         let counts = snapshot.counts;
         let text = format!("{}, {} of {} updated", snapshot.doing(), counts.updated, counts.nodes);
         self.say(Topic::Phase, text);

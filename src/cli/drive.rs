@@ -79,7 +79,18 @@ impl Task for Drive<'_> {
         }
         let images = &self.args.images;
         let had = !images.is_empty() && has_images(&snapshot, images);
-        if had && snapshot.started_at.is_none() && standing(&snapshot) == Exit::Done && !has_leftovers(&snapshot) {
+        let done = snapshot.started_at.is_none() && standing(&snapshot) == Exit::Done && !has_leftovers(&snapshot);
+        if had {
+            let images: Vec<String> =
+                images.iter().map(|wanted| format!("{}={}", wanted.container, wanted.image.as_str())).collect();
+            let then = match (done, snapshot.started_at) {
+                (true, _) => ", and every node is at it: nothing is to be done",
+                (false, Some(_)) => ": the rollout goes on",
+                (false, None) => ": it is not written again",
+            };
+            foreground.say(Topic::Command, format!("the template has {} already{then}", images.join(" ")))?;
+        }
+        if had && done {
             return Ok(Exit::Done);
         }
         for command in edits(self.args) {

@@ -33,7 +33,6 @@ async fn a_drive_tells_its_changes_and_ends_with_the_rollout() {
     assert_eq!(output.code, 0, "{}", output.error);
     assert_snapshot!(output.text, @r#"
     2026-11-18T11:16:40Z rev 14 → 15 edge/agent: v1.8.2 → v1.9.0
-    2026-11-18T11:16:40Z held, 38 of 120 updated
     2026-11-18T11:16:40Z step 2 of 3: 60 may be updated, partition 60
     2026-11-18T11:16:40Z down 2 of 2: 1 ours, 1 suspect + 3 not ours, pull slots 2 of 2
     2026-11-18T11:16:40Z settled: Set image
@@ -70,7 +69,7 @@ async fn a_drive_does_not_leave_when_its_strategy_is_set_back() {
         .then(idle);
     let output = script.run("drive ds/agent --on-drift enforce").await;
     assert_eq!(output.code, 0, "{}", output.error);
-    let tail: Vec<&str> = output.text.lines().skip(5).collect();
+    let tail: Vec<&str> = output.text.lines().skip(4).collect();
     assert_snapshot!(tail.join("\n"), @r#"
     2026-11-18T11:16:40Z settled: Drive
     2026-11-18T11:16:50Z you drive
@@ -90,6 +89,8 @@ async fn a_drive_that_was_killed_is_carried_on_by_the_same_command_line() {
     let output = script.run("drive ds/agent --image agent=registry.example/agent:v1.9.0").await;
     assert_eq!(output.code, 0, "{}", output.error);
     assert_eq!(script.asked(), [Command::Drive(Takeover::IfFree), Command::StopDriving]);
+    let said = "the template has agent=registry.example/agent:v1.9.0 already: the rollout goes on";
+    assert!(output.text.contains(said), "{}", output.text);
 }
 
 #[tokio::test]
@@ -100,6 +101,9 @@ async fn a_drive_to_where_everything_is_has_nothing_to_do() {
     let script = Script::of(idle);
     let output = script.run("drive ds/agent --image agent=registry.example/agent:v1.9.0").await;
     assert_eq!((output.code, script.asked().len()), (0, 0));
+    let said =
+        "the template has agent=registry.example/agent:v1.9.0 already, and every node is at it: nothing is to be done";
+    assert!(output.text.contains(said), "{}", output.text);
 }
 
 #[tokio::test]
@@ -161,7 +165,7 @@ async fn a_drive_ends_where_rolldeck_itself_paused_and_stays_where_an_operator_d
     let output = script.run("drive ds/agent").await;
     assert_eq!(output.code, 4, "{}", output.error);
     assert_eq!(script.asked().last(), Some(&Command::StopDriving));
-    let last: Vec<&str> = output.text.lines().skip(5).collect();
+    let last: Vec<&str> = output.text.lines().skip(4).collect();
     assert_snapshot!(last.join("\n"), @r#"
     2026-11-18T11:16:50Z you drive
     2026-11-18T11:16:50Z running, 38 of 120 updated
