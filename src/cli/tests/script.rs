@@ -177,7 +177,7 @@ impl Script {
         let output = kept.output(format, charset).shaped(shape);
         let script = Self { runs_by_itself: line.contains("--watch"), ..self.clone() };
         let end = crate::cli::run_to(cli, async move |_| Ok(Arc::new(script.clone()) as Arc<dyn Session>), output);
-        let (error, code) = match end.await {
+        let (error, code) = match Box::pin(end).await {
             Ok(crate::cli::CallerTask::Exit(exit)) => (String::new(), exit.code()),
             Ok(other) => panic!("{line}: {other:?}"),
             Err(error) => (error.to_string(), error.code()),
