@@ -195,7 +195,7 @@ fn a_strategy_that_is_set_back_is_enforced_as_it_was_chosen() {
     assert!(suspend_hint.contains("automated sync"), "{status}");
 
     let output = practice.ok(&["tune", DS, "--on-drift", "report"]);
-    assert!(output.contains("on drift enforce → report"), "{output}");
+    assert!(output.contains("on drift: enforce → report"), "{output}");
     practice.set_strategy_back();
     drive.until("changed back by argocd-controller of Argo CD, once after OnDelete was set again");
     drive.until("paused by rolldeck");
