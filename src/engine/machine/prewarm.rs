@@ -14,6 +14,8 @@ use crate::engine::assess::plan::Limits;
 use crate::engine::assess::rows::Row;
 use crate::engine::model::Str;
 use crate::engine::model::cause::CauseKind;
+use crate::engine::model::config::Timing;
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::image::normalized;
@@ -370,7 +372,14 @@ impl Engine {
             Some(WarmState::Terminating) | None => {}
         }
         // Where nobody drives none is tried again.
-        let nobody = || !self.lock.holds() && self.lock.living_other(self.now).is_none();
+        let nobody = || match self.lock.view(self.now) {
+            DriverView::Nobody | DriverView::Lost { .. } => true,
+            // Whoever looks once cannot see more.
+            driver @ DriverView::Unconfirmed { .. } => {
+                driver.is_silent(self.view.server_time(self.now), Timing::default().lease)
+            }
+            _ => false,
+        };
         if let Some(before) = before.filter(|before| self.now < before.again_at || nobody()) {
             let (cause, times) = (before.cause.clone(), before.failed);
             return PrewarmState::Failed { cause, times, again_at: Some(before.again_at) };

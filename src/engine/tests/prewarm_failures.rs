@@ -42,6 +42,19 @@ fn what_failed_is_known_after_its_driver_was_killed_and_can_be_tried_again() {
     }
 }
 
+/// Whether its driver lives, whoever looks once cannot see; by its own clock it should have renewed its lease.
+#[test]
+fn what_failed_is_known_to_who_looks_once_after_its_driver_was_killed() {
+    let (mut fake, mut console) = warming();
+    fake.warm_fails("n1", TOO_MANY_PULLS);
+    console.run_for(&mut fake, 2);
+    drop(console);
+    fake.wait(60);
+    let mut looks = FakeConsole::open_as(&fake, "ada", Role::OneShot);
+    looks.run(&mut fake);
+    assert_eq!(counts(&mut looks, &fake).failed, 1);
+}
+
 #[test]
 fn the_next_driver_waits_as_the_one_before_would_have() {
     let (mut fake, mut console) = warming();
