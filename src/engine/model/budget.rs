@@ -44,6 +44,11 @@ pub struct BudgetView {
 impl BudgetView {
     /// `3 of 4 (2 fail, 1 pre-warms)`: how many pull slots are taken, and by what, where it is not an update that pulls.
     pub fn slots_in_words(&self) -> String {
+        format!("{} of {}{}", self.pulling, self.max_pulling, self.holders_of_slots())
+    }
+
+    /// ` (2 fail, 1 pre-warms)`: by what pull slots are taken that no update pulls in; empty where there are none.
+    pub(crate) fn holders_of_slots(&self) -> String {
         let one_or_more = |count: u32, one: &str, more: &str| match count {
             0 => None,
             1 => Some(format!("1 {one}")),
@@ -61,8 +66,7 @@ impl BudgetView {
         .into_iter()
         .flatten()
         .collect();
-        let by = if by.is_empty() { String::new() } else { format!(" ({})", by.join(", ")) };
-        format!("{} of {}{by}", self.pulling, self.max_pulling)
+        if by.is_empty() { String::new() } else { format!(" ({})", by.join(", ")) }
     }
 
     /// How many slots nodes hold whose pods pull, and not pods for pre-warming.

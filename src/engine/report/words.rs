@@ -87,8 +87,13 @@ impl Snapshot {
     pub fn budget_and_slots(&self) -> String {
         let budget = &self.budget;
         match self.started_at {
-            Some(_) if self.prewarm_limit().is_some() => format!("{budget}, {}", self.pull_slots()),
-            Some(_) => format!("{budget}, pull slots {}", budget.slots_in_words()),
+            Some(_) => match self.prewarm_limit() {
+                Some(limit) => {
+                    let (most, by) = (budget.max_pulling, budget.holders_of_slots());
+                    format!("{budget}, pull slots {}{by}: updates up to {most}, pre-warm up to {limit}", budget.pulling)
+                }
+                None => format!("{budget}, pull slots {}", budget.slots_in_words()),
+            },
             None => budget.to_string(),
         }
     }

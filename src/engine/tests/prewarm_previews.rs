@@ -385,7 +385,10 @@ fn what_holds_the_slots_is_said() {
     console.run_for(&mut fake, 3);
     let snapshot = console.snapshot(&fake);
     assert_eq!(snapshot.prewarming_waits(), None);
-    assert_eq!(snapshot.budget_and_slots(), "down 1 of 1: 1 ours, pull slots 2 of 1 (1 fails, 1 pre-warms)");
+    assert_eq!(
+        snapshot.budget_and_slots(),
+        "down 1 of 1: 1 ours, pull slots 2 (1 fails, 1 pre-warms): updates up to 1, pre-warm up to 2"
+    );
     // Where nobody drives, that is what it waits for.
     console.ask(&mut fake, Command::StopDriving).unwrap();
     console.run_for(&mut fake, 1);
