@@ -149,7 +149,9 @@ impl Engine {
             };
             // Who steps back to stop it is told that it does not.
             let goes_on = (nodes > 0 && after.allowed < before.allowed).then(|| match intent.paused {
+                Some(_) if nodes == 1 => "1 node is in line still, and waits until it is resumed.".to_owned(),
                 Some(_) => format!("{} in line still, and wait until it is resumed.", counted_are(nodes)),
+                None if nodes == 1 => "1 node is in line still, and goes: a pause stops that.".to_owned(),
                 None => format!("{} in line still, and go: a pause stops that.", counted_are(nodes)),
             });
             return [Some(first), goes_on, Some("Reverts no node: undo does.".to_owned())]

@@ -391,6 +391,7 @@ impl Engine {
             return format!("and {it_is} down already ({named}). {they} at once");
         }
         let (wait, others) = match at_once.len() {
+            0 if nodes.len() == 1 => ("and waits".to_owned(), "It moves"),
             0 => ("and wait".to_owned(), "They move"),
             1 => (format!("and wait, but for {named}, which goes at once"), "The others move"),
             _ => (format!("and wait, but for {named}, which go at once"), "The others move"),

@@ -9,6 +9,7 @@ use super::Engine;
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{PodPhase, StrategyKind};
 use crate::engine::model::node::NodeIx;
+use crate::engine::model::presence::Presence;
 use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind, Visibility};
 
 /// For so long after one that everybody was told of, others are told in the timeline and the log only: an autoscaler takes many.
@@ -22,10 +23,12 @@ impl Engine {
             Event::PodGone(uid, _) => uid,
             _ => return,
         };
-        if !self.lock.holds() || self.strategy() != StrategyKind::OnDelete {
+        if self.deletions.contains(uid) || !self.lock.holds() || self.strategy() != StrategyKind::OnDelete {
             return;
         }
-        if !self.is_recorded() || !self.is_adopted() || self.intent().releasing.is_some() {
+        // With its DaemonSet a pod goes for good.
+        let is_going = self.view.presence != Presence::Present || self.is_being_deleted();
+        if is_going || !self.is_recorded() || !self.is_adopted() || self.intent().releasing.is_some() {
             return;
         }
         let Some((node, pod)) = self.view.own_pod(uid) else { return };
@@ -36,8 +39,7 @@ impl Engine {
         let failed =
             (fact.phase == PodPhase::Failed).then(|| fact.reason.clone().unwrap_or_else(|| "no reason".into()));
         // What is going already has been told of.
-        let is_known = pod.fact.deletion_at.is_some() || self.deletions.contains(uid);
-        if is_known || !self.was_to_stay(node, failed.is_some()) {
+        if pod.fact.deletion_at.is_some() || !self.was_to_stay(node, failed.is_some()) {
             return;
         }
         let (node, pod) = (self.view.nodes[node].name.clone(), fact.name.clone());

@@ -104,7 +104,7 @@ fn pods_that_others_take_away_are_told_as_such() {
     };
     let words = |node: &str| {
         format!(
-            "the pod of {node} was deleted, evicted or relabelled by somebody else, not by the rollout: its next pod is at the target"
+            "the pod of {node} was deleted, evicted or relabelled by somebody else: its next pod is at the target, whatever the rollout keeps"
         )
     };
     assert_eq!(told(&mut ops, &fake), [], "what the rollout deletes is its own");
@@ -127,8 +127,7 @@ fn pods_that_others_take_away_are_told_as_such() {
     fake.remove_pod("n2");
     fake.reconcile();
     ops.run_for(&mut fake, 2);
-    let failed =
-        "the pod of n2 failed (Evicted) and its controller replaces it, not the rollout: its next pod is at the target";
+    let failed = "the pod of n2 failed (Evicted) and its controller replaces it: its next pod is at the target, whatever the rollout keeps";
     assert_eq!(told(&mut ops, &fake)[2].0, failed);
     fake.set_node_ready("n2", true);
     ops.run_for(&mut fake, 20);

@@ -176,12 +176,13 @@ impl fmt::Display for RolloutEventKind {
             Self::LeaseGivenBack { to: None } => f.write_str("drives no more, gave the lease back"),
             Self::PodTakenAway { node, failed: Some(why), .. } => write!(
                 f,
-                "the pod of {node} failed ({why}) and its controller replaces it, not the rollout: its next pod is at the target"
+                "the pod of {node} failed ({why}) and its controller replaces it: its next pod is at the target, whatever \
+                 the rollout keeps"
             ),
             Self::PodTakenAway { node, failed: None, .. } => write!(
                 f,
-                "the pod of {node} was deleted, evicted or relabelled by somebody else, not by the rollout: its next pod is at \
-                 the target"
+                "the pod of {node} was deleted, evicted or relabelled by somebody else: its next pod is at the target, \
+                 whatever the rollout keeps"
             ),
             Self::RecordDeleted => f.write_str(
                 "the Lease was deleted, and with it what was asked for: partition, budgets and gates; nothing more is started until somebody \

@@ -47,7 +47,7 @@ impl Observer {
         self.deletions += 1;
         let Some(pod) = self.pods.remove(&deletion.uid) else { return };
         if pod.fact.deletion_at.is_none() {
-            self.deleted_by_rolldeck.insert(&deletion.uid, at);
+            self.deleted_by_rolldeck.insert(deletion, at);
         }
         if let Some(node) = pod.fact.node.clone() {
             self.forget_who_serves(at);

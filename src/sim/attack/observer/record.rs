@@ -33,6 +33,11 @@ impl Driving {
 }
 
 impl Observer {
+    /// Whether this console holds the lease.
+    pub(super) fn drives(&self, console: &Str) -> bool {
+        self.driver.as_ref().is_some_and(|driver| driver.who == *console)
+    }
+
     pub(super) fn lease_is(&mut self, object: &Object, gone: bool, at: Timestamp) {
         self.driver_is(object, gone, at);
         self.throttle_is_of_driver();

@@ -7,14 +7,15 @@ use crate::engine::model::Str;
 use crate::engine::model::rollout_event::RolloutEventKind;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Snapshot;
+use crate::sim::attack::api_client::Deletion;
 
-/// Pods that a rolldeck deleted before anybody else did, by uid, and when.
+/// Pods that a rolldeck deleted before anybody else did, by uid: which one, and when.
 #[derive(Debug, Default)]
-pub(super) struct DeletedByRolldeck(HashMap<Str, Timestamp>);
+pub(super) struct DeletedByRolldeck(HashMap<Str, (Str, Timestamp)>);
 
 impl DeletedByRolldeck {
-    pub(super) fn insert(&mut self, uid: &Str, at: Timestamp) {
-        self.0.insert(uid.clone(), at);
+    pub(super) fn insert(&mut self, deletion: &Deletion, at: Timestamp) {
+        self.0.insert(deletion.uid.clone(), (deletion.by.clone(), at));
     }
 }
 
@@ -22,8 +23,11 @@ impl Observer {
     pub(super) fn check_taken_away(&mut self, by: &Str, snapshot: &Snapshot, now: Timestamp) {
         // Others may have relabelled it before: what is told of that was so. Consoles date it by their own clock, as the snapshot.
         let by_rolldeck = |uid: &Str, told_at: Timestamp| {
-            let told_ago = snapshot.at.since(told_at);
-            self.deleted_by_rolldeck.0.get(uid).is_some_and(|at| *at <= now - told_ago)
+            let told_at = now - snapshot.at.since(told_at);
+            // Who does not see yet that the lease is another's means that one by `somebody else`.
+            let drives = self.drives(by);
+            let theirs = self.deleted_by_rolldeck.0.get(uid).filter(|(deleted_by, _)| deleted_by == by || drives);
+            theirs.is_some_and(|(_, at)| *at <= told_at)
         };
         let blamed = snapshot.timeline.iter().find_map(|event| match &event.kind {
             RolloutEventKind::PodTakenAway { node, uid, .. } if by_rolldeck(uid, event.at) => Some(node),
