@@ -95,9 +95,7 @@ impl OneShot {
                 };
                 (args.name, args.how, Command::Step(step))
             }
-            Self::Select(args) => {
-                (args.name, args.how, Command::Select(args.selector.filter(|selector| !selector.is_empty())))
-            }
+            Self::Select(args) => (args.name, args.how, Command::Select(args.selector)),
             Self::Pause(PauseArgs { name, why, reason, how }) => {
                 let why = if why.is_empty() { reason } else { Some(why.join(" ")) };
                 (name, how, Command::Pause { why })
@@ -197,13 +195,21 @@ pub(crate) struct StepArgs {
     pub(crate) how: How,
 }
 
+/// A selector that says something: an empty one, as of a variable that is not set, would lift the restriction.
+fn not_empty(text: &str) -> Result<Selector, String> {
+    match text.trim().is_empty() {
+        true => Err("it is empty and would select every node: `--clear` removes the selector".to_owned()),
+        false => text.parse().map_err(|why| format!("{why}")),
+    }
+}
+
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SelectArgs {
     /// The DaemonSet: `ds/NAME`, or just NAME
     #[arg(value_name = "ds/NAME")]
     pub(crate) name: DaemonSetName,
     /// Which nodes may be updated, as `kubectl get nodes -l` has it
-    #[arg(value_name = "SELECTOR", required_unless_present = "clear", conflicts_with = "clear")]
+    #[arg(value_name = "SELECTOR", required_unless_present = "clear", conflicts_with = "clear", value_parser = not_empty)]
     pub(crate) selector: Option<Selector>,
     /// Remove the restriction
     #[arg(long)]

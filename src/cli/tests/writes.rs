@@ -100,7 +100,7 @@ async fn what_is_offered_next_moves_something() {
     let mut done = rollout();
     done.phase = Phase::Held;
     done.plan.selector = Some(selector.clone());
-    let none = SelectionDone { selector, selected: 3, updated: 3, moving: 0, lifting_frees: 57 };
+    let none = SelectionDone { selector, selected: 3, updated: 3, moving: 0, in_line: 0, lifting_frees: 57 };
     done.plan.next = Some(Err(NoStep::SelectionDone(none)));
     done.counts.failed = 0;
     let output = Script::of(done.clone()).run("status ds/agent").await.text;

@@ -279,6 +279,7 @@ impl Plan {
         } else {
             Unready::OneMayGo
         };
+        let troubled = |row: &Row| ((nodes.name)(row), row.cause.as_ref().map(|cause| cause.kind));
         let mut line = Capacity {
             room: limits.allowed.saturating_sub(committed),
             keep: limits.keep,
@@ -289,9 +290,8 @@ impl Plan {
             sites: Sites::of(assessment, limits, nodes),
             require_image: limits.require_image,
             unready,
-            trouble: trouble
-                .filter(|_| !back)
-                .map(|row| ((nodes.name)(row), row.cause.as_ref().map(|cause| cause.kind))),
+            trouble: trouble.filter(|_| !back).map(troubled),
+            unproven: back.then(|| Unproven::of(assessment, limits.max_unavailable, troubled)).flatten(),
             strict: budget.strict,
             room_for_names: limits.room_for_names,
             lacks_budget: limits.lacks_budget,
@@ -340,6 +340,7 @@ struct Capacity {
     require_image: bool,
     unready: Unready,
     trouble: Option<(Str, Option<CauseKind>)>,
+    unproven: Option<Unproven>,
     strict: bool,
     room_for_names: usize,
     lacks_budget: bool,
@@ -398,6 +399,41 @@ enum Unready {
     Waits,
 }
 
+/// A roll back to a revision of which no node shows that it works: none is at it, or none has stayed up there for long enough. Partition,
+/// steps and gates do not count on the way back, so that nothing else keeps a revision that fails from node after node.
+#[derive(Debug)]
+struct Unproven {
+    /// How many more pods that serve may be replaced: in all as many as may be down at a time.
+    room: u32,
+    /// A node that it does not work on, and why.
+    trouble: Option<(Str, Option<CauseKind>)>,
+}
+
+impl Unproven {
+    fn of(
+        assessment: &Assessment,
+        max_unavailable: u32,
+        troubled: impl Fn(&Row) -> (Str, Option<CauseKind>),
+    ) -> Option<Self> {
+        let rows = || assessment.rows().filter(|row| row.in_fleet);
+        if rows().any(|row| row.proves) {
+            return None;
+        }
+        let put_back = |row: &&Row| row.committed && (row.updated || row.blame == Some(Blame::Rollout));
+        let taken = u32::try_from(rows().filter(put_back).count()).unwrap_or(u32::MAX);
+        let fails = |row: &&Row| row.updated && row.at_target && (row.state == NodeState::Failed || is_in_trouble(row));
+        Some(Self { room: max_unavailable.max(1).saturating_sub(taken), trouble: rows().find(fails).map(troubled) })
+    }
+
+    /// What holds a pod that serves.
+    fn hold(&self) -> Option<Hold> {
+        match &self.trouble {
+            Some((node, cause)) => Some(Hold::Unproven { node: node.clone(), cause: *cause }),
+            None => (self.room == 0).then_some(Hold::NotProven),
+        }
+    }
+}
+
 impl Capacity {
     /// Says what holds `row`; when nothing does, takes what it needs.
     fn admit(&mut self, row: &Row, nodes: &NodeLookup<'_>) -> Hold {
@@ -407,6 +443,10 @@ impl Capacity {
         self.room -= 1;
         if let Some((node, cause)) = &self.trouble {
             return Hold::Unproven { node: node.clone(), cause: *cause };
+        }
+        // What does not serve has nothing to lose.
+        if let Some(hold) = self.unproven.as_ref().filter(|_| row.ready).and_then(Unproven::hold) {
+            return hold;
         }
         let cost = u32::from(!is_charged(row, self.strict));
         if !costs_nothing(row, self.strict) && self.charged + cost > self.max_unavailable {
@@ -439,6 +479,9 @@ impl Capacity {
             return Hold::RecordFull;
         }
         self.room_for_names -= row.bytes_to_name;
+        if let Some(unproven) = self.unproven.as_mut().filter(|_| row.ready) {
+            unproven.room -= 1;
+        }
         self.charged += cost;
         self.pulling += u32::from(pulls);
         if pulls {

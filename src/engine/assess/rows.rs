@@ -30,7 +30,7 @@ use crate::engine::model::facts::ConditionStatus;
 use crate::engine::model::node::{Blame, ImageState, NodeIx, NodeState, RestartsView};
 use crate::engine::model::pull::ImagePull;
 use crate::engine::model::record::size::bytes_of_name;
-use crate::engine::model::record::{Intent, Progress};
+use crate::engine::model::record::{Direction, Intent, Progress};
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::warm_pod::images_key;
@@ -98,6 +98,8 @@ pub(crate) struct Row {
     pub(crate) unreplaced: bool,
     /// The rollout put its pod there, whatever the target is by now.
     pub(crate) updated: bool,
+    /// On the way back: its pod shows that the revision to which it goes works.
+    pub(crate) proves: bool,
     /// Its pod came with the target and has never been Ready: see [`Assessor::waits_for_target`].
     pub(super) waits_for_target: bool,
     /// Its node is not Ready.
@@ -285,6 +287,9 @@ impl<'a> Assessor<'a> {
         });
         let restarted = if at_target && !down { self.restarted(pods.live, put_there, clock) } else { None };
         let state = watched_state(state, restarted);
+        let back = self.question.intent.direction() == Direction::Back;
+        let may_prove = back && in_fleet && at_target && available && restarted.is_none();
+        let proves = pods.live.is_some_and(|pod| may_prove && self.proves_on_the_way_back(pod, put_there, clock));
         let since = self.since(state, entry, &shown);
         let ready = !down && !replaced && pods.live.is_some_and(|pod| pod.fact.ready);
         if let Some(since) = since.filter(|_| !in_fleet && !ready) {
@@ -344,6 +349,7 @@ impl<'a> Assessor<'a> {
             unreplaced: !acknowledged_failures && unreplaced,
             waits_for_target: in_fleet && at_target && self.waits_for_target(fact, pods.live),
             updated: put_there || blame == Some(Blame::Suspect),
+            proves,
             is_down: down,
             fell_at: entry.fell_at(self.question.now, self.server_now),
             back_at: entry.back_at(),

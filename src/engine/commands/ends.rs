@@ -3,6 +3,7 @@
 use crate::engine::machine::Engine;
 use crate::engine::model::command::Command;
 use crate::engine::model::record::{Direction, Intent};
+use crate::engine::model::time::ShortDuration;
 
 impl Engine {
     /// What `command` ends, or leaves as it is although somebody may think otherwise, one sentence a line; `after`: what is asked for once
@@ -11,8 +12,10 @@ impl Engine {
         let before = self.intent();
         let halted = self.is_halted(&before);
         let mut lines = Vec::new();
-        if before.paused.is_some() && after.paused.is_none() && *command != Command::Resume {
-            lines.push("The pause is lifted.".to_owned());
+        if let Some(paused) = before.paused.as_ref().filter(|_| after.paused.is_none() && *command != Command::Resume) {
+            let ago = ShortDuration(self.now.since(paused.at));
+            let why = paused.why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+            lines.push(format!("The pause by {} {ago} ago{why} is lifted.", paused.by));
         }
         match command {
             Command::SetImage(_) => {

@@ -78,6 +78,7 @@ impl Engine {
                 let at = usize::from(!nodes.is_empty());
                 effects.splice(at..1, [later]);
             }
+            effects.extend(self.unproven_back_in_words(&intent, &nodes));
             effects.extend(self.images_of(hash).map(|images| format!("{images}.")));
         }
         effects.extend(self.ends_in_words(command, &intent));

@@ -10,6 +10,7 @@
 use std::collections::BTreeSet;
 
 use super::resolved::Resolved;
+use crate::engine::assess::plan::Limits;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Refusal};
@@ -105,6 +106,18 @@ impl Engine {
                 "{later} nodes{more} are not at {that}: they are down, or their pods are going. They follow."
             )),
         }
+    }
+
+    /// That a roll back to a revision of which no pod is available begins with as many of `nodes`, whose pods are replaced at once, as may be
+    /// down (`assess/plan.rs`).
+    pub(super) fn unproven_back_in_words(&self, intent: &Intent, nodes: &[Str]) -> Option<String> {
+        let back = self.going_back(intent);
+        let most = Limits::of(&self.view, intent, &back).max_unavailable.max(1);
+        let proven = back.rows().any(|row| row.in_fleet && row.at_target && row.available && row.restarted.is_none());
+        (!proven && nodes.len() > most as usize).then(|| {
+            let pods = if most == 1 { "1 pod that serves is".to_owned() } else { format!("{most} pods that serve are") };
+            format!("No node shows that this revision works: {pods} replaced at first, the others once one of those has stayed up.")
+        })
     }
 
     /// A warning where a roll back leads to a revision of which no node is known to have the images. Where each pod pulls anew, what a

@@ -87,6 +87,7 @@ impl Engine {
             selected: self.count_rows(|row| self.selects(intent, row)),
             updated: self.count_rows(|row| self.selects(intent, row) && row.at_target && row.available),
             moving: self.count_rows(|row| self.selects(intent, row) && row.committed && !row.available && !row.failure),
+            in_line: self.would_be_free(intent),
             lifting_frees: free,
         }
     }

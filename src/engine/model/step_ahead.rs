@@ -55,14 +55,19 @@ pub struct SelectionDone {
     pub updated: u32,
     /// How many of them are on their way.
     pub moving: u32,
+    /// How many of them may go already, and wait: for the budget, or because it is paused.
+    pub in_line: u32,
     /// How many nodes may go at once when the selector is lifted, under the partition as it is.
     pub lifting_frees: u32,
 }
 
 impl fmt::Display for SelectionDone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { selector, selected, updated, moving, .. } = self;
+        let Self { selector, selected, updated, moving, in_line, .. } = self;
         match (selected - updated.min(selected), moving) {
+            (left, 0) if left > 0 && *in_line > 0 => {
+                write!(f, "canary: {updated} of {selected} updated, {in_line} in line ({selector})")
+            }
             (0, _) if *selected == 0 => write!(f, "no node matches {selector}"),
             (0, _) => write!(f, "canary done, {updated} of {selected} ({selector})"),
             (left, 0) => write!(f, "canary: {updated} of {selected} updated, {left} cannot go now ({selector})"),
@@ -86,6 +91,9 @@ impl fmt::Display for NoStep {
             Self::AllUpdated => f.write_str("a step moves nothing: every node is updated, or on its way"),
             Self::SelectionDone(done) if done.moving > 0 => {
                 write!(f, "a step moves nothing: {done}; wait until they are updated")
+            }
+            Self::SelectionDone(done) if done.in_line > 0 => {
+                write!(f, "a step moves nothing: {done}; what may go waits: `resume` where it is paused")
             }
             Self::SelectionDone(done) => write!(
                 f,

@@ -106,7 +106,14 @@ fn a_second_pause_keeps_the_first_unless_it_has_a_reason_and_then_what_it_said()
     assert!(console.settled.iter().all(|(_, result)| result.is_ok()), "{:?}", console.settled);
     assert_eq!(paused(&mut console, &fake).1, both, "it is said already");
     let preview = console.engine.preview(&Command::Undo { to: None }, fake.now).unwrap();
-    assert!(preview.effects.iter().any(|line| line == "The pause is lifted."), "{:?}", preview.effects);
+    assert!(
+        preview
+            .effects
+            .iter()
+            .any(|line| line.starts_with("The pause by ops@bastion 1m ago (link down; before: lunch) is lifted.")),
+        "{:?}",
+        preview.effects
+    );
 }
 
 /// Another step would let more nodes go, and still nobody would update them.

@@ -455,3 +455,24 @@ fn a_budget_that_is_free_is_not_waited_for() {
     assert!(waits(&with(2)).starts_with("1 node waits, as 2 are down and 2 may be"), "{}", waits(&with(2)));
     assert!(!waits(&with(0)).contains("may be"), "{}", waits(&with(0)));
 }
+
+/// A selected node that may go already waits for the pause to end: lifting the selector, which frees others, is not what helps.
+#[test]
+fn a_step_while_paused_says_that_what_may_go_waits() {
+    let mut fake = FakeCluster::rolling(12, 1);
+    for node in ["n1", "n2", "n3"] {
+        fake.change_node(node, |fact| fact.labels = [("canary", "true")].into_iter().collect());
+    }
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::Select(Some("canary=true".parse().unwrap()))).unwrap();
+    console.partition(&mut fake, 0);
+    while fake.deleted.len() < 2 {
+        console.run_for(&mut fake, 1);
+    }
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    console.run_for(&mut fake, 30);
+    let refused = console.ask(&mut fake, Command::Step(Step::Next)).unwrap_err();
+    let says = "a step moves nothing: canary: 2 of 3 updated, 1 in line (canary=true); what may go waits: `resume` where it is paused";
+    assert_eq!(refused, says);
+}

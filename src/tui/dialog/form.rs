@@ -373,6 +373,8 @@ pub(crate) struct Undo {
     pub(crate) chosen: usize,
     /// Nobody has chosen: it is where a roll back goes where none is named.
     is_usual: bool,
+    /// Why nothing is chosen before somebody does: the usual one was given up by a roll back.
+    pub(crate) unchosen: Option<String>,
     /// At which of them a rollout was seen to halt.
     pub(crate) halted: Vec<HaltedRevision>,
 }
@@ -414,12 +416,14 @@ impl Undo {
                 format!("there is no revision `{to}` to go back to; there {are} {}", known.join(", "))
             })?
         };
-        Ok(Self { revisions, chosen, is_usual: to.is_empty(), halted: story.halted().to_vec() })
+        let unchosen =
+            revisions.get(chosen).filter(|_| to.is_empty()).and_then(|usual| came_back_from(snapshot, usual));
+        Ok(Self { revisions, chosen, is_usual: to.is_empty(), unchosen, halted: story.halted().to_vec() })
     }
 
     /// Takes in where the images of the revisions are: the choice moves, unless somebody made it. Returns whether it has moved.
     pub(crate) fn see_images(&mut self, snapshot: &Snapshot, story: &Story, images: &[(Str, ImagesOnNodes)]) -> bool {
-        let usual = roll_back_to(snapshot, story, images).filter(|_| self.is_usual);
+        let usual = roll_back_to(snapshot, story, images).filter(|_| self.is_usual && self.unchosen.is_none());
         let place = usual.and_then(|usual| self.revisions.iter().position(|revision| revision.hash == usual.hash));
         place.is_some_and(|place| std::mem::replace(&mut self.chosen, place) != place)
     }
@@ -430,23 +434,41 @@ impl Undo {
     }
 
     fn command(&self) -> Result<Command, String> {
+        if let Some(why) = &self.unchosen {
+            return Err(why.clone());
+        }
         let number = self.revisions.get(self.chosen).and_then(|revision| revision.number);
         number.map(|number| Command::Undo { to: Some(number) }).ok_or_else(|| "choose a revision".into())
     }
 
     fn key(&mut self, key: Key) -> Handled {
+        let first = self.unchosen.is_some();
         let chosen = match key.code {
+            // The first key shows where one is.
+            KeyCode::Up | KeyCode::Char('k') | KeyCode::Down | KeyCode::Char('j') if first => self.chosen,
             KeyCode::Up | KeyCode::Char('k') => self.chosen.saturating_sub(1),
             KeyCode::Down | KeyCode::Char('j') => (self.chosen + 1).min(self.revisions.len() - 1),
             KeyCode::Home => 0,
             KeyCode::End => self.revisions.len() - 1,
             _ => return Handled::No,
         };
-        let changed = chosen != self.chosen;
+        let changed = chosen != self.chosen || first;
         self.chosen = chosen;
-        self.is_usual = false;
+        (self.is_usual, self.unchosen) = (false, None);
         if changed { Handled::Changed } else { Handled::Yes }
     }
+}
+
+/// Why `usual` is not what a roll back leads to by itself, in the words of the engine (`commands/undo.rs`): every node runs the revision of the
+/// template, which is older, and no rollout is recorded.
+fn came_back_from(snapshot: &Snapshot, usual: &RevisionView) -> Option<String> {
+    let current = snapshot.to.as_ref()?;
+    let is_over =
+        snapshot.started_at.is_none() && snapshot.nodes.iter().all(|node| node.at_target || node.pod.is_none());
+    (is_over && usual.created_at > current.created_at).then(|| {
+        let number = usual.number.map_or_else(|| usual.hash.to_string(), |number| number.to_string());
+        format!("revision {number} is younger than the one that runs: it was rolled back from; choose where to go with the arrows")
+    })
 }
 
 /// Whether a command takes nothing down in any case. Such a one works while read-only, and need not wait for its preview.

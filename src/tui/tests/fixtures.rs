@@ -381,7 +381,7 @@ pub(super) fn halted() -> Snapshot {
 pub(super) fn canary_done() -> Snapshot {
     let running = running();
     let selector = "canary=true".parse().unwrap();
-    let done = SelectionDone { selector, selected: 3, updated: 3, moving: 0, lifting_frees: 9 };
+    let done = SelectionDone { selector, selected: 3, updated: 3, moving: 0, in_line: 0, lifting_frees: 9 };
     let plan = PlanView {
         partition: Some(IntOrPercent::Int(108)),
         keep: 108,

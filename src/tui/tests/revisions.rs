@@ -1,5 +1,7 @@
 //! The revisions: the list, what differs, templates, and what the dialogs say of them.
 
+use std::time::Duration;
+
 use insta::assert_snapshot;
 use ratatui::buffer::Cell;
 use serde_json::json;
@@ -11,6 +13,7 @@ use crate::engine::model::danger::Danger;
 use crate::engine::model::template::Template;
 use crate::engine::model::template::diff::changes;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
+use crate::tui::message::ConsoleEffect;
 use crate::tui::words::{CELL_BYTES, amount_read};
 
 const SIZES: [(u16, u16); 4] = [(40, 12), (80, 24), (120, 40), (200, 50)];
@@ -251,6 +254,29 @@ fn what_changes_is_told_in_full_where_there_is_room_and_nothing_more_is_promised
 fn in_the_list_a_roll_back_begins_with_the_selected_revision() {
     let text = TestConsole::on(fixtures::running(), 80, 24).typed("AvjjU").screen();
     assert!(text.contains(">  13") || text.contains("> 13") || text.contains(">   13"), "{text}");
+}
+
+/// On a fleet that was rolled back the newest other revision is the one that was given up: three keys do not bring it again.
+#[test]
+fn what_was_rolled_back_from_is_not_chosen_by_itself() {
+    let idle = fixtures::idle();
+    let [now, before] = &idle.revisions[..] else { panic!("two revisions") };
+    let given_up = RevisionView {
+        number: Some(15),
+        hash: "given-up".into(),
+        created_at: now.created_at.map(|at| at + Duration::from_secs(60)),
+        ..now.clone()
+    };
+    let revisions = [given_up, now.clone(), before.clone()];
+    let snapshot = Snapshot { revisions: revisions.into(), to: Some(now.clone()), ..fixtures::idle() };
+    let console = || TestConsole::on(snapshot.clone(), 80, 24).typed("AU");
+    let screen = console().screen();
+    assert!(screen.contains("revision 15 is younger than the one that runs"), "{screen}");
+    assert!(!screen.contains(">  15"), "{screen}");
+    let asked = console().typed("<tab><enter>").effects.iter().any(|effect| matches!(effect, ConsoleEffect::Do { .. }));
+    assert!(!asked, "nothing is asked for");
+    let chosen = console().typed("<down>").screen();
+    assert!(chosen.contains(">  15"), "{chosen}");
 }
 
 #[test]

@@ -500,12 +500,12 @@ fn fill_undo(body: &mut Body<'_>, form: &Undo, answer: &PreviewState, shown: &Sh
             revision.pods,
             VersionWords(revision)
         );
-        body.choice(index == form.chosen, &text);
+        body.choice(index == form.chosen && form.unchosen.is_none(), &text);
     }
     if form.revisions.len() > first + 8 {
         body.say(&format!("  … {} older", form.revisions.len() - first - 8), ThemeRole::Muted);
     }
-    let chosen = form.revisions.get(form.chosen);
+    let chosen = form.revisions.get(form.chosen).filter(|_| form.unchosen.is_none());
     if let Some(halted) = chosen.and_then(|chosen| form.halt_at(chosen)) {
         let ago = ctx.age(shown, halted.at);
         body.say(&format!("{} halted at it {ago} ago: {}", ctx.glyph(Glyph::Alarm), halted.why), ThemeRole::Warn);

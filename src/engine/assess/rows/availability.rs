@@ -8,6 +8,10 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::{NOTABLE_MILLIS, UNMEASURED, by_server};
 use crate::engine::view::{ObservedAt, PodEntry, PodIx};
 
+/// For so long a pod that a roll back has put there has to be ready before it shows that its revision works; longer where the soak time is.
+/// Pods that crash by themselves mostly do so sooner.
+const PROVES: Duration = Duration::from_secs(10);
+
 impl<'a> Assessor<'a> {
     pub(super) fn oldest_available(&mut self, ix: NodeIx, clock: Option<i64>) -> Option<(PodIx, &'a PodEntry)> {
         let view = self.view;
@@ -34,6 +38,18 @@ impl<'a> Assessor<'a> {
         let seen_at = self.question.pods_seen_until.map_or(self.question.now, |until| until.min(self.question.now));
         self.available_at = (elapsed < needed).then(|| (soak, seen_at + (needed - elapsed)));
         elapsed >= needed
+    }
+
+    /// On the way back, whether an available pod at the target shows that its revision works. One that never left it does, and one that was
+    /// put back does once it has been ready for the soak time, [`PROVES`] at least: no soak holds a roll back up.
+    pub(super) fn proves_on_the_way_back(&mut self, pod: &PodEntry, put_there: bool, clock: Option<i64>) -> bool {
+        let Some(observed) = pod.ready_observed else { return false };
+        let needed = PROVES.max(Duration::from_secs(self.question.intent.gates.soak_secs.0.into()));
+        let elapsed = self.as_seen(self.ready_for(pod, observed, true, clock));
+        if put_there && self.question.pods_seen_until.is_none() {
+            self.wake_after(needed, elapsed);
+        }
+        !put_there || elapsed >= needed
     }
 
     /// What of a time that lasts until now has been seen. While pods are not seen, no time makes one available: it may not be

@@ -1,0 +1,91 @@
+//! Roll backs to a revision that fails: partition, steps and gates do not count on the way back.
+
+use super::*;
+use crate::engine::model::Str;
+use crate::engine::model::facts::PodFact;
+
+/// Twelve nodes that are well at v2, and a console; v1 was there before.
+fn at_the_second() -> (FakeCluster, FakeConsole) {
+    let mut fake = FakeCluster::rolling(12, 2);
+    fake.set_template(template("agent:v2"));
+    fake.reconcile();
+    for node in fake.nodes.keys().cloned().collect::<Vec<_>>() {
+        fake.remove_pod(&node);
+    }
+    fake.reconcile();
+    fake.wait(60);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.run_for(&mut fake, 60);
+    assert_eq!(fake.at("hash2"), 12);
+    (fake, console)
+}
+
+/// A second goes by, in which pods at v1 that have been up for five seconds crash, and are ready again four seconds later.
+fn a_second(fake: &mut FakeCluster, console: &mut FakeConsole) {
+    console.run_for(fake, 1);
+    let now = fake.now;
+    let first = |pod: &&PodFact| pod.revision.as_deref() == Some("hash1");
+    let nodes: Vec<(Str, u64)> = fake
+        .pods
+        .values()
+        .filter(first)
+        .map(|pod| (pod.node.clone().unwrap(), now.since(pod.created_at).as_secs()))
+        .collect();
+    for (node, age) in nodes {
+        match age % 12 {
+            5 => fake.change_pod(&node, |pod| {
+                pod.ready = false;
+                pod.containers[0].restarts += 1;
+                pod.containers[0].last_exit = Some(1);
+            }),
+            9 => fake.set_ready(&node, true),
+            _ => {}
+        }
+    }
+}
+
+/// On a fleet that is well no more pods that serve are replaced than may be down, until a node shows that the revision works.
+#[test]
+fn a_revision_that_crashes_once_ready_gets_no_more_nodes_than_may_be_down() {
+    let (mut fake, mut console) = at_the_second();
+    console.ask(&mut fake, Command::Undo { to: Some(1) }).unwrap();
+    for _ in 0..300 {
+        a_second(&mut fake, &mut console);
+    }
+    let snapshot = console.snapshot(&fake);
+    let held = snapshot.nodes.iter().filter(|node| matches!(node.hold, Some(Hold::Unproven { .. }))).count();
+    assert_eq!((fake.deleted.len(), held), (2, 10), "{:?}", snapshot.alarms);
+    // Another revision takes the two along, and nobody else.
+    console.ask(&mut fake, Command::Undo { to: Some(2) }).unwrap();
+    console.run_for(&mut fake, 60);
+    assert_eq!((fake.at("hash2"), fake.deleted.len()), (12, 4));
+}
+
+/// One that works is held up once, for as long as its first pods need to show it.
+#[test]
+fn a_revision_that_works_gets_all_nodes_after_the_first_have_stayed_up() {
+    let (mut fake, mut console) = at_the_second();
+    let preview = console.engine.preview(&Command::Undo { to: Some(1) }, fake.now).unwrap();
+    let says = "No node shows that this revision works: 2 pods that serve are replaced at first, the others once one of those has stayed up.";
+    assert!(preview.effects.contains(&says.to_owned()), "{:?}", preview.effects);
+    console.ask(&mut fake, Command::Undo { to: Some(1) }).unwrap();
+    console.run_for(&mut fake, 8);
+    assert_eq!(fake.deleted.len(), 2, "nothing shows yet that it works");
+    console.run_for(&mut fake, 30);
+    assert_eq!((fake.at("hash1"), fake.deleted.len()), (12, 12));
+}
+
+/// Where a node never left the revision, that shows that it works.
+#[test]
+fn a_revision_that_nodes_never_left_is_gone_back_to_without_delay() {
+    let mut fake = FakeCluster::rolling(12, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 2);
+    console.run_for(&mut fake, 120);
+    assert_eq!(fake.at("hash2"), 10);
+    let before = fake.deleted.len();
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 9);
+    assert!(fake.deleted.len() - before > 2, "{:?}", fake.deleted);
+}
