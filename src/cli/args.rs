@@ -13,7 +13,7 @@ mod values;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::builder::{NonEmptyStringValueParser, OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::format::{OutputAs, OutputFormat, OutputShape};
@@ -64,7 +64,7 @@ pub(crate) struct Cli {
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
     /// Namespace; otherwise the context's own
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, value_parser = NonEmptyStringValueParser::new())]
     pub(crate) namespace: Option<String>,
     /// Context of the kubeconfig; otherwise its current one
     #[arg(long, global = true)]

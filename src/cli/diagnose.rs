@@ -79,19 +79,26 @@ fn lines(place: &CommandPlace, snapshot: &Snapshot, diagnosis: &Diagnosis) -> Ve
     let Snapshot { namespace, name, .. } = snapshot;
     let findings = &diagnosis.findings;
     let mut lines = vec![format!("{namespace}/{name} on {context}: {}", diagnosis.how_many(snapshot))];
+    let mut waits_for = None;
     match snapshot.guidance() {
-        Some(Guidance { waits, .. }) if findings.iter().any(|finding| finding.title == waits) => {}
-        Some(Guidance { waits, .. }) => lines.push(waits),
+        Some(Guidance { waits, .. }) => match findings.iter().position(|finding| finding.title == waits) {
+            // What can be done about it is said where it is.
+            Some(finding) => waits_for = Some(finding),
+            None => lines.push(waits),
+        },
         None if findings.is_empty() => lines.push("nothing is wrong, and nothing waits".to_owned()),
         None => {}
     }
     // Where it can be rolled back, wherever that is the remedy.
     let undo = snapshot.remedies().contains(&Remedy::Undo).then(|| CommandTarget::new(place, snapshot).command("undo"));
     let undo = undo.flatten();
-    lines.extend(all_suggested_commands(place, snapshot).iter().map(|way| format!("    → {}", way.line())));
-    for finding in findings {
+    let suggested: Vec<String> =
+        all_suggested_commands(place, snapshot).iter().map(|way| format!("    → {}", way.line())).collect();
+    lines.extend(suggested.iter().filter(|_| waits_for.is_none()).cloned());
+    for (nth, finding) in findings.iter().enumerate() {
         lines.push(String::new());
         lines.push(head(finding, snapshot));
+        lines.extend(suggested.iter().filter(|_| waits_for == Some(nth)).cloned());
         lines.extend(finding.evidence.iter().map(|evidence| format!("    {evidence}")));
         lines.extend(finding.held.iter().map(|held| format!("    {held}")));
         lines.extend(finding.remedies.iter().map(|remedy| format!("    → {}", with_command(remedy, undo.as_deref()))));

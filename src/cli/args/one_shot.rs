@@ -98,6 +98,7 @@ impl OneShot {
             Self::Select(args) => (args.name, args.how, Command::Select(args.selector)),
             Self::Pause(PauseArgs { name, why, reason, how }) => {
                 let why = if why.is_empty() { reason } else { Some(why.join(" ")) };
+                let why = why.filter(|why| !why.trim().is_empty());
                 (name, how, Command::Pause { why })
             }
             Self::Resume(args) => (args.name, args.how, Command::Resume),

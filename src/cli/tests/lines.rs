@@ -50,6 +50,11 @@ async fn a_driver_that_is_silent_is_followed_by_the_command_that_drives() {
     assert!(silent.contains("drove 20s ago by its clock; if it has ended, `rolldeck drive "), "{silent}");
     let lives = of(driven(now - Duration::from_secs(3))).await;
     assert!(!lives.contains("if it has ended"), "{lives}");
+    // In a diagnosis what can be done about it stands below it, not above every cause.
+    let diagnosed = Script::of(driven(now - Duration::from_secs(20))).run("diagnose ds/agent").await.text;
+    let lines: Vec<&str> = diagnosed.lines().collect();
+    let below = |pair: &[&str]| pair[0].contains("drove 20s ago") && pair[1].contains("→ rolldeck drive");
+    assert!(lines.windows(2).any(below), "{diagnosed}");
 }
 
 /// As in the console: what needs a look is on top, whatever the engine's order is.
