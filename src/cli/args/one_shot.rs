@@ -200,7 +200,7 @@ pub(crate) struct StepArgs {
 fn not_empty(text: &str) -> Result<Selector, String> {
     match text.trim().is_empty() {
         true => Err("it is empty and would select every node: `--clear` removes the selector".to_owned()),
-        false => text.parse().map_err(|why| format!("{why}")),
+        false => text.parse(),
     }
 }
 
