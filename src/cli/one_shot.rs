@@ -87,7 +87,8 @@ async fn carry_out(
     let agreeing = async {
         accept_the_halt(&command, &before, &preview, how.yes)?;
         accept_no_match(&command, &before, how.yes)?;
-        confirm(&preview, &before, Consent::from_flag(how.yes), &output.streams()).await
+        confirm(&preview, &before, Consent::from_flag(how.yes), &output.streams()).await?;
+        accept_going_back(&command, &before, &preview, how.yes)
     };
     let agreed = agreeing.await;
     recorded(rollout, &command, agreed).await?;
@@ -345,6 +346,23 @@ fn accept_no_match(command: &Command, snapshot: &Snapshot, yes: bool) -> Result<
         Some(meant) => error.hinted(meant),
         None => error.hinted("`--yes` says that it is meant"),
     })
+}
+
+/// Refuses a roll back that names no revision where no rollout is under way that it would end, if there is nobody to ask and `--yes` is not given:
+/// every node would leave the revision that it was left at, for one that may not have run for long, or never.
+fn accept_going_back(command: &Command, snapshot: &Snapshot, preview: &Preview, yes: bool) -> Result<(), CliError> {
+    let unnamed = matches!(command.inner(), Command::Undo { to: None });
+    let idle = snapshot.started_at.is_none() && snapshot.phase == Phase::Idle;
+    if !unnamed || !idle || yes || preview.nodes.is_empty() || somebody_to_ask() {
+        return Ok(());
+    }
+    let nodes = preview.nodes.len();
+    let pods = if nodes == 1 { "the pod of 1 node".to_owned() } else { format!("the pods of {nodes} nodes") };
+    let refused = format!(
+        "no rollout is under way that this would end: it replaces {pods}, and there is nobody to ask; nothing was changed"
+    );
+    Err(CliError::new(CliErrorKind::Refused, refused)
+        .hinted("`--yes` says that it is meant, and `--to-revision` which revision"))
 }
 
 fn somebody_to_ask() -> bool {

@@ -295,6 +295,9 @@ fn driver_line(place: &CommandPlace, snapshot: &Snapshot) -> String {
         _ if needs_one && snapshot.has_silent_driver() => {
             format!("{driving}; if it has ended, {} would", drive())
         }
+        _ if matches!(snapshot.phase, Phase::Paused(_)) && snapshot.has_silent_driver() => {
+            format!("{driving}; if it has ended, {} is to follow a resume", drive())
+        }
         _ => driving.to_string(),
     }
 }

@@ -7,7 +7,7 @@ use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::node::{Blame, NodeState};
-use crate::engine::model::record::By;
+use crate::engine::model::record::{By, Paused};
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 use serde_json::json;
@@ -48,6 +48,13 @@ async fn a_driver_that_is_silent_is_followed_by_the_command_that_drives() {
     let now = rollout().at;
     let silent = of(driven(now - Duration::from_secs(20))).await;
     assert!(silent.contains("drove 20s ago by its clock; if it has ended, `rolldeck drive "), "{silent}");
+    let paused = Paused { by: "ada".into(), at: now, why: None };
+    let paused = Snapshot { phase: Phase::Paused(paused), ..driven(now - Duration::from_secs(20)) };
+    let paused = of(paused).await;
+    assert!(
+        paused.contains("if it has ended, `rolldeck drive --context prod-eu -n edge ds/agent` is to follow a resume"),
+        "{paused}"
+    );
     let lives = of(driven(now - Duration::from_secs(3))).await;
     assert!(!lives.contains("if it has ended"), "{lives}");
     // In a diagnosis what can be done about it stands below it, not above every cause.

@@ -125,6 +125,21 @@ async fn a_selector_that_matches_no_node_is_not_set_unasked() {
     assert_eq!(script.asked().len(), 1);
 }
 
+/// A script that runs `undo` once too often does not bring back what the fleet left long ago.
+#[tokio::test]
+async fn a_roll_back_that_ends_no_rollout_is_not_begun_unasked() {
+    let idle = Snapshot { phase: Phase::Idle, started_at: None, ..rollout() };
+    let script = Script::of(idle).previews(Danger::Serious);
+    let output = script.run("undo ds/agent").await;
+    assert_eq!((output.code, script.asked().len()), (6, 0), "{}", output.error);
+    assert!(output.error.contains("no rollout is under way that this would end"), "{}", output.error);
+    for (nth, line) in ["undo ds/agent --yes", "undo ds/agent --to-revision 14"].iter().enumerate() {
+        assert_eq!((script.run(line).await.code, script.asked().len()), (0, nth + 1), "{line}");
+    }
+    let script = Script::of(rollout()).previews(Danger::Serious);
+    assert_eq!(script.run("undo ds/agent").await.code, 0, "of a rollout that is under way it is an emergency measure");
+}
+
 #[tokio::test]
 async fn going_on_past_a_halt_is_not_done_unasked() {
     let mut halted = rollout();

@@ -198,7 +198,7 @@ impl Engine {
         let left_out: Vec<String> = intent.steps.iter().filter(between).map(ToString::to_string).collect();
         let left_out = match left_out.as_slice() {
             [] => return None,
-            [one] => format!("Leaves out the step {one} of the plan"),
+            [one] => format!("Leaves out step {one} of the plan"),
             [more @ .., last] => format!("Leaves out the steps {} and {last} of the plan", more.join(", ")),
         };
         // The next step is the first that moves something: pods may have come with the new template by themselves.
