@@ -28,6 +28,7 @@
 //! - what was handed back is its own controller's to end, also where that forgets a surge half way (`sim/attack/surge.rs`).
 
 mod absent;
+mod back;
 mod change;
 mod commands;
 mod deleted;
@@ -190,6 +191,7 @@ pub struct Observer {
     violations: Vec<Violation>,
     deletions: u64,
     deleted_by_rolldeck: taken_away::DeletedByRolldeck,
+    taken_back: back::TakenBack,
     worst_down: usize,
     site_pulls: SitePulls,
 }
@@ -256,6 +258,7 @@ impl Observer {
             violations: Vec::new(),
             deletions: 0,
             deleted_by_rolldeck: taken_away::DeletedByRolldeck::default(),
+            taken_back: back::TakenBack::default(),
             worst_down: 0,
             site_pulls: SitePulls::default(),
         };

@@ -59,6 +59,7 @@ impl Observer {
             self.count_site_pulls(pulls == PullNeed::Begins, at);
             let broken = self.violations_of(deletion, &node, at, pulls, world);
             broken.into_iter().for_each(|(promise, what)| self.report_violation(promise, at, what));
+            self.note_taken_back(&deletion.uid, &node, at);
             self.replaced.insert(node, at);
             self.worst_down = self.worst_down.max(self.down(at).len());
         } else {
@@ -103,6 +104,7 @@ impl Observer {
             self.check_budget(&context),
             self.check_surge(&context),
             self.check_pulls(&context, pulls, world),
+            self.check_back(&context),
         ];
         if let Some(forward) = context.forward() {
             broken.push(self.check_selection(&context, &forward));
