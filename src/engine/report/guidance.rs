@@ -239,6 +239,14 @@ impl Snapshot {
         remedies
     }
 
+    /// What leads away from a revision that fails. Where it goes back already, that is another image: an `undo` without a revision is refused.
+    fn away(&self) -> Remedy {
+        match self.direction {
+            Direction::Forward => Remedy::Undo,
+            Direction::Back => Remedy::SetImage,
+        }
+    }
+
     /// What it waits for, and what would move it; `None` where it moves, is over, or halted, which is an alarm.
     pub fn guidance(&self) -> Option<Guidance> {
         let driven = matches!(
@@ -251,7 +259,7 @@ impl Snapshot {
         let drive = (!driven && self.started_at.is_some()).then_some(Remedy::Drive);
         match &self.phase {
             Phase::Paused(_) => {
-                let undo = (self.counts.failed > 0).then_some(Remedy::Undo);
+                let undo = (self.counts.failed > 0).then_some(self.away());
                 let remedies = match self.started_at {
                     Some(_) => [Remedy::Resume].into_iter().chain(undo).collect(),
                     // The brake of a rollout that is not ours: going on replaces no pod, and leaves what fails as it is.
@@ -362,7 +370,7 @@ impl Snapshot {
         // Half of those that pull now, so that it makes a difference.
         let to = self.budget.max_pulling.min(self.budget.pulling.max(2)) / 2;
         let limit = self.nodes.iter().any(many_pull).then_some(Remedy::LimitPulls { to });
-        Some(Guidance { waits, remedies: [Remedy::Undo].into_iter().chain(limit).collect() })
+        Some(Guidance { waits, remedies: [self.away()].into_iter().chain(limit).collect() })
     }
 
     /// Nothing moves, and each node that is left waits for something that holds it alone, such as its image. Nothing is said where an
@@ -445,7 +453,7 @@ impl Snapshot {
         };
         if self.counts.failed > 0 {
             waits.push_str(&format!(", {} failed", self.counts.failed));
-            remedies.extend((!used_up).then_some(Remedy::Undo));
+            remedies.extend((!used_up).then_some(self.away()));
         }
         if drive.is_some() {
             waits = format!("nobody drives; {waits}");

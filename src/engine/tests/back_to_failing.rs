@@ -3,6 +3,7 @@
 use super::*;
 use crate::engine::model::Str;
 use crate::engine::model::facts::PodFact;
+use crate::engine::report::guidance::Remedy;
 
 /// Twelve nodes that are well at v2, and a console; v1 was there before.
 fn at_the_second() -> (FakeCluster, FakeConsole) {
@@ -55,6 +56,13 @@ fn a_revision_that_crashes_once_ready_gets_no_more_nodes_than_may_be_down() {
     let snapshot = console.snapshot(&fake);
     let held = snapshot.nodes.iter().filter(|node| matches!(node.hold, Some(Hold::Unproven { .. }))).count();
     assert_eq!((fake.deleted.len(), held), (2, 10), "{:?}", snapshot.alarms);
+    // An `undo` that names no revision would be refused, and is not offered.
+    let guidance = snapshot.guidance().unwrap();
+    assert_eq!(guidance.waits, "10 nodes wait until the trouble is over");
+    assert!(
+        guidance.remedies.contains(&Remedy::SetImage) && !guidance.remedies.contains(&Remedy::Undo),
+        "{guidance:?}"
+    );
     // Another revision takes the two along, and nobody else.
     console.ask(&mut fake, Command::Undo { to: Some(2) }).unwrap();
     console.run_for(&mut fake, 60);
