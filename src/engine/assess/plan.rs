@@ -425,12 +425,12 @@ impl Unproven {
         Some(Self { room: max_unavailable.max(1).saturating_sub(taken), trouble: rows().find(fails).map(troubled) })
     }
 
-    /// What holds a pod that serves.
+    /// What holds a pod that serves. A larger budget lets another node try, where the first ones are broken by themselves.
     fn hold(&self) -> Option<Hold> {
-        match &self.trouble {
-            Some((node, cause)) => Some(Hold::Unproven { node: node.clone(), cause: *cause }),
-            None => (self.room == 0).then_some(Hold::NotProven),
-        }
+        (self.room == 0).then(|| match &self.trouble {
+            Some((node, cause)) => Hold::Unproven { node: node.clone(), cause: *cause },
+            None => Hold::NotProven,
+        })
     }
 }
 
