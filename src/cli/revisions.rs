@@ -67,9 +67,12 @@ fn history_table(snapshot: &Snapshot, on_nodes: &HashMap<Str, ImagesOnNodes>) ->
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     let target = snapshot.to.as_ref().map(|revision| &revision.hash);
     rows.extend(snapshot.revisions.iter().map(|revision| {
-        let RevisionView { hash, number, images, template: _, created_at, change_cause, pods } = revision;
+        let RevisionView { hash, number, images, template: _, created_at, change_cause, pods, halted } = revision;
         let current = (Some(hash) == target).then(|| "current".to_owned());
-        let known: Vec<String> = current.into_iter().chain(snapshot.renumbered_in_words(revision)).collect();
+        let halted = halted.as_ref().map(|halt| format!("halted {} ago", age(Some(halt.at), snapshot.at)));
+        let undo = (snapshot.roll_back.as_ref() == Ok(hash)).then(|| "undo leads here".to_owned());
+        let renumbered = snapshot.renumbered_in_words(revision);
+        let known: Vec<String> = current.into_iter().chain(renumbered).chain(halted).chain(undo).collect();
         let known = if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
         vec![
             number.map_or_else(|| format!("? {hash}"), |number| format!("{number}{known}")),

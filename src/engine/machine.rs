@@ -4,6 +4,7 @@
 mod blocker;
 mod change;
 pub(super) mod halt_reasons;
+mod halted_revisions;
 mod health;
 mod holds;
 pub(super) mod idle;

@@ -47,6 +47,7 @@ pub mod printable;
 pub mod pull;
 pub mod quantity;
 pub mod record;
+pub mod roll_back;
 pub mod rollout_event;
 pub mod settings;
 pub mod shell;

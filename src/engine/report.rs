@@ -84,6 +84,7 @@ impl Engine {
             from,
             to,
             revisions: revisions.into(),
+            roll_back: self.usual_roll_back().map(|revision| revision.hash.clone()),
             counts,
             pulls: PullSummary { counts: self.pull_counts(), ..self.view.pull_summary().clone() },
             budget: self.budget,
@@ -270,6 +271,7 @@ impl Engine {
     }
 
     fn revisions(&self) -> Vec<RevisionView> {
+        let mut halted = self.halted_revisions();
         let mut pods: HashMap<&Str, u32> = HashMap::new();
         for row in self.assessment.rows() {
             let pod = row.pod.and_then(|pod| self.view.pod(pod));
@@ -293,6 +295,7 @@ impl Engine {
                 created_at: Some(self.view.our_time(revision.created_at)),
                 change_cause: revision.change_cause.clone(),
                 pods: pods.remove(&revision.hash).unwrap_or(0),
+                halted: halted.remove(&revision.hash),
             })
             .collect();
         // What is left over are pods of revisions that are not in the history (any more).
@@ -306,6 +309,7 @@ impl Engine {
                 created_at: None,
                 change_cause: None,
                 pods,
+                halted: halted.remove(hash),
             })
             .collect();
         unknown.sort_by(|a, b| a.hash.cmp(&b.hash));

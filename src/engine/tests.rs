@@ -30,6 +30,7 @@ mod pulls;
 mod quarantine;
 mod record;
 mod recreated;
+mod roll_back_by_itself;
 mod room;
 mod said_before;
 mod steps;

@@ -11,7 +11,6 @@ use crate::driver::{CommandError, Fleet};
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::container_log::{LogNews, LogSource};
-use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::inspection::Inspection;
 use crate::engine::report::snapshot::Snapshot;
 use crate::engine::report::story::Story;
@@ -31,8 +30,6 @@ pub(crate) enum Msg {
     Fleet(Arc<Fleet>),
     /// What a command would do.
     Previewed(u64, Result<Preview, CommandError>),
-    /// Where the images of each revision of a rollout are, by its hash.
-    ImagesOnNodes(DaemonSetRef, Vec<(Str, ImagesOnNodes)>),
     /// What was read of a node, under a number.
     Inspected(u64, Arc<Inspection>),
     /// What was read of a log, under a number.
@@ -58,8 +55,6 @@ pub(crate) enum ConsoleEffect {
     Fleet(Option<Box<str>>),
     /// Ask the driver what this command would do.
     Ask { target: DaemonSetRef, serial: u64, command: Command },
-    /// Ask the driver where the images of each revision are.
-    AskForImages(DaemonSetRef),
     /// Have the driver do this command.
     Do { target: DaemonSetRef, command: Command },
     /// Read this node, and its pod, for as long as the model [reads](super::model::Model::reads) this number.

@@ -36,7 +36,6 @@ use crate::driver::Fleet;
 use crate::engine::model::Str;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
-use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 use crate::engine::report::story::{EarlierStory, Story};
@@ -264,8 +263,6 @@ pub(crate) struct RolloutPage {
     pub(crate) node_page: Option<NodePage>,
     /// The revisions, while they are shown instead of the nodes.
     pub(crate) revisions: Option<RevisionScreen>,
-    /// Where the images of each revision were when that was last asked, by its hash.
-    pub(crate) images_on_nodes: Vec<(Str, ImagesOnNodes)>,
     /// Which complaints about the audit log or Events were shown already.
     pub(crate) unaudited: Vec<Str>,
 }
@@ -342,7 +339,6 @@ impl RolloutPage {
             prewarm: None,
             node_page: None,
             revisions: None,
-            images_on_nodes: Vec::new(),
             unaudited: Vec::new(),
         }
     }
@@ -387,7 +383,7 @@ impl RolloutPage {
             prewarm.see(&shown.snapshot);
         }
         if let Some(revisions) = &mut self.revisions {
-            revisions.see(&shown.snapshot, &self.story, &self.images_on_nodes);
+            revisions.see(&shown.snapshot);
         }
         self.live = Some(shown);
         if self.frozen.is_none() {

@@ -12,10 +12,8 @@ use super::filter::{FieldKind, Filter, FilterField, FilterRow};
 use super::list::{List, Move};
 use crate::engine::model::Str;
 use crate::engine::model::image::version_of;
-use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::labels::Labels;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
-use crate::engine::report::story::Story;
 
 /// The revisions of one rollout, while they are shown.
 #[derive(Debug, Default)]
@@ -31,7 +29,6 @@ pub(crate) struct RevisionScreen {
     rows: Vec<usize>,
     target: Option<Str>,
     undo: Option<Str>,
-    halted: Vec<Str>,
     summary: Summary,
 }
 
@@ -45,22 +42,17 @@ struct Summary {
 }
 
 impl RevisionScreen {
-    pub(crate) fn of(snapshot: &Snapshot, story: &Story, images: &[(Str, ImagesOnNodes)]) -> Self {
+    pub(crate) fn of(snapshot: &Snapshot) -> Self {
         let mut screen = Self::default();
-        screen.see(snapshot, story, images);
+        screen.see(snapshot);
         screen
     }
 
     /// Takes in what a new snapshot tells.
-    pub(crate) fn see(&mut self, snapshot: &Snapshot, story: &Story, images: &[(Str, ImagesOnNodes)]) {
+    pub(crate) fn see(&mut self, snapshot: &Snapshot) {
         self.revisions = snapshot.revisions.clone();
         self.target = snapshot.to.as_ref().map(|revision| revision.hash.clone());
-        self.undo = roll_back_to(snapshot, story, images).map(|revision| revision.hash.clone());
-        // A rollout that went on past its halt and is on every node by now has not failed of it.
-        let is_everywhere = snapshot.counts.updated == snapshot.counts.nodes;
-        let counts = |hash: &Str| Some(hash) != self.target.as_ref() || !is_everywhere;
-        let halted = story.halted().iter().map(|halted| halted.revision.clone());
-        self.halted = halted.filter(counts).collect();
+        self.undo = snapshot.roll_back.as_ref().ok().cloned();
         if self.marked.as_ref().is_some_and(|marked| self.find(marked).is_none()) {
             self.marked = None;
         }
@@ -256,7 +248,7 @@ impl RevisionScreen {
     /// What is to be known of a revision: whether it is the target, where a roll back would go, the one that is marked.
     pub(crate) fn marks(&self, revision: &RevisionView) -> String {
         let is = |hash: &Option<Str>| hash.as_ref() == Some(&revision.hash);
-        let halted = self.halted.contains(&revision.hash);
+        let halted = revision.halted.is_some();
         let marks =
             [(is(&self.target), "target"), (halted, "halted"), (is(&self.undo), "undo"), (is(&self.marked), "MARKED")];
         marks.iter().filter(|(holds, _)| *holds).map(|(_, mark)| *mark).collect::<Vec<_>>().join(" ")
@@ -338,25 +330,4 @@ impl FilterRow for RevisionRow<'_> {
     fn labels(&self) -> Option<&Labels> {
         None
     }
-}
-
-/// Where a roll back goes where none is named, as for the driver (`commands/undo.rs` of the engine): a recorded rollout to the revision
-/// that most nodes come from; else to the newest other one of which a node has the images, as far as that is known. To one at which a
-/// rollout was seen to halt only where there is no other.
-pub(crate) fn roll_back_to<'a>(
-    snapshot: &'a Snapshot,
-    story: &Story,
-    images: &[(Str, ImagesOnNodes)],
-) -> Option<&'a RevisionView> {
-    let current = snapshot.to.as_ref().map(|revision| &revision.hash);
-    let mut others = snapshot.revisions.iter().filter(|one| one.number.is_some() && Some(&one.hash) != current);
-    // Where none is recorded, a node that was left behind long ago says nothing of where to go.
-    let from = snapshot.from.as_ref().filter(|_| snapshot.started_at.is_some()).map(|revision| &revision.hash);
-    let halted = |one: &RevisionView| story.halted().iter().any(|halted| halted.revision == one.hash);
-    let comes_from = others.clone().find(|one| Some(&one.hash) == from);
-    let never_ran = |one: &RevisionView| images.iter().any(|(hash, images)| *hash == one.hash && images.present == 0);
-    comes_from
-        .or_else(|| others.clone().find(|one| !halted(one) && !never_ran(one)))
-        .or_else(|| others.clone().find(|one| !halted(one)))
-        .or_else(|| others.next())
 }

@@ -18,7 +18,7 @@ use self::overlay::overlay_key;
 use super::action::in_keys;
 use super::commands::{connected, follow_pod, read_log};
 use super::daemonset_ref::DaemonSetRef;
-use super::dialog::{DialogEvent, Focus, Form};
+use super::dialog::{DialogEvent, Form};
 use super::key::Key;
 use super::message::{ConsoleEffect, Msg};
 use super::model::{HelpFind, Model, Overlay, ShownSnapshot, Uptime, WriteAccess};
@@ -100,23 +100,6 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
                 dialog.answered(serial, answer.map_err(|error| in_words(&error)));
             }
             Vec::new()
-        }
-        Msg::ImagesOnNodes(target, images) => {
-            let Some(page) = model.rollouts.iter_mut().find(|page| page.target == target) else { return Vec::new() };
-            page.images_on_nodes = images;
-            let Some(snapshot) = page.snapshot().cloned() else { return Vec::new() };
-            if let Some(revisions) = &mut page.revisions {
-                revisions.see(&snapshot, &page.story, &page.images_on_nodes);
-            }
-            let Overlay::Dialog(dialog) = &mut model.overlay else { return Vec::new() };
-            let moved = match &mut dialog.form {
-                // Whoever has gone on to the buttons has seen which revision it is.
-                Form::Undo(form) if dialog.target == target && dialog.focus == Focus::Form => {
-                    form.see_images(&snapshot, &page.story, &page.images_on_nodes)
-                }
-                _ => false,
-            };
-            if moved { ask(model) } else { Vec::new() }
         }
         Msg::Inspected(serial, inspection) => {
             if let Overlay::Diagnosis { readings, .. } = &mut model.overlay

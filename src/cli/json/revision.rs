@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::TypeMeta;
 use crate::engine::model::Str;
 use crate::engine::model::images_on_nodes::ImagesOnNodes;
+use crate::engine::model::rollout_event::RevisionHalt;
 use crate::engine::model::template::diff::FieldChange;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
@@ -28,6 +29,9 @@ pub(crate) struct Revision<'a> {
     /// On how many nodes its images are; `history` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     on_nodes: Option<&'a ImagesOnNodes>,
+    /// The last rollout to it that halted and was not complete afterwards, as far as the record and the rollout's Events tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    halted: Option<&'a RevisionHalt>,
 }
 
 impl<'a> Revision<'a> {
@@ -41,6 +45,7 @@ impl<'a> Revision<'a> {
             change_cause: revision.change_cause.as_deref(),
             pods: revision.pods,
             on_nodes: None,
+            halted: revision.halted.as_ref(),
         }
     }
 }
@@ -61,6 +66,11 @@ pub(crate) struct RevisionHistory<'a> {
     namespace: &'a str,
     name: &'a str,
     revisions: Vec<Revision<'a>>,
+    /// Hash of the revision to which `undo` leads where none is named; null where it is refused.
+    undo: Option<&'a str>,
+    /// Why it is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undo_refused: Option<String>,
 }
 
 impl<'a> RevisionHistory<'a> {
@@ -76,6 +86,8 @@ impl<'a> RevisionHistory<'a> {
             namespace: &snapshot.namespace,
             name: &snapshot.name,
             revisions: snapshot.revisions.iter().map(revision).collect(),
+            undo: snapshot.roll_back.as_deref().ok(),
+            undo_refused: snapshot.roll_back.as_ref().err().map(ToString::to_string),
         }
     }
 }

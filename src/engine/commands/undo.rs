@@ -3,7 +3,7 @@
 //! ```text
 //! undo --to-revision 3 ─▶ that one
 //! undo ─┬─ recorded      ─▶ where the rollout came from
-//!       ├─ not recorded  ─▶ the newest other one that has run; else the newest other one
+//!       ├─ not recorded  ─▶ the newest other one that has run and has not halted a rollout; else the newest other one
 //!       └─ rolled back from the newest ─▶ refused: name one
 //! ```
 
@@ -16,50 +16,86 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Refusal};
 use crate::engine::model::facts::RevisionFact;
 use crate::engine::model::record::{Change, Intent};
-use crate::engine::model::rollout_event::{ROLLED_BACK, earlier_numbers};
+use crate::engine::model::roll_back::NoRollBack;
+use crate::engine::model::rollout_event::{ROLLED_BACK, RevisionHalt, earlier_numbers};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 
 impl Engine {
     pub(super) fn resolve_undo(&self, to: Option<i64>, now: Timestamp) -> Result<Resolved, Refusal> {
         let daemonset = self.view.daemonset.as_ref().ok_or_else(|| Refusal::NotLoaded("no DaemonSet".into()))?;
-        let mut revisions: Vec<_> = self.view.own_revisions().collect();
-        revisions.sort_by_key(|revision| std::cmp::Reverse(revision.number));
         let intent = self.intent();
-        // The revision before is the one that it comes from: a second `undo` would lead back to what was given up.
-        if let (None, Some(back_to), None) = (to, &intent.back_to, &intent.change) {
-            let number = revisions.iter().find(|revision| revision.hash == *back_to).map(|revision| revision.number);
-            let number = number.map_or_else(|| back_to.to_string(), |number| number.to_string());
-            return Err(Refusal::NotNow(format!(
-                "it goes back to revision {number} already; to go to another one, name its revision"
-            )));
-        }
         let chosen = match to {
-            Some(number) => revisions.iter().copied().find(|revision| revision.number == number).ok_or_else(|| {
-                let known: Vec<String> = revisions.iter().map(|revision| revision.number.to_string()).collect();
-                let current = self.view.current.as_ref().and_then(|hash| self.view.revision(hash));
-                let renumbered = earlier_numbers(self.event_log.kept(), current.map(|revision| revision.number));
-                let now = renumbered.iter().find(|(_, earlier)| earlier.contains(&number)).map(|(now, _)| now);
-                let now = now.map(|now| format!("; {now} has the template of {number}")).unwrap_or_default();
-                Refusal::NotThere(format!("no revision {number}; there are {}{now}", known.join(", ")))
-            })?,
-            None => self.goes_back_to(&intent, &revisions).ok_or_else(|| {
-                let why = "the cluster keeps no earlier revision to roll back to; `set-image` brings an earlier image";
-                Refusal::NotNow(why.into())
+            Some(number) => self.numbered(number)?,
+            None => self.usual_roll_back().map_err(|why| match why {
+                NoRollBack::NotLoaded => Refusal::NotLoaded(why.to_string().into()),
+                NoRollBack::NoneKept => Refusal::NotNow(format!("{why}; `set-image` brings an earlier image")),
+                NoRollBack::GoesBackAlready { .. } => {
+                    Refusal::NotNow(format!("{why}; to go to another one, name its revision"))
+                }
+                NoRollBack::RolledBackFrom { .. } | NoRollBack::OnlyHalted { .. } => {
+                    Refusal::NotNow(format!("{why}; to go to it again, or to another one, name its revision"))
+                }
             })?,
         };
-        if to.is_none() && self.came_back_from(chosen) {
-            return Err(Refusal::NotNow(format!(
-                "revision {} is younger than the one that runs: it was rolled back from; to go to it again, or to another \
-                 one, name its revision",
-                chosen.number
-            )));
-        }
         let is_target = intent.target.as_ref().is_none_or(|target| *target == chosen.hash);
         if chosen.template == daemonset.template && is_target && intent.change.is_none() {
             return Err(Refusal::NotNow(format!("the template already is that of revision {}", chosen.number)));
         }
         let says = format!("{ROLLED_BACK}{}; nodes still on it count as updated", chosen.number);
         Ok(self.resolve_change(Change::Revision(chosen.hash.clone()), says, now))
+    }
+
+    fn numbered(&self, number: i64) -> Result<&RevisionFact, Refusal> {
+        self.view.own_revisions().find(|revision| revision.number == number).ok_or_else(|| {
+            let known: Vec<String> = self.newest_first().iter().map(|revision| revision.number.to_string()).collect();
+            let current = self.view.current.as_ref().and_then(|hash| self.view.revision(hash));
+            let renumbered = earlier_numbers(self.event_log.kept(), current.map(|revision| revision.number));
+            let now = renumbered.iter().find(|(_, earlier)| earlier.contains(&number)).map(|(now, _)| now);
+            let now = now.map(|now| format!("; {now} has the template of {number}")).unwrap_or_default();
+            Refusal::NotThere(format!("no revision {number}; there are {}{now}", known.join(", ")))
+        })
+    }
+
+    fn newest_first(&self) -> Vec<&RevisionFact> {
+        let mut revisions: Vec<_> = self.view.own_revisions().collect();
+        revisions.sort_by_key(|revision| std::cmp::Reverse(revision.number));
+        revisions
+    }
+
+    /// Where a roll back goes where none is named. A rollout goes back to where it came from. Where none is recorded: to the newest other
+    /// revision at which no rollout is known to have halted and of which a node has the images, because one that was set and never let go
+    /// has run nowhere; if there is none, to the newest at which no rollout is known to have halted.
+    ///
+    /// # Errors
+    /// Says why none can be meant.
+    pub(crate) fn usual_roll_back(&self) -> Result<&RevisionFact, NoRollBack> {
+        if self.view.daemonset.is_none() {
+            return Err(NoRollBack::NotLoaded);
+        }
+        let intent = self.intent();
+        // The revision before is the one that it comes from: a second `undo` would lead back to what was given up.
+        if let (Some(back_to), None) = (&intent.back_to, &intent.change) {
+            let number = self.view.revision(back_to).map(|revision| revision.number.to_string());
+            return Err(NoRollBack::GoesBackAlready { to: number.map_or_else(|| back_to.clone(), Into::into) });
+        }
+        // It may be that of the template already, where somebody else put that back in the middle of the rollout: the newest other one is
+        // the one that is given up then.
+        let came_from = self.revision_before(&intent).filter(|_| self.is_recorded());
+        if let Some(came_from) = came_from.and_then(|hash| self.view.revision(&hash)) {
+            return Ok(came_from);
+        }
+        let mut others = self.newest_first();
+        others.retain(|revision| Some(&revision.hash) != self.view.current.as_ref());
+        let newest = *others.first().ok_or(NoRollBack::NoneKept)?;
+        if self.came_back_from(newest) {
+            return Err(NoRollBack::RolledBackFrom { number: newest.number });
+        }
+        let halted = self.halted_revisions();
+        let has_run = |revision: &&&RevisionFact| self.has_images_somewhere(revision);
+        let halted = |revision: &&&RevisionFact| halted.contains_key(&revision.hash);
+        let well = || others.iter().filter(|revision| !halted(revision));
+        let usual = well().find(has_run).or_else(|| well().next());
+        usual.copied().ok_or(NoRollBack::OnlyHalted { number: newest.number })
     }
 
     /// Whether all nodes run a revision that is older than this one, though this one was current before it: whoever rolled back
@@ -69,26 +105,6 @@ impl Engine {
         let current = self.view.current.as_ref().and_then(|hash| self.view.revision(hash));
         let is_younger = current.is_some_and(|current| before.created_at > current.created_at);
         is_younger && !self.is_recorded() && self.assessment.rows().all(|row| !row.old)
-    }
-
-    /// Where a roll back goes where none is named; `revisions` are all, newest first. A rollout goes back to where it came from. Where none
-    /// is recorded: to the newest other revision of which a node has the images, because one that was set and never let go has run
-    /// nowhere; if there is none, to the newest other one, as kubectl does.
-    fn goes_back_to<'a>(&self, intent: &Intent, revisions: &[&'a RevisionFact]) -> Option<&'a RevisionFact> {
-        let others = || revisions.iter().copied().filter(|revision| Some(&revision.hash) != self.view.current.as_ref());
-        // It may be that of the template already, where somebody else put that back in the middle of the rollout: the newest other one is
-        // the one that is given up then.
-        let came_from = self.revision_before(intent).filter(|_| self.is_recorded());
-        if let Some(came_from) = came_from.and_then(|hash| revisions.iter().find(|revision| revision.hash == hash)) {
-            return Some(came_from);
-        }
-        let newest = others().next()?;
-        if self.came_back_from(newest) {
-            return Some(newest);
-        }
-        let has_run =
-            |revision: &&RevisionFact| self.images_of(&revision.hash).is_some_and(|images| images.present > 0);
-        others().find(has_run).or(Some(newest))
     }
 
     /// What a roll back under `intent` comes to beside what it does to `nodes`, whose pods are replaced at once: a sentence on the other nodes that
@@ -136,28 +152,17 @@ impl Engine {
     /// A warning where a command leads to a revision at which the rollout halted, as far as Events still tell: the record forgets it. That
     /// is a roll back, or an image with which the template becomes that of a revision that is known already.
     pub(super) fn halted_before(&self, command: &Command, intent: &Intent, now: Timestamp) -> Option<String> {
-        let number = match (command, &intent.target, &intent.change) {
-            (Command::Undo { .. }, Some(hash), _) => self.view.revision(hash)?.number,
+        let revision = match (command, &intent.target, &intent.change) {
+            (Command::Undo { .. }, Some(hash), _) => self.view.revision(hash)?,
             (Command::SetImage(_), _, Some(change)) => {
                 let wanted = self.template_wanted(change).ok()?;
-                self.view.own_revisions().find(|revision| revision.template == wanted)?.number
+                self.view.own_revisions().find(|revision| revision.template == wanted)?
             }
             _ => return None,
         };
-        let (mut led_to, mut halt) = (None, None);
-        for event in self.event_log.kept() {
-            if event.reason() == "RolloutTemplateChangedByOthers" {
-                led_to = None;
-            }
-            // A number that a revision had is never that of another one.
-            led_to = event.changed_to().or(led_to);
-            if let Some(why) = event.halted_because().filter(|_| led_to == Some(number)) {
-                halt = Some((event, why));
-            }
-        }
-        let (event, why) = halt?;
-        let told = if event.reported_by().is_some() { "As an Event says, the" } else { "The" };
-        let ago = ShortDuration(now.since(event.at));
+        let RevisionHalt { at, why, from_event } = self.halted_revisions().remove(&revision.hash)?;
+        let told = if from_event { "As an Event says, the" } else { "The" };
+        let (number, ago) = (revision.number, ShortDuration(now.since(at)));
         Some(format!("{told} rollout halted at revision {number} {ago} ago: {why}."))
     }
 

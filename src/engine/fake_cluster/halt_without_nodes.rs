@@ -28,7 +28,7 @@ pub(crate) fn halted_without_nodes() -> (Snapshot, Preview) {
     fake.tell_lease();
     let mut console = FakeConsole::open(&fake, "ada");
     let preview = console.engine.preview(&Command::Resume, fake.now).unwrap();
-    let kind = RolloutEventKind::Halted { number: 1, why: HALTED.into(), nodes: Vec::new() };
+    let kind = RolloutEventKind::Halted { number: 1, revision: None, why: HALTED.into(), nodes: Vec::new() };
     let halted = RolloutEvent {
         at: fake.now,
         by: None,

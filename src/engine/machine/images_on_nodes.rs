@@ -54,6 +54,12 @@ impl Engine {
         self.view.revision(hash).map(|revision| self.images_of_revision(revision))
     }
 
+    /// Whether some node has the images of this revision.
+    pub(crate) fn has_images_somewhere(&self, revision: &RevisionFact) -> bool {
+        let wanted = self.wanted(revision);
+        self.assessment.rows().filter(|row| row.in_fleet).any(|row| self.on_node(row, &wanted) == Known::Present)
+    }
+
     fn images_of_revision(&self, revision: &RevisionFact) -> ImagesOnNodes {
         let wanted = self.wanted(revision);
         let images = revision.template.images().into();

@@ -235,7 +235,9 @@ impl Engine {
 
     pub(crate) fn tell_halted(&mut self, number: u32, why: &str, nodes: &[Str]) {
         let nodes = nodes.iter().take(NODES_NAMED).cloned().collect();
-        self.happened(RolloutEventKind::Halted { number, why: why.into(), nodes }, Visibility::Cluster);
+        let target = self.intent().target;
+        let revision = target.and_then(|hash| self.view.revision(&hash)).map(|revision| revision.number);
+        self.happened(RolloutEventKind::Halted { number, revision, why: why.into(), nodes }, Visibility::Cluster);
     }
 
     pub(crate) fn tell_complete(&mut self) {

@@ -15,6 +15,7 @@
 
 mod command_reason;
 mod driver_reason;
+mod halts;
 mod renumbered;
 mod words;
 
@@ -22,6 +23,8 @@ use serde::Serialize;
 
 use self::command_reason::CommandReason;
 use self::driver_reason::DriverReason;
+pub use self::halts::RevisionHalt;
+pub(crate) use self::halts::halts;
 pub(crate) use self::renumbered::{ROLLED_BACK, earlier_numbers};
 use self::words::{CHANGED, THAT_OF};
 use super::Str;
@@ -99,6 +102,8 @@ pub enum RolloutEventKind {
     Halted {
         /// Counts the halts of this rollout, from 1.
         number: u32,
+        /// The revision that was rolled out, by its number then; `None` where its ControllerRevision was not there.
+        revision: Option<i64>,
         /// What failed, in our words.
         why: Str,
         /// Where; at most [`NODES_NAMED`] are named.

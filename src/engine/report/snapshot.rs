@@ -34,7 +34,8 @@ use crate::engine::model::prewarm::{PrewarmState, PrewarmView};
 use crate::engine::model::pull::{ImagePull, PullSummary, UsualPull};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{By, Direction, DriverStopped, Halt, HaltingGate, Paused};
-use crate::engine::model::rollout_event::RolloutEvent;
+use crate::engine::model::roll_back::NoRollBack;
+use crate::engine::model::rollout_event::{RevisionHalt, RolloutEvent};
 use crate::engine::model::settings::Settings;
 use crate::engine::model::site::SiteLabel;
 use crate::engine::model::step_ahead::{NoStep, StepAhead};
@@ -96,6 +97,8 @@ pub struct Snapshot {
     pub image_changes: Vec<ImageChange>,
     /// All revisions, newest first.
     pub revisions: Arc<[RevisionView]>,
+    /// Hash of the revision to which a roll back leads that names none, or why it leads nowhere.
+    pub roll_back: Result<Str, NoRollBack>,
     /// How many nodes are where.
     pub counts: Counts,
     /// The pulls of the target's images.
@@ -203,6 +206,8 @@ pub struct RevisionView {
     pub change_cause: Option<Str>,
     /// How many pods are at it.
     pub pods: u32,
+    /// The last rollout to it that halted and was not complete afterwards, as far as that is known.
+    pub halted: Option<RevisionHalt>,
 }
 
 /// One container's image, before and after.

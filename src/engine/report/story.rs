@@ -13,7 +13,6 @@
 mod before;
 mod controller;
 mod earlier;
-mod halts;
 mod speed;
 
 use std::collections::{HashMap, VecDeque};
@@ -25,7 +24,6 @@ use serde::Serialize;
 use self::controller::ControllerMark;
 pub use self::controller::{ControllerChange, ControllerMoment};
 pub use self::earlier::EarlierStory;
-pub use self::halts::HaltedRevision;
 pub use self::speed::UpdateSpeed;
 use super::node_story::clock_time;
 use super::snapshot::{NodeView, Phase, Snapshot, WatchView};
@@ -60,7 +58,6 @@ pub struct Story {
     retargeted_at: Option<Timestamp>,
     controller: ControllerMark,
     controllers: Vec<ControllerMoment>,
-    halted: Vec<HaltedRevision>,
 }
 
 const DELETED_WHILE_DOWN: &str = "its pod is deleted, and stays until the node is back";
@@ -234,7 +231,6 @@ impl Story {
         self.marks = snapshot.nodes.iter().map(|node| (node.name.clone(), NodeMark::of(node, snapshot.at))).collect();
         self.mark_progress(snapshot);
         self.watch_the_controller(snapshot);
-        self.watch_for_halts(snapshot);
     }
 
     /// Takes in a snapshot that is later than all before it. What the pods of the first one tell of the time before is part of it.
@@ -250,7 +246,6 @@ impl Story {
         self.compare(snapshot);
         self.mark_progress(snapshot);
         self.watch_the_controller(snapshot);
-        self.watch_for_halts(snapshot);
     }
 
     fn compare(&mut self, snapshot: &Snapshot) {

@@ -2,7 +2,6 @@
 
 use super::effects::{Effects, refuse};
 use crate::engine::report::snapshot::RevisionView;
-use crate::tui::message::ConsoleEffect;
 use crate::tui::model::{Model, RolloutPage};
 use crate::tui::revisions::RevisionScreen;
 
@@ -11,17 +10,14 @@ pub(super) fn history(model: &mut Model) -> Effects {
     if let Some(page) = model.rollout_mut() {
         match page.revisions {
             Some(_) => page.revisions = None,
-            None => {
-                show(page);
-                return vec![ConsoleEffect::AskForImages(page.target.clone())];
-            }
+            None => show(page),
         }
     }
     Vec::new()
 }
 
 fn show(page: &mut RolloutPage) {
-    page.revisions = page.snapshot().map(|snapshot| RevisionScreen::of(snapshot, &page.story, &page.images_on_nodes));
+    page.revisions = page.snapshot().map(|snapshot| RevisionScreen::of(snapshot));
     (page.timeline, page.prewarm, page.node_page) = (None, None, None);
 }
 

@@ -12,7 +12,6 @@ use crate::tui::action::condition;
 use crate::tui::dialog::{
     AdoptForm, Canary, Dialog, Form, ImageForm, OfferedImage, PrewarmForm, StepForm, TuneForm, Undo, known_images,
 };
-use crate::tui::message::ConsoleEffect;
 use crate::tui::model::{ARMED_FOR, FleetPage, Model, Overlay, Page, WriteAccess};
 use crate::tui::preview::ask;
 use crate::tui::prompt::Prompt;
@@ -112,10 +111,8 @@ pub(super) fn canary(model: &mut Model, selector: &str) -> Effects {
 /// The images that a form can be completed with: those of the DaemonSet's revisions, and of the other rollouts that are open.
 fn known(model: &Model, snapshot: &Snapshot) -> Arc<[OfferedImage]> {
     let is_other = |other: &&Snapshot| (&other.namespace, &other.name) != (&snapshot.namespace, &snapshot.name);
-    let halted = model.rollout().map_or(&[][..], |page| page.story.halted());
     known_images(
         snapshot,
-        halted,
         model.rollouts.iter().filter_map(|page| page.snapshot()).map(|other| &**other).filter(is_other),
     )
 }
@@ -136,13 +133,8 @@ pub(super) fn undo(model: &mut Model, to: &str) -> Effects {
     let listed =
         page.revisions.as_ref().and_then(|screen| screen.chosen_to_go_back_to()).map(|number| number.to_string());
     let to = if to.is_empty() { listed.as_deref().unwrap_or_default() } else { to };
-    match Undo::new(snapshot, &page.story, &page.images_on_nodes, to) {
-        Ok(form) => {
-            let images = ConsoleEffect::AskForImages(page.target.clone());
-            let mut effects = dialog(model, Form::Undo(form));
-            effects.push(images);
-            effects
-        }
+    match Undo::new(snapshot, to) {
+        Ok(form) => dialog(model, Form::Undo(form)),
         Err(why) => refuse(model, why),
     }
 }

@@ -12,16 +12,13 @@ use super::tune::TuneForm;
 
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, PrewarmCommand, Step};
-use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{OnDrift, Setting, Tuning};
 use crate::engine::report::snapshot::RevisionView;
 use crate::engine::report::snapshot::Snapshot;
-use crate::engine::report::story::{HaltedRevision, Story};
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::key::Key;
 use crate::tui::prompt::paste;
-use crate::tui::revisions::roll_back_to;
 
 /// A form.
 #[derive(Debug)]
@@ -371,12 +368,8 @@ pub(crate) struct Undo {
     /// The revisions that can be gone back to, newest first.
     pub(crate) revisions: Vec<RevisionView>,
     pub(crate) chosen: usize,
-    /// Nobody has chosen: it is where a roll back goes where none is named.
-    is_usual: bool,
-    /// Why nothing is chosen before somebody does: the usual one was given up by a roll back.
+    /// Why nothing is chosen before somebody does.
     pub(crate) unchosen: Option<String>,
-    /// At which of them a rollout was seen to halt.
-    pub(crate) halted: Vec<HaltedRevision>,
 }
 
 /// Why there is no roll back.
@@ -390,47 +383,34 @@ impl Undo {
         snapshot.revisions.iter().filter(other).cloned().collect()
     }
 
-    /// The form as `:undo` fills it in. The choice begins where [`roll_back_to`] goes.
+    /// The form as `:undo` fills it in. The choice begins where a roll back goes that names no revision.
     ///
     /// # Errors
     /// When there is none to go back to, or the one that is named is not there.
-    pub(crate) fn new(
-        snapshot: &Snapshot,
-        story: &Story,
-        images: &[(Str, ImagesOnNodes)],
-        to: &str,
-    ) -> Result<Self, String> {
+    pub(crate) fn new(snapshot: &Snapshot, to: &str) -> Result<Self, String> {
         let revisions = Self::revisions(snapshot);
         if revisions.is_empty() {
             return Err(NO_OTHER_REVISION.into());
         }
-        let chosen = if to.is_empty() {
-            let usual = roll_back_to(snapshot, story, images).map(|revision| &revision.hash);
-            revisions.iter().position(|revision| Some(&revision.hash) == usual).unwrap_or(0)
-        } else {
-            let number = to.parse::<i64>().ok();
-            let found = revisions.iter().position(|revision| revision.number == number && number.is_some());
-            found.ok_or_else(|| {
-                let known: Vec<String> = revisions.iter().filter_map(|one| Some(one.number?.to_string())).collect();
-                let are = if known.len() == 1 { "is" } else { "are" };
-                format!("there is no revision `{to}` to go back to; there {are} {}", known.join(", "))
-            })?
-        };
-        let unchosen =
-            revisions.get(chosen).filter(|_| to.is_empty()).and_then(|usual| came_back_from(snapshot, usual));
-        Ok(Self { revisions, chosen, is_usual: to.is_empty(), unchosen, halted: story.halted().to_vec() })
-    }
-
-    /// Takes in where the images of the revisions are: the choice moves, unless somebody made it. Returns whether it has moved.
-    pub(crate) fn see_images(&mut self, snapshot: &Snapshot, story: &Story, images: &[(Str, ImagesOnNodes)]) -> bool {
-        let usual = roll_back_to(snapshot, story, images).filter(|_| self.is_usual && self.unchosen.is_none());
-        let place = usual.and_then(|usual| self.revisions.iter().position(|revision| revision.hash == usual.hash));
-        place.is_some_and(|place| std::mem::replace(&mut self.chosen, place) != place)
-    }
-
-    /// The halt that was seen at a revision.
-    pub(crate) fn halt_at(&self, revision: &RevisionView) -> Option<&HaltedRevision> {
-        self.halted.iter().find(|halted| halted.revision == revision.hash)
+        if to.is_empty() {
+            let place = |usual: &Str| revisions.iter().position(|revision| revision.hash == *usual).unwrap_or(0);
+            let (chosen, unchosen) = match &snapshot.roll_back {
+                Ok(usual) => (place(usual), None),
+                Err(why) if why.asks_for_a_revision() => {
+                    (0, Some(format!("{why}; choose where to go with the arrows")))
+                }
+                Err(why) => return Err(why.to_string()),
+            };
+            return Ok(Self { revisions, chosen, unchosen });
+        }
+        let number = to.parse::<i64>().ok();
+        let found = revisions.iter().position(|revision| revision.number == number && number.is_some());
+        let chosen = found.ok_or_else(|| {
+            let known: Vec<String> = revisions.iter().filter_map(|one| Some(one.number?.to_string())).collect();
+            let are = if known.len() == 1 { "is" } else { "are" };
+            format!("there is no revision `{to}` to go back to; there {are} {}", known.join(", "))
+        })?;
+        Ok(Self { revisions, chosen, unchosen: None })
     }
 
     fn command(&self) -> Result<Command, String> {
@@ -454,21 +434,9 @@ impl Undo {
         };
         let changed = chosen != self.chosen || first;
         self.chosen = chosen;
-        (self.is_usual, self.unchosen) = (false, None);
+        self.unchosen = None;
         if changed { Handled::Changed } else { Handled::Yes }
     }
-}
-
-/// Why `usual` is not what a roll back leads to by itself, in the words of the engine (`commands/undo.rs`): every node runs the revision of the
-/// template, which is older, and no rollout is recorded.
-fn came_back_from(snapshot: &Snapshot, usual: &RevisionView) -> Option<String> {
-    let current = snapshot.to.as_ref()?;
-    let is_over =
-        snapshot.started_at.is_none() && snapshot.nodes.iter().all(|node| node.at_target || node.pod.is_none());
-    (is_over && usual.created_at > current.created_at).then(|| {
-        let number = usual.number.map_or_else(|| usual.hash.to_string(), |number| number.to_string());
-        format!("revision {number} is younger than the one that runs: it was rolled back from; choose where to go with the arrows")
-    })
 }
 
 /// Whether a command takes nothing down in any case. Such a one works while read-only, and need not wait for its preview.

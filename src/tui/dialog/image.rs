@@ -13,7 +13,6 @@ use crate::engine::model::Str;
 use crate::engine::model::command::Command;
 use crate::engine::model::image::{ImageRef, change_warnings, is_by_digest, is_same_repository, version_of};
 use crate::engine::report::snapshot::Snapshot;
-use crate::engine::report::story::HaltedRevision;
 use crate::tui::key::Key;
 
 /// An image that a line can be completed with, and where it is known from: `rev 14`, `ds/edge/log-shipper`.
@@ -25,12 +24,8 @@ pub(crate) struct OfferedImage {
     pub(crate) halted: Option<Str>,
 }
 
-/// The images of the DaemonSet's revisions, newest first, then those of `others`; each once. `halted`: at which revisions the rollout halted.
-pub(crate) fn known_images<'a>(
-    snapshot: &Snapshot,
-    halted: &[HaltedRevision],
-    others: impl Iterator<Item = &'a Snapshot>,
-) -> Arc<[OfferedImage]> {
+/// The images of the DaemonSet's revisions, newest first, then those of `others`; each once.
+pub(crate) fn known_images<'a>(snapshot: &Snapshot, others: impl Iterator<Item = &'a Snapshot>) -> Arc<[OfferedImage]> {
     let mut known: Vec<OfferedImage> = Vec::new();
     let mut add = |image: &Str, from: String, halted: Option<Str>| match known.iter_mut().find(|it| it.image == *image)
     {
@@ -39,10 +34,9 @@ pub(crate) fn known_images<'a>(
         None => known.push(OfferedImage { image: image.clone(), from, halted }),
     };
     for revision in snapshot.revisions.iter() {
-        let halt = halted.iter().find(|halted| halted.revision == revision.hash);
         for (_, image) in &revision.images {
             let from = revision.number.map_or_else(|| "a revision".to_owned(), |number| format!("rev {number}"));
-            add(image, from, halt.map(|halted| halted.why.clone()));
+            add(image, from, revision.halted.as_ref().map(|halted| halted.why.clone()));
         }
     }
     for other in others {

@@ -33,14 +33,6 @@ impl ConsoleLoop {
                         let _ = answers.send(Msg::Previewed(serial, rollout.preview(command).await)).await;
                     });
                 }
-                ConsoleEffect::AskForImages(target) => {
-                    let of = target.clone();
-                    self.ask(&target, |rollout, answers| async move {
-                        if let Ok(images) = rollout.images_on_nodes().await {
-                            let _ = answers.send(Msg::ImagesOnNodes(of, images)).await;
-                        }
-                    });
-                }
                 ConsoleEffect::Do { target, command } => {
                     let to = target.clone();
                     self.ask(&target, |rollout, answers| async move {

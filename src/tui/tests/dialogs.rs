@@ -227,10 +227,9 @@ fn images_are_completed_with_what_is_known() {
 #[test]
 fn an_image_at_which_the_rollout_halted_is_not_offered_without_saying_so() {
     let went_back = || {
-        let running = running();
-        let mut console = TestConsole::on(fixtures::halted(), 120, 40);
-        console.see(Snapshot { to: running.from.clone(), from: running.to.clone(), ..running });
-        console
+        let (running, revisions) = (running(), fixtures::halted().revisions);
+        let snapshot = Snapshot { to: running.from.clone(), from: running.to.clone(), revisions, ..running };
+        TestConsole::on(snapshot, 120, 40)
     };
     let offered = went_back().typed("AI<backspace><backspace><backspace><backspace>").screen();
     assert!(offered.contains("agent:v1.9.0 (rev 15, halted)  agent:v1.8.2 (rev 14)"), "{offered}");
@@ -243,7 +242,7 @@ fn an_image_at_which_the_rollout_halted_is_not_offered_without_saying_so() {
         RevisionView { images: images.into(), ..revision.clone() }
     };
     let mut console = went_back();
-    let revisions = running().revisions.iter().map(shared).collect::<Vec<_>>().into();
+    let revisions = fixtures::halted().revisions.iter().map(shared).collect::<Vec<_>>().into();
     console.see(Snapshot { revisions, to: running().from, ..running() });
     console.type_keys("AI<c-u>registry.factory.example/edge/proxy:v7");
     assert!(!console.screen().contains("halted at it"), "{}", console.screen());

@@ -45,8 +45,12 @@ pub(super) fn with_events() -> Snapshot {
         event: "ipc-agent.17".into(),
         severity: Severity::Normal,
     };
-    let halted =
-        RolloutEventKind::Halted { number: 1, why: "image not found on 1 node".into(), nodes: vec!["ipc-017".into()] };
+    let halted = RolloutEventKind::Halted {
+        number: 1,
+        revision: Some(15),
+        why: "image not found on 1 node".into(),
+        nodes: vec!["ipc-017".into()],
+    };
     let timeline = [
         rollout_event(2 * DAY, us, RolloutEventKind::Released, EventOutcome::Done, ""),
         rollout_event(9 * MINUTE, us, RolloutEventKind::LeaseAcquired, EventOutcome::Done, ""),

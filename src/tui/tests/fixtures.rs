@@ -36,6 +36,8 @@ use crate::engine::model::presence::Presence;
 use crate::engine::model::pull::{Evidence, FinishedPull, PeerScope, PullFailure, PullState, PullSummary, SlowPull};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Direction, Halt, HaltingGate, Paused};
+use crate::engine::model::roll_back::NoRollBack;
+use crate::engine::model::rollout_event::RevisionHalt;
 use crate::engine::model::settings::Settings;
 use crate::engine::model::site::SiteLabel;
 use crate::engine::model::step_ahead::{NoStep, SelectionDone, StepAhead};
@@ -147,6 +149,7 @@ fn revision(hash: &str, number: i64, version: &str, days: u64, pods: u32) -> Rev
         created_at: Some(ago(days * DAY + 60 * MINUTE)),
         change_cause: (number == 13).then(|| "nightly build".into()),
         pods,
+        halted: None,
     }
 }
 
@@ -218,6 +221,7 @@ pub(super) fn loading() -> Snapshot {
         to: None,
         image_changes: Vec::new(),
         revisions: Arc::new([]),
+        roll_back: Err(NoRollBack::NotLoaded),
         counts: Counts::default(),
         pulls: PullSummary::default(),
         budget: BudgetView::default(),
@@ -275,6 +279,7 @@ pub(super) fn idle() -> Snapshot {
         phase: Phase::Idle,
         to: Some(revision("6f7c9d5b8", 14, "v1.8.2", 9, 120)),
         revisions: Arc::new([revision("6f7c9d5b8", 14, "v1.8.2", 9, 120), revision("5d8b7c4f9", 13, "v1.8.1", 41, 0)]),
+        roll_back: Ok("5d8b7c4f9".into()),
         counts: Counts { nodes: 120, updated: 120, committed: 120, available: 120, ..Counts::default() },
         budget: BudgetView { max_unavailable: 2, max_pulling: 2, ..BudgetView::default() },
         nodes: nodes.into(),
@@ -315,6 +320,7 @@ pub(super) fn running() -> Snapshot {
             from: Some(from.images[0].1.clone()),
             to: Some(to.images[0].1.clone()),
         }],
+        roll_back: Ok(from.hash.clone()),
         revisions: Arc::new([to.clone(), from.clone(), revision("5d8b7c4f9", 13, "v1.8.1", 41, 0)]),
         from: Some(from),
         to: Some(to),
@@ -373,8 +379,12 @@ pub(super) fn paused() -> Snapshot {
 pub(super) fn halted() -> Snapshot {
     let why: Str = "1 of 120 nodes failed (threshold 1): image not found on ipc-017".into();
     let halt = Halt::new(1, HaltingGate::default(), ago(2 * MINUTE), why.clone()).on(vec!["ipc-017".into()]);
-    let alarms = vec![crate::engine::report::snapshot::Alarm::Halted { gate: HaltingGate::default(), why }];
-    Snapshot { phase: Phase::Halted, halt: Some(halt), alarms, ..running() }
+    let alarms =
+        vec![crate::engine::report::snapshot::Alarm::Halted { gate: HaltingGate::default(), why: why.clone() }];
+    let running = running();
+    let mut revisions = running.revisions.to_vec();
+    revisions[0].halted = Some(RevisionHalt { at: halt.at, why, from_event: false });
+    Snapshot { phase: Phase::Halted, halt: Some(halt), alarms, revisions: revisions.into(), ..running }
 }
 
 /// The canaries are updated, and the selector stands.

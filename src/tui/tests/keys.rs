@@ -458,7 +458,7 @@ fn the_cursor_stays_on_what_happened_while_more_does() {
     let selected = |console: &TestConsole| {
         console.model.rollout().unwrap().timeline.as_ref().unwrap().selected().unwrap().to_string()
     };
-    assert_eq!(selected(&console), "halted: image not found on 1 node (ipc-017)");
+    assert_eq!(selected(&console), "halted at revision 15: image not found on 1 node (ipc-017)");
     let mut timeline = with_events().timeline.to_vec();
     timeline.push(rollout_event(
         1,
@@ -468,7 +468,7 @@ fn the_cursor_stays_on_what_happened_while_more_does() {
         "",
     ));
     console.see(Snapshot { timeline: timeline.into(), ..running() });
-    assert_eq!(selected(&console), "halted: image not found on 1 node (ipc-017)");
+    assert_eq!(selected(&console), "halted at revision 15: image not found on 1 node (ipc-017)");
     console.type_keys("g");
     assert_eq!(selected(&console), "complete: all 120 nodes are at the target");
 }

@@ -10,6 +10,7 @@ use super::console::TestConsole;
 use super::fixtures;
 use crate::engine::model::command::Preview;
 use crate::engine::model::danger::Danger;
+use crate::engine::model::roll_back::NoRollBack;
 use crate::engine::model::template::Template;
 use crate::engine::model::template::diff::changes;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
@@ -156,6 +157,7 @@ fn a_revision_that_is_not_in_the_history_any_more_says_so() {
         created_at: None,
         change_cause: None,
         pods: 3,
+        halted: None,
     });
     let snapshot = Snapshot { revisions: revisions.into(), ..fixtures::running() };
     let console = |keys: &str| screen(&TestConsole::on(snapshot.clone(), 80, 24).typed(keys));
@@ -268,7 +270,8 @@ fn what_was_rolled_back_from_is_not_chosen_by_itself() {
         ..now.clone()
     };
     let revisions = [given_up, now.clone(), before.clone()];
-    let snapshot = Snapshot { revisions: revisions.into(), to: Some(now.clone()), ..fixtures::idle() };
+    let roll_back = Err(NoRollBack::RolledBackFrom { number: 15 });
+    let snapshot = Snapshot { revisions: revisions.into(), to: Some(now.clone()), roll_back, ..fixtures::idle() };
     let console = || TestConsole::on(snapshot.clone(), 80, 24).typed("AU");
     let screen = console().screen();
     assert!(screen.contains("revision 15 is younger than the one that runs"), "{screen}");

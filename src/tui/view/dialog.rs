@@ -493,7 +493,7 @@ fn fill_undo(body: &mut Body<'_>, form: &Undo, answer: &PreviewState, shown: &Sh
     for (index, revision) in form.revisions.iter().enumerate().skip(first).take(8) {
         let age = revision.created_at.map(|at| ctx.age(shown, at)).unwrap_or_else(|| "?".to_owned());
         let cause = revision.change_cause.as_ref().map(|cause| format!("   {cause}")).unwrap_or_default();
-        let halted = if form.halt_at(revision).is_some() { "   halted" } else { "" };
+        let halted = if revision.halted.is_some() { "   halted" } else { "" };
         let text = format!(
             "{:>3}  {age:>4}  {:>4}  {}{halted}{cause}",
             numbers(revision),
@@ -506,7 +506,7 @@ fn fill_undo(body: &mut Body<'_>, form: &Undo, answer: &PreviewState, shown: &Sh
         body.say(&format!("  … {} older", form.revisions.len() - first - 8), ThemeRole::Muted);
     }
     let chosen = form.revisions.get(form.chosen).filter(|_| form.unchosen.is_none());
-    if let Some(halted) = chosen.and_then(|chosen| form.halt_at(chosen)) {
+    if let Some(halted) = chosen.and_then(|chosen| chosen.halted.as_ref()) {
         let ago = ctx.age(shown, halted.at);
         body.say(&format!("{} halted at it {ago} ago: {}", ctx.glyph(Glyph::Alarm), halted.why), ThemeRole::Warn);
     }

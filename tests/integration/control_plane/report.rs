@@ -76,7 +76,7 @@ fn a_report_tells_afterwards_what_happened_on_each_node() {
         assert!(story.iter().any(|(_, text)| text == "failed: image not found"), "{story:?}");
         // Events on the DaemonSet say it where there is no log; said once where both do.
         let halts = report["timeline"].as_array().unwrap().iter();
-        let halts = halts.filter(|line| line["text"].as_str().unwrap().contains("halted: image not found")).count();
+        let halts = halts.filter(|line| line["text"].as_str().unwrap().contains(": image not found on")).count();
         assert_eq!(halts, 1, "{log:?} {report:#}");
         let deleted = story.iter().any(|(_, text)| text == "its pod is going");
         assert_eq!(deleted, log.is_empty(), "only the log knows when a pod was deleted: {story:?}");

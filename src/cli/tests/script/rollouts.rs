@@ -48,6 +48,7 @@ fn revision(number: i64, image: &str, pods: u32, created_at: i64) -> RevisionVie
         created_at: Some(at(created_at)),
         change_cause: (number == 15).then(|| "ticket 4711".into()),
         pods,
+        halted: None,
     }
 }
 
@@ -150,6 +151,7 @@ pub(in crate::cli::tests) fn rollout() -> Snapshot {
             from: Some("registry.example/agent:v1.8.2".into()),
             to: Some("registry.example/agent:v1.9.0".into()),
         }],
+        roll_back: Ok(revisions[1].hash.clone()),
         revisions: revisions.into(),
         counts: Counts { nodes: 120, updated: 38, committed: 40, available: 115, failed: 1, ..Counts::default() },
         pulls: PullSummary::default(),

@@ -208,11 +208,11 @@ fn a_halt_names_the_nodes_and_is_told_once() {
     let halts: Vec<_> =
         console.happened.iter().filter(|known| matches!(known.kind, RolloutEventKind::Halted { .. })).collect();
     assert_eq!(halts.len(), 1);
-    assert_eq!(halts[0].to_string(), "halted: image not found on 2 nodes (n1, n2)");
+    assert_eq!(halts[0].to_string(), "halted at revision 2: image not found on 2 nodes (n1, n2)");
     assert_eq!((halts[0].reason(), halts[0].severity()), ("RolloutHalted", Severity::Warning));
     assert_eq!(
         serde_json::to_value(&halts[0].kind).unwrap(),
-        json!({"halted": {"number": 1, "why": "image not found on 2 nodes", "nodes": ["n1", "n2"]}})
+        json!({"halted": {"number": 1, "revision": 2, "why": "image not found on 2 nodes", "nodes": ["n1", "n2"]}})
     );
 }
 
@@ -228,7 +228,7 @@ fn a_roll_back_by_the_gates_is_told_as_the_rollouts_own_doing() {
     console.run_for(&mut fake, 60);
     let said = said(&console);
     let at = said.iter().position(|line| line == "-: rolling back to revision hash1, as the gates say").unwrap();
-    assert_eq!(said[at - 1], "-: halted: image not found on 2 nodes (n1, n2)");
+    assert_eq!(said[at - 1], "-: halted at revision 2: image not found on 2 nodes (n1, n2)");
     assert_eq!(said[at + 1], "-: template changed: revision 2 → 3, agent bad → v1");
 }
 

@@ -96,23 +96,12 @@ impl RolloutEvent {
             _ => None,
         }
     }
-
-    /// Why the rollout halted, if it did, as far as is said.
-    pub(crate) fn halted_because(&self) -> Option<&str> {
-        match &self.kind {
-            RolloutEventKind::Halted { why, .. } => Some(why),
-            RolloutEventKind::Reported { reason, .. } if &**reason == "RolloutHalted" => {
-                self.said.as_deref()?.strip_prefix(HALTED)
-            }
-            _ => None,
-        }
-    }
 }
 
 /// How the words for a changed template and for a halt begin.
 pub(super) const CHANGED: &str = "template changed: revision ";
 pub(super) const THAT_OF: &str = "that of revision ";
-const HALTED: &str = "halted: ";
+pub(super) const HALTED_AT: &str = "halted at revision ";
 
 impl fmt::Display for RolloutEventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -146,8 +135,11 @@ impl fmt::Display for RolloutEventKind {
                     times => write!(f, "; set again {times} times lately"),
                 }
             }
-            Self::Halted { why, nodes, .. } => {
-                write!(f, "{HALTED}{why}")?;
+            Self::Halted { number: _, revision, why, nodes } => {
+                match revision {
+                    Some(revision) => write!(f, "{HALTED_AT}{revision}: {why}")?,
+                    None => write!(f, "halted: {why}")?,
+                }
                 match nodes.as_slice() {
                     [] => Ok(()),
                     [a, b, c, rest @ ..] if !rest.is_empty() => write!(f, " ({a}, {b}, {c} …)"),

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::controller::ControllerMoment;
-use super::{HaltedRevision, NodeMark, NodeMoment, Story, changes, moment};
+use super::{NodeMark, NodeMoment, Story, changes, moment};
 use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Snapshot;
@@ -14,7 +14,6 @@ pub struct EarlierStory {
     moments: VecDeque<NodeMoment>,
     dropped: u64,
     controllers: Vec<ControllerMoment>,
-    halted: Vec<HaltedRevision>,
     /// The nodes that something was told to be wrong with, and not yet that they are well again.
     troubled: HashMap<Str, NodeMark>,
     /// When the last snapshot was taken in.
@@ -25,9 +24,9 @@ impl Story {
     /// What it told; `None` if there is nothing. One that has not begun hands on what it goes on from.
     pub fn into_earlier(self) -> Option<EarlierStory> {
         let Some(until) = self.seen_until else { return self.earlier.map(|earlier| *earlier) };
-        let Self { moments, dropped, controllers, halted, mut marks, .. } = self;
+        let Self { moments, dropped, controllers, mut marks, .. } = self;
         marks.retain(|_, mark| mark.troubled);
-        Some(EarlierStory { moments, dropped, controllers, halted, troubled: marks, until })
+        Some(EarlierStory { moments, dropped, controllers, troubled: marks, until })
     }
 
     /// A story that goes on from an earlier one of the same DaemonSet. What happened in between is read off the pods of the first
@@ -39,8 +38,8 @@ impl Story {
     /// Takes in what the earlier story told, and how the nodes stand now that were in trouble then. Returns when that one ended, and the nodes
     /// of which something is told since: neither the time before nor those nodes are read off the pods once more.
     pub(super) fn take_earlier(&mut self, snapshot: &Snapshot) -> Option<(Timestamp, HashSet<Str>)> {
-        let EarlierStory { moments, dropped, controllers, halted, troubled, until } = *self.earlier.take()?;
-        (self.moments, self.dropped, self.controllers, self.halted) = (moments, dropped, controllers, halted);
+        let EarlierStory { moments, dropped, controllers, troubled, until } = *self.earlier.take()?;
+        (self.moments, self.dropped, self.controllers) = (moments, dropped, controllers);
         let mut told = HashSet::new();
         for node in snapshot.nodes.iter() {
             let next = NodeMark::of(node, snapshot.at);

@@ -1,0 +1,56 @@
+//! Why a roll back leads nowhere by itself, where its operator names no revision.
+
+use std::fmt;
+
+use super::Str;
+
+/// Why a roll back that names no revision is refused.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NoRollBack {
+    /// The DaemonSet, or its revisions, are not loaded.
+    NotLoaded,
+    /// The rollout goes back already, to the revision with this number, or this hash where the number is not known: the one before that
+    /// is not meant by whoever asks twice.
+    GoesBackAlready {
+        /// Where to.
+        to: Str,
+    },
+    /// Every node runs an older revision than the newest other one: that was rolled back from.
+    RolledBackFrom {
+        /// Its number.
+        number: i64,
+    },
+    /// A rollout halted at each other revision.
+    OnlyHalted {
+        /// The newest one's number.
+        number: i64,
+    },
+    /// There is no other revision.
+    NoneKept,
+}
+
+impl NoRollBack {
+    /// Whether it goes on once a revision is named.
+    pub fn asks_for_a_revision(&self) -> bool {
+        match self {
+            Self::GoesBackAlready { .. } | Self::RolledBackFrom { .. } | Self::OnlyHalted { .. } => true,
+            Self::NotLoaded | Self::NoneKept => false,
+        }
+    }
+}
+
+impl fmt::Display for NoRollBack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotLoaded => f.write_str("the DaemonSet is not loaded yet"),
+            Self::GoesBackAlready { to } => write!(f, "it goes back to revision {to} already"),
+            Self::RolledBackFrom { number } => {
+                write!(f, "revision {number} is younger than the one that runs: it was rolled back from")
+            }
+            Self::OnlyHalted { number } => {
+                write!(f, "a rollout halted at revision {number}, and at every other one that the cluster keeps")
+            }
+            Self::NoneKept => f.write_str("the cluster keeps no earlier revision to roll back to"),
+        }
+    }
+}

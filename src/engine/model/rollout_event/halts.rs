@@ -1,0 +1,133 @@
+//! At which revisions a rollout halted, as its events tell it: the record forgets a halt with its rollout.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::words::HALTED_AT;
+use super::{RolloutEvent, RolloutEventKind};
+use crate::engine::model::Str;
+use crate::engine::model::time::Timestamp;
+
+/// A halt at a revision that no complete rollout followed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RevisionHalt {
+    /// When, by the clock that the engine is handed.
+    pub at: Timestamp,
+    /// Why, in words.
+    pub why: Str,
+    /// An Event of the cluster says so, which anybody can write who may write Events. Else this process saw it, or the record has it.
+    pub from_event: bool,
+}
+
+/// The last halt at each revision, by the number that the revision had then. One that was complete on every node afterwards, because an
+/// operator resumed, has none. `events`: oldest first.
+pub(crate) fn halts<'a>(events: impl Iterator<Item = &'a RolloutEvent>) -> BTreeMap<i64, RevisionHalt> {
+    let mut known = BTreeMap::new();
+    // The revision that was rolled out at that time, as far as it is told.
+    let mut runs: Option<i64> = None;
+    for event in events {
+        if event.reason() == "RolloutTemplateChangedByOthers" {
+            runs = None;
+        }
+        runs = event.changed_to().or(runs);
+        if let Some((number, why)) = event.halted_because() {
+            runs = number.or(runs);
+            if let Some(number) = runs {
+                let from_event = matches!(event.kind, RolloutEventKind::Reported { .. });
+                known.insert(number, RevisionHalt { at: event.at, why: why.into(), from_event });
+            }
+        }
+        if let Some(number) = runs.filter(|_| event.reason() == "RolloutComplete") {
+            known.remove(&number);
+        }
+    }
+    known
+}
+
+impl RolloutEvent {
+    /// At which revision, by its number then, and why the rollout halted, if it did, as far as is said.
+    fn halted_because(&self) -> Option<(Option<i64>, &str)> {
+        match &self.kind {
+            RolloutEventKind::Halted { revision, why, .. } => Some((*revision, why)),
+            RolloutEventKind::Reported { reason, .. } if &**reason == "RolloutHalted" => {
+                let said = self.said.as_deref()?;
+                let (at, why) = said.split_once(": ")?;
+                Some((at.strip_prefix(HALTED_AT).and_then(|number| number.parse().ok()), why))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::model::facts::Severity;
+    use crate::engine::model::rollout_event::{EventOutcome, Visibility};
+
+    fn event(kind: RolloutEventKind) -> RolloutEvent {
+        RolloutEvent {
+            at: Timestamp::default(),
+            by: None,
+            kind,
+            outcome: EventOutcome::Done,
+            command: None,
+            said: None,
+            visibility: Visibility::Cluster,
+        }
+    }
+
+    fn changed(from: i64, to: i64) -> RolloutEvent {
+        event(RolloutEventKind::TemplateChanged { from: Some(from), to: Some(to), images: Vec::new() })
+    }
+
+    fn halted(revision: Option<i64>) -> RolloutEvent {
+        event(RolloutEventKind::Halted { number: 1, revision, why: "crash loop".into(), nodes: vec!["n1".into()] })
+    }
+
+    /// The same event, as another process reads it in the cluster.
+    fn reported(event: &RolloutEvent) -> RolloutEvent {
+        let reason = event.reason().into();
+        let (identity, name) = ("ops".into(), "agent.1".into());
+        let kind = RolloutEventKind::Reported { reason, identity, event: name, severity: Severity::Normal };
+        RolloutEvent { kind, said: Some(event.kind.to_string().into()), ..event.clone() }
+    }
+
+    fn numbers(events: &[RolloutEvent]) -> Vec<i64> {
+        halts(events.iter()).into_keys().collect()
+    }
+
+    #[test]
+    fn a_halt_is_at_the_revision_that_was_rolled_out() {
+        let complete = || event(RolloutEventKind::Complete { nodes: 3, back: false });
+        let others = || event(RolloutEventKind::TemplateChangedByOthers { manager: None });
+        for (events, want) in [
+            (vec![halted(Some(3))], vec![3]),
+            (vec![changed(2, 3), halted(None)], vec![3]),
+            (vec![changed(2, 3), others(), halted(None)], vec![]),
+            (vec![changed(2, 3), others(), halted(Some(4))], vec![4]),
+            (vec![changed(2, 3), halted(Some(3)), complete()], vec![]),
+            (vec![changed(2, 3), halted(Some(3)), changed(3, 2), complete()], vec![3]),
+            (vec![changed(2, 3), halted(Some(3)), changed(3, 4), halted(Some(4)), complete()], vec![3]),
+        ] {
+            assert_eq!(numbers(&events), want, "{events:?}");
+            let told: Vec<RolloutEvent> = events.iter().map(reported).collect();
+            assert_eq!(numbers(&told), want, "{told:?}");
+        }
+    }
+
+    #[test]
+    fn what_an_event_of_the_cluster_says_is_told_from_what_was_seen() {
+        let seen = halts([halted(Some(3))].iter());
+        assert_eq!((&*seen[&3].why, seen[&3].from_event), ("crash loop", false));
+        let told = halts([reported(&halted(Some(3)))].iter());
+        assert_eq!((&*told[&3].why, told[&3].from_event), ("crash loop (n1)", true));
+        // Whoever writes Events may write anything.
+        for said in ["halted", "halted at revision x: why", ": ", "halted at revision 99999999999999999999: why", ""] {
+            let said = RolloutEvent { said: Some(said.into()), ..reported(&halted(Some(3))) };
+            assert_eq!(numbers(&[said]), Vec::<i64>::new());
+        }
+    }
+}
