@@ -65,14 +65,13 @@ async fn list(rollout: &Rollout, snapshot: Arc<Snapshot>, output: &mut Output) -
 fn history_table(snapshot: &Snapshot, on_nodes: &HashMap<Str, ImagesOnNodes>) -> Vec<Vec<String>> {
     let head = ["REVISION", "PODS", "AGE", "IMAGES", "ON NODES", "CHANGE-CAUSE"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
-    let target = snapshot.to.as_ref().map(|revision| &revision.hash);
     rows.extend(snapshot.revisions.iter().map(|revision| {
         let RevisionView { hash, number, images, template: _, created_at, change_cause, pods, halted } = revision;
-        let current = (Some(hash) == target).then(|| "current".to_owned());
+        let role = snapshot.role_of(revision).map(str::to_owned);
         let halted = halted.as_ref().map(|halt| format!("halted {} ago", age(Some(halt.at), snapshot.at)));
         let undo = (snapshot.roll_back.as_ref() == Ok(hash)).then(|| "undo leads here".to_owned());
         let renumbered = snapshot.renumbered_in_words(revision);
-        let known: Vec<String> = current.into_iter().chain(renumbered).chain(halted).chain(undo).collect();
+        let known: Vec<String> = role.into_iter().chain(renumbered).chain(halted).chain(undo).collect();
         let known = if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
         vec![
             number.map_or_else(|| format!("? {hash}"), |number| format!("{number}{known}")),
@@ -238,9 +237,9 @@ fn template_of<'a>(target: CommandTarget<'_>, revision: &'a RevisionView) -> Res
 /// A revision and where it is: `revision 14 (82 pods)`.
 fn about(snapshot: &Snapshot, revision: &RevisionView) -> String {
     let pods = if revision.pods == 1 { "1 pod".to_owned() } else { format!("{} pods", revision.pods) };
-    let current = snapshot.to.as_ref().is_some_and(|target| target.hash == revision.hash);
+    let role = snapshot.role_of(revision).map(|role| format!(", {role}")).unwrap_or_default();
     let renumbered = snapshot.renumbered_in_words(revision).map(|words| format!(", {words}")).unwrap_or_default();
-    format!("{} ({pods}{}{renumbered})", revision.called(), if current { ", current" } else { "" })
+    format!("{} ({pods}{role}{renumbered})", revision.called())
 }
 
 /// A revision and what was stored with it: hash, time, cause.

@@ -82,6 +82,7 @@ impl Engine {
             started_at: self.progress.started_at.filter(|_| recorded),
             image_changes: image_changes(from.as_ref(), to.as_ref()),
             from,
+            template_revision: self.view.current.clone().filter(|_| self.is_observed()),
             to,
             revisions: revisions.into(),
             roll_back: self.usual_roll_back().map(|revision| revision.hash.clone()),

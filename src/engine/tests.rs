@@ -350,13 +350,15 @@ fn a_deploy_in_the_middle_pauses() {
     fake.daemonset.owners.template = Some("argocd-controller".into());
     fake.set_template(template("agent:v3"));
     fake.reconcile();
-    console.partition(&mut fake, 0);
+    let refused = console.ask(&mut fake, Command::Step(Step::Partition(IntOrPercent::Int(0)))).unwrap_err();
+    assert!(refused.contains("somebody else changed the template in the middle of the rollout"), "{refused}");
     console.run_for(&mut fake, 10);
     assert_eq!(fake.at("hash2") + fake.at("hash1"), 20, "nothing was started");
     let snapshot = console.snapshot(&fake);
     let Phase::Paused(paused) = &snapshot.phase else { panic!("{:?}", snapshot.phase) };
     assert!(paused.why.as_deref().unwrap().contains("argocd-controller"));
     console.ask(&mut fake, Command::Resume).unwrap();
+    console.partition(&mut fake, 0);
     console.run_for(&mut fake, 40);
     assert_eq!(fake.at("hash3"), 20, "accepted, it is what is rolled out");
 }

@@ -28,6 +28,8 @@ pub(crate) struct RevisionScreen {
     /// Those that pass the filter, as indices.
     rows: Vec<usize>,
     target: Option<Str>,
+    /// That of the template, where it is another one than the target.
+    current: Option<Str>,
     undo: Option<Str>,
     summary: Summary,
 }
@@ -52,6 +54,7 @@ impl RevisionScreen {
     pub(crate) fn see(&mut self, snapshot: &Snapshot) {
         self.revisions = snapshot.revisions.clone();
         self.target = snapshot.to.as_ref().map(|revision| revision.hash.clone());
+        self.current = snapshot.template_revision.clone().filter(|hash| Some(hash) != self.target.as_ref());
         self.undo = snapshot.roll_back.as_ref().ok().cloned();
         if self.marked.as_ref().is_some_and(|marked| self.find(marked).is_none()) {
             self.marked = None;
@@ -249,8 +252,13 @@ impl RevisionScreen {
     pub(crate) fn marks(&self, revision: &RevisionView) -> String {
         let is = |hash: &Option<Str>| hash.as_ref() == Some(&revision.hash);
         let halted = revision.halted.is_some();
-        let marks =
-            [(is(&self.target), "target"), (halted, "halted"), (is(&self.undo), "undo"), (is(&self.marked), "MARKED")];
+        let marks = [
+            (is(&self.current), "current"),
+            (is(&self.target), "target"),
+            (halted, "halted"),
+            (is(&self.undo), "undo"),
+            (is(&self.marked), "MARKED"),
+        ];
         marks.iter().filter(|(holds, _)| *holds).map(|(_, mark)| *mark).collect::<Vec<_>>().join(" ")
     }
 

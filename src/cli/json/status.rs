@@ -66,6 +66,9 @@ pub(crate) struct StatusJson<'a> {
     driver: Driver<'a>,
     from: Option<Revision<'a>>,
     to: Option<Revision<'a>>,
+    /// Hash of the revision of the template as it is now: another one than that of `to` where somebody else has changed it in the middle of the
+    /// rollout. Null while it is not known.
+    template_revision: Option<&'a str>,
     image_changes: Vec<ImageChange<'a>>,
     counts: Counts,
     pulls: PullsJson<'a>,
@@ -163,6 +166,7 @@ impl<'a> StatusJson<'a> {
             driver: Driver::new(snapshot),
             from: snapshot.from.as_ref().map(Revision::new),
             to: snapshot.to.as_ref().map(Revision::new),
+            template_revision: snapshot.template_revision.as_deref(),
             image_changes: snapshot.image_changes.iter().map(ImageChange::new).collect(),
             counts: snapshot.counts,
             pulls: PullsJson::new(&snapshot.pulls),

@@ -43,7 +43,7 @@ impl Engine {
         } else if intent.target.is_none() {
             self.edit(None, Edit::Target { target: current, made: None, acknowledged: 0 });
         } else if intent.target.as_ref() != Some(&current) && intent.paused.is_none() && intent.releasing.is_none() {
-            self.tell_template_changed_by_others();
+            self.tell_template_changed_by_others(intent);
             self.pause(self.template_changed_words(), now);
         }
     }
@@ -60,7 +60,7 @@ impl Engine {
             self.begin(now);
         } else if in_force == InForce::Overwritten {
             if !self.daemonset.is_patching() {
-                self.tell_template_changed_by_others();
+                self.tell_template_changed_by_others(intent);
                 self.drop_change(request, self.template_changed_words(), now);
             }
         } else if let Err(why) = wanted {

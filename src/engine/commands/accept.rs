@@ -52,7 +52,8 @@ impl Engine {
             record.intent.change.is_none() && record.intent.target.as_ref().is_some_and(|target| target != current)
         });
         let halted = halt > record.intent.acknowledged_halt;
-        if record.intent.paused.is_none() && !halted {
+        // Where nobody has driven since somebody else changed the template, nobody has paused it.
+        if record.intent.paused.is_none() && !halted && !self.is_template_of_others(&record.intent) {
             return Err(Refusal::NotNow("it is neither paused nor halted".into()));
         }
         // An operator who goes on after a strategy drift does not wait for a driver: until then its controller replaces pods.

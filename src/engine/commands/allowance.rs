@@ -60,10 +60,14 @@ impl Engine {
             }
         };
         let halted = self.halted_by(&intent);
+        let changed = self.is_template_of_others(&intent).then(|| self.template_of_others_in_words(&intent));
         let after = Limits::of(&self.view, &Intent { partition, ..intent }, &self.assessment);
         let raises = after.allowed > allowed;
         if let Some(why) = halted.filter(|_| raises) {
             return Err(Refusal::NotNow(NoStep::Halted { why }.to_string()));
+        }
+        if let Some(how) = changed.filter(|_| raises) {
+            return Err(Refusal::NotNow(NoStep::TemplateChanged { how: how.into() }.to_string()));
         }
         let says = format!("{} of {fleet} nodes may be updated, partition keeps {}", after.allowed, after.keep);
         let danger = if raises { Danger::Bounded } else { Danger::None };

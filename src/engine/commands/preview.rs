@@ -59,7 +59,7 @@ impl Engine {
         let carries_on = by_command == LetsGo::None && by_driving != LetsGo::None;
         let nodes = self.would_go(if carries_on { by_driving } else { by_command }, &intent);
         let limits = Limits::of(&self.view, &intent, &self.assessment);
-        let mut effects = self.effects_in_words(command, &nodes, &limits, now);
+        let mut effects = self.effects_in_words(command, &intent, &nodes, &limits, now);
         // Nobody who asks for something else expects it.
         let carries_on_besides = carries_on && !takes_over && !nodes.is_empty();
         if carries_on_besides {
@@ -144,6 +144,10 @@ impl Engine {
             title: match command {
                 _ if resolved.brake && *command != Command::Resume => "Emergency brake".into(),
                 Command::Resume if self.resumes_past_a_halt() => "Resume past the halt".into(),
+                Command::Undo { .. } => {
+                    let to = intent.target.as_ref().and_then(|hash| self.view.revision(hash));
+                    to.map_or_else(|| "Roll back".into(), |to| format!("Roll back to revision {}", to.number))
+                }
                 command => {
                     let selected = intent.selector.as_ref().map(|selector| self.matching(selector));
                     title_of(command, &limits, self.updated_or_on_the_way(), selected)
@@ -235,7 +239,14 @@ impl Engine {
         })
     }
 
-    fn effects_in_words(&self, command: &Command, nodes: &[Str], limits: &Limits, now: Timestamp) -> Vec<String> {
+    fn effects_in_words(
+        &self,
+        command: &Command,
+        intent: &Intent,
+        nodes: &[Str],
+        limits: &Limits,
+        now: Timestamp,
+    ) -> Vec<String> {
         let count = nodes.len();
         let pace = self.pace_of_updates(limits);
         match command {
@@ -309,7 +320,7 @@ impl Engine {
                 if self.takes_back(command) {
                     lines.push("Sets OnDelete again at once: its controller stops replacing pods.".into());
                 }
-                lines.push(self.what_moves_then(nodes, limits));
+                lines.push(self.what_moves_then(nodes, limits, intent));
                 lines.extend(self.unready_in_words(nodes));
                 lines
             }
@@ -352,10 +363,11 @@ impl Engine {
     }
 
     /// What moves once it is resumed: `nodes` are in line then.
-    fn what_moves_then(&self, nodes: &[Str], limits: &Limits) -> String {
+    fn what_moves_then(&self, nodes: &[Str], limits: &Limits, intent: &Intent) -> String {
         let count = nodes.len();
+        let all_updated = || !self.retargeted(intent).rows().any(|row| row.in_fleet && !row.at_target);
         match count {
-            0 if self.count_rows(|row| row.in_fleet && row.old) == 0 => {
+            0 if all_updated() => {
                 "Every node is updated: nothing is left to do, and the DaemonSet stays adopted until it is released."
                     .to_owned()
             }

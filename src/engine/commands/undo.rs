@@ -29,7 +29,7 @@ impl Engine {
             None => self.usual_roll_back().map_err(|why| match why {
                 NoRollBack::NotLoaded => Refusal::NotLoaded(why.to_string().into()),
                 NoRollBack::NoneKept => Refusal::NotNow(format!("{why}; `set-image` brings an earlier image")),
-                NoRollBack::GoesBackAlready { .. } => {
+                NoRollBack::GoesBackAlready { .. } | NoRollBack::LeadsToOrigin { .. } => {
                     Refusal::NotNow(format!("{why}; to go to another one, name its revision"))
                 }
                 NoRollBack::RolledBackFrom { .. } | NoRollBack::OnlyHalted { .. } => {
@@ -74,15 +74,24 @@ impl Engine {
         }
         let intent = self.intent();
         // The revision before is the one that it comes from: a second `undo` would lead back to what was given up.
+        let number = |hash: &Str| {
+            self.view.revision(hash).map_or_else(|| hash.clone(), |revision| revision.number.to_string().into())
+        };
         if let (Some(back_to), None) = (&intent.back_to, &intent.change) {
-            let number = self.view.revision(back_to).map(|revision| revision.number.to_string());
-            return Err(NoRollBack::GoesBackAlready { to: number.map_or_else(|| back_to.clone(), Into::into) });
+            return Err(NoRollBack::GoesBackAlready { to: number(back_to) });
         }
         // It may be that of the template already, where somebody else put that back in the middle of the rollout: the newest other one is
         // the one that is given up then.
         let came_from = self.revision_before(&intent).filter(|_| self.is_recorded());
         if let Some(came_from) = came_from.and_then(|hash| self.view.revision(&hash)) {
             return Ok(came_from);
+        }
+        let is_over = !self.is_recorded() || self.progress.completed.is_some();
+        if let Some(target) = intent.target.as_ref().filter(|target| self.progress.origin.as_ref() == Some(target))
+            && !is_over
+            && !self.is_template_of_others(&intent)
+        {
+            return Err(NoRollBack::LeadsToOrigin { to: number(target) });
         }
         let mut others = self.newest_first();
         others.retain(|revision| Some(&revision.hash) != self.view.current.as_ref());

@@ -18,6 +18,9 @@ impl Engine {
         if let Some(why) = self.halted_by(intent) {
             return Err(NoStep::Halted { why });
         }
+        if self.is_template_of_others(intent) {
+            return Err(NoStep::TemplateChanged { how: self.template_of_others_in_words(intent).into() });
+        }
         if !self.has_rollout(intent) {
             return Err(NoStep::NoRollout);
         }

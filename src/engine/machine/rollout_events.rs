@@ -212,18 +212,22 @@ impl Engine {
 
     /// The template is as somebody asked.
     pub(crate) fn tell_template_changed(&mut self, intent: &Intent, current: &Str) {
-        let from = intent.target.clone().filter(|target| target != current);
-        let from = from.or_else(|| self.majority_revision(Some(current)));
+        // Where the target has this template already, somebody else had changed it in between: what it was then is not known any more.
+        let from = match &intent.target {
+            Some(target) => Some(target.clone()).filter(|target| target != current),
+            None => self.majority_revision(Some(current)),
+        };
         let number = |hash: Option<&Str>| Some(self.view.revision(hash?)?.number);
-        let images = self.images_changed(from.as_ref(), Some(current));
+        let images = from.as_ref().map(|from| self.images_changed(Some(from), Some(current))).unwrap_or_default();
         let (from, to) = (number(from.as_ref()), number(Some(current)));
         self.happened(RolloutEventKind::TemplateChanged { from, to, images }, Visibility::Cluster);
     }
 
     /// Somebody else changed the template.
-    pub(crate) fn tell_template_changed_by_others(&mut self) {
+    pub(crate) fn tell_template_changed_by_others(&mut self, intent: &Intent) {
         let manager = self.view.daemonset.as_ref().and_then(|daemonset| daemonset.owners.template.clone());
-        self.happened(RolloutEventKind::TemplateChangedByOthers { manager }, Visibility::Cluster);
+        let how = self.template_of_others_in_words(intent).into();
+        self.happened(RolloutEventKind::TemplateChangedByOthers { manager, how }, Visibility::Cluster);
     }
 
     /// Somebody changed the strategy back.

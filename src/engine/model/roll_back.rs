@@ -15,6 +15,11 @@ pub enum NoRollBack {
         /// Where to.
         to: Str,
     },
+    /// The rollout leads to the revision that it came from, because somebody put that back in its middle.
+    LeadsToOrigin {
+        /// Its number, or its hash where that is not known.
+        to: Str,
+    },
     /// Every node runs an older revision than the newest other one: that was rolled back from.
     RolledBackFrom {
         /// Its number.
@@ -33,7 +38,10 @@ impl NoRollBack {
     /// Whether it goes on once a revision is named.
     pub fn asks_for_a_revision(&self) -> bool {
         match self {
-            Self::GoesBackAlready { .. } | Self::RolledBackFrom { .. } | Self::OnlyHalted { .. } => true,
+            Self::GoesBackAlready { .. }
+            | Self::LeadsToOrigin { .. }
+            | Self::RolledBackFrom { .. }
+            | Self::OnlyHalted { .. } => true,
             Self::NotLoaded | Self::NoneKept => false,
         }
     }
@@ -44,6 +52,7 @@ impl fmt::Display for NoRollBack {
         match self {
             Self::NotLoaded => f.write_str("the DaemonSet is not loaded yet"),
             Self::GoesBackAlready { to } => write!(f, "it goes back to revision {to} already"),
+            Self::LeadsToOrigin { to } => write!(f, "the rollout leads to where it came from, revision {to}"),
             Self::RolledBackFrom { number } => {
                 write!(f, "revision {number} is younger than the one that runs: it was rolled back from")
             }

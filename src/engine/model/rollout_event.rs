@@ -83,6 +83,8 @@ pub enum RolloutEventKind {
     TemplateChangedByOthers {
         /// Who, if managedFields tell.
         manager: Option<Str>,
+        /// What became of it, in words without values: `: agent v2 → v1`; empty where that is not known.
+        how: Str,
     },
     /// A change of the template was refused, or cannot be made: nothing was changed, and the rollout paused.
     ChangeRefused {

@@ -29,6 +29,11 @@ pub enum NoStep {
         /// What failed.
         why: Str,
     },
+    /// Somebody else changed the template in the middle of the rollout; which of the two is rolled out has to be said first.
+    TemplateChanged {
+        /// What became of it, in words: `: agent v2 → v1`; empty where that is not known.
+        how: Str,
+    },
     /// Every node may be updated already.
     Last,
     /// Every node is at the target, or on its way there.
@@ -84,6 +89,10 @@ impl fmt::Display for NoStep {
             Self::Halted { why } => {
                 write!(f, "halted: {why}; `resume` goes on past it, `undo` goes back")
             }
+            Self::TemplateChanged { how } => write!(
+                f,
+                "somebody else changed the template in the middle of the rollout{how}; `resume` rolls it out as it is now, `undo` goes back"
+            ),
             Self::Last => f.write_str("this is the last step: every node may be updated"),
             Self::NoRollout => {
                 f.write_str("no rollout is recorded, so there is no step to take: `set-image` begins one")

@@ -91,7 +91,9 @@ pub struct Snapshot {
     pub started_at: Option<Timestamp>,
     /// The revision that most nodes not at the target have.
     pub from: Option<RevisionView>,
-    /// The revision being rolled out: with no rollout, the DaemonSet's current one.
+    /// Hash of the revision of the DaemonSet's template as it is now, which a pod gets that is created now; `None` while that is not known.
+    pub template_revision: Option<Str>,
+    /// The revision being rolled out: with no rollout, that of the template.
     pub to: Option<RevisionView>,
     /// What differs between the two, image by image.
     pub image_changes: Vec<ImageChange>,

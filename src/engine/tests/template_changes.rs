@@ -1,7 +1,9 @@
 //! What previews say of the template that a command asks for.
 
-use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-use crate::engine::model::command::{Command, Step};
+use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
+use crate::engine::model::command::{Command, Step, Takeover};
+use crate::engine::model::config::Role;
+use crate::engine::model::quantity::IntOrPercent::Int;
 use crate::engine::model::template::Template;
 
 /// Five nodes whose template got other tolerations and arguments after its first image, and a console.
@@ -81,4 +83,91 @@ fn after_a_template_that_somebody_else_put_back_a_roll_back_leads_to_where_the_r
     assert_eq!(fake.deleted.len(), 6, "three went to v2, and these three went back");
     let timeline: Vec<String> = console.snapshot(&fake).timeline.iter().map(ToString::to_string).collect();
     assert!(timeline.contains(&"rolled back: all 6 nodes are at the revision before".to_owned()), "{timeline:?}");
+}
+
+/// Nobody drives when a colleague changes the template: who asks for a step is told of it, and who resumes need not drive first.
+#[test]
+fn a_step_does_not_let_go_what_somebody_else_made_of_the_template_before_that_is_resumed() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut console = FakeConsole::open(&fake, "ada");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 3);
+    console.run_for(&mut fake, 60);
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    fake.set_template(template("agent:v3"));
+    fake.reconcile();
+    let mut late = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+    let snapshot = late.snapshot(&fake);
+    let role = |number: i64| {
+        snapshot.role_of(snapshot.revisions.iter().find(|revision| revision.number == Some(number)).unwrap())
+    };
+    assert_eq!((role(1), role(2), role(3)), (None, Some("target of the rollout"), Some("current")));
+    let (from, to) = snapshot.compared_by_default().unwrap();
+    assert_eq!((from.number, to.number), (Some(2), Some(3)), "what somebody else made of it");
+    let Some(Err(none)) = &snapshot.plan.next else { panic!("{:?}", snapshot.plan.next) };
+    let says = none.to_string();
+    assert!(says.contains("somebody else changed the template in the middle of the rollout: agent v2 → v3"), "{says}");
+    for step in [Step::Next, Step::Updated(Int(6))] {
+        let refused = late.ask(&mut fake, Command::Step(step)).unwrap_err();
+        assert!(refused.contains(&says), "{refused}");
+    }
+    late.ask(&mut fake, Command::Step(Step::Updated(Int(0)))).unwrap();
+    late.ask(&mut fake, Command::Step(Step::Updated(Int(2)))).unwrap_err();
+
+    let resume = late.engine.preview(&Command::Resume, fake.now).unwrap();
+    assert!(resume.effects.contains(&"Rolls out the template as somebody else changed it: agent v2 → v3.".to_owned()));
+    assert!(!resume.effects.iter().any(|line| line.contains("Every node is updated")), "{:?}", resume.effects);
+    late.ask(&mut fake, Command::Resume).unwrap();
+    late.ask(&mut fake, Command::Step(Step::Updated(Int(6)))).unwrap();
+    let mut next = FakeConsole::open(&fake, "ada");
+    next.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+    next.run_for(&mut fake, 200);
+    assert_eq!(fake.at("hash3"), 6);
+}
+
+/// Every node has what the rollout led to, and a colleague has changed the template since: that is what is still to be rolled out.
+#[test]
+fn who_resumes_with_the_template_of_somebody_else_is_not_told_that_every_node_is_updated() {
+    let mut fake = FakeCluster::rolling(4, 2);
+    let mut console = FakeConsole::open(&fake, "ada");
+    console.ask(&mut fake, Command::Adopt).unwrap();
+    console.run_for(&mut fake, 5);
+    fake.set_template(template("agent:v2"));
+    fake.reconcile();
+    console.run_for(&mut fake, 5);
+    let resume = console.engine.preview(&Command::Resume, fake.now).unwrap();
+    let last = resume.effects.iter().find(|line| line.contains("No node is in line"));
+    assert!(last.is_some(), "{:?}", resume.effects);
+}
+
+/// The colleague's change was accepted: what the rollout leads to is where it came from, and no other revision goes without saying.
+#[test]
+fn once_somebody_elses_roll_back_is_resumed_an_undo_needs_a_revision() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let before = fake.daemonset.template.clone();
+    let mut console = FakeConsole::open(&fake, "ada");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 3);
+    console.run_for(&mut fake, 60);
+    fake.set_template(before.clone());
+    fake.reconcile();
+    console.run_for(&mut fake, 5);
+    console.ask(&mut fake, Command::Resume).unwrap();
+    let refused = console.ask(&mut fake, Command::Undo { to: None }).unwrap_err();
+    assert!(
+        refused.contains("leads to where it came from, revision 3") && refused.contains("name its revision"),
+        "{refused}"
+    );
+    // A change of one's own after that says nothing of what the colleague changed.
+    fake.set_template(template("agent:v3"));
+    fake.reconcile();
+    console.run_for(&mut fake, 5);
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 60);
+    let told: Vec<String> = console.snapshot(&fake).timeline.iter().map(ToString::to_string).collect();
+    let others =
+        "paused: the template was changed in the middle of the rollout: agent v2 → v1, where the rollout came from";
+    assert!(told.contains(&others.to_owned()), "{told:?}");
+    let last = told.iter().rfind(|line| line.starts_with("template changed")).unwrap();
+    assert!(last.starts_with("template changed to that of revision ") && !last.contains("agent"), "{told:?}");
 }

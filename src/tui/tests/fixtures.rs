@@ -219,6 +219,7 @@ pub(super) fn loading() -> Snapshot {
         started_at: None,
         from: None,
         to: None,
+        template_revision: None,
         image_changes: Vec::new(),
         revisions: Arc::new([]),
         roll_back: Err(NoRollBack::NotLoaded),
@@ -278,6 +279,7 @@ pub(super) fn idle() -> Snapshot {
         rights: all_rights(),
         phase: Phase::Idle,
         to: Some(revision("6f7c9d5b8", 14, "v1.8.2", 9, 120)),
+        template_revision: Some("6f7c9d5b8".into()),
         revisions: Arc::new([revision("6f7c9d5b8", 14, "v1.8.2", 9, 120), revision("5d8b7c4f9", 13, "v1.8.1", 41, 0)]),
         roll_back: Ok("5d8b7c4f9".into()),
         counts: Counts { nodes: 120, updated: 120, committed: 120, available: 120, ..Counts::default() },
@@ -322,6 +324,7 @@ pub(super) fn running() -> Snapshot {
         }],
         roll_back: Ok(from.hash.clone()),
         revisions: Arc::new([to.clone(), from.clone(), revision("5d8b7c4f9", 13, "v1.8.1", 41, 0)]),
+        template_revision: Some(to.hash.clone()),
         from: Some(from),
         to: Some(to),
         counts: Counts {

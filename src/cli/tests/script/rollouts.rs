@@ -146,6 +146,7 @@ pub(in crate::cli::tests) fn rollout() -> Snapshot {
         started_at: Some(at(0)),
         from: Some(revisions[1].clone()),
         to: Some(revisions[0].clone()),
+        template_revision: Some(revisions[0].hash.clone()),
         image_changes: vec![ImageChange {
             container: "agent".into(),
             from: Some("registry.example/agent:v1.8.2".into()),

@@ -251,7 +251,7 @@ fn what_others_do_to_the_daemonset_is_told_with_their_name() {
     assert_eq!(
         said[said.len() - 2..],
         [
-            "-: paused: the template was changed by argocd-controller in the middle of the rollout",
+            "-: paused: the template was changed by argocd-controller in the middle of the rollout: agent v2 → v3",
             "-: paused already: the update strategy was changed back by flux"
         ]
     );

@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn a_halt_is_at_the_revision_that_was_rolled_out() {
         let complete = || event(RolloutEventKind::Complete { nodes: 3, back: false });
-        let others = || event(RolloutEventKind::TemplateChangedByOthers { manager: None });
+        let others = || event(RolloutEventKind::TemplateChangedByOthers { manager: None, how: "".into() });
         for (events, want) in [
             (vec![halted(Some(3))], vec![3]),
             (vec![changed(2, 3), halted(None)], vec![3]),

@@ -121,8 +121,10 @@ mod tests {
         assert_eq!(numbers(&[changed(3, 2), changed(3, 2)], 4), [(4, vec![2])], "the same is told twice");
         assert_eq!(numbers(&[changed(3, 2), changed(4, 5)], 5), [(4, vec![2])], "the next change names it");
         assert_eq!(numbers(&[changed(3, 2), changed(4, 5), changed(5, 4)], 6), [(6, vec![4, 2])]);
-        let others =
-            RolloutEvent { kind: RolloutEventKind::TemplateChangedByOthers { manager: None }, ..changed(0, 0) };
+        let others = RolloutEvent {
+            kind: RolloutEventKind::TemplateChangedByOthers { manager: None, how: "".into() },
+            ..changed(0, 0)
+        };
         assert_eq!(numbers(&[changed(3, 2), others], 7), [], "whose number 7 is nobody knows");
     }
 

@@ -90,7 +90,11 @@ impl RolloutEvent {
         match &self.kind {
             RolloutEventKind::TemplateChanged { to, .. } => *to,
             RolloutEventKind::Reported { reason, .. } if &**reason == "RolloutTemplateChanged" => {
-                let (_, to) = self.said.as_deref()?.strip_prefix(CHANGED)?.split_once(" → ")?;
+                let said = self.said.as_deref()?;
+                if let Some(to) = said.strip_prefix(CHANGED_TO) {
+                    return number_at_the_beginning(to);
+                }
+                let (_, to) = said.strip_prefix(CHANGED)?.split_once(" → ")?;
                 number_at_the_beginning(to.strip_prefix(THAT_OF).unwrap_or(to))
             }
             _ => None,
@@ -100,6 +104,7 @@ impl RolloutEvent {
 
 /// How the words for a changed template and for a halt begin.
 pub(super) const CHANGED: &str = "template changed: revision ";
+const CHANGED_TO: &str = "template changed to that of revision ";
 pub(super) const THAT_OF: &str = "that of revision ";
 pub(super) const HALTED_AT: &str = "halted at revision ";
 
@@ -115,12 +120,13 @@ impl fmt::Display for RolloutEventKind {
                     (Some(older), Some(to)) if to <= older => {
                         write!(f, "{CHANGED}{older} → {THAT_OF}{to}, which its controller numbers anew")?;
                     }
+                    (None, Some(to)) => write!(f, "{CHANGED_TO}{to}")?,
                     (from, to) => write!(f, "{CHANGED}{} → {}", number(from), number(to))?,
                 }
                 images.iter().try_for_each(|image| write!(f, ", {image}"))
             }
-            Self::TemplateChangedByOthers { manager } => {
-                write!(f, "paused: the template was changed{} in the middle of the rollout", by(manager))
+            Self::TemplateChangedByOthers { manager, how } => {
+                write!(f, "paused: the template was changed{} in the middle of the rollout{how}", by(manager))
             }
             Self::ChangeRefused { why } => write!(f, "paused: {why}"),
             Self::StrategyDrifted { manager, then, enforced } => {

@@ -36,6 +36,18 @@ impl Snapshot {
         words.map(|words| format!(" ({words})")).unwrap_or_default()
     }
 
+    /// What a revision is to the DaemonSet and its rollout: `current` is that of the template, which a pod gets that is created now. The rollout
+    /// leads to another one where somebody else has changed the template since.
+    pub fn role_of(&self, revision: &RevisionView) -> Option<&'static str> {
+        let is_target = self.to.as_ref().is_some_and(|to| to.hash == revision.hash);
+        match &self.template_revision {
+            Some(current) if *current == revision.hash => Some("current"),
+            Some(_) | None if is_target && self.started_at.is_some() => Some("target of the rollout"),
+            Some(_) => None,
+            None => is_target.then_some("current"),
+        }
+    }
+
     /// The revision that somebody calls `text`: its number, one that it had before a roll back, its hash or the beginning of it, or its
     /// ControllerRevision's name. Where both a number and a hash fit, the number counts: see [`Self::called_ambiguously`].
     ///
@@ -87,12 +99,14 @@ impl Snapshot {
         }
     }
 
-    /// The revision that is rolled out: with no rollout, the DaemonSet's current one.
+    /// The revision of the template; while that is not known, the one that is rolled out.
     ///
     /// # Errors
     /// Says that it is not known.
     pub fn target_revision(&self) -> Result<&RevisionView, String> {
-        self.to.as_ref().ok_or_else(|| {
+        let current = self.template_revision.as_ref();
+        let current = current.and_then(|hash| self.revisions.iter().find(|one| one.hash == *hash));
+        current.or(self.to.as_ref()).ok_or_else(|| {
             format!("which revision is the DaemonSet's current one is not known; {}", self.known_revisions())
         })
     }
@@ -104,6 +118,10 @@ impl Snapshot {
     /// Says what is not known, or that there is only one.
     pub fn compared_by_default(&self) -> Result<(&RevisionView, &RevisionView), String> {
         let target = self.target_revision()?;
+        // What somebody else has made of the template in the middle of the rollout.
+        if let Some(to) = self.to.as_ref().filter(|to| to.hash != target.hash && to.template.is_some()) {
+            return Ok((to, target));
+        }
         if let Some(from) = &self.from {
             return match from.template {
                 Some(_) => Ok((from, target)),
