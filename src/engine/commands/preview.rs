@@ -410,9 +410,13 @@ impl Engine {
             _ => (format!("and wait, but for {named}, which go at once"), "The others move"),
         };
         format!(
-            "{wait}: {} down already{}, and {most} may be. {others} once one of those is well again, or with a larger budget",
+            "{wait}: {} down already{}, and {most} may be. {others} once {}, or with a larger budget",
             counted_are(charged as usize),
-            self.down_in_words(strict)
+            self.down_in_words(strict),
+            match charged - most + 1 {
+                1 => "one of those is well again".to_owned(),
+                well => format!("{well} of those are well again"),
+            }
         )
     }
 

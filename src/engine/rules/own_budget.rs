@@ -1,6 +1,6 @@
 //! How many nodes may be down where no operator has said it: what the DaemonSet's owner wrote.
 
-use crate::engine::model::facts::{DaemonSetFact, StrategyKind, UpdateStrategy};
+use crate::engine::model::facts::{DaemonSetFact, UpdateStrategy};
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::model::record::ORIGINAL_STRATEGY;
 
@@ -12,11 +12,11 @@ pub(crate) fn saved_strategy(daemonset: &DaemonSetFact) -> Option<UpdateStrategy
 
 /// The DaemonSet's own `maxUnavailable`, as far as one node or more of `desired` may be down by it.
 ///
-/// While it is adopted it is not more than what was saved. A strategy that somebody sets in the middle of a rollout leaves its figures behind when
-/// `OnDelete` is set again: they were said of a controller that replaces all pods, and are not put back at the end.
+/// Where a strategy was saved it is not more than that one says. A strategy that somebody sets in the middle of a rollout does not raise the
+/// rollout's budget, and leaves its figures behind when `OnDelete` is set again: they were said of a controller that replaces all pods, and are not
+/// put back at the end. How many that controller takes down meanwhile is counted against the rollout's own budget.
 pub(crate) fn own_max_unavailable(daemonset: &DaemonSetFact, desired: u32) -> Option<IntOrPercent> {
-    let adopted = daemonset.strategy.kind == StrategyKind::OnDelete;
-    let saved = if adopted { saved_strategy(daemonset) } else { None };
+    let saved = saved_strategy(daemonset);
     let figures = [Some(&daemonset.strategy), saved.as_ref()].into_iter().flatten();
     let figures = figures.filter_map(|strategy| strategy.max_unavailable);
     figures.filter(|own| own.of(desired, Rounding::Up) > 0).min_by_key(|own| own.of(desired, Rounding::Up))
@@ -50,8 +50,8 @@ mod tests {
             (on_delete(json!("100%")), None, Some(all)),
             (on_delete(json!("100%")), Some(rolling(json!(1))), Some(one)),
             (on_delete(json!(1)), Some(rolling(json!("100%"))), Some(one)),
-            // Its controller takes down as many as it says now.
-            (rolling(json!("100%")), Some(rolling(json!(1))), Some(all)),
+            // Somebody set it back in the middle of the rollout, with another figure.
+            (rolling(json!("100%")), Some(rolling(json!(1))), Some(one)),
             (json!({"type": "OnDelete"}), Some(rolling(json!(1))), Some(one)),
             // One that surges.
             (on_delete(json!(0)), Some(rolling(json!(0))), None),
