@@ -110,3 +110,43 @@ fn a_driver_whose_rights_are_taken_away_says_so_and_goes_on_once_it_has_them_aga
     println!("{}", driver.seen());
     assert_eq!((made.kubelet.count(V2), made.kubelet.most_down()), (4, 1));
 }
+
+/// Nobody drives while a colleague changes the template, so nobody has paused the rollout: a step is refused until somebody says which of the
+/// two templates is rolled out, and who says it need not drive first.
+#[test]
+fn a_template_that_is_changed_while_nobody_drives_waits_for_a_resume() {
+    let Some(made) = PlayedNodes::new("others-set-env", 6) else { return };
+    made.roll_out_to("2");
+    let namespace = made.sandbox.namespace();
+    made.sandbox.admin().kubectl_ok(["set", "env", "ds/agent", "LEVEL=debug", "-n", namespace]);
+    let status = made.until_status("the change is seen", |status| {
+        status["templateRevision"].is_string() && status["templateRevision"] != status["to"]["hash"]
+    });
+    assert_eq!(status["to"]["number"], json!(2), "{status:#}");
+    let status = made.said(&["status", DS]);
+    println!("{status}");
+    assert!(status.contains("the template was changed by kubectl-set in the middle of the rollout"), "{status}");
+    let history = made.said(&["history", DS]);
+    println!("{history}");
+    let line = |number: &str| history.lines().find(|line| line.starts_with(number)).unwrap_or_default().to_owned();
+    assert!(line("2").contains("target of the rollout") && line("3").contains("current"), "{history}");
+    assert!(line("1").contains("undo leads here"), "{history}");
+    let diff = made.said(&["diff", DS]);
+    println!("{diff}");
+    assert!(diff.contains("from revision 2 (2 pods, target of the rollout) to revision 3 (0 pods, current)"), "{diff}");
+    let step = made.operator.run(&["step", DS, "--to", "4", "--yes"]);
+    println!("{}", text(&step));
+    assert_eq!(step.status.code(), Some(6));
+    assert!(
+        text(&step).contains("somebody else changed the template in the middle of the rollout: containers[agent].env")
+    );
+    let resumed = made.operator.ok(&["resume", DS, "--yes"]);
+    println!("{resumed}");
+    made.operator.ok(&["step", DS, "--to", "100%", "--yes"]);
+    let mut driver = made.drive();
+    assert!(driver.end().success(), "{}", driver.seen());
+    println!("{}", driver.seen());
+    let pods = made.sandbox.pods();
+    let with_it = pods.iter().filter(|pod| pod["spec"]["containers"][0]["env"][0]["value"] == json!("debug")).count();
+    assert_eq!((with_it, made.kubelet.most_down()), (6, 1));
+}
