@@ -7,9 +7,9 @@ use rolldeck::engine::report::snapshot::Phase;
 use serde_json::{Value, json};
 
 use super::driving::{image, loaded, until, updated};
-use super::fixture::{DS, GOOD, SOON, operator};
+use super::fixture::{DS, GOOD, MISSING, RolloutFixture, SOON, operator};
 use crate::support::control_plane::{Sandbox, daemon_set, eventually, sandbox};
-use crate::support::program::{Operator, text};
+use crate::support::program::{Driving, Operator, text};
 
 /// Numbers and causes, oldest first.
 type Revisions = Vec<(i64, Option<String>)>;
@@ -154,4 +154,44 @@ async fn a_rollout_that_cannot_be_rolled_back_in_the_end_says_so_before() {
     let refused = rollout.preview(Command::Undo { to: None }).await.unwrap_err().to_string();
     assert!(refused.contains("the cluster keeps no earlier revision"), "{refused}");
     rollout.close().await;
+}
+
+/// The record forgets a halt with its rollout. Whoever looks later reads it off the Events: an undo does not lead by itself to a revision at
+/// which a rollout halted, though that is the newest other one.
+#[test]
+fn an_undo_does_not_lead_by_itself_to_a_revision_at_which_a_rollout_halted() {
+    let Some(fixture) = RolloutFixture::new("halted-before") else { return };
+    let operator = fixture.operator();
+    let end = |mut driver: Driving, code: i32| assert_eq!(driver.end().code(), Some(code), "{}", driver.seen());
+    let missing = format!("agent={MISSING}");
+    end(operator.drive(DS, &["--image", &missing, "--to", "1"]), 4);
+    operator.ok(&["undo", DS, "--yes"]);
+    end(operator.drive(DS, &[]), 0);
+    let history = operator.ok(&["history", DS]);
+    println!("{history}");
+    let line = |history: &str, number: &str| {
+        history.lines().find(|line| line.starts_with(number)).unwrap_or_default().to_owned()
+    };
+    assert!(line(&history, "2 (").contains("halted ") && !history.contains("undo leads here"), "{history}");
+    let refused = operator.run(&["undo", DS, "--yes"]);
+    println!("{}", text(&refused));
+    assert_eq!(refused.status.code(), Some(6));
+
+    end(operator.drive(DS, &["--image", "agent=registry.test/agent:v2", "--to", "100%"]), 0);
+    let history = operator.ok(&["history", DS]);
+    println!("{history}");
+    assert!(line(&history, "4 (").contains("current"), "{history}");
+    assert!(line(&history, "3 (").contains("undo leads here"), "the template of 1: {history}");
+    assert!(line(&history, "2 (").contains("halted "), "{history}");
+    let json: Value = serde_json::from_str(&operator.ok(&["history", DS, "-o", "json"])).unwrap();
+    let of = |number: i64| json["revisions"].as_array().unwrap().iter().find(|it| it["number"] == number).unwrap();
+    assert!(of(2)["halted"]["why"].as_str().unwrap().contains("image not found"), "{json:#}");
+    assert_eq!((&json["undo"], &of(3)["halted"]), (&of(3)["hash"], &Value::Null), "{json:#}");
+    let preview = operator.ok(&["undo", DS, "--dry-run"]);
+    println!("{preview}");
+    assert!(preview.contains("Roll back to revision 3"), "{preview}");
+    let again = operator.ok(&["undo", DS, "--to-revision", "2", "--dry-run"]);
+    assert!(again.contains("As an Event says, the rollout halted at revision 2"), "{again}");
+    let again = operator.ok(&["set-image", DS, &missing, "--dry-run"]);
+    assert!(again.contains("As an Event says, the rollout halted at revision 2"), "{again}");
 }
