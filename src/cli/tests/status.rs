@@ -338,9 +338,9 @@ async fn status_estimates_when_it_will_be_done_or_says_why_not() {
 #[tokio::test]
 async fn history_lists_revisions() {
     assert_snapshot!(Script::of(rollout()).run("history ds/agent").await.text, @r#"
-    REVISION      PODS  AGE  IMAGES                               ON NODES                               CHANGE-CAUSE
-    15 (current)  38    10m  agent=registry.example/agent:v1.9.0  38 of 120, 1 would pull, 81 not known  ticket 4711
-    14            82    3d   agent=registry.example/agent:v1.8.2  82 of 120, 1 would pull, 37 not known
+    REVISION              PODS  AGE  IMAGES                               ON NODES                               CHANGE-CAUSE
+    15 (current)          38    10m  agent=registry.example/agent:v1.9.0  38 of 120, 1 would pull, 81 not known  ticket 4711
+    14 (undo leads here)  82    3d   agent=registry.example/agent:v1.8.2  82 of 120, 1 would pull, 37 not known
     "#);
 }
 

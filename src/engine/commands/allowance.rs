@@ -70,7 +70,12 @@ impl Engine {
             return Err(Refusal::NotNow(NoStep::TemplateChanged { how: how.into() }.to_string()));
         }
         let says = format!("{} of {fleet} nodes may be updated, partition keeps {}", after.allowed, after.keep);
-        let danger = if raises { Danger::Bounded } else { Danger::None };
+        // Step after step, while the canaries still pull, opens the whole fleet to a revision of which nobody knows anything.
+        let danger = match raises {
+            true if self.unproven_in_words().is_some() => Danger::Serious,
+            true => Danger::Bounded,
+            false => Danger::None,
+        };
         Ok(Resolved::new(vec![Edit::Partition(partition)], Needs::Saved, says, danger))
     }
 

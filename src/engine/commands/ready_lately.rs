@@ -46,7 +46,7 @@ impl Engine {
     }
 
     /// No node is updated yet, and some are on their way: nothing shows whether the new revision works.
-    fn unproven_in_words(&self) -> Option<String> {
+    pub(super) fn unproven_in_words(&self) -> Option<String> {
         let fleet = || self.assessment.rows().filter(|row| row.in_fleet);
         if fleet().any(|row| row.state == NodeState::Updated) {
             return None;

@@ -30,10 +30,16 @@ fn a_step_says_that_nothing_is_updated_yet_and_which_steps_it_leaves_out() {
     console.run_for(&mut fake, 5);
     let next = effects(&mut console, &fake, Step::Next);
     assert!(says(&next, unproven) && !says(&next, "Leaves out"), "{next:?}");
+    let danger = |console: &mut FakeConsole, fake: &FakeCluster, step| {
+        console.engine.preview(&Command::Step(step), fake.now).unwrap().danger
+    };
+    assert_eq!(danger(&mut console, &fake, Step::Next), Danger::Serious, "it is asked about");
+    assert_eq!(danger(&mut console, &fake, Step::Back), Danger::None);
     fake.set_ready("n1", true);
     console.run_for(&mut fake, 5);
     let next = effects(&mut console, &fake, Step::Next);
     assert!(!says(&next, "No node is updated yet"), "{next:?}");
+    assert_eq!(danger(&mut console, &fake, Step::Next), Danger::Bounded);
 }
 
 /// The ordinary way out of a missing image: those that it took down are the first to get the right one.
