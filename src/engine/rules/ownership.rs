@@ -28,7 +28,7 @@ pub fn find_gitops_owners(daemonset: &DaemonSetFact) -> Vec<GitOpsOwner> {
         evidence.rancher(),
         evidence.helm(),
         evidence.of_managers(Tool::Terraform, TERRAFORM),
-        evidence.of_managers(Tool::KubectlApply, KUBECTL_APPLY),
+        evidence.kubectl_apply(),
     ]
     .into_iter()
     .flatten()
@@ -50,7 +50,9 @@ const FLUX_KUSTOMIZATION: &[&str] = &["kustomize-controller"];
 const FLUX_HELM_RELEASE: &[&str] = &["helm-controller"];
 const HELM: &[&str] = &["helm"];
 const TERRAFORM: &[&str] = &["Terraform", "HashiCorp"];
-const KUBECTL_APPLY: &[&str] = &["kubectl-client-side-apply", "kubectl"];
+const KUBECTL_APPLY: &[&str] = &["kubectl-client-side-apply"];
+/// Under this name `kubectl apply --server-side` applies, and `kubectl rollout undo` updates: the operation tells which it was.
+const KUBECTL: &str = "kubectl";
 
 /// Who writes under this field manager: one of `gitops_owners`, or what the name alone tells, once nothing else of theirs is left
 /// on the object.
@@ -151,6 +153,15 @@ impl OwnerEvidence<'_> {
             strategy: self.strategy_ownership(names),
             reverts: RevertTrigger::OnRequest,
         })
+    }
+
+    fn kubectl_apply(&self) -> Option<GitOpsOwner> {
+        let applies =
+            self.0.owners.writers.iter().any(|it| *it.manager == *KUBECTL && it.operation == WriteOperation::Apply);
+        match applies {
+            true => self.of_managers(Tool::KubectlApply, &[KUBECTL_APPLY, &[KUBECTL]].concat()),
+            false => self.of_managers(Tool::KubectlApply, KUBECTL_APPLY),
+        }
     }
 
     fn operator(&self) -> Option<GitOpsOwner> {
@@ -295,7 +306,7 @@ impl OwnerEvidence<'_> {
     /// Who else wrote these fields, but for us, people at kubectl, and the controllers of Kubernetes itself.
     fn other_managers(&self, known: &[String]) -> Vec<GitOpsOwner> {
         let by_hand =
-            |name: &str| name.starts_with("kubectl-") || name == FIELD_MANAGER || name == "kube-controller-manager";
+            |name: &str| name.starts_with(KUBECTL) || name == FIELD_MANAGER || name == "kube-controller-manager";
         let other_managers =
             self.managers().into_iter().filter(|name| !by_hand(name) && !known.contains(&manager_evidence(name)));
         other_managers

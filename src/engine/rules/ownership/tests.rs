@@ -259,6 +259,13 @@ fn the_others_are_known_too() {
              To suspend it: do not apply its manifest meanwhile.\n    field manager kubectl-client-side-apply",
         ),
         (
+            FakeOwned::default().applies("kubectl", BOTH),
+            "  kubectl apply sets template and update strategy back when somebody applies its manifest again. To suspend it: \
+             do not apply its manifest meanwhile.\n    field manager kubectl",
+        ),
+        // `kubectl rollout undo` and `kubectl set image` are a person's, and set nothing back.
+        (FakeOwned::default().updates("kubectl", TEMPLATE).updates("kubectl-set", TEMPLATE), ""),
+        (
             FakeOwned::default().applies("deployer", TEMPLATE),
             "! deployer may set the template, not the update strategy back.\n    field manager deployer",
         ),
