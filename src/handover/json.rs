@@ -136,7 +136,7 @@ impl Handover {
             namespace: clean(&snapshot.namespace),
             name: clean(&snapshot.name),
             uid: snapshot.uid.as_deref().map(clean),
-            phase: snapshot.phase.to_string(),
+            phase: snapshot.phase_word(),
             started_at: snapshot.target_began(),
             from: snapshot.from.as_ref().map(ReportRevision::of),
             to: snapshot.to.as_ref().map(ReportRevision::of),

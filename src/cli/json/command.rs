@@ -38,7 +38,7 @@ pub(crate) struct PreviewLines<'a> {
     warnings: Vec<String>,
     nodes: &'a [Str],
     calls: &'a [String],
-    /// `none`, `bounded`, `serious` or `beyond`
+    /// `none`, `bounded`, `serious` or `exceedsBudget`.
     danger: &'static str,
 }
 

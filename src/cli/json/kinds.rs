@@ -6,6 +6,7 @@ use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::record::Direction;
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::report::snapshot::Alarm;
 
@@ -39,6 +40,13 @@ pub(super) fn danger(danger: Danger) -> &'static str {
         Danger::Bounded => "bounded",
         Danger::Serious => "serious",
         Danger::ExceedsBudget => "exceedsBudget",
+    }
+}
+
+pub(super) fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Forward => "forward",
+        Direction::Back => "back",
     }
 }
 

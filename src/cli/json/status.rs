@@ -39,7 +39,7 @@ pub(crate) struct StatusJson<'a> {
     context: &'a str,
     namespace: &'a str,
     name: &'a str,
-    /// `idle`, `held`, `running`, `paused`, `halted`, `complete`, …
+    /// `idle`, `held`, `running`, `rolling back`, `paused`, `halted`, `complete`, …
     phase: String,
     /// A change of the template that is asked for and not made yet.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -151,7 +151,7 @@ impl<'a> StatusJson<'a> {
             context: &place.context,
             namespace: &snapshot.namespace,
             name: &snapshot.name,
-            phase: snapshot.phase.to_string(),
+            phase: snapshot.phase_word(),
             requested_change: snapshot.requested_change.as_deref(),
             paused: snapshot.paused.as_ref(),
             halt: snapshot.halt.as_ref(),
@@ -274,6 +274,8 @@ impl<'a> ImageChange<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Plan<'a> {
+    /// `forward`, or `back`: a roll back, under which steps, partition and selector do not count.
+    direction: &'static str,
     steps: &'a [IntOrPercent],
     step: usize,
     partition: Option<IntOrPercent>,
@@ -291,6 +293,7 @@ impl<'a> Plan<'a> {
         let is_in_force =
             (snapshot.started_at.is_some() || snapshot.adopted) && !matches!(snapshot.phase, Phase::Releasing(_));
         Self {
+            direction: kinds::direction(snapshot.direction),
             steps: &plan.steps,
             step: plan.step.map_or(0, |step| step + 1),
             partition: plan.partition.filter(|_| is_in_force),

@@ -14,7 +14,7 @@ use crate::engine::model::node::NodeState;
 use crate::engine::model::occupancy::{HeldResource, NodeOccupancy};
 use crate::engine::model::pace::{Flap, PaceReason, PacedSite, Throughput};
 use crate::engine::model::presence::Presence;
-use crate::engine::model::record::{HaltingGate, OURSELVES, Paused};
+use crate::engine::model::record::{Direction, HaltingGate, OURSELVES, Paused};
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility};
 use crate::engine::model::wait::{DistanceView, Wait};
 use crate::engine::report::snapshot::{Alarm, Counts, NodeView, Phase, Snapshot};
@@ -44,6 +44,23 @@ async fn status_answers_the_four_questions() {
     ipc-020  outdated  14   unknown  agent-ipc-020  0         5m       budget: 2 of 2 taken
     ipc-001  updated   15   present  agent-ipc-001  0         5m
     "#);
+}
+
+/// A script tells a roll back from a rollout, also while it is paused; the phase is the word that people read.
+#[tokio::test]
+async fn json_tells_a_roll_back_from_a_rollout() {
+    let paused = Phase::Paused(Paused { by: "ada@bastion".into(), at: at(590), why: None });
+    for (phase, direction, words, way) in [
+        (Phase::Running, Direction::Forward, "running", "forward"),
+        (Phase::Running, Direction::Back, "rolling back", "back"),
+        (paused, Direction::Back, "paused", "back"),
+    ] {
+        let script = Script::of(Snapshot { phase, direction, ..rollout() });
+        let json: serde_json::Value = serde_json::from_str(&script.json("status ds/agent -o json").await).unwrap();
+        assert_eq!((&json["phase"], &json["plan"]["direction"]), (&words.into(), &way.into()));
+        let text = script.run("status ds/agent").await.text;
+        assert!(text.lines().next().is_some_and(|line| line.contains(words)), "{text}");
+    }
 }
 
 /// Whoever may create Events can write one that claims to be of rolldeck.

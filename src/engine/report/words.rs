@@ -70,6 +70,14 @@ impl Snapshot {
         }
     }
 
+    /// The phase in one word or two, where it goes to counts: `running`, and on the way back `rolling back`.
+    pub fn phase_word(&self) -> String {
+        match (&self.phase, self.direction) {
+            (Phase::Running, Direction::Back) => "rolling back".to_owned(),
+            (phase, _) => phase.to_string(),
+        }
+    }
+
     /// Whether partition, selector and gates are in force: a rollout is recorded, and is not being handed back.
     pub fn has_plan(&self) -> bool {
         self.started_at.is_some() && !matches!(self.phase, Phase::Releasing(_))
@@ -168,7 +176,7 @@ impl fmt::Display for Doing<'_> {
                 }
             }
             Phase::Running => {
-                f.write_str(if snapshot.direction == Direction::Back { "rolling back" } else { "running" })?;
+                f.write_str(&snapshot.phase_word())?;
                 // Whoever looks once cannot see whether it is dead.
                 if snapshot.has_silent_driver() {
                     f.write_str(", its driver is silent")?;

@@ -202,13 +202,12 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, in_full: boo
         Phase::Halted => (Glyph::Failed, ThemeRole::Bad, snapshot.halt.as_ref().map(|halt| halt.at)),
     };
     let words = match &snapshot.phase {
-        Phase::Running if snapshot.direction == Direction::Back => "rolling back".to_owned(),
         // The change is recorded, and the DaemonSet not patched yet.
         Phase::Preparing if snapshot.requested_change.is_some() => "asked, not written yet".to_owned(),
         Phase::Paused(_) => "PAUSED".to_owned(),
         Phase::Halted => "HALTED".to_owned(),
         Phase::Idle | Phase::Complete => snapshot.doing().to_string(),
-        phase => phase.to_string(),
+        _ => snapshot.phase_word(),
     };
     let since = since.map(|since| ctx.age(shown, since));
     let since = match (&snapshot.phase, since) {
