@@ -21,7 +21,8 @@ use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::whole_secs;
 use crate::engine::model::prewarm::PrewarmView;
-use crate::engine::model::time::ShortDuration;
+use crate::engine::model::record::Paused;
+use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::report::guidance::{Guidance, Remedy};
 use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::process::output::say_on_stderr;
@@ -377,7 +378,7 @@ pub(crate) fn asks(preview: &Preview, consent: Consent) -> bool {
 /// Asks in proportion to what can break: not at all within the budget, `y` for a new template or a roll back, the
 /// DaemonSet's name for what can take down more than the budget.
 ///
-/// Where nobody can be asked, the last kind needs `--yes`; the others are taken as meant. The question is asked once all that was sent to
+/// Where nobody can be asked, the last kind needs `--yes`, and so does what lifts a pause beside; the others are taken as meant. The question is asked once all that was sent to
 /// `streams` is written: what it is about comes first.
 pub(crate) async fn confirm(
     preview: &Preview,
@@ -389,7 +390,12 @@ pub(crate) async fn confirm(
         return Ok(());
     }
     let refused = |why: &str| CliError::new(CliErrorKind::Refused, format!("{why}; nothing was changed"));
+    let lifts = preview.lifts_pause.as_ref().map(|paused| lifts_in_words(paused, snapshot.at));
     if !asks(preview, consent) {
+        if let Some(lifts) = lifts {
+            return Err(refused(&format!("this {lifts}, and there is nobody to ask"))
+                .hinted("`--yes` says that it is meant; `resume` lifts the pause and changes nothing else"));
+        }
         return match preview.danger {
             Danger::ExceedsBudget => {
                 Err(refused("this can take down more nodes than the budget, and there is nobody to ask")
@@ -398,12 +404,13 @@ pub(crate) async fn confirm(
             _ => Ok(()),
         };
     }
+    let lifts = lifts.map(|lifts| format!("This {lifts}. ")).unwrap_or_default();
     let (question, wanted) = match preview.danger {
         Danger::ExceedsBudget => (
-            format!("This can take down more nodes than the budget. Type `{}` to go on: ", snapshot.name),
+            format!("{lifts}This can take down more nodes than the budget. Type `{}` to go on: ", snapshot.name),
             &*snapshot.name,
         ),
-        _ => ("Go on? [y/N] ".to_owned(), "y"),
+        _ => (format!("{lifts}Go on? [y/N] "), "y"),
     };
     streams.drained().await;
     let answer = tokio::task::spawn_blocking(move || ask(&question))
@@ -415,6 +422,12 @@ pub(crate) async fn confirm(
     } else {
         Err(refused("declined"))
     }
+}
+
+/// `lifts the pause by bob@bastion, 3m ago: the link is down`.
+fn lifts_in_words(paused: &Paused, now: Timestamp) -> String {
+    let why = paused.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    format!("lifts the pause by {}, {} ago{why}", paused.by, ShortDuration(now.since(paused.at)))
 }
 
 fn ask(question: &str) -> io::Result<String> {
@@ -429,7 +442,6 @@ mod tests {
     use std::cell::RefCell;
 
     use super::*;
-    use crate::engine::model::time::Timestamp;
 
     #[tokio::test(start_paused = true)]
     async fn a_command_that_is_not_done_at_once_says_once_what_it_waits_for() {

@@ -6,6 +6,7 @@ use super::{TypeMeta, kinds};
 use crate::engine::model::Str;
 use crate::engine::model::command::Preview;
 use crate::engine::model::image::change_warnings;
+use crate::engine::model::record::Paused;
 use crate::engine::model::template::diff::{FieldChange, FieldEdit};
 
 /// What a one-shot write would do, or did: `settled` is absent after `--dry-run`.
@@ -40,6 +41,9 @@ pub(crate) struct PreviewLines<'a> {
     calls: &'a [String],
     /// `none`, `bounded`, `serious` or `exceedsBudget`.
     danger: &'static str,
+    /// The pause by a person that it lifts beside what it is asked for: without a terminal that needs `--yes`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lifts_pause: Option<&'a Paused>,
 }
 
 /// What should not change by mistake in the images of containers.
@@ -71,6 +75,7 @@ impl<'a> PreviewLines<'a> {
             nodes: &preview.nodes,
             calls: &preview.calls,
             danger: kinds::danger(preview.danger),
+            lifts_pause: preview.lifts_pause.as_ref(),
         }
     }
 }
@@ -94,6 +99,7 @@ mod tests {
             changes: [change].into(),
             calls: Vec::new(),
             danger: Danger::None,
+            lifts_pause: None,
         };
         let image = |from: &str, to: &str| {
             image_warnings(&preview(change("containers[agent].image", from, to))).collect::<Vec<_>>()

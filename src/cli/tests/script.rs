@@ -28,6 +28,7 @@ use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::gitops_owner::GitOpsOwner;
 use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::inspection::Inspection;
+use crate::engine::model::record::Paused;
 use crate::engine::report::snapshot::{Phase, RevisionView, Snapshot};
 
 /// The help of a command, at a fixed width.
@@ -65,6 +66,7 @@ pub(super) struct Script {
     hides_other_namespaces: bool,
     /// Whoever drives lets nodes of a rollout go.
     carries_on: bool,
+    lifts_pause: Option<Paused>,
     /// Nodes of the rollout are in line.
     has_line: bool,
     /// Why no command is carried out, although it was accepted.
@@ -87,6 +89,7 @@ impl Script {
             elsewhere: None,
             hides_other_namespaces: false,
             carries_on: false,
+            lifts_pause: None,
             has_line: true,
             fails: None,
         }
@@ -99,6 +102,12 @@ impl Script {
     }
 
     /// A rollout is recorded that nobody drives: who drives for something else lets its nodes go, too.
+    /// Every preview says that this pause is lifted, and that this has to be agreed to.
+    pub(super) fn lifts(mut self, paused: Paused) -> Self {
+        self.lifts_pause = Some(paused);
+        self
+    }
+
     pub(super) fn carries_on(mut self) -> Self {
         self.carries_on = true;
         self
@@ -211,6 +220,7 @@ impl Script {
                 changes: Default::default(),
                 calls: vec!["PATCH leases/rolldeck-agent (intent)".to_owned()],
                 danger: self.danger,
+                lifts_pause: self.lifts_pause.clone(),
             }),
         }
     }

@@ -94,6 +94,33 @@ async fn what_can_break_more_than_the_budget_is_not_done_unasked() {
     assert_eq!(script.asked().len(), 1);
 }
 
+/// `drive --image` as well, which shows nothing where it cannot ask.
+#[tokio::test]
+async fn a_pause_by_a_person_is_not_lifted_unasked() {
+    let paused = || Paused { by: "bob@bastion".into(), at: at(420), why: Some("the link is down".into()) };
+    let script = || {
+        let snapshot = Snapshot { phase: Phase::Paused(paused()), driver: DriverView::Nobody, ..rollout() };
+        Script::of(snapshot).previews(Danger::Serious).lifts(paused())
+    };
+    for line in [
+        "set-image ds/agent agent=r.example/agent:v3",
+        "undo ds/agent",
+        "drive ds/agent --image agent=r.example/agent:v3",
+    ] {
+        let script = script();
+        let output = script.run(line).await;
+        assert_eq!((output.code, script.asked().len()), (6, 0), "{line}: {}", output.error);
+        let why = "this lifts the pause by bob@bastion, 3m ago: the link is down, and there is nobody to ask; nothing was changed";
+        assert!(output.error.contains(why) && output.error.contains("`resume`"), "{line}: {}", output.error);
+        assert!(script.refused().iter().any(|(_, refused)| refused == why), "{line}: it is recorded");
+    }
+    let output = script().run("set-image ds/agent agent=r.example/agent:v3 --yes").await;
+    assert_eq!(output.code, 0, "{}", output.error);
+    let output = script().run("set-image ds/agent agent=r.example/agent:v3 --dry-run -o json").await;
+    let json: serde_json::Value = serde_json::from_str(&output.text).unwrap();
+    assert_eq!((output.code, &json["preview"]["liftsPause"]["by"]), (0, &"bob@bastion".into()), "{json}");
+}
+
 #[tokio::test]
 async fn what_is_offered_next_moves_something() {
     let selector: Selector = "canary=true".parse().unwrap();

@@ -2,7 +2,7 @@
 
 use crate::engine::machine::Engine;
 use crate::engine::model::command::Command;
-use crate::engine::model::record::{Direction, Intent};
+use crate::engine::model::record::{Direction, Intent, Paused};
 use crate::engine::model::time::ShortDuration;
 
 impl Engine {
@@ -42,6 +42,20 @@ impl Engine {
             | Command::GiveUpDriving { .. } => {}
         }
         lines
+    }
+
+    /// The pause by a person that `command` lifts though it asks for something else, and that has to be agreed to: see [`Preview::lifts_pause`].
+    ///
+    /// Whoever rolls back is in a hurry, and may end a pause of their own by that at once. One who changes the image may have forgotten it.
+    ///
+    /// [`Preview::lifts_pause`]: crate::engine::model::command::Preview::lifts_pause
+    pub(super) fn lifts_pause(&self, command: &Command, after: &Intent) -> Option<Paused> {
+        let paused = self.intent().paused.filter(|paused| after.paused.is_none() && !paused.is_by_rolldeck())?;
+        match command {
+            Command::Resume => None,
+            Command::Undo { .. } if paused.by == self.actor() => None,
+            _ => Some(paused),
+        }
     }
 
     /// A rollout that another template ends before every node is updated.

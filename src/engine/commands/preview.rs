@@ -163,6 +163,7 @@ impl Engine {
                 .chain(self.prewarms_in_vain(command))
                 .chain(unprotected)
                 .collect(),
+            lifts_pause: self.lifts_pause(command, &intent),
             calls: self.calls_in_words(command, &resolved, &nodes, &limits, now),
             nodes: nodes.into(),
             danger: resolved.danger.max(placement.danger()).max(

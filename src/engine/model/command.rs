@@ -12,6 +12,7 @@ use super::image::ImageRef;
 use super::labels::Selector;
 use super::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use super::quantity::IntOrPercent;
+use super::record::Paused;
 use super::settings::Tuning;
 use super::template::diff::FieldChange;
 
@@ -215,6 +216,9 @@ pub struct Preview {
     pub calls: Vec<String>,
     /// How much it can break.
     pub danger: Danger,
+    /// The pause by a person that it lifts beside what it is asked for, and that has to be agreed to: anybody's where the image changes, somebody
+    /// else's where it is rolled back.
+    pub lifts_pause: Option<Paused>,
 }
 
 /// Why a command was refused. Nothing was changed.

@@ -116,6 +116,33 @@ fn a_second_pause_keeps_the_first_unless_it_has_a_reason_and_then_what_it_said()
     );
 }
 
+/// Whoever changes the image may not know of the pause; whoever rolls back may end their own at once.
+#[test]
+fn a_pause_that_ends_beside_has_to_be_agreed_to() {
+    let mut fake = FakeCluster::rolling(4, 1);
+    let mut ops = FakeConsole::open(&fake, "ops");
+    ops.set_image(&mut fake, "agent:v2");
+    let mut bob = FakeConsole::open_as(&fake, "bob", crate::engine::model::config::Role::OneShot);
+    let image = || Command::SetImage([("agent".to_owned(), "agent:v3".parse().unwrap())].into());
+    let (undo, step) = (Command::Undo { to: None }, Command::Step(Step::Updated(Int(1))));
+    let lifts = |console: &mut FakeConsole, fake: &mut FakeCluster, command: &Command| {
+        console.run(fake);
+        let preview = console.engine.preview(command, fake.now).unwrap();
+        preview.lifts_pause.map(|paused| (paused.by.to_string(), paused.why.map(|why| why.to_string())))
+    };
+    for command in [&image(), &undo] {
+        assert_eq!(lifts(&mut bob, &mut fake, command), None, "{command:?}");
+    }
+    bob.ask(&mut fake, Command::Pause { why: Some("link down".into()) }).unwrap();
+    let by_bob = Some(("bob@bastion".to_owned(), Some("link down".to_owned())));
+    for (command, to_bob, to_ops) in
+        [(&image(), &by_bob, &by_bob), (&undo, &None, &by_bob), (&Command::Resume, &None, &None), (&step, &None, &None)]
+    {
+        assert_eq!(lifts(&mut bob, &mut fake, command), *to_bob, "{command:?}");
+        assert_eq!(lifts(&mut ops, &mut fake, command), *to_ops, "{command:?}");
+    }
+}
+
 /// Another step would let more nodes go, and still nobody would update them.
 #[test]
 fn where_nobody_drives_no_step_is_offered() {

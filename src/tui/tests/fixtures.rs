@@ -526,6 +526,7 @@ pub(super) fn adoption() -> Preview {
             "PATCH daemonsets/ipc-agent (updateStrategy OnDelete, original saved)".into(),
         ],
         danger: Danger::Bounded,
+        lifts_pause: None,
     }
 }
 
@@ -542,6 +543,7 @@ pub(super) fn preview(danger: Danger) -> Preview {
         changes: Default::default(),
         calls: vec!["update lease/rolldeck-ipc-agent (intent)".into(), "delete pod/… one by one, with its uid".into()],
         danger,
+        lifts_pause: None,
     }
 }
 
