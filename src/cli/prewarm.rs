@@ -276,7 +276,7 @@ async fn take_the_lease(foreground: &mut Foreground<'_>, rollout: &Rollout) -> R
     }
 }
 
-/// Where images did not arrive, and how they are pulled again.
+/// Where images did not arrive, and what can be done: pull them again, with or without driving, or delete the pods.
 fn failures(place: &CommandPlace, snapshot: &Snapshot) -> Option<String> {
     let prewarm = snapshot.prewarm.as_ref()?;
     let failed = |node: &&NodeView| matches!(node.prewarm.as_deref(), Some(PrewarmState::Failed { .. }));
@@ -284,8 +284,13 @@ fn failures(place: &CommandPlace, snapshot: &Snapshot) -> Option<String> {
     if failed.is_empty() {
         return None;
     }
-    let again = prewarm_named(CommandTarget::new(place, snapshot), &prewarm.request, &snapshot.revisions);
-    Some(format!("failed on {}: {again} tries again", some_of(&failed)))
+    let target = CommandTarget::new(place, snapshot);
+    let again = prewarm_named(target, &prewarm.request, &snapshot.revisions);
+    let (retry, cancel) = (target.named("prewarm --retry"), target.named("prewarm --cancel"));
+    Some(format!(
+        "failed on {}: {again} tries again, as does {retry} where somebody drives; {cancel} gives it up and deletes its pods",
+        some_of(&failed)
+    ))
 }
 
 /// Whether it is over.

@@ -141,7 +141,7 @@ async fn what_did_not_arrive_has_its_exit_code_and_says_how_to_go_on() {
     assert_snapshot!(lines[lines.len() - 3..].join("\n"), @r#"
     2026-11-18T11:16:40Z ipc-002: pre-warming failed: image not found (manifest unknown)
     2026-11-18T11:16:40Z pre-warming: 2 of 3 present, 1 failed
-    2026-11-18T11:16:40Z failed on ipc-002: `rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 --context prod-eu -n edge ds/agent` tries again
+    2026-11-18T11:16:40Z failed on ipc-002: `rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 --context prod-eu -n edge ds/agent` tries again, as does `rolldeck prewarm --retry --context prod-eu -n edge ds/agent` where somebody drives; `rolldeck prewarm --cancel --context prod-eu -n edge ds/agent` gives it up and deletes its pods
     "#);
     assert_snapshot!(Script::of(end).run("status ds/agent").await.text);
 }
