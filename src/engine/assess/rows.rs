@@ -19,6 +19,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(crate) use self::availability::Soaks;
 use self::controllers_rollout::ControllersRollout;
 use self::image::SharedImages;
 use self::pods_on_node::OnNode;
@@ -114,9 +115,9 @@ pub(crate) struct Row {
     pub(crate) images: Arc<[ImagePull]>,
     /// Bytes that it takes to name it in the record as in progress; none where it is named already.
     pub(crate) bytes_to_name: usize,
-    /// How many seconds its ready pod has to be ready in all, and when it will have been, by our clock, if pods are seen until then;
+    /// For how long its ready pod has to be ready, and when it will have been, by our clock, if pods are seen until then;
     /// `None` once it is available, and for a pod that is not ready.
-    pub(crate) available_at: Option<(u32, Timestamp)>,
+    pub(crate) available_at: Option<Soaks>,
     /// Until when the controller counts its available pod as unavailable, by the API server's clock.
     pub(crate) counted_unavailable_until: Option<Timestamp>,
     /// When the passing of time alone changes it.
@@ -242,7 +243,7 @@ pub(crate) struct Assessor<'a> {
     /// The DaemonSet's template was changed since: what is created next has other images than the target.
     replacements_need_others: bool,
     /// Of the row being assessed.
-    available_at: Option<(u32, Timestamp)>,
+    available_at: Option<Soaks>,
     /// Of the row being assessed.
     changes_at: Option<Timestamp>,
 }

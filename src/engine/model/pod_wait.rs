@@ -94,6 +94,8 @@ pub enum PodWait {
         secs: u32,
         /// When that is over.
         ends_at: Timestamp,
+        /// Whether it is known since when it is ready. If not, it is over then at the latest.
+        since_known: bool,
     },
 }
 
@@ -181,7 +183,10 @@ impl fmt::Display for PodWaitAsOf<'_> {
             }
             PodWait::OldPod => f.write_str("its old pod is still there"),
             PodWait::PodReady => f.write_str("its containers are ready, the pod is not"),
-            PodWait::Soak { secs: needed, ends_at } => {
+            PodWait::Soak { ends_at, since_known: false, .. } => {
+                write!(f, "ready, not known since when: available in {} at most", ShortDuration(ends_at.since(self.at)))
+            }
+            PodWait::Soak { secs: needed, ends_at, since_known: true } => {
                 let left = ends_at.since(self.at);
                 let so_far = Duration::from_secs((*needed).into()).saturating_sub(left);
                 write!(f, "ready for {} of {}", ShortDuration(so_far), Secs(*needed))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::assess::rows::Row;
+use crate::engine::assess::rows::{Row, Soaks};
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact};
@@ -46,9 +46,9 @@ impl Engine {
             }
             (NodeState::Soaking, Some(_)) => match row.available_at {
                 // The time in which pods are not seen does not count.
-                Some((secs, ends_at)) => {
+                Some(Soaks { secs, ends_at, since_known }) => {
                     let unseen = self.assessment.unseen_for(self.now);
-                    Some(PodWait::Soak { secs, ends_at: ends_at + unseen })
+                    Some(PodWait::Soak { secs, ends_at: ends_at + unseen, since_known })
                 }
                 // A surging controller takes the old pod away once this one is available.
                 None if row.old || row.other_goes => Some(PodWait::OldPod),

@@ -435,7 +435,7 @@ pub(super) fn waiting() -> Snapshot {
         (NodeState::Creating, PodWait::Container { name: "agent".into(), reason: "ContainerCreating".into() }),
         (NodeState::Pulling, PodWait::Pull { since: Some(ago(40)) }),
         (NodeState::Starting, PodWait::Ready { name: "agent".into(), since: Some(ago(75)) }),
-        (NodeState::Soaking, PodWait::Soak { secs: 30, ends_at: noon() + Duration::from_secs(18) }),
+        (NodeState::Soaking, PodWait::Soak { secs: 30, ends_at: noon() + Duration::from_secs(18), since_known: true }),
     ];
     let nodes = waits
         .into_iter()

@@ -12,6 +12,17 @@ use crate::engine::view::{ObservedAt, PodEntry, PodIx};
 /// Pods that crash by themselves mostly do so sooner.
 const PROVES: Duration = Duration::from_secs(10);
 
+/// A ready pod that is not available yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Soaks {
+    /// For how many seconds it has to be ready in all.
+    pub(crate) secs: u32,
+    /// When that is over, if it stays ready.
+    pub(crate) ends_at: Timestamp,
+    /// Whether it is known since when it is ready: we saw it become so, or its kubelet says it by a clock that was measured.
+    pub(crate) since_known: bool,
+}
+
 impl<'a> Assessor<'a> {
     pub(super) fn oldest_available(&mut self, ix: NodeIx, clock: Option<i64>) -> Option<(PodIx, &'a PodEntry)> {
         let view = self.view;
@@ -36,7 +47,9 @@ impl<'a> Assessor<'a> {
             self.wake_after(needed, elapsed);
         }
         let seen_at = self.question.pods_seen_until.map_or(self.question.now, |until| until.min(self.question.now));
-        self.available_at = (elapsed < needed).then(|| (soak, seen_at + (needed - elapsed)));
+        let since_known = !is_guessed(observed, at_target, clock);
+        self.available_at =
+            (elapsed < needed).then(|| Soaks { secs: soak, ends_at: seen_at + (needed - elapsed), since_known });
         elapsed >= needed
     }
 
@@ -78,7 +91,7 @@ impl<'a> Assessor<'a> {
     ) -> Duration {
         let said = pod.fact.ready_since.map(|at| by_server(at, clock).max(pod.fact.created_at));
         match observed {
-            ObservedAt::Already(at, _) if at_target && clock.is_none() => {
+            ObservedAt::Already(at, _) if is_guessed(observed, at_target, clock) => {
                 let said = observed.elapsed(said, self.question.now, self.server_now);
                 said.saturating_sub(UNMEASURED).max(self.question.now.since(at))
             }
@@ -104,4 +117,9 @@ impl<'a> Assessor<'a> {
         self.wake_after(left, Duration::ZERO);
         (!left.is_zero()).then_some(until)
     }
+}
+
+/// Whether a pod at the target was ready before we looked, and the clock by which its kubelet says since when has not been measured.
+fn is_guessed(observed: ObservedAt, at_target: bool, clock: Option<i64>) -> bool {
+    matches!(observed, ObservedAt::Already(..)) && at_target && clock.is_none()
 }
