@@ -30,7 +30,7 @@ use super::output::Output;
 use super::status::{deleted, out_of_time, standing};
 use super::suggested_commands::{CommandPlace, CommandTarget, suggested_commands};
 use crate::driver::{Rollout, Session};
-use crate::engine::model::command::{Command, Step, Takeover};
+use crate::engine::model::command::{BEFORE_THE_FIRST_STEP, Command, Step, Takeover};
 use crate::engine::model::config::{Role, Timing};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::presence::Presence;
@@ -93,6 +93,13 @@ impl Task for Drive<'_> {
         if had && done {
             return Ok(Exit::Done);
         }
+        // Before anything is written: the image would stay, and nothing would follow.
+        let yes = self.args.yes;
+        for command in edits(self.args) {
+            let agreed = one_shot::accept_no_match(&command, &snapshot, yes);
+            one_shot::recorded(&rollout, &command, agreed).await?;
+        }
+        let lets_go = self.args.to.is_some() || self.args.partition.is_some();
         for command in edits(self.args) {
             // A drive that was killed and is started again with the same arguments continues.
             let command = match command.inner() {
@@ -100,7 +107,7 @@ impl Task for Drive<'_> {
                 _ => command,
             };
             if command != Command::Tune(Tuning::default()) {
-                foreground.settle(&rollout, command).await?;
+                foreground.settle_without(&rollout, command, lets_go.then_some(BEFORE_THE_FIRST_STEP)).await?;
             }
         }
         drop(rollout);
@@ -137,19 +144,24 @@ impl Drive<'_> {
     async fn follow(&self, foreground: &mut Foreground<'_>, rollout: &Rollout) -> Result<Exit, CliError> {
         let mut snapshots = rollout.snapshots.clone();
         let mut course = DriveEnd::new(self.args.until);
+        let mut was_held = false;
         loop {
             foreground.room().await;
             let snapshot = snapshots.borrow_and_update().clone();
             foreground.tell(&snapshot)?;
-            if let Some(end) = course.end(&snapshot, Instant::now()) {
-                if let (Ok(_), Some(left)) = (&end, leftovers(&snapshot)) {
-                    foreground.say(Topic::Advice, left)?;
+            let end = course.end(&snapshot, Instant::now());
+            if let (Some(Ok(_)), Some(left)) = (&end, leftovers(&snapshot)) {
+                foreground.say(Topic::Advice, left)?;
+            }
+            // What would let it go on is said once each time, whether it waits for that or ends.
+            let is_held = snapshot.phase == Phase::Held && course.drove && at_rest(&snapshot);
+            if is_held && !was_held {
+                for next in suggested_commands(foreground.place(), &snapshot) {
+                    foreground.say(Topic::Advice, format!("next: {}", next.line()))?;
                 }
-                if end.is_ok() && snapshot.phase == Phase::Held {
-                    for next in suggested_commands(foreground.place(), &snapshot) {
-                        foreground.say(Topic::Advice, format!("next: {}", next.line()))?;
-                    }
-                }
+            }
+            was_held = is_held;
+            if let Some(end) = end {
                 return end;
             }
             let given_up = async {

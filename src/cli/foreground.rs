@@ -220,13 +220,24 @@ impl Foreground<'_> {
 
     /// Previews, confirms and makes one edit.
     pub(crate) async fn settle(&mut self, rollout: &Rollout, command: Command) -> Result<(), CliError> {
+        self.settle_without(rollout, command, None).await
+    }
+
+    /// The same, where the end of the answer is not said if it is this one.
+    pub(crate) async fn settle_without(
+        &mut self,
+        rollout: &Rollout,
+        command: Command,
+        end: Option<&str>,
+    ) -> Result<(), CliError> {
         let preview = one_shot::preview(rollout, &command).await?;
         if one_shot::asks(&preview, self.args.consent) {
             self.show(&preview)?;
         }
         self.agreed(rollout, &command, &preview).await?;
         let settled = self.settled(rollout, command).await?;
-        self.say(Topic::Command, settled)
+        let said = end.and_then(|end| settled.strip_suffix(end)).unwrap_or(&settled);
+        self.say(Topic::Command, said.to_owned())
     }
 
     /// The same, where what it does is said in any case.

@@ -15,16 +15,18 @@ use super::load::{self, LoadPlace};
 use super::output::{Output, Streams};
 use super::suggested_commands::{CommandPlace, CommandTarget, SuggestedCommand, command_of, prewarm_command};
 use crate::driver::{CommandError, Rollout, Session};
+use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::config::{Role, Timing};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::whole_secs;
 use crate::engine::model::prewarm::PrewarmView;
-use crate::engine::model::record::Paused;
+use crate::engine::model::record::{Halt, Paused};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::report::guidance::{Guidance, Remedy};
 use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::engine::report::trouble::TroubleKind;
 use crate::process::output::say_on_stderr;
 use crate::process::printable::Printable;
 
@@ -301,18 +303,46 @@ fn advice(place: &CommandPlace, snapshot: &Snapshot) -> (Vec<String>, Option<Sug
 /// Where a rollout halted, and what can be done about it; nothing where none is halted.
 pub(crate) fn halt_advice(place: &CommandPlace, snapshot: &Snapshot) -> Option<String> {
     let halt = snapshot.halt.as_ref().filter(|_| snapshot.phase == Phase::Halted)?;
-    let named = halt.named().iter().take(FIRST_NODES).map(|node| &**node).collect::<Vec<_>>().join(" ");
-    let more = if halt.named().len() > FIRST_NODES { " …" } else { "" };
     let target = CommandTarget::new(place, snapshot);
-    let nodes = match named.is_empty() {
-        true => String::new(),
-        false => format!("{} {named}{more}: ", halt.gate.where_in_words()),
+    let nodes = match halted_on(halt, snapshot).as_slice() {
+        [] => String::new(),
+        places => format!("{}: ", places.join(", ")),
     };
     let undo = match halt.gate.offers_undo() {
         true => format!("{} rolls back, ", target.named("undo")),
         false => String::new(),
     };
     Some(format!("{nodes}{undo}{} goes on past it", target.named("resume")))
+}
+
+/// On which nodes it halted, with those that have failed since, and which are in trouble besides: `failed on n1 n2`, `in trouble on n3`. When
+/// it halts, others may have the same trouble that does not count as a failure yet.
+fn halted_on(halt: &Halt, snapshot: &Snapshot) -> Vec<String> {
+    let others = |is: fn(TroubleKind) -> bool| {
+        let nodes = snapshot.nodes.iter().filter(move |node| TroubleKind::of(node).is_some_and(is));
+        nodes.map(|node| &node.name).filter(|name| !halt.named().contains(name)).collect::<Vec<_>>()
+    };
+    let mut on: Vec<&Str> = halt.named().iter().collect();
+    if !halt.failed().is_empty() {
+        on.extend(others(|trouble| matches!(trouble, TroubleKind::Failed(_))));
+    }
+    let in_trouble =
+        if on.is_empty() { Vec::new() } else { others(|trouble| matches!(trouble, TroubleKind::Struggling(_))) };
+    let places = [(halt.gate.where_in_words(), on), ("in trouble on", in_trouble)];
+    places
+        .into_iter()
+        .filter(|(_, nodes)| !nodes.is_empty())
+        .map(|(words, nodes)| format!("{words} {}", first_of(&nodes)))
+        .collect()
+}
+
+/// `n1 n2 n3 and 5 more`.
+fn first_of(nodes: &[&Str]) -> String {
+    let first = nodes.iter().take(FIRST_NODES).map(|node| &***node).collect::<Vec<_>>().join(" ");
+    match nodes.len().saturating_sub(FIRST_NODES) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
 }
 
 /// Refuses to resume past a halt if there is nobody to ask and `--yes` is not given: whoever resumes after a pause may not know
@@ -334,7 +364,7 @@ fn accept_the_halt(command: &Command, snapshot: &Snapshot, preview: &Preview, ye
 }
 
 /// Refuses a selector that matches no node if there is nobody to ask and `--yes` is not given: it is probably misspelt, and stops the rollout.
-fn accept_no_match(command: &Command, snapshot: &Snapshot, yes: bool) -> Result<(), CliError> {
+pub(crate) fn accept_no_match(command: &Command, snapshot: &Snapshot, yes: bool) -> Result<(), CliError> {
     let Command::Select(Some(selector)) = command.inner() else { return Ok(()) };
     if yes || somebody_to_ask() || selector.is_empty() || snapshot.matching(selector).next().is_some() {
         return Ok(());

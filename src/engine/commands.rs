@@ -18,11 +18,12 @@ mod unready;
 mod warnings;
 
 use self::resolved::Resolved;
+use self::tuning::PULLS_FOLLOW;
 use super::assess::plan::Limits;
 use super::lease::edit::Edit;
 use super::machine::Engine;
 use super::model::Str;
-use super::model::command::{Command, Refusal, Takeover};
+use super::model::command::{BEFORE_THE_FIRST_STEP, Command, Refusal, Takeover};
 use super::model::config::Role;
 use super::model::danger::Danger;
 use super::model::event::{Permission, Right};
@@ -110,7 +111,11 @@ impl Engine {
         }
         self.check_tuning(tuning)?;
         let changes = tuning.changes(&self.intent().settings());
-        let says = if changes.is_empty() { "nothing to change: it is so already".into() } else { changes.join(", ") };
+        let follows = if self.pulls_follow(tuning) { format!("; {PULLS_FOLLOW}") } else { String::new() };
+        let says = match changes.as_slice() {
+            [] => "nothing to change: it is so already".to_owned(),
+            changes => format!("{}{follows}", changes.join(", ")),
+        };
         let resolved = Resolved::new(vec![Edit::Tune(tuning.clone())], Needs::Saved, says, Danger::Bounded);
         Ok(Resolved { drive: false, danger: self.tuning_danger(tuning), ..resolved })
     }
@@ -147,7 +152,7 @@ impl Engine {
             }));
         }
         let words: Vec<String> = images.iter().map(|(name, image)| format!("{name}={image}")).collect();
-        let says = format!("template has {}; no pod is replaced before the first step", words.join(" "));
+        let says = format!("template has {}{BEFORE_THE_FIRST_STEP}", words.join(" "));
         Ok(self.resolve_change(Change::Images(images.clone()), says, now))
     }
 

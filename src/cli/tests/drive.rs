@@ -264,6 +264,57 @@ async fn a_take_over_says_how_long_it_waits_at_most_and_why() {
     }
 }
 
+/// With `--to` a node goes as soon as it drives; without it none does before somebody steps, and it says which step that is.
+#[tokio::test(start_paused = true)]
+async fn a_drive_says_what_it_waits_for_only_where_it_waits() {
+    let held = Snapshot { phase: Phase::Held, ..script::driving() };
+    let script = || Script::of(script::held_by_nobody()).then(script::driving()).then(held.clone());
+    let next = "next: rolldeck step --context prod-eu -n edge ds/agent   (lets 22 nodes go, 60 in total)";
+    let image = "drive ds/agent --image agent=registry.example/agent:v2.0.0";
+    for (line, code, waits) in [
+        (format!("{image} --timeout 5m"), 3, true),
+        (format!("{image} --to 3 --timeout 5m"), 3, false),
+        (format!("{image} --to 3 --until held"), 0, false),
+    ] {
+        let output = script().run(&line).await;
+        assert_eq!(output.code, code, "{line}: {}", output.error);
+        assert_eq!(output.text.contains("no pod is replaced before the first step"), waits, "{line}: {}", output.text);
+        assert_eq!(output.text.matches("next: rolldeck step").count(), 1, "{line}, {next}: {}", output.text);
+    }
+}
+
+/// Nothing is written: the image would stay, and no node would get it.
+#[tokio::test]
+async fn a_drive_does_not_begin_with_labels_that_no_node_has() {
+    let script = Script::of(script::held_by_nobody());
+    let output =
+        script.run("drive ds/agent --image agent=registry.example/agent:v2.0.0 --selector canry=true --to 3").await;
+    assert_eq!((output.code, script.asked().len()), (6, 0), "{}", output.error);
+    assert!(output.error.contains("no node matches canry=true"), "{}", output.error);
+}
+
+/// When it halts, others may have the same trouble, and count as failed a moment later.
+#[tokio::test]
+async fn all_nodes_that_failed_are_named_and_those_in_trouble() {
+    let name = |nth: usize| Str::from(format!("ipc-{nth:03}"));
+    let mut halted = script::driving();
+    halted.phase = Phase::Halted;
+    let halt = Halt::new(1, HaltingGate::default(), at(0), "image not found on 1 node".into());
+    halted.halt = Some(halt.on(vec![name(17)]));
+    let mut nodes = vec![script::cause(script::node("ipc-017", NodeState::Failed))];
+    nodes.push(script::cause(script::node("ipc-018", NodeState::Failed)));
+    nodes.push(script::cause(script::node("ipc-019", NodeState::PullFailed)));
+    halted.nodes = nodes.clone().into();
+    let output = Script::of(script::held_by_nobody()).then(halted.clone()).run("drive ds/agent").await;
+    assert!(output.text.contains("failed on ipc-017 ipc-018, in trouble on ipc-019: "), "{}", output.text);
+    nodes.extend((20..30).map(|nth| script::cause(script::node(&name(nth), NodeState::Failed))));
+    halted.nodes = nodes.into();
+    let output = Script::of(script::held_by_nobody()).then(halted).run("drive ds/agent").await;
+    let named = (20..26).map(|nth| format!(" ipc-{nth:03}")).collect::<String>();
+    let said = format!("failed on ipc-017 ipc-018{named} and 4 more, in trouble on ipc-019: ");
+    assert!(output.text.contains(&said), "{}", output.text);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_drive_that_runs_out_of_time_stands_down() {
     let script = Script::of(script::held_by_nobody()).then(script::driving());

@@ -17,7 +17,7 @@ use crate::cli::output::Charset;
 use crate::cli::output::tests::Kept;
 use crate::driver::{CommandError, DrivenBy, Fleet, FleetPrewarm, FleetRow, Request, Rollout, Session};
 use crate::engine::model::Str;
-use crate::engine::model::command::{Command, Preview, PrewarmCommand, Refusal};
+use crate::engine::model::command::{BEFORE_THE_FIRST_STEP, Command, Preview, PrewarmCommand, Refusal};
 use crate::engine::model::config::Role;
 use crate::engine::model::container_log::{LogNews, LogSource};
 use crate::engine::model::danger::Danger;
@@ -263,7 +263,9 @@ impl Script {
                         // A command is settled once the snapshot shows it.
                         snapshots.send_replace(shown);
                     }
-                    drop(answer.send(Ok(format!("settled: {}", title(&command)))));
+                    let sets = matches!(command.inner(), Command::SetImage(_));
+                    let end = if sets { BEFORE_THE_FIRST_STEP } else { "" };
+                    drop(answer.send(Ok(format!("settled: {}{end}", title(&command)))));
                     self.asked.lock().unwrap().push(command);
                     if drive {
                         follow(&snapshots, &mut rest).await;

@@ -69,7 +69,14 @@ impl Engine {
         if let Some(how) = changed.filter(|_| raises) {
             return Err(Refusal::NotNow(NoStep::TemplateChanged { how: how.into() }.to_string()));
         }
-        let says = format!("{} of {fleet} nodes may be updated, partition keeps {}", after.allowed, after.keep);
+        let updated = self.updated_or_on_the_way();
+        let stay = match updated > after.allowed {
+            true => {
+                format!("; {} already or on their way, and stay so: going back is `undo`", counted_updated(updated))
+            }
+            false => String::new(),
+        };
+        let says = format!("{} of {fleet} nodes may be updated, partition keeps {}{stay}", after.allowed, after.keep);
         // Step after step, while the canaries still pull, opens the whole fleet to a revision of which nobody knows anything.
         let danger = match raises {
             true if self.unproven_in_words().is_some() => Danger::Serious,

@@ -17,6 +17,7 @@ use crate::engine::model::danger::Danger;
 use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
 use crate::engine::model::facts::WarmSetFact;
 use crate::engine::model::first_names::first_names;
+use crate::engine::model::labels::Labels;
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::prewarm::{
     PREWARM_LIMIT, PREWARM_SET_NODES, Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState,
@@ -141,24 +142,28 @@ impl Engine {
         }
     }
 
-    /// Into how many sites a label tells the fleet apart.
-    pub(super) fn sites_in_words(&self, label: &SiteLabel) -> String {
-        let fleet = self.assessment.rows().filter(|row| row.in_fleet).map(|row| &self.view.nodes[row.node]);
-        let labels = fleet.filter_map(|entry| entry.fact.as_ref()).map(|fact| &fact.labels);
+    /// Into how many sites a label tells the fleet apart; `None` where no node has it, of which [`Self::label_of_no_node`] warns.
+    pub(super) fn sites_in_words(&self, label: &SiteLabel) -> Option<String> {
         let mut nodes: BTreeMap<Str, u32> = BTreeMap::new();
-        for labels in labels {
+        for labels in self.labels_of_fleet() {
             *nodes.entry(site_of(labels, label)).or_default() += 1;
         }
         let without = nodes.remove("").unwrap_or(0);
         match (nodes.len(), without) {
-            (0, _) => format!("No node has the label {label}: all of them are one site."),
-            (1, 0) => format!("By the label {label} there is one site."),
-            (sites, 0) => format!("By the label {label} there are {sites} sites."),
+            (0, _) => None,
+            (1, 0) => Some(format!("By the label {label} there is one site.")),
+            (sites, 0) => Some(format!("By the label {label} there are {sites} sites.")),
             (sites, without) => {
                 let are = if sites == 1 { "is one site".to_owned() } else { format!("are {sites} sites") };
-                format!("By the label {label} there {are}; {without} nodes without it are one more.")
+                Some(format!("By the label {label} there {are}; {without} nodes without it are one more."))
             }
         }
+    }
+
+    /// The labels of the nodes that should run the DaemonSet's pods, as far as the nodes are known.
+    pub(super) fn labels_of_fleet(&self) -> impl Iterator<Item = &Labels> + Clone {
+        let fleet = self.assessment.rows().filter(|row| row.in_fleet);
+        fleet.filter_map(|row| self.view.nodes[row.node].fact.as_ref()).map(|fact| &fact.labels)
     }
 
     /// Whether what is being pre-warmed is by StatefulSets.
@@ -257,7 +262,7 @@ impl Engine {
                     lines.push("It takes the place of what is pre-warmed now, whose pods are deleted where they are not needed.".into());
                 }
                 lines.push(format!("One pod per node, {where_}; that replaces no pod of the DaemonSet."));
-                lines.extend(limits.site_label.as_ref().map(|label| self.sites_in_words(label)));
+                lines.extend(limits.site_label.as_ref().and_then(|label| self.sites_in_words(label)));
                 match method {
                     PrewarmMethod::Pods => {
                         lines.push(self.pulls_at_once_in_words(limits, rollouts));

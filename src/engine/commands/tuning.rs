@@ -12,6 +12,9 @@ use crate::engine::model::settings::{OnDrift, Setting, SettingRole, Tuning};
 use crate::engine::model::time::ShortDuration;
 use crate::engine::rules::strategy_drift::{FIGHT, ROUNDS};
 
+/// Said where another budget changes the limit of pulls.
+pub(super) const PULLS_FOLLOW: &str = "max pulling is not set: it follows max unavailable";
+
 impl Engine {
     /// How much may go on at once, where a command changes that; and that what goes on beyond it finishes.
     pub(super) fn limits_from_now_on(&self, command: &Command, limits: &Limits) -> Vec<String> {
@@ -48,7 +51,9 @@ impl Engine {
         if lines.is_empty() {
             lines.push("Nothing changes: it is so already.".into());
         }
-        lines.extend(tuning.site_label.as_ref().map(|label| self.sites_in_words(label)));
+        lines
+            .extend(self.pulls_follow(tuning).then(|| format!("{PULLS_FOLLOW}, and as many may pull as may be down.")));
+        lines.extend(tuning.site_label.as_ref().and_then(|label| self.sites_in_words(label)));
         let desired = self.assessment.desired;
         if tuning.max_unavailable.is_some() && self.may_all_be_down(limits) {
             lines.push(format!("Every one of the {desired} nodes may be down at once."));
@@ -65,6 +70,14 @@ impl Engine {
             None => {}
         }
         lines
+    }
+
+    /// Whether another budget changes how many may pull at once, for which no limit of its own is set.
+    pub(super) fn pulls_follow(&self, tuning: &Tuning) -> bool {
+        let before = self.intent();
+        let mut after = before.clone();
+        after.tune(tuning);
+        after.budgets.max_pulling.is_default() && after.budgets.max_unavailable != before.budgets.max_unavailable
     }
 
     /// What changed gates mean for nodes that are on their way, or that have failed.

@@ -2,15 +2,34 @@
 
 use crate::engine::machine::Engine;
 use crate::engine::machine::release::Then;
-use crate::engine::model::command::{Command, Early};
+use crate::engine::model::command::{Command, Early, PrewarmCommand};
+use crate::engine::model::labels::Selector;
 use crate::engine::model::quantity::Rounding;
+use crate::engine::rules::site::site_of;
 
 impl Engine {
     /// Which protection does not hold any more: a threshold that cannot be reached, budget and gates where the controller goes on.
     pub(super) fn left_unprotected(&self, command: &Command) -> Vec<String> {
         let early =
             matches!(command, Command::Release(Early::Accept)).then(|| self.released_early_in_brief()).flatten();
-        self.never_halts(command).into_iter().chain(early).collect()
+        self.never_halts(command).into_iter().chain(self.label_of_no_node(command)).chain(early).collect()
+    }
+
+    /// A label for sites that no node has, and which one is probably meant: the limits of each site then hold for all nodes together.
+    fn label_of_no_node(&self, command: &Command) -> Option<String> {
+        let label = match command.inner() {
+            Command::Prewarm(PrewarmCommand::Start { limits, .. }) => limits.site_label.clone(),
+            _ => command.tuning().site_label,
+        }?;
+        let known = self.labels_of_fleet().next().is_some();
+        if !known || self.labels_of_fleet().any(|labels| !site_of(labels, &label).is_empty()) {
+            return None;
+        }
+        let meant = label.to_string().parse::<Selector>().ok().and_then(|key| key.meant(&self.labels_of_fleet()));
+        let meant = meant.map(|meant| format!(" ({meant})")).unwrap_or_default();
+        Some(format!(
+            "No node has the label {label}{meant}: all of them are one site, to which limits per site then apply."
+        ))
     }
 
     /// A failure threshold above the number of nodes: so many cannot fail.

@@ -165,6 +165,9 @@ impl fmt::Display for PrewarmCommand {
     }
 }
 
+/// What the answer to [`Command::SetImage`] ends with: whoever lets nodes go in the same breath leaves it out.
+pub const BEFORE_THE_FIRST_STEP: &str = "; no pod is replaced before the first step";
+
 /// How far a rollout may go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

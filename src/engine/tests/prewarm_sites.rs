@@ -132,3 +132,44 @@ fn updates_keep_to_the_limit_of_each_site_too() {
     let held = |hold: &Hold| matches!(hold, Hold::SitePullLimit { used: 1, limit: 1, .. });
     assert!(snapshot.nodes.iter().filter_map(|node| node.hold.as_ref()).any(held));
 }
+
+/// As a selector that matches no node, a label that no node has is probably misspelt.
+#[test]
+fn a_site_label_that_no_node_has_is_warned_of() {
+    let mut fake = two_sites();
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    let warned = |console: &mut FakeConsole, label: &str, fake: &FakeCluster| {
+        let tuning = Tuning { site_label: Some(label.parse().unwrap()), ..Tuning::default() };
+        console.engine.preview(&Command::Tune(tuning), fake.now).unwrap().warnings
+    };
+    let end = "all of them are one site, to which limits per site then apply.";
+    assert_eq!(warned(&mut console, "hall", &fake), [format!("No node has the label hall: {end}")]);
+    let meant = "no node has a label `zone`: is `topology.kubernetes.io/zone` meant?";
+    assert_eq!(warned(&mut console, "zone", &fake), [format!("No node has the label zone ({meant}): {end}")]);
+    assert!(warned(&mut console, ZONE, &fake).is_empty());
+    let fake = two_sites();
+    let prewarms = FakeConsole::open(&fake, "ops").engine.preview(&start_with(one_per_site(Some("hall"))), fake.now);
+    assert_eq!(prewarms.unwrap().warnings, [format!("No node has the label hall: {end}")]);
+}
+
+/// Pulls follow the budget unless they have a limit of their own, and whoever raises the budget is told.
+#[test]
+fn a_budget_says_that_pulls_follow_it() {
+    let mut fake = two_sites();
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    let budget = |nodes: &str| Tuning { max_unavailable: Some(nodes.parse().unwrap()), ..Tuning::default() };
+    let follows = "max pulling is not set: it follows max unavailable";
+    let preview = console.engine.preview(&Command::Tune(budget("5")), fake.now).unwrap();
+    assert!(preview.effects.iter().any(|line| line.starts_with(follows)), "{:?}", preview.effects);
+    let said = console.ask(&mut fake, Command::Tune(budget("5"))).unwrap();
+    assert!(said.ends_with(&format!("; {follows}")), "{said}");
+    assert_eq!(console.snapshot(&fake).budget.max_pulling, 5);
+    let own = Tuning { max_pulling: Some(Limit::At(IntOrPercent::Int(2))), ..budget("6") };
+    assert!(!console.ask(&mut fake, Command::Tune(own)).unwrap().contains(follows));
+    assert!(
+        !console.ask(&mut fake, Command::Tune(budget("7"))).unwrap().contains(follows),
+        "it has a limit of its own"
+    );
+}

@@ -476,3 +476,23 @@ fn a_step_while_paused_says_that_what_may_go_waits() {
     let says = "a step moves nothing: canary: 2 of 3 updated, 1 in line (canary=true); what may go waits: `resume` where it is paused";
     assert_eq!(refused, says);
 }
+
+/// A step to fewer nodes than are updated moves nothing, and its answer says how one goes back.
+#[test]
+fn a_step_below_what_is_updated_says_that_it_reverts_nothing() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    let none = console.ask(&mut fake, Command::Step(Step::Updated(Int(0)))).unwrap();
+    assert_eq!(none, "0 of 20 nodes may be updated, partition keeps 20");
+    console.ask(&mut fake, Command::Step(Step::Updated(Int(3)))).unwrap();
+    console.run_for(&mut fake, 60);
+    assert_eq!(fake.at("hash2"), 3);
+    for (to, keeps) in [(0, 20), (2, 18)] {
+        let said = console.ask(&mut fake, Command::Step(Step::Updated(Int(to)))).unwrap();
+        let want = format!(
+            "{to} of 20 nodes may be updated, partition keeps {keeps}; 3 nodes are updated already or on their way, and stay so: going back is `undo`"
+        );
+        assert_eq!(said, want);
+    }
+}
