@@ -195,7 +195,7 @@ impl Engine {
         match self.config.role {
             Role::Driver => drive,
             Role::OneShot => match needs {
-                Needs::Adopted | Needs::Changed | Needs::Released => drive,
+                Needs::Adopted | Needs::Braked | Needs::Changed | Needs::Released => drive,
                 Needs::Saved | Needs::Driving(_) | Needs::DriverStopped => false,
             },
         }

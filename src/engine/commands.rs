@@ -96,7 +96,8 @@ impl Engine {
         }
         let says = if back { "OnDelete is set again" } else { "adopted" };
         let says = format!("{says}: its controller replaces no pod any more");
-        let resolved = Resolved::new(vec![Edit::Begin], Needs::Adopted, says, Danger::Bounded);
+        let needs = if back { Needs::Braked } else { Needs::Adopted };
+        let resolved = Resolved::new(vec![Edit::Begin], needs, says, Danger::Bounded);
         Resolved { brake: back, ..resolved }
     }
 
@@ -174,7 +175,7 @@ impl Engine {
         };
         let brake = self.pause_brakes();
         let (needs, says) = if brake {
-            (Needs::Adopted, "OnDelete is set: its controller replaces no pod any more; paused")
+            (Needs::Braked, "OnDelete is set: its controller replaces no pod any more; paused")
         } else if was_paused && why.is_some() {
             (Needs::Saved, "it was paused already, the new reason is noted: no update starts")
         } else if was_paused {

@@ -44,7 +44,7 @@ impl Engine {
         }
         for pending in self.pending.iter_mut() {
             if matches!(pending.command.inner(), Command::Pause { .. }) {
-                pending.needs = Needs::Adopted;
+                pending.needs = Needs::Braked;
                 self.daemonset.set_brake(true);
             }
         }

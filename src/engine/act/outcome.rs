@@ -205,12 +205,12 @@ impl Engine {
         let waits = match patching.kind {
             PatchPurpose::Adopt => {
                 self.daemonset.release_brake();
-                Some(Needs::Adopted)
+                &[Needs::Adopted, Needs::Braked][..]
             }
-            PatchPurpose::Release => Some(Needs::Released),
-            PatchPurpose::Template | PatchPurpose::ForgetChange => None,
+            PatchPurpose::Release => &[Needs::Released],
+            PatchPurpose::Template | PatchPurpose::ForgetChange => &[],
         };
-        self.fail_pending(|pending| Some(pending.needs) == waits, &error.message);
+        self.fail_pending(|pending| waits.contains(&pending.needs), &error.message);
         let change = patching.request.filter(|_| self.lock.holds() && patching.kind != PatchPurpose::Release);
         let Some(request) = change else { return false };
         if patching.kind == PatchPurpose::Template {
@@ -276,7 +276,7 @@ impl Engine {
                         self.lock.retry_at = now;
                     }
                     EffectErrorKind::Forbidden | EffectErrorKind::Invalid => {
-                        self.fail_pending(|pending| pending.needs != Needs::Adopted, &error.message);
+                        self.fail_pending(|pending| pending.needs != Needs::Braked, &error.message);
                         self.edits.clear();
                     }
                     _ => {}

@@ -28,7 +28,7 @@ impl Engine {
             "the DaemonSet was deleted and made anew meanwhile: nothing was asked of this one",
         );
         self.edits.drop_our_own();
-        self.daemonset.begin_anew(self.pending.iter().any(|pending| pending.needs == Needs::Adopted));
+        self.daemonset.begin_anew(self.pending.iter().any(|pending| pending.needs == Needs::Braked));
     }
 
     /// What the Lease is to keep as it is given back: a record of another DaemonSet, where nothing is asked for, stays as it is.

@@ -26,7 +26,7 @@ impl Engine {
             }
             match self.is_done(pending.id, pending.needs, saved, now) {
                 Some(by_whom) => {
-                    if pending.needs == Needs::Adopted {
+                    if matches!(pending.needs, Needs::Adopted | Needs::Braked) {
                         self.daemonset.is_told();
                     }
                     let result = Ok(format!("{}{by_whom}", pending.says));
@@ -57,11 +57,13 @@ impl Engine {
         };
         match needs {
             Needs::Saved => Some(ours()),
-            Needs::Adopted if self.strategy() == StrategyKind::OnDelete && !self.daemonset.brakes() => Some(ours()),
-            Needs::Adopted if self.daemonset.brakes() => None,
+            Needs::Braked if self.strategy() == StrategyKind::OnDelete && !self.daemonset.brakes() => Some(ours()),
+            // On `OnDelete` it may be of its own accord, and then has to have its strategy saved before it is adopted.
+            Needs::Adopted if self.is_adopted() && !self.daemonset.brakes() => Some(ours()),
+            Needs::Adopted | Needs::Braked if self.daemonset.brakes() => None,
             Needs::Released if !self.is_recorded() && !self.is_adopted() => Some(ours()),
             Needs::Changed => None,
-            Needs::Adopted | Needs::Released => elsewhere(),
+            Needs::Adopted | Needs::Braked | Needs::Released => elsewhere(),
             Needs::Driving(_) if self.lock.holds() => Some(ours()),
             Needs::Driving(Takeover::IfFree | Takeover::Ask) => None,
             Needs::DriverStopped => (!self.lock.holds() && self.lock.in_flight.is_none()).then(ours),

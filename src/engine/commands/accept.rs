@@ -69,7 +69,7 @@ impl Engine {
         let accepted = accepted.into_iter().take(ACCEPTED_LIMIT).collect();
         let edit = Edit::Resume { acknowledged: halt, accepted, target: retarget };
         let danger = if halted { Danger::Serious } else { Danger::Bounded };
-        let needs = if brake { Needs::Adopted } else { Needs::Saved };
+        let needs = if brake { Needs::Braked } else { Needs::Saved };
         Ok(Resolved { brake, ..Resolved::new(vec![edit], needs, says, danger) })
     }
 

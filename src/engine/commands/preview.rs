@@ -125,7 +125,7 @@ impl Engine {
             effects.push(match self.lock.view(now) {
                 DriverView::Unconfirmed { .. } => {
                     let next = match (self.config().role, resolved.needs) {
-                        (Role::OneShot, Needs::Changed | Needs::Released | Needs::Adopted) => {
+                        (Role::OneShot, Needs::Changed | Needs::Released | Needs::Adopted | Needs::Braked) => {
                             "this command does, once its lease has run out"
                         }
                         _ => "whoever drives next does",

@@ -142,7 +142,7 @@ impl FakeConsole {
         }
     }
 
-    pub(super) fn listen(&mut self) {
+    pub(crate) fn listen(&mut self) {
         for notice in self.engine.take_notices() {
             match notice {
                 Notice::Settled { id, result } => self.settled.push((id, result.map_err(|why| why.to_string()))),

@@ -251,12 +251,12 @@ impl Engine {
 
     /// The strategy is restored. Nothing is recorded if an operator of this process asked for it: then the command is.
     pub(crate) fn tell_released(&mut self) {
-        let visibility = self.unless_waited_for(Needs::Released);
+        let visibility = self.unless_waited_for(&[Needs::Released]);
         self.happened(RolloutEventKind::Released, visibility);
     }
 
-    fn unless_waited_for(&self, needs: Needs) -> Visibility {
-        let waited_for = self.pending.iter().any(|pending| pending.needs == needs);
+    fn unless_waited_for(&self, needs: &[Needs]) -> Visibility {
+        let waited_for = self.pending.iter().any(|pending| needs.contains(&pending.needs));
         if waited_for { Visibility::Log } else { Visibility::Cluster }
     }
 
@@ -309,7 +309,8 @@ impl Engine {
         };
         self.log_event(None, RolloutEventKind::PatchDaemonSet { change, dry_run }, result, Visibility::Log, None, said);
         if kind == PatchPurpose::Adopt && result == EventOutcome::Done {
-            let visibility = if told { Visibility::Log } else { self.unless_waited_for(Needs::Adopted) };
+            let visibility =
+                if told { Visibility::Log } else { self.unless_waited_for(&[Needs::Adopted, Needs::Braked]) };
             self.happened(RolloutEventKind::Adopted, visibility);
         }
     }

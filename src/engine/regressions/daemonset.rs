@@ -6,10 +6,11 @@ use super::{record, stand_still};
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Early, Step};
 use crate::engine::model::config::Role;
-use crate::engine::model::effect::{DaemonSetPatch, Effect};
+use crate::engine::model::effect::{DaemonSetPatch, Effect, EffectError, EffectErrorKind};
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::facts::ConditionStatus;
 use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::record::ORIGINAL_STRATEGY;
 
 /// A rollout whose record is gone left its annotation behind; somebody has changed the strategy since.
 #[test]
@@ -240,4 +241,39 @@ fn what_is_about_to_be_handed_back_is_not_taken_over_again() {
     console.run_for(&mut fake, 5);
     assert_eq!(fake.daemonset.strategy.raw, set_back);
     assert!(fake.lease.is_none_or(|lease| lease.record == Ok(None)), "it is over");
+}
+
+/// Who may not write the Lease has adopted nothing, whatever strategy the DaemonSet has already.
+#[test]
+fn an_adoption_whose_record_is_refused_is_not_called_done() {
+    for strategy in
+        [json!({"type": "OnDelete"}), json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}})]
+    {
+        let mut fake = FakeCluster::new(3, strategy.clone());
+        let mut console = FakeConsole::open_as(&fake, "ops", Role::OneShot);
+        let id = console.engine.command(Command::Adopt, fake.now).unwrap();
+        for _ in 0..3 {
+            console.hear(&fake);
+            for (id, effect) in console.engine.decide(fake.now) {
+                assert!(matches!(effect, Effect::WriteLease { .. }), "{effect:?}");
+                let message = "leases is forbidden: namespace edge is being deleted".into();
+                let refused = EffectError { kind: EffectErrorKind::Forbidden, message, dry_run: false };
+                console.engine.outcome(id, Err(refused), fake.now);
+            }
+            console.listen();
+            fake.wait(1);
+        }
+        let settled = console.settled.iter().find(|(settled, _)| *settled == id).map(|(_, result)| result.clone());
+        let said = settled.expect("it is settled").expect_err("and failed").to_string();
+        assert!(said.contains("namespace edge is being deleted"), "{strategy}: {said}");
+    }
+}
+
+/// `OnDelete` of its owner: it is adopted once what it was is saved with it.
+#[test]
+fn an_adoption_is_done_once_the_original_strategy_is_saved() {
+    let mut fake = FakeCluster::new(3, json!({"type": "OnDelete"}));
+    let mut console = FakeConsole::open_as(&fake, "ops", Role::OneShot);
+    console.ask(&mut fake, Command::Adopt).unwrap();
+    assert!(fake.daemonset.annotations.get(ORIGINAL_STRATEGY).is_some());
 }

@@ -81,8 +81,10 @@ pub(crate) struct Pending {
 pub(crate) enum Needs {
     /// Its edits are saved.
     Saved,
-    /// The DaemonSet is on `OnDelete`.
+    /// The DaemonSet is adopted: its edits are saved, it is on `OnDelete`, and its original strategy is saved with it.
     Adopted,
+    /// The brake: the DaemonSet is on `OnDelete`, also where its edits cannot be saved.
+    Braked,
     /// The template is changed.
     Changed,
     /// The strategy is restored and the record gone.

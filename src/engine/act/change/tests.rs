@@ -315,7 +315,8 @@ fn what_is_on_delete_by_itself_is_not_handed_over() {
     let mut fake = FakeCluster::new(6, serde_json::json!({"type": "OnDelete"}));
     fake.rolling_only = true;
     let mut console = FakeConsole::open(&fake, "ops");
-    console.ask(&mut fake, Command::Adopt).unwrap();
+    let refused = console.ask(&mut fake, Command::Adopt).unwrap_err();
+    assert!(refused.contains("another update strategy"), "{refused}");
     console.run_for(&mut fake, 20);
     let adopted = |fake: &FakeCluster| fake.daemonset.annotations.get(ORIGINAL_STRATEGY).is_some();
     assert_eq!(fake.daemonset.strategy.raw["type"], "OnDelete");
