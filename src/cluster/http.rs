@@ -470,8 +470,19 @@ impl StatusBody {
             (true, Ok(status)) => status.to_string(),
             (true, Err(_)) => format!("status {code}"),
         };
+        let message = match namespace_that_goes(&message) {
+            Some(namespace) => format!("namespace {namespace} is being deleted: {message}"),
+            None => message,
+        };
         Failure::Refused { code, reason: self.reason, message, retry_after: asked.map(Duration::from_secs) }
     }
+}
+
+/// The namespace in which nothing new is created because it is being deleted: the API server says so only at the end of a long sentence that begins
+/// with `forbidden`.
+fn namespace_that_goes(message: &str) -> Option<&str> {
+    let (before, _) = message.split_once(" because it is being terminated")?;
+    before.rsplit_once("unable to create new content in namespace ").map(|(_, namespace)| namespace)
 }
 
 /// `name` as one part of a path.
@@ -494,6 +505,17 @@ pub(super) fn with_query(path: &str, query: &[(&str, &str)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_namespace_that_is_being_deleted_is_named_first() {
+        let said =
+            "pods \"a\" is forbidden: unable to create new content in namespace edge because it is being terminated";
+        assert_eq!(namespace_that_goes(said), Some("edge"));
+        for other in ["pods \"a\" is forbidden: exceeded quota", "a pod was deleted because it is being terminated", ""]
+        {
+            assert_eq!(namespace_that_goes(other), None, "{other}");
+        }
+    }
 
     /// The failure of a request that is never answered, and after how long it came.
     async fn unanswered(leave_by: Option<Duration>, tracked: bool, leaves: bool) -> (Failure, Duration) {

@@ -288,7 +288,9 @@ impl StuckSet {
 
 /// What can be done where pods are refused with these words. They are tried again by themselves, one at a time.
 fn refusal_remedy(message: &str) -> &'static str {
-    if message.contains("exceeded quota") {
+    if message.contains("because it is being terminated") {
+        "nothing new is created in a namespace that is being deleted: cancel it"
+    } else if message.contains("exceeded quota") {
         "raise the quota by one pod per node, or pre-warm fewer nodes with a selector"
     } else if message.contains("must specify") {
         "the quota asks for resources that these pods do not name: a LimitRange with defaults names them"

@@ -187,6 +187,31 @@ fn a_frozen_controller_manager_is_reported_and_then_halts_the_rollout() {
     drive.until("of 20 updated");
 }
 
+/// Nothing new is created there, be it a Lease or a pod, and the API server calls that forbidden. The controller manager stands still: otherwise
+/// the DaemonSet would soon go as well.
+#[test]
+fn in_a_namespace_that_is_being_deleted_it_is_said_that_it_is() {
+    let Ok(plane) = ControlPlane::start() else { return };
+    let scenario = scenario(StrategyKind::RollingUpdate);
+    let options = HollowOptions { speed: SPEED, workloads: Workloads::Create, ..HollowOptions::default() };
+    let _hollow = Hollow::start(&plane.target(), &scenario, options).expect("hollow nodes");
+    plane.until_exists("/api/v1/namespaces/edge");
+    let nodes: Vec<String> = scenario.nodes.iter().map(|node| node.name.to_string()).collect();
+    let witness = Witness::watch(&plane, "edge", "agent", &nodes);
+    witness.until("the agent serves everywhere", SOON, |witness| witness.unavailable() == 0);
+    let operator = operator(&plane, "edge");
+    plane.pause(Component::ControllerManager);
+    plane.admin().delete("/api/v1/namespaces/edge").ok();
+
+    let says = "namespace edge is being deleted: ";
+    for command in [&["set-image", DS, &image(1), "--yes"][..], &["adopt", DS], &["prewarm", DS, "--image", &image(1)]]
+    {
+        let output = operator.run(&[command, &["--timeout", "20s"]].concat());
+        println!("{command:?}: {}", text(&output));
+        assert!(!output.status.success() && text(&output).contains(says), "{command:?}: {}", text(&output));
+    }
+}
+
 #[test]
 fn one_pod_that_may_not_be_deleted_holds_its_node_and_no_other() {
     let Some(fixture) = RolloutFixture::new("undeletable") else { return };
