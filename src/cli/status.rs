@@ -253,7 +253,7 @@ fn summary(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
         }
         prewarm.pulls.lines().into_iter().for_each(|line| say("", line));
         let throughput = prewarm.throughput.map(|rate| format!("~{}", PullRate(rate)));
-        let left = prewarm.estimate.map(|left| format!("{left} left"));
+        let left = prewarm.estimate.map(|left| format!("all in {left}"));
         let estimates: Vec<String> = left.into_iter().chain(throughput).collect();
         if !estimates.is_empty() {
             say("", format!("estimate: {}", estimates.join(", ")));

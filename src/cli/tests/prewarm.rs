@@ -146,6 +146,15 @@ async fn what_did_not_arrive_has_its_exit_code_and_says_how_to_go_on() {
     assert_snapshot!(Script::of(end).run("status ds/agent").await.text);
 }
 
+/// In the same form as a rollout's.
+#[tokio::test]
+async fn how_long_it_takes_is_said_as_of_a_rollout() {
+    let mut snapshot = warm([PRESENT, pulling(), pulling()], asked());
+    snapshot.prewarm = snapshot.prewarm.map(|view| PrewarmView { estimate: Some(script::minutes(12, 18)), ..view });
+    let text = Script::of(snapshot).run("status ds/agent").await.text;
+    assert!(text.contains("estimate: all in ~12–18m\n"), "{text}");
+}
+
 #[tokio::test]
 async fn what_another_process_drives_is_followed() {
     let theirs = |states| {

@@ -117,8 +117,8 @@ impl Engine {
         }
         if count > 0 {
             lines.push(match count {
-                1 => "It halts it no more until the node is well again; what fails after that does.".to_owned(),
-                _ => "They halt it no more until the nodes are well again; what fails after that does.".to_owned(),
+                1 => "It halts the rollout again only if the node was well in between.".to_owned(),
+                _ => "Each of them halts the rollout again only if its node was well in between.".to_owned(),
             });
         }
         if !well.is_empty() {

@@ -365,12 +365,13 @@ fn going_on_accepts_what_failed_while_nobody_drove() {
     assert_eq!(eve.snapshot(&fake).counts.failed, 2);
     let preview = eve.engine.preview(&Command::Resume, fake.now).unwrap();
     assert_eq!(
-        preview.effects[..3],
+        preview.effects[..4],
         [
             // The halt says `on 1 node`.
             "It goes on past the halt, and accepts these 2 failures, 1 of which came after it:".to_owned(),
             format!("{first}: image not found"),
             format!("{second}: image not found, after the halt"),
+            "Each of them halts the rollout again only if its node was well in between.".to_owned(),
         ]
     );
     eve.ask(&mut fake, Command::Resume).unwrap();

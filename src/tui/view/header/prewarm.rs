@@ -28,7 +28,7 @@ pub(super) fn part(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Option<Span<
         }
     }
     if let Some(left) = view.estimate.filter(|_| view.request.cancelled.is_none()) {
-        words.push_str(&format!(", {left} left"));
+        words.push_str(&format!(", all in {left}"));
     }
     let warns = counts.failed > 0 || view.error.is_some();
     Some(ctx.span(words, if warns { ThemeRole::Warn } else { ThemeRole::Text }))
