@@ -54,6 +54,9 @@ pub(crate) const KEYS: [(&str, &str); 6] = [
     ("pgup pgdn", "more of what it would do"),
 ];
 
+/// How many lines a page key scrolls.
+const PAGE: isize = 4;
+
 /// Why enter does nothing where the name of the DaemonSet is asked for.
 const NAME_FIRST: &str = "nothing is done: the name that the dialog asks for has to be typed first";
 
@@ -66,8 +69,8 @@ pub(crate) struct Dialog {
     pub(crate) focus: Focus,
     /// What was typed to confirm what goes beyond the budget.
     pub(crate) typed: Input,
-    /// The first line of the preview that is seen.
-    pub(crate) top: usize,
+    /// By how many lines its text is scrolled from where it begins by itself, which depends on the focus.
+    pub(crate) scroll: isize,
     /// It was opened on the list of DaemonSets: to cancel it leads back there.
     pub(crate) is_from_list: bool,
     /// What is probably a mistake although it is a command.
@@ -126,7 +129,7 @@ impl Dialog {
             answer: PreviewState::Incomplete(String::new()),
             focus,
             typed: Input::default(),
-            top: 0,
+            scroll: 0,
             is_from_list: false,
             doubt: None,
             moved: false,
@@ -277,17 +280,15 @@ impl Dialog {
 
     /// Takes a key.
     pub(crate) fn key(&mut self, key: Key, snapshot: Option<&Snapshot>) -> DialogEvent {
-        // A form that is a list itself has pages.
-        let has_pages = self.focus == Focus::Form && matches!(self.form, Form::Tune(_));
         match key.code {
             KeyCode::Esc => return DialogEvent::Cancelled,
-            KeyCode::PageDown | KeyCode::PageUp if has_pages => {}
+            // The view knows how far that goes.
             KeyCode::PageDown => {
-                self.top = self.top.saturating_add(5);
+                self.scroll = self.scroll.saturating_add(PAGE);
                 return DialogEvent::None;
             }
             KeyCode::PageUp => {
-                self.top = self.top.saturating_sub(5);
+                self.scroll = self.scroll.saturating_sub(PAGE);
                 return DialogEvent::None;
             }
             _ => {}
@@ -302,7 +303,7 @@ impl Dialog {
     fn form_key(&mut self, key: Key, snapshot: Option<&Snapshot>) -> DialogEvent {
         match self.form.key(key, snapshot) {
             Handled::Changed => {
-                self.top = 0;
+                self.scroll = 0;
                 self.typed = Input::default();
                 DialogEvent::Changed
             }

@@ -246,8 +246,18 @@ pub(crate) fn overlay_end(model: &Model) -> usize {
         }
         Overlay::Diagnosis { readings, .. } => diagnosis::end(&ctx, area, readings),
         Overlay::Watches { top } => watches::end(&ctx, area, *top),
-        Overlay::Dialog(dialog) => dialog::end(&ctx, &ScreenParts::of(&ctx, area), dialog),
-        Overlay::None | Overlay::Palette(_) | Overlay::Filter(_) => 0,
+        Overlay::None | Overlay::Palette(_) | Overlay::Filter(_) | Overlay::Dialog(_) => 0,
+    }
+}
+
+/// How far the text of the dialog that is open can be scrolled, up and down.
+pub(crate) fn dialog_ends(model: &Model) -> (isize, isize) {
+    let (ctx, area) = (RenderContext::new(model), terminal::area(model.size));
+    match &model.overlay {
+        Overlay::Dialog(dialog) if Shape::of(model) > Shape::Sentence => {
+            dialog::ends(&ctx, &ScreenParts::of(&ctx, area), dialog)
+        }
+        _ => (0, 0),
     }
 }
 

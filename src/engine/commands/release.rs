@@ -68,9 +68,17 @@ impl Engine {
 
     /// What a release does, one sentence a line, for the preview.
     pub(super) fn release_in_words(&self) -> Vec<String> {
-        let mut lines = vec!["Restores the original update strategy and drops the rollout's record.".to_owned()];
+        // What it costs goes before what it is.
+        let mut lines = self.release_costs_in_words();
+        lines.push("Restores the original update strategy and drops the rollout's record.".to_owned());
         let warms = self.recorded_prewarm().is_some_and(|prewarm| prewarm.cancelled.is_none());
         lines.extend(warms.then(|| "Pre-warming ends with it: its pods are deleted.".to_owned()));
+        lines
+    }
+
+    /// Which pods its controller deletes or replaces once it is handed back.
+    fn release_costs_in_words(&self) -> Vec<String> {
+        let mut lines = Vec::new();
         if !self.original_is_rolling() {
             return lines;
         }
@@ -108,9 +116,9 @@ impl Engine {
                  is Ready: {}.",
                 where_and_why(&down)
             )),
-            (1, _) => lines.push("1 pod is not at the current revision: the controller replaces it by itself then.".into()),
+            (1, _) => lines.push("1 pod is not at the current revision: once released, its controller replaces it by itself.".into()),
             _ => lines.push(format!(
-                "{} not at the current revision: the controller replaces them by itself then.",
+                "{} not at the current revision: once released, its controller replaces them by itself.",
                 pods_are(left)
             )),
         }

@@ -68,8 +68,8 @@ fn who_drives_is_told_that_it_is_handed_back_and_what_that_costs() {
         [
             "ops@bastion/9 is gone: its lease has run out.",
             "Carries out the release that ada@bastion asked for 1m ago; a pause calls it off.",
+            "5 pods are not at the current revision: once released, its controller replaces them by itself.",
             "Restores the original update strategy and drops the rollout's record.",
-            "5 pods are not at the current revision: the controller replaces them by itself then.",
             "This process becomes the driver until the DaemonSet is handed back.",
         ]
     );

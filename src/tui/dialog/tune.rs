@@ -109,10 +109,7 @@ impl TuneForm {
     }
 
     pub(crate) fn key(&mut self, key: Key) -> Handled {
-        const PAGE: usize = 5;
         let chosen = match key.code {
-            KeyCode::PageUp => self.chosen.saturating_sub(PAGE),
-            KeyCode::PageDown => (self.chosen + PAGE).min(self.rows.len() - 1),
             KeyCode::Up => self.chosen.saturating_sub(1),
             KeyCode::Down => (self.chosen + 1).min(self.rows.len() - 1),
             _ => return self.value_key(key),

@@ -4,15 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::console::TestConsole;
-use super::fixtures::{failed, running, target};
+use super::fixtures::{ago, failed, halted, node, running, target, updated};
 use crate::engine::model::Str;
 use crate::engine::model::amount::Amount;
 use crate::engine::model::cause::CauseKind;
+use crate::engine::model::hold::Hold;
 use crate::engine::model::inspection::{Inspection, Reading};
 use crate::engine::model::node::NodeState;
 use crate::engine::model::occupancy::{HeldResource, NodeOccupancy, ResourceHolder};
 use crate::engine::model::pod_wait::PodWait;
-use crate::engine::report::snapshot::{NodeView, Snapshot};
+use crate::engine::model::record::Paused;
+use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 use crate::tui::message::{ConsoleEffect, Msg};
 use crate::tui::view;
 
@@ -177,4 +179,32 @@ fn all_ages_of_the_diagnosis_pass() {
     for said in ["pulling, 2 nodes for 25s", "pulls for 18s"] {
         assert!(flat(&console).contains(said), "{said}: {}", console.screen());
     }
+}
+
+/// Who asks what is wrong with a rollout that stands is told first why it stands.
+#[test]
+fn why_nothing_moves_is_told_before_that_no_pod_is_in_trouble() {
+    let by = |why: Option<&str>| Paused { by: "ops@bastion-2/7f".into(), at: ago(180), why: why.map(Into::into) };
+    let well = || {
+        let mut nodes: Vec<NodeView> = (1..=31).map(|nth| updated(&format!("ipc-{nth:03}"), 60)).collect();
+        nodes.push(NodeView { hold: Some(Hold::Paused), ..node("ipc-120") });
+        Snapshot { nodes: nodes.into(), alarms: Vec::new(), ..running() }
+    };
+    for size in [(40, 12), (120, 40)] {
+        let paused = by(Some("link to munich is down"));
+        let paused = Snapshot { phase: Phase::Paused(paused.clone()), paused: Some(paused), ..well() };
+        let words = flat(&TestConsole::on(paused, size.0, size.1).typed("i"));
+        let told = words.split("What it waits for").nth(1).unwrap_or_else(|| panic!("{words}"));
+        let place = |text: &str| told.find(text).unwrap_or_else(|| panic!("{text}: {words}"));
+        assert!(place("paused by ops@bastion-2") < place("link to munich is down"), "{words}");
+        assert!(place("link to munich is down") < place("no pod is in trouble"), "{words}");
+        // Beside a halt a pause is told, too, with and without a reason.
+        let halted = Snapshot { paused: Some(by(None)), ..halted() };
+        let words = flat(&TestConsole::on(halted, size.0, size.1).typed("i"));
+        assert!(words.contains("paused by ops@bastion-2"), "{words}");
+    }
+    // Nothing holds the rollout as a whole, and still each node waits.
+    let waits = Snapshot { nodes: [node("ipc-120")].into_iter().collect(), ..well() };
+    let words = flat(&TestConsole::on(waits, 120, 40).typed("i"));
+    assert!(words.contains("What it waits for"), "{words}");
 }

@@ -308,3 +308,36 @@ fn the_form_of_a_step_does_not_say_that_more_are_updated_than_may_be() {
     let leaked = said(53, 0);
     assert!(leaked.contains("53 of 120 nodes are updated already; no further node may be."), "{leaked}");
 }
+
+/// What it costs is read beside the line on which the name is typed, and the rest is reached whatever has the focus.
+#[test]
+fn the_text_of_a_dialog_is_scrolled_whatever_has_the_focus() {
+    let effects = ["120 pods are not at the current revision.", "Restores the original update strategy.", "The end."];
+    let released =
+        Preview { effects: effects.map(str::to_owned).to_vec(), nodes: [].into(), ..preview(Danger::ExceedsBudget) };
+    let mut console = open("R", (40, 12)).answered(released).typed("ipc");
+    let shows = |console: &TestConsole, words: &str| console.screen().contains(words);
+    assert_eq!(focus(&console), Focus::Name);
+    for words in ["more nodes than", "120 pods are not", "Type ipc-agent to confirm: ipc", "pgdn"] {
+        assert!(shows(&console, words), "{words}:\n{}", console.screen());
+    }
+    console.type_keys("<pgdn><pgdn><pgdn><pgdn>");
+    for words in ["The end.", "Type ipc-agent to confirm: ipc", "pgup"] {
+        assert!(shows(&console, words), "{words}:\n{}", console.screen());
+    }
+    console.type_keys("<pgup><pgup><pgup>");
+    assert!(shows(&console, "more nodes than"), "from its first line:\n{}", console.screen());
+    console.type_keys("-agent");
+    assert!(shows(&console, "confirm: …c-agent"), "it is still typed on:\n{}", console.screen());
+    // The line of a form is typed on, and what it would do is below the fold.
+    for (keys, typed) in [("S", ""), ("I", "x"), ("N", ""), ("U", ""), ("L", "5"), ("P", "why"), ("D", ""), ("R", "")] {
+        let long = Preview { warnings: vec!["a long story ".repeat(30)], ..preview(Danger::Bounded) };
+        let mut console = open(keys, (40, 12)).typed(typed).answered(long);
+        let before = console.screen();
+        console.type_keys("<pgdn>");
+        let below = console.screen();
+        assert_ne!(below, before, "{keys}");
+        console.type_keys("<pgup><pgup>");
+        assert_ne!(console.screen(), below, "{keys}");
+    }
+}

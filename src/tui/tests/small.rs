@@ -93,7 +93,7 @@ fn what_a_rollout_waits_for_is_told_in_full_where_one_asks_what_is_wrong() {
     let words = |width, height| {
         let screen = TestConsole::on(fixtures::canary_done(), width, height).typed("i").screen();
         // Below the title, above the keys.
-        let below = screen.lines().skip_while(|line| !line.contains("Nothing is wrong now")).skip(1);
+        let below = screen.lines().skip_while(|line| !line.contains("What it waits for")).skip(1);
         let inside = below.take_while(|line| !line.contains('└') && !line.contains("P pause"));
         inside.map(|line| line.trim_matches(['│', ' '])).flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
     };

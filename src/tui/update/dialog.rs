@@ -2,7 +2,6 @@
 
 use crossterm::event::KeyCode;
 
-use super::overlay::clamp;
 use crate::tui::commands::{arm_now, connect, fleet, prewarm_revision};
 use crate::tui::dialog::{DialogEvent, Form, PreviewState, is_safety};
 use crate::tui::key::Key;
@@ -10,6 +9,7 @@ use crate::tui::message::ConsoleEffect;
 use crate::tui::model::{Model, Overlay};
 use crate::tui::preview::ask;
 use crate::tui::status::StatusSeverity;
+use crate::tui::view::dialog_ends;
 
 pub(super) fn dialog_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     if matches!(key.code, KeyCode::PageUp | KeyCode::PageDown) {
@@ -68,4 +68,12 @@ fn confirm(model: &mut Model) -> Vec<ConsoleEffect> {
     }
     model.say(StatusSeverity::Busy, format!("asked: {title} …"));
     vec![ConsoleEffect::Do { target, command }]
+}
+
+/// Takes back what is scrolled beyond either end, so that the next key moves what is seen.
+fn clamp(model: &mut Model) {
+    let (least, most) = dialog_ends(model);
+    if let Overlay::Dialog(dialog) = &mut model.overlay {
+        dialog.scroll = dialog.scroll.clamp(least, most);
+    }
 }

@@ -56,8 +56,7 @@ fn top(model: &mut Model) -> Option<&mut usize> {
         | Overlay::Details { top }
         | Overlay::Watches { top }
         | Overlay::Diagnosis { top, .. } => Some(top),
-        Overlay::Dialog(dialog) => Some(&mut dialog.top),
-        Overlay::None | Overlay::Palette(_) | Overlay::Filter(_) => None,
+        Overlay::None | Overlay::Palette(_) | Overlay::Filter(_) | Overlay::Dialog(_) => None,
     }
 }
 

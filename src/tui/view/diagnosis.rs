@@ -15,12 +15,13 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Line;
 
-use super::header::{blocker, keys_in_words};
+use super::header::{as_of, blocker, keys_in_words};
 use super::overlay_frame::OverlayFrame;
 use super::why::as_of_now;
 use super::{RenderContext, put_lines};
 use crate::engine::model::facts::Severity;
-use crate::engine::report::diagnosis::{Diagnosis, Finding, OfferedCommand};
+use crate::engine::report::diagnosis::{Diagnosis, Finding, FindingKind, OfferedCommand};
+use crate::engine::report::snapshot::Phase;
 use crate::tui::model::ShownSnapshot;
 use crate::tui::node_page::NodeReading;
 use crate::tui::theme::{Glyph, ThemeRole};
@@ -67,24 +68,29 @@ fn laid_out(ctx: &RenderContext<'_>, area: Rect, readings: &[NodeReading]) -> Op
     for NodeReading { node, inspection, .. } in readings {
         diagnosis.add_occupancy(node, &inspection.occupancy);
     }
-    let title = if diagnosis.is_bad() { "What is wrong" } else { "Nothing is wrong now" };
+    let title = match diagnosis.is_bad() {
+        true => "What is wrong",
+        false if waits(ctx, shown, &diagnosis) => "What it waits for",
+        false => "Nothing is wrong now",
+    };
     let lines = lines(ctx, shown, &diagnosis, OverlayFrame::cells(area, WIDEST));
     Some(LaidOut { title, frame: OverlayFrame::of(area, WIDEST, lines.len()), lines })
 }
 
 fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, diagnosis: &Diagnosis, cells: usize) -> Vec<Line<'static>> {
     let findings = &diagnosis.findings;
-    let how_many = diagnosis.how_many(&shown.snapshot);
-    let mut lines: Vec<Line<'static>> =
-        wrap(&how_many, cells).map(|line| Line::from(ctx.span(line, ThemeRole::Title))).collect();
-    let waits = blocker(ctx, shown, MOST_WAITING, 1);
-    if findings.is_empty() && waits.is_empty() {
+    let mut lines = why_it_stands(ctx, shown, cells);
+    // Where nothing is wrong, why nothing moves is what was asked.
+    let well = (!diagnosis.is_bad() && waits(ctx, shown, diagnosis)).then_some("; no pod is in trouble");
+    let how_many = format!("{}{}", diagnosis.how_many(&shown.snapshot), well.unwrap_or_default());
+    lines.extend(wrap(&how_many, cells).map(|line| Line::from(ctx.span(line, ThemeRole::Title))));
+    if findings.is_empty() && lines.len() == 1 {
         lines.push(Line::from(ctx.span("nothing is wrong, and nothing waits", ThemeRole::Ok)));
     }
-    for line in waits {
-        let style = line.spans.last().map_or_else(Style::default, |span| span.style);
-        let words = line.to_string();
-        lines.extend(indented(words.trim_start(), cells).map(|line| Line::styled(line, style)));
+    let is_alarm = |finding: &&Finding| finding.kind == FindingKind::Alarm;
+    for finding in findings.iter().filter(is_alarm) {
+        lines.push(Line::default());
+        lines.extend(of(ctx, shown, finding, cells));
     }
     let mut offered: Vec<String> = Vec::new();
     let remedies = shown.snapshot.alarms.iter().flat_map(|alarm| shown.snapshot.remedies_of(alarm));
@@ -97,11 +103,32 @@ fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, diagnosis: &Diagnosis, 
     for line in offered {
         lines.extend(indented(&line, cells).map(|line| Line::from(ctx.span(line, ThemeRole::Text))));
     }
-    for finding in findings {
+    for finding in findings.iter().filter(|finding| !is_alarm(finding)) {
         lines.push(Line::default());
         lines.extend(of(ctx, shown, finding, cells));
     }
     lines
+}
+
+/// Whether it waits: somebody paused it, it is held, or each node that is left waits and none is on its way.
+fn waits(ctx: &RenderContext<'_>, shown: &ShownSnapshot, diagnosis: &Diagnosis) -> bool {
+    let any = |kind: FindingKind| diagnosis.findings.iter().any(|finding| finding.kind == kind);
+    !why_it_stands(ctx, shown, MOST_WAITING).is_empty() || (any(FindingKind::Waits) && !any(FindingKind::Moving))
+}
+
+/// Who paused it and why, or what the rollout waits for, with what would move it.
+fn why_it_stands(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Vec<Line<'static>> {
+    let mut waits = blocker(ctx, shown, MOST_WAITING, 1);
+    // The alarm of the halt says nothing of a pause, and the header leaves out one without a reason.
+    let paused = shown.snapshot.paused.as_ref().filter(|_| waits.is_empty() && shown.snapshot.phase == Phase::Halted);
+    let paused = paused.and_then(|paused| as_of(ctx, shown, paused.at).pause_in_words());
+    waits.extend(paused.map(|words| Line::from(ctx.span(words, ThemeRole::Warn))));
+    let indented = |line: Line<'static>| {
+        let style = line.spans.last().map_or_else(Style::default, |span| span.style);
+        let wrapped: Vec<String> = wrap(line.to_string().trim_start(), cells).collect();
+        wrapped.into_iter().map(move |line| Line::styled(line, style))
+    };
+    waits.into_iter().flat_map(indented).collect()
 }
 
 /// The lines of a text, each after a blank.

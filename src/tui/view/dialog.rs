@@ -17,7 +17,8 @@
 //!
 //! All dialogs have one place and one width: below the header, so that who drives, the budget and alarms stay in sight. Their height is one of
 //! a few, so that they leave nodes in sight and do not jump with every line of what they would do. What there is no room for is reached with
-//! `pgdn`; the line that is typed on is always seen, and on the buttons what it would do.
+//! `pgdn` and `pgup`; the line that is typed on is seen before somebody scrolls, and on the buttons what it would do. The line on which a name is
+//! typed to confirm stays above the buttons, so that what it costs is read beside it.
 
 mod frame;
 mod image;
@@ -79,6 +80,10 @@ struct Body<'a> {
     /// Changed fields are told in full, however long they are.
     fields_in_full: bool,
     lines: Vec<Line<'static>>,
+    /// What stays above the buttons whatever is scrolled: where the name is typed that confirms.
+    name: Vec<Line<'static>>,
+    /// The column where it is typed.
+    name_cursor: Option<usize>,
     /// How many lines of a long form are shown.
     room: usize,
     /// Where text is being typed: line and column.
@@ -132,6 +137,15 @@ impl Body<'_> {
         self.lines.push(Line::from(vec![name, self.ctx.span(text, ThemeRole::Input)]));
     }
 
+    /// Puts the line that was written last above the buttons.
+    fn keep_in_sight(&mut self, focused: bool) {
+        self.name.extend(self.lines.pop());
+        if focused {
+            self.focus_line = None;
+            self.name_cursor = self.cursor.take().map(|(_, column)| column);
+        }
+    }
+
     /// A line that can be chosen.
     fn choice(&mut self, chosen: bool, text: &str) {
         let sign = if chosen { self.ctx.glyph(Glyph::Cursor) } else { " " };
@@ -158,34 +172,64 @@ pub(super) fn draw(
         return None;
     }
     let refusal = refusal(ctx, parts);
-    let text = Rect { height: inside.height.saturating_sub(1 + lines_of(&refusal)), ..inside };
-    let said = Rect { y: text.bottom(), height: lines_of(&refusal), ..inside };
+    let (hidden, top) = scrolled(dialog, &body, height_of_text(&body, inside, &refusal));
+    // Beside as many lines as there are, else at the end of the room.
+    let rows = u16::try_from(body.lines.len()).unwrap_or(u16::MAX);
+    let text = Rect { height: rows.min(height_of_text(&body, inside, &refusal)), ..inside };
+    let name = Rect { y: text.bottom(), height: lines_of(&body.name), ..inside };
+    let said = Rect { y: inside.bottom() - 1 - lines_of(&refusal), height: lines_of(&refusal), ..inside };
     put_lines(buffer, said, &refusal);
-    let height = usize::from(text.height);
-    let hidden = body.lines.len().saturating_sub(height);
-    let top = (seen_from(dialog, &body, height) + dialog.top).min(hidden);
     put_lines(buffer, text, &body.lines[top..]);
+    put_lines(buffer, name, &body.name);
     let buttons = Rect { y: inside.bottom() - 1, height: 1, ..inside };
-    draw_buttons(ctx, dialog, buttons, body.hidden || hidden > top, buffer);
-    let (line, column) = body.cursor?;
-    let row = line.checked_sub(top).filter(|row| *row < height)?;
+    let more = if body.hidden || hidden > top {
+        "pgdn"
+    } else if top > 0 {
+        "pgup"
+    } else {
+        ""
+    };
+    draw_buttons(ctx, dialog, buttons, more, buffer);
+    let (row, column) = match (body.name_cursor, body.cursor) {
+        (Some(column), _) => (name.y, column),
+        (None, Some((line, column))) => {
+            let row = line.checked_sub(top).filter(|row| *row < usize::from(text.height))?;
+            (text.y + u16::try_from(row).unwrap_or(0), column)
+        }
+        (None, None) => return None,
+    };
     let column = column.min(usize::from(text.width).saturating_sub(1));
-    Some(Position::new(text.x + u16::try_from(column).unwrap_or(0), text.y + u16::try_from(row).unwrap_or(0)))
+    Some(Position::new(text.x + u16::try_from(column).unwrap_or(0), row))
 }
 
-/// How many lines it can be scrolled.
-pub(super) fn end(ctx: &RenderContext<'_>, parts: &ScreenParts, dialog: &Dialog) -> usize {
+/// How many lines of the text are seen at once.
+fn height_of_text(body: &Body<'_>, inside: Rect, refusal: &[Line<'_>]) -> u16 {
+    inside.height.saturating_sub(1 + lines_of(refusal) + lines_of(&body.name))
+}
+
+/// How many lines of the text are not seen where `height` are, and which is the first that is.
+fn scrolled(dialog: &Dialog, body: &Body<'_>, height: u16) -> (usize, usize) {
+    let height = usize::from(height);
+    let hidden = body.lines.len().saturating_sub(height);
+    let from = seen_from(dialog, body, height).min(hidden);
+    (hidden, from.saturating_add_signed(dialog.scroll).min(hidden))
+}
+
+/// How far it can be scrolled up, and down.
+pub(super) fn ends(ctx: &RenderContext<'_>, parts: &ScreenParts, dialog: &Dialog) -> (isize, isize) {
     let (area, body) = laid_out(ctx, parts, dialog);
-    let inside = super::inside_box(area);
-    let height = usize::from(inside.height.saturating_sub(1 + lines_of(&refusal(ctx, parts))));
-    body.lines.len().saturating_sub(height).saturating_sub(seen_from(dialog, &body, height))
+    let height = height_of_text(&body, super::inside_box(area), &refusal(ctx, parts));
+    let hidden = body.lines.len().saturating_sub(usize::from(height));
+    let from = seen_from(dialog, &body, usize::from(height)).min(hidden);
+    let signed = |lines: usize| isize::try_from(lines).unwrap_or(isize::MAX);
+    (-signed(from), signed(hidden - from))
 }
 
 /// The first of `height` lines that are seen before anybody scrolls.
 fn seen_from(dialog: &Dialog, body: &Body<'_>, height: usize) -> usize {
     match dialog.focus {
-        Focus::Form | Focus::Name => body.focus_line.map_or(0, |line| (line + 1).saturating_sub(height)),
-        Focus::Cancel | Focus::Go => body.answer_line,
+        Focus::Form => body.focus_line.map_or(0, |line| (line + 1).saturating_sub(height)),
+        Focus::Name | Focus::Cancel | Focus::Go => body.answer_line,
     }
 }
 
@@ -194,7 +238,8 @@ fn laid_out<'a>(ctx: &'a RenderContext<'a>, parts: &ScreenParts, dialog: &Dialog
     let most = room(parts);
     let inside = super::inside_box(most);
     let said = lines_of(&refusal(ctx, parts));
-    let room = Rect { height: inside.height.saturating_sub(1 + said), ..inside };
+    let name = u16::from(dialog.danger() == Some(Danger::ExceedsBudget));
+    let room = Rect { height: inside.height.saturating_sub(1 + said + name), ..inside };
     let height = usize::from(room.height);
     let is_small = most.height < LEAST_HEIGHT;
     let density = if is_small { Density::NoGaps } else { Density::Airy };
@@ -218,7 +263,7 @@ fn laid_out<'a>(ctx: &'a RenderContext<'a>, parts: &ScreenParts, dialog: &Dialog
     let is_kept = body.asks && (!exact || matches!(dialog.answer, PreviewState::Asking(_)));
     let kept = if is_kept { body.answer_line + ANSWER } else { 0 };
     let lines = body.lines.len().max(kept);
-    (Rect { height: height_for(lines + usize::from(said), most.height, exact), ..most }, body)
+    (Rect { height: height_for(lines + usize::from(said + name), most.height, exact), ..most }, body)
 }
 
 /// Whether the dialog itself says what was refused: where it may cover the line that says so elsewhere.
@@ -256,10 +301,12 @@ fn filled<'a>(
     let mut body = Body {
         ctx,
         cells: usize::from(text.width),
-        rows: if dialog.top == 0 { FIRST_LINES } else { usize::MAX },
+        rows: if dialog.scroll == 0 { FIRST_LINES } else { usize::MAX },
         hidden: false,
-        fields_in_full: dialog.top > 0 || fields_in_full,
+        fields_in_full: dialog.scroll != 0 || fields_in_full,
         lines: Vec::new(),
+        name: Vec::new(),
+        name_cursor: None,
         room: form_lines,
         cursor: None,
         focus_line: None,
@@ -344,6 +391,9 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
     }
     body.gap();
     (body.answer_line, body.asks) = (body.lines.len(), true);
+    if dialog.danger() == Some(Danger::ExceedsBudget) {
+        body.say("This can take down more nodes than the budget allows.", ThemeRole::Bad);
+    }
     if let Some(doubt) = &dialog.doubt {
         body.say(&format!("{} {doubt}", ctx.glyph(Glyph::Alarm)), ThemeRole::Warn);
     }
@@ -362,9 +412,9 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
     }
     if dialog.danger() == Some(Danger::ExceedsBudget) {
         body.gap();
-        body.say("This can take down more nodes than the budget allows.", ThemeRole::Bad);
         let name = ctx.span(format!("Type {} to confirm: ", target.name), ThemeRole::Title);
         body.field(name, &dialog.typed, dialog.focus == Focus::Name);
+        body.keep_in_sight(dialog.focus == Focus::Name);
     }
 }
 
@@ -531,7 +581,7 @@ fn is_read_only_again(ctx: &RenderContext<'_>, dialog: &Dialog) -> bool {
     command.is_some_and(|command| command.is_ok_and(|command| !is_safety(&command)))
 }
 
-fn draw_buttons(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, more: bool, buffer: &mut Buffer) {
+fn draw_buttons(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, more: &str, buffer: &mut Buffer) {
     let ready = dialog.ready().is_ok();
     let button = |focus: Focus, text: &str| {
         let focused = dialog.focus == focus;
@@ -562,13 +612,14 @@ fn draw_buttons(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, more: bool
         (Focus::Cancel, _) => "enter: do nothing",
         _ => "",
     };
-    let more = if more { "pgdn: more" } else { "" };
+    let least = more;
+    let more = if more.is_empty() { String::new() } else { format!("{more}: more") };
+    let more = more.as_str();
     let prewarm = format!("{PREWARM}: pre-warm");
     let prewarm = if let Form::Undo(_) = &dialog.form { prewarm.as_str() } else { "" };
     let room = usize::from(area.width).saturating_sub(used + 2);
     let tab = if enter.starts_with("tab") { "" } else { "tab" };
     // Where there is no room for all, the keys that every dialog has go first.
-    let least = if more.is_empty() { "" } else { "pgdn" };
     let hints = [
         vec![more, prewarm, enter, tab, "esc"],
         vec![more, prewarm, enter],

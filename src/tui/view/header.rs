@@ -111,7 +111,7 @@ fn about_rollout(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<
 }
 
 /// The snapshot with its clock set so that what happened at `since` is as long ago as the screen says elsewhere.
-fn as_of(ctx: &RenderContext<'_>, shown: &ShownSnapshot, since: Timestamp) -> Snapshot {
+pub(super) fn as_of(ctx: &RenderContext<'_>, shown: &ShownSnapshot, since: Timestamp) -> Snapshot {
     Snapshot { at: ctx.instant(shown, since), ..Snapshot::clone(&shown.snapshot) }
 }
 

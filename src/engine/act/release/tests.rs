@@ -91,10 +91,10 @@ fn an_operator_is_told_which_pods_a_release_removes_and_has_the_last_word() {
     assert_eq!(
         preview.effects,
         [
-            "Restores the original update strategy and drops the rollout's record.",
             "The controller deletes 2 serving pods on nodes that should not run them any more, and makes none there: n9, \
              n10 (taint m=x:NoSchedule not tolerated).",
             "It deletes 1 pod that does not serve there too: n8 (taint m=x:NoSchedule not tolerated).",
+            "Restores the original update strategy and drops the rollout's record.",
         ]
     );
     console.ask(&mut fake, Command::Release(Early::Accept)).unwrap();
@@ -162,7 +162,7 @@ fn a_node_that_is_down_holds_the_release_as_before() {
     assert!(!is_released(&fake));
     let preview = console.engine.preview(&Command::Release(Early::Accept), fake.now).unwrap();
     assert_eq!(
-        preview.effects[1..],
+        preview.effects[..1],
         [
             "1 pod is not at the current revision, on a node that is down: the controller deletes it, and makes it anew once the node \
              is Ready: n4.",

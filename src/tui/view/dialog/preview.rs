@@ -31,7 +31,7 @@ pub(super) fn fill_preview(body: &mut Body<'_>, preview: &Preview, dialog: &Dial
     for warning in &preview.warnings {
         body.say(&format!("{} {warning}", body.ctx.glyph(Glyph::Alarm)), ThemeRole::Warn);
     }
-    fill_changes(body, &preview.changes, dialog.top > 0);
+    fill_changes(body, &preview.changes, dialog.scroll != 0);
     for effect in &preview.effects {
         body.say(effect, ThemeRole::Text);
     }
