@@ -117,8 +117,10 @@ impl Engine {
         }
         if count > 0 {
             lines.push(match count {
-                1 => "It halts the rollout again only if the node was well in between.".to_owned(),
-                _ => "Each of them halts the rollout again only if its node was well in between.".to_owned(),
+                1 => "It halts again only for a new failure: on another node, or on this one once it was well."
+                    .to_owned(),
+                _ => "It halts again only for a new failure: on another node, or on one of these once it was well."
+                    .to_owned(),
             });
         }
         if !well.is_empty() {

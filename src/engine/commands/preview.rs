@@ -16,11 +16,12 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::first_names::first_names;
 use crate::engine::model::gitops_owner::{GitOpsOwner, RevertTrigger, StrategyOwnership};
 use crate::engine::model::node::NodeIx;
+use crate::engine::model::person_of;
 use crate::engine::model::prewarm::PrewarmMethod;
 use crate::engine::model::record::{Change, Direction, Intent, lease_name};
 use crate::engine::model::settings::Limit;
 use crate::engine::model::template::diff::{self, FieldChange};
-use crate::engine::model::time::{ShortDuration, Timestamp};
+use crate::engine::model::time::{Timestamp, UtcTime};
 use crate::engine::rules::commands::{LetsGo, Writes};
 use crate::engine::rules::holds::HoldKind;
 use crate::engine::writes::pending::Needs;
@@ -301,18 +302,23 @@ impl Engine {
             Command::Pause { why } => {
                 let stops = "No update starts until resumed. Pods being replaced now finish.";
                 let paused = self.intent().paused.map(|paused| {
-                    let lasts = ShortDuration(now.since(paused.at));
+                    let at = UtcTime { at: paused.at, now };
                     let known = paused.why.as_ref().map(|known| format!(": {known}")).unwrap_or_default();
                     let added = if why.is_some() { " That is kept with the new reason." } else { "" };
-                    format!("It is paused already, by {} {lasts} ago{known}.{added}", paused.by)
+                    format!("It is paused already, by {} at {at}{known}.{added}", paused.by)
                 });
                 paused.into_iter().chain([stops.to_owned()]).collect()
             }
             Command::Resume => {
                 let mut lines = self.accepted_in_words();
-                if let Some(paused) = self.intent().paused.filter(|_| !lines.is_empty()) {
+                if let Some(paused) = self.intent().paused {
+                    let at = UtcTime { at: paused.at, now };
                     let why = paused.why.map(|why| format!(": {why}")).unwrap_or_default();
-                    lines.push(format!("It was paused by {} as well{why}. That ends, too.", paused.by));
+                    let by = person_of(&paused.by);
+                    lines.push(match lines.is_empty() {
+                        true => format!("It was paused by {by} at {at}{why}. That ends."),
+                        false => format!("It was paused by {by} at {at} as well{why}. That ends, too."),
+                    });
                 }
                 if self.is_template_of_others(&self.intent()) {
                     let change = self.template_of_others_in_words(&self.intent());

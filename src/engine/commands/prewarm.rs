@@ -29,7 +29,7 @@ use crate::engine::model::record::By;
 use crate::engine::model::settings::{Limit, Pace};
 use crate::engine::model::site::SiteLabel;
 use crate::engine::model::template::Template;
-use crate::engine::model::time::{ShortDuration, Timestamp};
+use crate::engine::model::time::{Timestamp, UtcTime};
 use crate::engine::model::{Str, person_of};
 use crate::engine::rules::site::site_of;
 use crate::engine::rules::warm_pod::images_key;
@@ -389,8 +389,8 @@ impl Engine {
     fn paused_already(&self) -> Option<String> {
         let prewarm = self.recorded_prewarm()?;
         let paused = prewarm.paused.as_ref()?;
-        let ago = ShortDuration(self.now.since(paused.at));
-        Some(format!("It is paused already, by {} {ago} ago.", person_of(&paused.by)))
+        let at = UtcTime { at: paused.at, now: self.now };
+        Some(format!("It is paused already, by {} at {at}.", person_of(&paused.by)))
     }
 
     fn cancellation_in_words(&self) -> Vec<String> {

@@ -8,7 +8,7 @@ use crate::engine::machine::release::{OldPod, Service, Then};
 use crate::engine::model::command::{Early, Refusal};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::record::By;
-use crate::engine::model::time::{ShortDuration, Timestamp};
+use crate::engine::model::time::{Timestamp, UtcTime};
 use crate::engine::writes::pending::Needs;
 
 impl Engine {
@@ -53,9 +53,9 @@ impl Engine {
         let asked = match by.is_rolldeck() {
             true => "Hands the DaemonSet back, as every node was updated.".to_owned(),
             false => format!(
-                "Carries out the release that {} asked for {} ago; a pause calls it off.",
+                "Carries out the release that {} asked for at {}; a pause calls it off.",
                 by.by,
-                ShortDuration(now.since(by.at))
+                UtcTime { at: by.at, now }
             ),
         };
         std::iter::once(asked).chain(self.release_in_words()).collect()

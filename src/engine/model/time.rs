@@ -69,6 +69,23 @@ impl std::ops::Sub<Duration> for Timestamp {
     }
 }
 
+/// When something was, for texts that are made once and read for a while, in which an age would stand still: `13:57 UTC`; where that is no
+/// longer clear, with the day: `2026-11-20 13:57 UTC`.
+#[derive(Clone, Copy, Debug)]
+pub struct UtcTime {
+    /// When it was.
+    pub at: Timestamp,
+    /// When it is told.
+    pub now: Timestamp,
+}
+
+impl fmt::Display for UtcTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_lately = self.now.since(self.at) < Duration::from_secs(12 * 3600);
+        f.write_str(&self.at.format(if is_lately { "%H:%M UTC" } else { "%Y-%m-%d %H:%M UTC" }))
+    }
+}
+
 impl fmt::Debug for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.format("%Y-%m-%dT%H:%M:%S.%3fZ"))

@@ -1,8 +1,11 @@
 //! After the brake: what the DaemonSet's own controller did, a roll back of it, and a rollout that nobody drives.
 
+use std::time::Duration;
+
 use super::*;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::quantity::IntOrPercent::{Int, Percent};
+use crate::engine::model::time::UtcTime;
 use crate::engine::report::guidance::Remedy;
 
 /// Six nodes of which its controller gave two the new template; then the brake, and a roll back.
@@ -96,9 +99,20 @@ fn a_second_pause_keeps_the_first_unless_it_has_a_reason_and_then_what_it_said()
     let both = Some("link down; before: lunch".to_owned());
     assert_eq!(paused(&mut console, &fake), (first.0, both.clone()), "since when nothing moves");
     let preview = console.engine.preview(&Command::Pause { why: Some("again".into()) }, fake.now).unwrap();
-    let known =
-        "It is paused already, by ops@bastion 1m ago: link down; before: lunch. That is kept with the new reason.";
+    // The text is made once, and read for a while: an age would stand still in it.
+    let at = UtcTime { at: first.0, now: fake.now };
+    let known = format!(
+        "It is paused already, by ops@bastion at {at}: link down; before: lunch. That is kept with the new reason."
+    );
     assert_eq!(preview.effects[0], known);
+    let preview = console.engine.preview(&Command::Resume, fake.now).unwrap();
+    assert_eq!(
+        preview.effects[0],
+        format!("It was paused by ops@bastion at {at}: link down; before: lunch. That ends.")
+    );
+    assert!(at.to_string().ends_with(" UTC") && !at.to_string().contains('-'), "{at}");
+    let long_ago = UtcTime { at: first.0, now: fake.now + Duration::from_secs(86_400) }.to_string();
+    assert!(long_ago.starts_with("20") && long_ago.contains('-'), "{long_ago}");
     console.run_for(&mut fake, 5);
     // It is written with the next renewal.
     let _ = console.ask(&mut fake, Command::Pause { why: Some("lunch".into()) });

@@ -6,6 +6,7 @@ use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::prewarm::PrewarmSource;
 use crate::engine::model::record::ORIGINAL_STRATEGY;
+use crate::engine::model::time::UtcTime;
 use crate::engine::report::guidance::Remedy;
 use crate::engine::report::snapshot::Phase;
 
@@ -63,11 +64,13 @@ fn who_drives_is_told_that_it_is_handed_back_and_what_that_costs() {
     eve.run_for(&mut fake, 20);
     let drive = Command::Drive(Takeover::IfFree);
     let preview = eve.engine.preview(&drive, fake.now).unwrap();
+    let Phase::Releasing(by) = eve.snapshot(&fake).phase else { panic!("nothing is asked for") };
+    let at = UtcTime { at: by.at, now: fake.now };
     assert_eq!(
         preview.effects,
         [
             "ops@bastion/9 is gone: its lease has run out.",
-            "Carries out the release that ada@bastion asked for 1m ago; a pause calls it off.",
+            &format!("Carries out the release that ada@bastion asked for at {at}; a pause calls it off."),
             "5 pods are not at the current revision: once released, its controller replaces them by itself.",
             "Restores the original update strategy and drops the rollout's record.",
             "This process becomes the driver until the DaemonSet is handed back.",

@@ -1,5 +1,7 @@
 //! The previews of pre-warming name the calls that are made: each is compared with what is sent once the command is given.
 
+use std::time::Duration;
+
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Early, PrewarmCommand, Step, Takeover};
 use crate::engine::model::config::Role;
@@ -10,6 +12,7 @@ use crate::engine::model::person_of;
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Limit, Tuning};
+use crate::engine::model::time::UtcTime;
 
 const TIMED_OUT: &str = "failed to pull and unpack image: dial tcp 10.0.0.1:443: i/o timeout";
 const NOT_FOUND: &str = "failed to resolve reference \"agent:v2\": agent:v2: not found";
@@ -427,7 +430,8 @@ fn a_second_pause_says_that_it_is_paused_already() {
     eve.run(&mut fake);
     let pause = Command::Prewarm(PrewarmCommand::Pause);
     let preview = eve.engine.preview(&pause, fake.now).unwrap();
-    assert_eq!(preview.effects[0], "It is paused already, by ops@bastion 1m ago.");
+    let at = UtcTime { at: fake.now - Duration::from_secs(60), now: fake.now };
+    assert_eq!(preview.effects[0], format!("It is paused already, by ops@bastion at {at}."));
     assert_eq!(eve.ask(&mut fake, pause).unwrap(), "pre-warming is paused already, and stays so");
     eve.run_for(&mut fake, 1);
     let paused = eve.snapshot(&fake).prewarm.unwrap().request.paused.unwrap();

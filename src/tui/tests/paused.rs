@@ -4,8 +4,9 @@ use super::console::TestConsole;
 use super::fixtures::{self, ago, preview, running, the_target};
 use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::danger::Danger;
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
-use crate::engine::model::record::Paused;
+use crate::engine::model::record::{Direction, Paused};
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::message::{ConsoleEffect, Msg};
 use crate::tui::model::{Overlay, Page};
@@ -111,4 +112,75 @@ fn after_the_brake_the_plan_is_in_the_header() {
     let nothing = Snapshot { to: braked.from.clone(), ..braked };
     let screen = TestConsole::on(nothing, 80, 24).screen();
     assert!(!screen.contains("step 2 of 4") && !screen.contains("partition 82"), "{screen}");
+}
+
+fn flat(console: &TestConsole) -> String {
+    console.screen().replace(['│', '\n'], " ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Who takes a rollout over is told in what state it is, and what has gone wrong.
+#[test]
+fn what_is_taken_over_is_told() {
+    let gone =
+        || DriverView::Lost { holder: "ops@bastion-2/3f9a1c".into(), renewal_observed_at: ago(40), renewed_at: None };
+    let trouble = ["1 image not found (ipc-017, 3m)", "1 went down since update (ipc-031, 1m)"];
+    for (snapshot, said) in [
+        (fixtures::paused(), "paused by ops@bastion-2 3m ago: link to munich is down."),
+        (fixtures::halted(), "halted 2m ago: 1 of 120 nodes failed (threshold 1): image not found on ipc-017."),
+        (running(), "running."),
+    ] {
+        let snapshot = Snapshot { driver: gone(), ..snapshot };
+        for size in [(80, 24), (120, 40)] {
+            let console =
+                TestConsole::on(snapshot.clone(), size.0, size.1).typed("AD").answered(preview(Danger::Bounded));
+            let words = flat(&console);
+            let step = "Step 2 of 4, 31 of 120 updated; ";
+            for words_of in [format!("{step}{said}").as_str(), "Silent: ops@bastion-2/3f9a1c was last seen 40s ago."] {
+                assert!(words.contains(words_of), "{words_of}: {}", console.screen());
+            }
+            for one in trouble {
+                assert!(words.contains(one), "{one}: {}", console.screen());
+            }
+        }
+        // It is what is seen first where there are few lines, and it goes on counting.
+        let mut console = TestConsole::on(snapshot, 40, 12).typed("AD").answered(preview(Danger::Bounded));
+        assert!(flat(&console).contains("Step 2 of 4, 31 of 120 updated"), "{}", console.screen());
+        console.wait(60);
+        console.type_keys("<pgdn>");
+        assert!(flat(&console).contains("1m ago") || flat(&console).contains("4m ago"), "{}", console.screen());
+    }
+    let well = Snapshot { driver: gone(), nodes: [fixtures::node("n1")].into_iter().collect(), ..running() };
+    let console = TestConsole::on(well, 80, 24).typed("AD").answered(preview(Danger::Bounded));
+    assert!(flat(&console).contains("No node is in trouble, as far as is seen."), "{}", console.screen());
+}
+
+/// No dialog leaves the last line empty, and none offers what does not hold.
+#[test]
+fn the_last_line_says_what_holds_once_the_dialog_is_closed() {
+    let last = |console: &TestConsole| console.screen().lines().last().unwrap_or_default().trim().to_owned();
+    let back = Snapshot { direction: Direction::Back, ..running() };
+    for (what, snapshot, end) in [
+        ("idle", fixtures::idle(), "esc closes the dialog, then P pauses"),
+        ("running", running(), "esc closes the dialog, then P pauses"),
+        ("paused", fixtures::paused(), "esc closes the dialog; it stays paused"),
+        ("halted", fixtures::halted(), "esc closes the dialog; it stays halted"),
+        ("back", back, "esc closes the dialog, then P pauses"),
+        ("watched", fixtures::observed(), "esc closes the dialog, then P pauses"),
+    ] {
+        for keys in ["P", "AS", "AI", "AN", "AU", "AL", "AW", "AR", "AO", "AD", "AC", "q"] {
+            let console = TestConsole::on(snapshot.clone(), 80, 24).typed(keys);
+            if !matches!(console.model.overlay, Overlay::Dialog(_)) {
+                continue;
+            }
+            let said = match (keys, what) {
+                ("P", "paused" | "halted") | (_, "paused" | "halted") => end,
+                ("P", _) => "esc closes the dialog; nothing is changed",
+                _ => end,
+            };
+            assert_eq!(last(&console), said, "{keys} while {what}:\n{}", console.screen());
+        }
+    }
+    let mut protected = TestConsole::on_fleet(80, 24).with_fleet();
+    protected.model.protected = true;
+    assert_eq!(last(&protected.typed("A")), "esc closes the dialog; nothing is changed");
 }

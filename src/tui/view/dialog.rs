@@ -24,6 +24,7 @@ mod frame;
 mod image;
 mod preview;
 mod prewarm;
+mod takeover;
 mod tune;
 
 use ratatui::buffer::Buffer;
@@ -396,6 +397,9 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
     }
     if let Some(doubt) = &dialog.doubt {
         body.say(&format!("{} {doubt}", ctx.glyph(Glyph::Alarm)), ThemeRole::Warn);
+    }
+    if let (Form::Plain { command: Command::Drive(_), .. }, Some(page)) = (&dialog.form, page) {
+        takeover::fill(body, page, shown);
     }
     match &dialog.answer {
         PreviewState::Incomplete(why) => body.say(why, ThemeRole::Warn),

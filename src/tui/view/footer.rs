@@ -14,8 +14,8 @@ use crate::engine::model::step_ahead::NoStep;
 use crate::engine::report::snapshot::Phase;
 use crate::tui::action::condition::is_paused;
 use crate::tui::action::{ACTIONS, Action, ActionId, ActionScope, key_of};
-use crate::tui::dialog::PreviewState;
 use crate::tui::dialog::form::Form;
+use crate::tui::dialog::{Dialog, PreviewState};
 use crate::tui::filter::last_part;
 use crate::tui::model::{Model, Overlay, Page, RolloutPage};
 use crate::tui::node_list::NodeGroup;
@@ -79,20 +79,7 @@ pub(super) fn draw(
             if !dialog_says_it {
                 draw_status(ctx, buffer, parts.status);
             }
-            // Letters are typed into its fields.
-            if matches!(ctx.model.page, Page::Rollout(_)) && !matches!(dialog.form, Form::Pause { .. }) {
-                let pause = key_of(ctx.model, ActionId::Pause.action());
-                // Why it would be refused may name keys that help.
-                let text = match (&dialog.answer, is_paused(ctx.model)) {
-                    (PreviewState::Refused(_), false) => {
-                        format!(" esc closes the dialog; only then other keys work, and {pause} pauses")
-                    }
-                    (PreviewState::Refused(_), true) => " esc closes the dialog; only then other keys work".to_owned(),
-                    (_, false) => format!(" esc closes the dialog, then {pause} pauses"),
-                    (_, true) => " esc closes the dialog; it stays paused".to_owned(),
-                };
-                say(ctx, buffer, parts.footer, &text, ThemeRole::Muted);
-            }
+            say(ctx, buffer, parts.footer, &leaves_dialog(ctx, dialog), ThemeRole::Muted);
             None
         }
         Overlay::None
@@ -104,6 +91,32 @@ pub(super) fn draw(
             draw_actions(ctx, buffer, parts.footer);
             None
         }
+    }
+}
+
+/// How the dialog is left, and what holds then: letters are typed into its fields, so the keys of the page do not work before.
+fn leaves_dialog(ctx: &RenderContext<'_>, dialog: &Dialog) -> String {
+    let model = ctx.model;
+    let stays = "nothing is changed";
+    if !matches!(model.page, Page::Rollout(_)) {
+        return format!(" esc closes the dialog; {stays}");
+    }
+    let pause = key_of(model, ActionId::Pause.action());
+    let is_halted = model.rollout().and_then(|page| page.snapshot()).is_some_and(|one| one.phase == Phase::Halted);
+    let then = match &dialog.form {
+        _ if is_paused(model) => "it stays paused".to_owned(),
+        _ if is_halted => "it stays halted".to_owned(),
+        Form::Pause { .. } => stays.to_owned(),
+        _ if ActionId::Pause.action().available(model).is_err() => stays.to_owned(),
+        // Why it would be refused may name keys that help.
+        _ if matches!(dialog.answer, PreviewState::Refused(_)) => {
+            return format!(" esc closes the dialog; only then other keys work, and {pause} pauses");
+        }
+        _ => return format!(" esc closes the dialog, then {pause} pauses"),
+    };
+    match &dialog.answer {
+        PreviewState::Refused(_) => " esc closes the dialog; only then other keys work".to_owned(),
+        _ => format!(" esc closes the dialog; {then}"),
     }
 }
 

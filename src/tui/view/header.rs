@@ -25,8 +25,8 @@ mod unsent;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use self::attention::{alarms, clocks, gitops_owner, group, next_keys, paused_briefly, taken_over, trouble, unseen};
-pub(super) use self::attention::{blocker, keys_in_words};
+use self::attention::{alarms, clocks, gitops_owner, next_keys, paused_briefly, taken_over, trouble, unseen};
+pub(super) use self::attention::{blocker, group, keys_in_words};
 use self::identity::identity;
 pub(super) use self::identity::{access, banner, warnings};
 use self::rollout::{budget, change, change_in, doing, progress};

@@ -373,7 +373,7 @@ fn is_in_alarm(snapshot: &Snapshot, trouble: &TroubleGroup) -> bool {
 }
 
 /// `3 image not found (ipc-017 …, 3m)`.
-pub(super) fn group(
+pub(in crate::tui::view) fn group(
     ctx: &RenderContext<'_>,
     page: &RolloutPage,
     shown: &ShownSnapshot,

@@ -1,0 +1,78 @@
+//! What somebody takes over who drives a rollout that others have driven: in what state it is, who is in trouble, and who drove it until when.
+//!
+//! ```text
+//! Step 2 of 4, 31 of 120 updated; paused by ops@bastion-2 3m ago: link to munich is down.
+//! In trouble: 1 image not found (ipc-017, 3m), 1 went down since update (ipc-031, 1m).
+//! Silent: ops@bastion-2/3f9a1c was last seen 40s ago.
+//! ```
+
+use super::super::RenderContext;
+use super::super::header::{as_of, group};
+use super::Body;
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::record::Direction;
+use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::tui::model::{RolloutPage, ShownSnapshot};
+use crate::tui::theme::ThemeRole;
+
+pub(super) fn fill(body: &mut Body<'_>, page: &RolloutPage, shown: &ShownSnapshot) {
+    let snapshot = &*shown.snapshot;
+    let ctx = body.ctx;
+    // Where no rollout is recorded, there is nothing to take over but pre-warming.
+    if snapshot.started_at.is_some() {
+        let stands = matches!(snapshot.phase, Phase::Paused(_) | Phase::Halted);
+        let role = if stands { ThemeRole::Warn } else { ThemeRole::Text };
+        body.say(&format!("{}{}.", step(snapshot), state(ctx, shown)), role);
+        let trouble: Vec<String> =
+            page.summary.trouble.iter().map(|trouble| group(ctx, page, shown, trouble)).collect();
+        match trouble.is_empty() {
+            true => body.say("No node is in trouble, as far as is seen.", ThemeRole::Text),
+            false => body.say(&format!("In trouble: {}.", trouble.join(", ")), ThemeRole::Bad),
+        }
+    }
+    if let Some(silent) = silent(ctx, shown) {
+        body.say(&format!("{silent}."), ThemeRole::Text);
+    }
+}
+
+/// `Step 2 of 4, 31 of 120 updated; `
+fn step(snapshot: &Snapshot) -> String {
+    let progress = snapshot.progress();
+    match (snapshot.direction, snapshot.plan.step, snapshot.plan.steps.len()) {
+        (Direction::Forward, Some(step), all @ 1..) => format!("Step {} of {all}, {progress}; ", step + 1),
+        (Direction::Forward | Direction::Back, ..) => format!("{progress}; "),
+    }
+}
+
+/// What it does, and where it stands by whom and why.
+fn state(ctx: &RenderContext<'_>, shown: &ShownSnapshot) -> String {
+    let snapshot = &*shown.snapshot;
+    let since = match (&snapshot.phase, &snapshot.halt) {
+        (Phase::Paused(paused), _) => Some(paused.at),
+        (Phase::Releasing(by), _) => Some(by.at),
+        (Phase::Halted, Some(halt)) => Some(halt.at),
+        _ => None,
+    };
+    since.map_or_else(|| snapshot.doing().to_string(), |since| as_of(ctx, shown, since).doing().to_string())
+}
+
+/// Who drove it until when, or does.
+fn silent(ctx: &RenderContext<'_>, shown: &ShownSnapshot) -> Option<String> {
+    let ago = |at| ctx.age(shown, at);
+    match &shown.snapshot.driver {
+        DriverView::Other { holder, renewal_observed_at } => {
+            Some(format!("{holder} drives it, last seen {} ago", ago(*renewal_observed_at)))
+        }
+        DriverView::Unconfirmed { holder, renewed_at: Some(at) } => {
+            Some(format!("Not seen yet whether {holder} is alive: it renewed {} ago by its clock", ago(*at)))
+        }
+        DriverView::Unconfirmed { holder, renewed_at: None } => Some(format!("Not seen yet whether {holder} is alive")),
+        DriverView::Lost { holder, renewed_at: Some(at), .. } => {
+            Some(format!("Silent: {holder} drove last, {} ago by its clock", ago(*at)))
+        }
+        DriverView::Lost { holder, renewal_observed_at, renewed_at: None } => {
+            Some(format!("Silent: {holder} was last seen {} ago", ago(*renewal_observed_at)))
+        }
+        DriverView::Unknown | DriverView::Nobody | DriverView::You { .. } | DriverView::Waiting { .. } => None,
+    }
+}
