@@ -5,11 +5,11 @@ use std::fmt;
 
 use super::filter::{FieldKind, Filter, FilterField, FilterRow};
 use super::list::{List, Move};
+use crate::engine::model::Str;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::labels::Labels;
 use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::time::Timestamp;
-use crate::engine::model::{Str, person_of};
 use crate::engine::report::snapshot::Snapshot;
 use crate::engine::report::story::{ControllerMoment, NodeMoment, Story};
 
@@ -51,7 +51,7 @@ impl TimelineEntry {
         }
     }
 
-    /// Who did it, or the node; in parentheses where only an Event claims it.
+    /// Who did it, or the node; in brackets, as in `rolldeck log`, the process in which the rollout did it by itself.
     pub(crate) fn subject(&self) -> Str {
         match self {
             Self::Rollout(event) => who(event),
@@ -220,11 +220,11 @@ fn identity(entry: &TimelineEntry) -> String {
     format!("{} {entry}", entry.subject())
 }
 
-/// Who did it; in parentheses where only an Event claims it.
+/// Who did it. What is known from an Event only begins with `reported`.
 fn who(rollout_event: &RolloutEvent) -> Str {
-    match (&rollout_event.by, rollout_event.reported_by()) {
+    match (&rollout_event.by, rollout_event.reporter_in_words()) {
         (Some(by), _) => by.clone(),
-        (None, Some(claimed)) => format!("({})", person_of(claimed)).into(),
+        (None, Some(claimed)) => claimed.into(),
         (None, None) => "rolldeck".into(),
     }
 }

@@ -52,7 +52,9 @@ fn no_key_is_told_twice() {
         let keys = lines(&console).into_iter().take_while(|line| line.trim() != "In a dialog");
         let keys: Vec<String> = keys
             .flat_map(|line| {
-                line.chars().take(15).collect::<String>().split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+                // A blank is between two keys, more are behind the last.
+                let keys = line.strip_prefix("  ").and_then(|line| line.split("  ").next()).unwrap_or_default();
+                keys.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
             })
             .filter(|key| key.chars().count() == 1)
             .collect();
@@ -85,4 +87,35 @@ fn what_the_header_says_in_few_words_is_explained() {
     ] {
         assert!(whole.contains(words), "{words}: {whole}");
     }
+}
+
+/// No line of the help ends in the middle of what it says, and that more is below is said.
+#[test]
+fn nothing_in_the_help_is_cut_and_its_length_is_told() {
+    for (width, height) in [(40, 12), (40, 40), (60, 20), (80, 24), (120, 40)] {
+        for keys in ["?", "T?", "v?", "m?", "<enter>?"] {
+            let mut console = TestConsole::on(fixtures::running(), width, height).typed(keys);
+            let title = console.screen().lines().nth(1).unwrap_or_default().to_owned();
+            assert!(title.contains("Help · lines 1-"), "{title}");
+            for _ in 0..500 / usize::from(height - 4) {
+                let screen = console.screen();
+                let inside = screen.lines().skip(2).take(usize::from(height) - 3);
+                let cut: Vec<&str> = inside.map(|line| line.trim_end_matches(['│', ' '])).collect();
+                // A hint that ends in it by itself has a blank before.
+                let cut: Vec<&str> =
+                    cut.into_iter().filter(|line| line.ends_with('…') && !line.ends_with(" …")).collect();
+                assert_eq!(cut, [""; 0], "{keys} at {width}x{height}:\n{screen}");
+                console.type_keys("<pgdn>");
+            }
+            console.type_keys("g");
+            let last = console.typed("G").screen();
+            let title = last.lines().nth(1).unwrap_or_default().to_owned();
+            let numbers: Vec<u32> =
+                title.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok()).collect();
+            assert_eq!(numbers[1], numbers[2], "{title}");
+        }
+    }
+    // What has no key is told by its name, where names have no column.
+    let small = TestConsole::on(fixtures::running(), 40, 40).typed("?").screen();
+    assert!(small.contains(":partition 82 or 30%"), "{small}");
 }

@@ -130,7 +130,7 @@ fn what_is_taken_over_is_told() {
         (running(), "running."),
     ] {
         let snapshot = Snapshot { driver: gone(), ..snapshot };
-        for size in [(80, 24), (120, 40)] {
+        for size in [(80, 24), (100, 30)] {
             let console =
                 TestConsole::on(snapshot.clone(), size.0, size.1).typed("AD").answered(preview(Danger::Bounded));
             let words = flat(&console);

@@ -290,6 +290,10 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
             Ok(()) => 0,
             Err(_) => 1 + u8::from((action.when)(model).is_err()),
         };
+        // Where nothing is under way, most of what a rollout has is refused: the help tells of it.
+        if rank > 1 && is_idle(model) {
+            continue;
+        }
         // Two that share a place exclude each other.
         match actions.iter_mut().find(|(other, _)| other.footer == action.footer) {
             Some(place) if rank < place.1 => *place = (action, rank),

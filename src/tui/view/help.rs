@@ -26,10 +26,17 @@ use crate::tui::log_pane::contains;
 use crate::tui::model::{HelpFind, Model, Page};
 use crate::tui::terminal;
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{count, fit, width, wrap};
+use crate::tui::words::{count, width, wrap};
 
-/// How wide the names of the actions are.
+/// How wide the names of the actions are; one that is longer has a line of its own.
 const NAMES: usize = 24;
+/// The same where there is much room.
+const WIDE_NAMES: usize = 38;
+/// How wide the keys are.
+const KEYS: usize = 13;
+/// With fewer cells, they have less, and what an action does begins below those that take more.
+const NARROW: usize = 60;
+const NARROW_KEYS: usize = 6;
 
 /// Draws the help over everything but the first line and the last.
 pub(super) fn draw(
@@ -39,8 +46,17 @@ pub(super) fn draw(
     find: &HelpFind,
     buffer: &mut Buffer,
 ) -> Option<Position> {
-    let mut inside = frame(area).put(ctx, buffer, "Help", "  (j k, / finds, esc closes)");
-    let lines = lines(ctx, usize::from(inside.width), usize::from(area.width));
+    let frame = frame(area);
+    let lines = lines(ctx, OverlayFrame::cells(area, u16::MAX), usize::from(area.width));
+    // The last line is the search.
+    let searches = find.prompt.is_some() || !find.text.is_empty();
+    let seen = usize::from(frame.inside().height).saturating_sub(usize::from(searches));
+    let first = top.min(lines.len().saturating_sub(seen));
+    let title = match lines.len() > seen {
+        true => format!("Help {} lines {}-{} of {}", ctx.glyph(Glyph::Dot), first + 1, first + seen, lines.len()),
+        false => "Help".to_owned(),
+    };
+    let mut inside = frame.put(ctx, buffer, &title, "  (j k, / finds, esc closes)");
     let mut cursor = None;
     if (find.prompt.is_some() || !find.text.is_empty()) && inside.height > 2 {
         inside.height -= 1;
@@ -100,7 +116,7 @@ fn lines(ctx: &RenderContext<'_>, cells: usize, screen: usize) -> Vec<Line<'stat
             (Group::Change, None) => format!("{title}: A arms; P works at once"),
             _ => title.to_owned(),
         };
-        lines.push(Line::from(ctx.span(title, ThemeRole::Title)));
+        lines.extend(wrap(&title, cells).map(|line| Line::from(ctx.span(line, ThemeRole::Title))));
         for action in actions {
             lines.extend(entry(ctx, action, cells));
         }
@@ -208,7 +224,7 @@ fn legend(glyph: Glyph) -> Option<(ThemeRole, &'static str)> {
 }
 
 /// What the header says in few words.
-const ABOVE: [(&str, &str); 7] = [
+const ABOVE: [(&str, &str); 8] = [
     (
         "began 4m ago",
         "the rollout to this target, when its image was set or rolldeck took it over; not its present step",
@@ -225,6 +241,11 @@ const ABOVE: [(&str, &str); 7] = [
         "late, 6×",
         "under IMAGE, for ~66% of the usual time: the pull takes longer than half of those before it; so many times as long, once that is \
          much",
+    ),
+    (
+        "(ada@host), reported",
+        "in the timeline: the rollout did it by itself, in a process of this user; `reported`: known from an Event only, which whoever may \
+         write Events can claim",
     ),
     ("+ 3 not ours", "down by themselves: since before the rollout, or with the old pod; not charged to the budget"),
 ];
@@ -306,25 +327,45 @@ fn entry(ctx: &RenderContext<'_>, action: &'static Action, cells: usize) -> Vec<
     let argument = action.argument.map(|argument| format!(" {}", argument.hint)).unwrap_or_default();
     // Movements have keys only; narrow terminals have no room for names.
     let named = action.group != Group::Move && cells >= 70;
-    let mut head = vec![ctx.span(format!(" {:13} ", fit(&keys.join(" "), 13)), key)];
-    if named {
-        let name = format!(":{}{argument}", action.name);
-        head.push(ctx.span(format!("{:NAMES$} ", fit(&name, NAMES)), role));
-    }
-    let indent: usize = head.iter().map(|span| span.width()).sum();
+    let narrow = cells < NARROW;
+    let (keys, name) = (keys.join(" "), format!(":{}{argument}", action.name));
+    let keys_cells = if narrow { NARROW_KEYS } else { KEYS };
+    let names = if cells >= 150 { WIDE_NAMES } else { NAMES };
+    let indent = 2 + keys_cells + if named { names + 1 } else { 0 };
     let help = match action.id {
         ActionId::Sort => format!("{}: {}", action.help, Sort::all().map(Sort::name).collect::<Vec<_>>().join(", ")),
         _ => action.help.to_owned(),
     };
-    let mut words = wrap(&help, cells.saturating_sub(indent));
-    head.push(ctx.span(words.next().unwrap_or_default(), role));
-    let mut lines = vec![Line::from(head)];
-    lines.extend(words.map(|more| Line::from(ctx.span(format!("{:indent$}{more}", ""), role))));
+    let mut lines = Vec::new();
+    // What has no key is called by its name.
+    let mut first = if narrow && keys.is_empty() && action.group != Group::Move { name.clone() } else { keys };
+    if width(&first) > keys_cells {
+        let said = wrap(&first, cells.saturating_sub(1));
+        lines.extend(said.map(|line| Line::from(ctx.span(format!(" {line}"), key))));
+        first.clear();
+    }
+    // A name that is too long has a line of its own; so what is read stays in its order.
+    let mut name = Some(name).filter(|_| named);
+    if let Some(long) = name.take_if(|name| width(name) > names) {
+        for text in wrap(&long, cells.saturating_sub(keys_cells + 2)) {
+            let head = ctx.span(format!(" {:keys_cells$} ", std::mem::take(&mut first)), key);
+            lines.push(Line::from(vec![head, ctx.span(text, role)]));
+        }
+    }
+    for text in wrap(&help, cells.saturating_sub(indent)) {
+        let mut line = vec![ctx.span(format!(" {:keys_cells$} ", std::mem::take(&mut first)), key)];
+        if named {
+            line.push(ctx.span(format!("{:names$} ", name.take().unwrap_or_default()), role));
+        }
+        line.push(ctx.span(text, role));
+        lines.push(Line::from(line));
+    }
     // That the console is read-only is in the title of the group.
     if let Some(why) = missing.filter(|why| !why.starts_with("read-only")) {
         let why = format!("not now: {why}");
-        let why = wrap(&why, cells.saturating_sub(16));
-        lines.extend(why.map(|line| Line::from(ctx.span(format!("{:16}{line}", ""), ThemeRole::Warn))));
+        let indent = keys_cells + 3;
+        let why = wrap(&why, cells.saturating_sub(indent));
+        lines.extend(why.map(|line| Line::from(ctx.span(format!("{:indent$}{line}", ""), ThemeRole::Warn))));
     }
     lines
 }

@@ -47,7 +47,8 @@ pub(in crate::tui::view) fn blocker(
     };
     if let Some((words, role)) = said {
         let room = cells.saturating_sub(2);
-        return vec![Line::from(vec![Span::raw(" "), ctx.span(fit(&words, room).into_owned(), role)])];
+        let said = wrapped(&words, room, most).into_iter();
+        return said.map(|line| Line::from(vec![Span::raw(" "), ctx.span(line, role)])).collect();
     }
     // What halted it is an alarm; why it is paused besides is not said there.
     if let (Phase::Halted, Some(paused)) = (&snapshot.phase, &snapshot.paused) {
@@ -78,9 +79,8 @@ pub(in crate::tui::view) fn blocker(
     let lines = match width(&together) <= room {
         true => vec![together],
         false if said_by_alarm => wrapped(&waits, room, 1),
-        false if matches!(snapshot.phase, Phase::Paused(_)) => with_keys(wrapped(&waits, room, most), keys, room),
-        false if keys.is_empty() => vec![waits],
-        false => vec![waits, keys],
+        false if keys.is_empty() => wrapped(&waits, room, most),
+        false => with_keys(wrapped(&waits, room, most), keys, room),
     };
     lines
         .into_iter()
