@@ -4,7 +4,7 @@
 //! edge/agent on prod-eu: running, 38 of 120 updated
 //!   change   v1.8.2 → v1.9.0, rev 14 → 15
 //!   driver   ops@bastion-2/4711 drives
-//!   budget   down 2 of 2: 1 ours, 1 suspect + 3 not ours, pull slots 2 of 2
+//!   budget   down 2 of 2: 1 ours, 1 suspect + 3 by themselves, pull slots 2 of 2
 //!   images   present on 38 of 120, 2 pulling, 1 failed, 79 unknown
 //!   plan     step 2 of 4: 60 may be updated, partition 60
 //!   view     live

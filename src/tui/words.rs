@@ -175,6 +175,14 @@ pub(crate) fn meant<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -
     near.filter(|(distance, _)| *distance <= limit).min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }
 
+/// Of `known` those that are most similar to `typed`, however little that is, most similar first.
+pub(crate) fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
+    let mut near: Vec<(usize, &str)> =
+        known.into_iter().map(|name| (strsim::damerau_levenshtein(typed, name), name)).collect();
+    near.sort_unstable();
+    near.into_iter().take(most).map(|(_, name)| name).collect()
+}
+
 /// `1 node`, `2 nodes`.
 pub(crate) fn count(number: u32, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })

@@ -34,7 +34,7 @@ async fn a_drive_tells_its_changes_and_ends_with_the_rollout() {
     assert_snapshot!(output.text, @r#"
     2026-11-18T11:16:40Z rev 14 → 15 edge/agent: v1.8.2 → v1.9.0
     2026-11-18T11:16:40Z step 2 of 3: 60 may be updated, partition 60
-    2026-11-18T11:16:40Z down 2 of 2: 1 ours, 1 suspect + 3 not ours, pull slots 2 of 2
+    2026-11-18T11:16:40Z down 2 of 2: 1 ours, 1 suspect + 3 by themselves, pull slots 2 of 2
     2026-11-18T11:16:40Z settled: Set image
     2026-11-18T11:16:40Z settled: Step
     2026-11-18T11:16:40Z settled: Drive

@@ -29,7 +29,7 @@ async fn status_answers_the_four_questions() {
     edge/agent on prod-eu: running, 38 of 120 updated
       change   v1.8.2 → v1.9.0, rev 14 → 15
       driver   ops@bastion-2/4711 drives
-      budget   down 2 of 2: 1 ours, 1 suspect + 3 not ours, pull slots 2 of 2
+      budget   down 2 of 2: 1 ours, 1 suspect + 3 by themselves, pull slots 2 of 2
       plan     step 2 of 3: 60 may be updated, partition 60
       gates    halts at 1 failed: not available in 10m, more than 2 restarts or its node down for 5m; soaks 10s; strategy drift is reported
       strategy OnDelete (ours), was RollingUpdate 10%
@@ -160,7 +160,7 @@ async fn status_says_which_images_are_where() {
     edge/agent on prod-eu: running, 38 of 120 updated
       change   v1.8.2 → v1.9.0, rev 14 → 15
       driver   ops@bastion-2/4711 drives
-      budget   down 2 of 2: 1 ours, 1 suspect + 3 not ours, pull slots 2 of 2
+      budget   down 2 of 2: 1 ours, 1 suspect + 3 by themselves, pull slots 2 of 2
       images   present on 38 of 120, 2 pulling, 1 failed, 79 not known
                registry.example/agent:v1.9.0, 412 MB, took ~60s on 9 nodes: hall-a ~60s
                slow: ipc-037: 6× the median of its site (370s for v1.9.0)

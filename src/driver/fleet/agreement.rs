@@ -124,7 +124,7 @@ fn nobody_rolls_out_and_three_nodes_lose_the_network() {
             (snapshot.doing().to_string(), snapshot.progress()),
             ("idle, 3 nodes down".into(), "17 of 20 available".into())
         );
-        assert_eq!(snapshot.budget.to_string(), "down 0 of 2 + 3 down by themselves");
+        assert_eq!(snapshot.budget.to_string(), "down 0 of 2 + 3 by themselves");
         assert_eq!(snapshot.counts.failed, 0);
         assert_eq!(listed(&fake).to_string(), if tolerates { "3 unavailable" } else { "3 misscheduled" });
 
@@ -133,7 +133,7 @@ fn nobody_rolls_out_and_three_nodes_lose_the_network() {
         let snapshot = agree("adopted, three are down", &fake, &mut console);
         assert_eq!(
             (snapshot.phase, snapshot.budget.to_string()),
-            (Phase::Idle, "down 0 of 2 + 3 down by themselves".into())
+            (Phase::Idle, "down 0 of 2 + 3 by themselves".into())
         );
     }
 }

@@ -51,8 +51,11 @@ impl Engine {
         if lines.is_empty() {
             lines.push("Nothing changes: it is so already.".into());
         }
-        lines
-            .extend(self.pulls_follow(tuning).then(|| format!("{PULLS_FOLLOW}, and as many may pull as may be down.")));
+        // What was not asked for, and changes with it.
+        let pulled = Limits::of(&self.view, &intent, &self.assessment).max_pulling;
+        if self.pulls_follow(tuning) && pulled != limits.max_pulling {
+            lines.push(format!("pull limit: {pulled} → {} (follows max unavailable)", limits.max_pulling));
+        }
         lines.extend(tuning.site_label.as_ref().and_then(|label| self.sites_in_words(label)));
         let desired = self.assessment.desired;
         if tuning.max_unavailable.is_some() && self.may_all_be_down(limits) {

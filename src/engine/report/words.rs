@@ -5,7 +5,7 @@
 //! ```text
 //! running · you drive                                     Doing · Driving
 //! v1.8.2 → v1.9.0   rev 14 → 15                           Change · Numbers
-//! down 2 of 2: 1 ours, 1 suspect + 3 not ours             BudgetView
+//! down 2 of 2: 1 ours, 1 suspect + 3 by themselves             BudgetView
 //! step 2 of 4: 12 of 120 may be updated, partition 108    PlanView
 //! ```
 
@@ -479,7 +479,7 @@ impl BudgetView {
     }
 }
 
-/// The budget, term by term: `down 2 of 2: 1 ours, 1 suspect + 3 not ours`.
+/// The budget, term by term: `down 2 of 2: 1 ours, 1 suspect + 3 by themselves`.
 impl fmt::Display for BudgetView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "down {} of {}", self.charged, self.max_unavailable)?;
@@ -502,11 +502,8 @@ impl fmt::Display for BudgetView {
             lead = ", ";
         }
         if !self.strict && self.not_ours() > 0 {
-            let whose = match self.replaced_by {
-                Replacer::Rolldeck => "not ours",
-                Replacer::Controller => "down by themselves",
-            };
-            write!(f, " + {} {whose}", self.not_ours())?;
+            let alone = if self.not_ours() == 1 { "by itself" } else { "by themselves" };
+            write!(f, " + {} {alone}", self.not_ours())?;
         }
         Ok(())
     }
@@ -560,12 +557,12 @@ mod tests {
     fn the_budget_is_said_term_by_term() {
         let budget =
             BudgetView { max_unavailable: 2, rollout: 1, suspect: 1, node: 3, charged: 2, ..Default::default() };
-        assert_eq!(budget.to_string(), "down 2 of 2: 1 ours, 1 suspect + 3 not ours");
+        assert_eq!(budget.to_string(), "down 2 of 2: 1 ours, 1 suspect + 3 by themselves");
         let strict = BudgetView { strict: true, charged: 5, ..budget };
         assert_eq!(strict.to_string(), "down 5 of 2: 1 ours, 1 suspect (fell later), 3 not by the rollout");
         assert_eq!(BudgetView { max_unavailable: 2, ..Default::default() }.to_string(), "down 0 of 2");
         let native = BudgetView { replaced_by: Replacer::Controller, ..budget };
-        assert_eq!(native.to_string(), "down 2 of 2: 1 by its controller, 1 suspect + 3 down by themselves");
+        assert_eq!(native.to_string(), "down 2 of 2: 1 by its controller, 1 suspect + 3 by themselves");
     }
 
     #[test]

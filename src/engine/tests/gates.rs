@@ -116,9 +116,13 @@ fn a_change_of_settings_says_what_it_means_for_what_is_under_way() {
             "From now on at most 2 down and 2 pulling at a time.",
             "3 nodes are down now: what is under way goes on, and no further node is taken down before fewer than 2 are.",
             "max unavailable: default → 2 (2 of 20 nodes may be down)",
-            "max pulling is not set: it follows max unavailable, and as many may pull as may be down.",
+            "pull limit: 3 → 2 (follows max unavailable)",
         ]
     );
+    // Whoever sets both is told of both as settings.
+    let both = Tuning { max_pulling: Some("2".parse().unwrap()), ..Tuning::default() };
+    let both = lines(Tuning { max_unavailable: Some("4".parse().unwrap()), ..both });
+    assert!(!both.iter().any(|line| line.starts_with("pull limit:")), "{both:?}");
     assert_eq!(
         lines(Tuning { soak_secs: Some(Secs(60)), ..Tuning::default() }),
         [

@@ -162,7 +162,8 @@ fn a_budget_says_that_pulls_follow_it() {
     let budget = |nodes: &str| Tuning { max_unavailable: Some(nodes.parse().unwrap()), ..Tuning::default() };
     let follows = "max pulling is not set: it follows max unavailable";
     let preview = console.engine.preview(&Command::Tune(budget("5")), fake.now).unwrap();
-    assert!(preview.effects.iter().any(|line| line.starts_with(follows)), "{:?}", preview.effects);
+    let line = "pull limit: 2 → 5 (follows max unavailable)".to_owned();
+    assert!(preview.effects.contains(&line), "{:?}", preview.effects);
     let said = console.ask(&mut fake, Command::Tune(budget("5"))).unwrap();
     assert!(said.ends_with(&format!("; {follows}")), "{said}");
     assert_eq!(console.snapshot(&fake).budget.max_pulling, 5);

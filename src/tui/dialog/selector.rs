@@ -10,6 +10,10 @@ use crate::engine::model::labels::Selector;
 use crate::engine::model::site::SiteLabel;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::tui::key::Key;
+use crate::tui::words::nearest;
+
+/// How many labels are named in place of one that no node has.
+const NEAR: usize = 2;
 
 /// Which nodes may be updated.
 #[derive(Debug)]
@@ -109,5 +113,14 @@ pub(super) fn label_doubt(key: &str, snapshot: &Snapshot) -> Option<String> {
     let eligible = || snapshot.nodes.iter().filter(|node| node.eligible);
     let all = eligible().count();
     let with = eligible().filter(|node| node.labels.get(key).is_some()).count();
-    (with == 0 && all > 0).then(|| format!("the label `{key}` matches 0 of {all} nodes"))
+    (with == 0 && all > 0).then(|| {
+        let mut labels: BTreeMap<&str, usize> = BTreeMap::new();
+        for (label, _) in eligible().flat_map(|node| node.labels.iter()) {
+            *labels.entry(label).or_default() += 1;
+        }
+        let near = nearest(key, labels.keys().copied(), NEAR);
+        let near: Vec<String> = near.into_iter().map(|label| format!("{label} ({})", labels[label])).collect();
+        let near = if near.is_empty() { String::new() } else { format!("; nearest to it: {}", near.join(", ")) };
+        format!("the label `{key}` matches 0 of {all} nodes{near}")
+    })
 }

@@ -160,6 +160,12 @@ fn a_selector_that_no_node_has_is_not_confirmed_by_enter_alone() {
         let answered = || open(keys, (80, 24)).answered(preview(Danger::Bounded));
         let screen = answered().screen();
         assert!(screen.contains("matches 0 of 120 nodes"), "{keys}:\n{screen}");
+        let names_a_label = keys.ends_with("rack") || keys.contains("=rack");
+        assert_eq!(
+            screen.contains("matches 0 of 120 nodes; nearest to it: line ("),
+            names_a_label,
+            "{keys}:\n{screen}"
+        );
         assert!(done(&answered().typed("<enter>")).is_empty(), "{keys}");
         assert!(done(&answered().typed("<enter><enter>")).is_empty(), "{keys}: the focus is on cancel");
         assert_eq!(done(&answered().typed("<tab><enter>")).len(), 1, "{keys}: who wants it can have it");

@@ -83,7 +83,7 @@ fn what_the_header_says_in_few_words_is_explained() {
         "1.1/min nodes updated in a minute",
         "all in ~45–57m from what was seen",
         "late, 6× under IMAGE",
-        "+ 3 not ours down by themselves",
+        "+ 3 by themselves down, and not by the rollout",
     ] {
         assert!(whole.contains(words), "{words}: {whole}");
     }

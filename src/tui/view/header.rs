@@ -4,7 +4,7 @@
 //!  prod-eu/edge ds/ipc-agent                        you drive · live · ARMED 9m
 //!  v1.8.2 → v1.9.0   rev 14 → 15   step 2 of 4          adopted   ▶ running 4m     (wide: ✓ 1 ── ▶ 10% (7/12) ── · 50% ── · 100%)
 //!  [■■■■■■■■■■■■■■■■▒▒░░░░░░░░░░░░░░░░░░░░░░░░░░░░]  38 of 120 updated, 60 allowed
-//!  down 2 of 2: 1 ours, 1 suspect + 3 not ours   pull slots 2 of 2   partition 82
+//!  down 2 of 2: 1 ours, 1 suspect + 3 by themselves   pull slots 2 of 2   partition 82
 //!  ✗ 1 image not found (ipc-017, 3m)   ! 1 went down after its update (ipc-031, 1m)
 //! ```
 //!

@@ -247,7 +247,10 @@ const ABOVE: [(&str, &str); 8] = [
         "in the timeline: the rollout did it by itself, in a process of this user; `reported`: known from an Event only, which whoever may \
          write Events can claim",
     ),
-    ("+ 3 not ours", "down by themselves: since before the rollout, or with the old pod; not charged to the budget"),
+    (
+        "+ 3 by themselves",
+        "down, and not by the rollout: since before it, or with the old pod; not charged to the budget",
+    ),
 ];
 
 const STATES: [NodeState; 11] = [

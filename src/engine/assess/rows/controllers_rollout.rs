@@ -126,7 +126,7 @@ mod tests {
         let snapshot = console.snapshot(&fake);
         assert_eq!(
             (&snapshot.phase, snapshot.budget.to_string()),
-            (&Phase::Idle, "down 0 of 2 + 2 down by themselves".into())
+            (&Phase::Idle, "down 0 of 2 + 2 by themselves".into())
         );
     }
 
