@@ -164,6 +164,8 @@ impl NodeList {
         let headings = groups.iter().filter(|group| group.key.is_pinned()).count();
         let rest = groups[headings..].iter().map(|group| group.nodes.len() + 1).sum();
         let room = self.most_pinned(rest).saturating_sub(trouble.len() + headings);
+        // One that begins goes below those that move already: no row moves because another one changes its state.
+        moving.sort_by_key(|index| self.places.get(&nodes[*index as usize].name).copied().unwrap_or(usize::MAX));
         let moving = self.where_they_were(moving, just_done, nodes, room);
         let is_pinned_one_by_one = || trouble.iter().chain(&moving).map(|index| &nodes[*index as usize]);
         self.places = is_pinned_one_by_one().enumerate().map(|(place, node)| (node.name.clone(), place)).collect();

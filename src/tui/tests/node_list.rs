@@ -266,6 +266,20 @@ fn a_site_that_is_out_is_one_group_on_top() {
     assert_snapshot!("nodes_site_out_opened", list(&console.typed("<enter>")));
 }
 
+/// The engine lists nodes by name, whenever they began.
+#[test]
+fn a_node_that_begins_to_move_goes_below_those_that_move_already() {
+    let moving = |number: u32, state: NodeState| target(&format!("ipc-{number:03}"), state, 20);
+    let rest = || (20..60).map(|number| held(&format!("ipc-{number:03}"), Hold::Partition { keep: 40 }));
+    let rollout = |moving: Vec<NodeView>| with(moving.into_iter().chain(rest()).collect());
+    let mut console =
+        TestConsole::on(rollout([11, 13].map(|number| moving(number, NodeState::Soaking)).to_vec()), 80, 24);
+    let before = ["ipc-011", "ipc-013"].map(|name| line_of(&console, name));
+    console.see(rollout([11, 12, 13].map(|number| moving(number, NodeState::Creating)).to_vec()));
+    assert_eq!(["ipc-011", "ipc-013"].map(|name| line_of(&console, name)), before, "{}", list(&console));
+    assert!(line_of(&console, "ipc-012") > line_of(&console, "ipc-013"), "{}", list(&console));
+}
+
 #[test]
 fn where_there_is_no_room_for_all_what_moves_is_seen_before_what_was_just_updated() {
     let name = |number: u32| format!("ipc-{number:03}");
