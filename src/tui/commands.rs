@@ -197,7 +197,8 @@ fn save(model: &mut Model) -> Effects {
     // Snapshots come when something changes, and what is saved is as of now.
     let now = model.now;
     let rollout = model.rollout().and_then(|page| {
-        let shown = page.shown()?;
+        // A list that is frozen is only for reading: the rollout has gone on.
+        let shown = page.live.as_ref()?;
         let snapshot = Snapshot { at: shown.reading().clock(now, 1), ..Snapshot::clone(&shown.snapshot) };
         Some((Arc::new(snapshot), page.story.clone()))
     });

@@ -205,7 +205,7 @@ impl FleetPage {
 
     /// The cluster's clock as it was when the list arrived.
     pub(crate) fn clock(&self) -> ClockReading {
-        ClockReading { cluster: self.fleet.at, at: self.at }
+        ClockReading { cluster: self.fleet.at, at: self.at, is_stopped: false }
     }
 
     pub(crate) fn target(&self, row: usize) -> Option<DaemonSetRef> {
@@ -272,6 +272,8 @@ pub(crate) struct RolloutPage {
 pub(crate) struct ShownSnapshot {
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) at: Uptime,
+    /// Its list is frozen: what it tells of ages is as of then.
+    pub(crate) is_frozen: bool,
 }
 
 /// A cluster's clock, as it was at an instant of the console's own.
@@ -279,12 +281,20 @@ pub(crate) struct ShownSnapshot {
 pub(crate) struct ClockReading {
     pub(crate) cluster: Timestamp,
     pub(crate) at: Uptime,
+    /// The clock does not go on from there.
+    pub(crate) is_stopped: bool,
 }
 
 impl ShownSnapshot {
     /// The cluster's clock as it was when the snapshot arrived.
     pub(crate) fn reading(&self) -> ClockReading {
-        ClockReading { cluster: self.snapshot.at, at: self.at }
+        ClockReading { cluster: self.snapshot.at, at: self.at, is_stopped: self.is_frozen }
+    }
+
+    /// The same as it is at `now`, from when on its ages stand still.
+    pub(crate) fn frozen(&self, now: Uptime) -> Self {
+        let snapshot = Snapshot { at: self.reading().exact(now), ..Snapshot::clone(&self.snapshot) };
+        Self { snapshot: Arc::new(snapshot), at: now, is_frozen: true }
     }
 
     /// The snapshot's clock as of `now`, on a coarse grid.
@@ -295,7 +305,7 @@ impl ShownSnapshot {
 
 impl ClockReading {
     fn exact(&self, now: Uptime) -> Timestamp {
-        self.cluster + now.saturating_sub(self.at)
+        if self.is_stopped { self.cluster } else { self.cluster + now.saturating_sub(self.at) }
     }
 
     /// The cluster's clock as of `now`, rounded down to a multiple of `grid` milliseconds.
@@ -303,12 +313,15 @@ impl ClockReading {
         Timestamp::from_millis(self.exact(now).millis().div_euclid(grid) * grid)
     }
 
-    /// When [`Self::clock`] first tells `at` or a later time, by the console's clock: after `now`.
-    pub(crate) fn reaches(&self, now: Uptime, at: Timestamp, grid: i64) -> Uptime {
+    /// When [`Self::clock`] first tells `at` or a later time, by the console's clock: after `now`. A clock that is stopped never does.
+    pub(crate) fn reaches(&self, now: Uptime, at: Timestamp, grid: i64) -> Option<Uptime> {
+        if self.is_stopped {
+            return None;
+        }
         let exact = self.exact(now).millis();
         let next = exact.div_euclid(grid).saturating_add(1).saturating_mul(grid);
         let at = at.millis().saturating_add(grid - 1).div_euclid(grid).saturating_mul(grid).max(next);
-        now + Duration::from_millis(u64::try_from(at.saturating_sub(exact)).unwrap_or(1))
+        Some(now + Duration::from_millis(u64::try_from(at.saturating_sub(exact)).unwrap_or(1)))
     }
 }
 

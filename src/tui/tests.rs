@@ -18,6 +18,7 @@ mod hostile;
 mod identity;
 mod keys;
 mod last_lines;
+mod list_marks;
 mod node_list;
 mod node_map;
 mod node_page;

@@ -65,7 +65,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
                 if let Some(prewarm) = &mut page.prewarm {
                     prewarm.hold_current(height);
                 }
-                page.see(ShownSnapshot { snapshot, at: now });
+                page.see(ShownSnapshot { snapshot, at: now, is_frozen: false });
             }
             complete_list(model);
             if let Some(news) = news {
@@ -206,7 +206,7 @@ fn settle(model: &mut Model) {
             }
         }
         page.pass_time(now);
-        if page.nodes.expire(now) {
+        if page.frozen.is_none() && page.nodes.expire(now) {
             page.arrange();
         }
         if let Some(shown) = page.shown().cloned() {

@@ -307,7 +307,8 @@ impl<'a> RenderContext<'a> {
     }
 
     /// Notes that the picture changes at `at`.
-    fn wake_at(&self, at: Uptime) {
+    fn wake_at(&self, at: impl Into<Option<Uptime>>) {
+        let Some(at) = at.into() else { return };
         let earlier = self.wake.get().is_none_or(|known| at < known);
         if earlier {
             self.wake.set(Some(at));

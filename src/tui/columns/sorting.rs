@@ -45,6 +45,14 @@ impl<R, P, C> TableSort<R, P, C> {
         }
     }
 
+    /// By what the rows are sorted, as an answer to who asked for it.
+    pub(crate) fn in_words(self) -> String {
+        match self {
+            Self::Trouble => "sorted by trouble, the worst first".to_owned(),
+            Self::By(column) => format!("sorted by {}", column.name),
+        }
+    }
+
     /// How two rows compare; `None`: the rows' own order stays.
     pub(crate) fn order(self) -> Option<fn(&R, &R) -> Ordering> {
         match self {

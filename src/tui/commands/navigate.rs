@@ -5,6 +5,7 @@ use super::revisions;
 use super::{map, node};
 use crate::engine::model::Str;
 use crate::engine::report::story::Story;
+use crate::tui::action::{ActionId, key_of};
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::filter::ESC_CLEARS_IT;
 use crate::tui::list::Move;
@@ -201,8 +202,8 @@ pub(super) fn back(model: &mut Model) -> Effects {
                 page.arrange();
             } else if page.map.is_open {
                 page.map.is_open = false;
-            } else if page.frozen.take().is_some() {
-                page.arrange();
+            } else if page.frozen.is_some() {
+                return freeze(model);
             } else {
                 return fleet(model, "");
             }
@@ -334,6 +335,8 @@ pub(super) fn sort(model: &mut Model, name: &str) -> Effects {
         Err(why) => return refuse(model, why),
     }
     page.arrange();
+    let sorted = page.sort.in_words();
+    model.say(StatusSeverity::Plain, sorted);
     Vec::new()
 }
 
@@ -344,6 +347,8 @@ fn sort_fleet(model: &mut Model, name: &str) -> Effects {
         Err(why) => return refuse(model, why),
     }
     page.arrange();
+    let sorted = page.sort.in_words();
+    model.say(StatusSeverity::Plain, sorted);
     Vec::new()
 }
 
@@ -390,13 +395,20 @@ pub(super) fn prewarm(model: &mut Model) -> Effects {
     Vec::new()
 }
 
+/// Has the rows stand still, or follow the rollout again.
 pub(super) fn freeze(model: &mut Model) -> Effects {
-    if let Some(page) = model.rollout_mut() {
-        page.frozen = match page.frozen.take() {
-            Some(_) => None,
-            None => page.live.clone(),
-        };
-        page.arrange();
-    }
+    let now = model.now;
+    let key = key_of(model, ActionId::Freeze.action());
+    let Some(page) = model.rollout_mut() else { return Vec::new() };
+    page.frozen = match (page.frozen.take(), &page.live) {
+        (None, Some(live)) => Some(live.frozen(now)),
+        _ => None,
+    };
+    let text = match page.frozen.is_some() {
+        true => format!("the list is frozen; {key}: live again"),
+        false => "the list is live".to_owned(),
+    };
+    page.arrange();
+    model.say(StatusSeverity::Plain, text);
     Vec::new()
 }

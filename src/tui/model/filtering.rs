@@ -64,7 +64,7 @@ impl SearchTexts {
 impl RolloutPage {
     /// Recomputes which nodes are shown, in which order.
     pub(crate) fn arrange(&mut self) {
-        let Some(ShownSnapshot { snapshot, at }) = self.shown().cloned() else { return };
+        let Some(ShownSnapshot { snapshot, at, is_frozen: _ }) = self.shown().cloned() else { return };
         self.hidden = HiddenNodes::default();
         // The last snapshot still lists the nodes of a DaemonSet that was deleted; none of them has its pod any more.
         let nodes = if snapshot.daemonset == Presence::Absent { &[] } else { &snapshot.nodes[..] };

@@ -264,7 +264,8 @@ fn images_of_other_daemonsets_that_are_open_are_known() {
     if let Some(to) = &mut snapshot.to {
         to.images = vec![("ship".into(), "ghcr.example/ship:7".into())];
     }
-    other.live = Some(crate::tui::model::ShownSnapshot { snapshot: snapshot.into(), at: console.now });
+    other.live =
+        Some(crate::tui::model::ShownSnapshot { snapshot: snapshot.into(), at: console.now, is_frozen: false });
     console.model.rollouts.push(other);
     console.type_keys("AI<c-u>gh");
     assert!(console.screen().contains("right: ship:7 (ds/edge/log-shipper)"), "{}", console.screen());

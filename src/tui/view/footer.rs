@@ -9,7 +9,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-use super::{RenderContext, ScreenParts, Shape, fleet, header, put, put_rule};
+use super::{RenderContext, ScreenParts, Shape, fleet, header, node_list, put, put_rule};
 use crate::engine::model::step_ahead::NoStep;
 use crate::engine::report::snapshot::Phase;
 use crate::tui::action::condition::is_paused;
@@ -196,42 +196,61 @@ pub(super) fn unnamed_cluster(ctx: &RenderContext<'_>, cells: u16) -> Option<Str
     (!is_named).then(|| format!("{}/{}", fit_middle(&ctx.model.context, usize::from(cells) / 2), target.namespace))
 }
 
+/// How the list is not all of what there is: frozen, or filtered. `None` where neither is so, and where the rule above the list says it.
+fn list_mark(ctx: &RenderContext<'_>, cells: usize) -> Option<String> {
+    if Shape::of(ctx.model) > Shape::Folded || ctx.model.node_page().is_some() {
+        return None;
+    }
+    let dot = ctx.glyph(Glyph::Dot);
+    let page = ctx.model.rollout().filter(|_| lists_nodes(ctx.model));
+    let frozen = page.map(|page| node_list::frozen_since(ctx, page)).unwrap_or_default();
+    let Some(filter) = ctx.model.filter().filter(|filter| !filter.is_all()) else {
+        return (!frozen.is_empty()).then(|| format!(" {frozen}"));
+    };
+    let selected = fleet::selected_in_full(ctx, u16::try_from(cells).unwrap_or(u16::MAX));
+    let selected = selected.map(|name| format!("{} {dot} ", fit_middle(&name, cells.saturating_sub(16))));
+    // Nor is what the filter hides left out; and that the list is frozen goes before how that is ended.
+    let hidden = page.map(|page| page.hidden.to_string()).unwrap_or_default();
+    let frozen = frozen.split(" (").next().unwrap_or_default().to_owned();
+    let parts: Vec<String> = [frozen, hidden].into_iter().filter(|part| !part.is_empty()).collect();
+    let before: String = parts.into_iter().map(|part| format!("{part} {dot} ")).collect();
+    let before = selected.unwrap_or(before);
+    let full = format!(" {before}filter {} (esc clears)", filter.text());
+    let room = cells.saturating_sub(if before.is_empty() { 22 } else { width(&before) + 8 });
+    let short = format!(" {before}filter {}", fit(filter.text(), room));
+    // That goes before how the filter is cleared.
+    Some(match before.is_empty() {
+        _ if width(&full) <= cells => full,
+        true => format!("{short} (esc clears)"),
+        false => short,
+    })
+}
+
 fn draw_status(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
+    let mark = list_mark(ctx, usize::from(area.width));
     let Some(status) = &ctx.model.status else {
-        let cluster = unnamed_cluster(ctx, area.width);
-        let selected = fleet::selected_in_full(ctx, area.width);
-        let cells = usize::from(area.width);
-        match ctx.model.filter().filter(|filter| !filter.is_all()) {
-            _ if Shape::of(ctx.model) > Shape::Folded => {
-                put_rule(ctx, buffer, area, &cluster.or(selected).unwrap_or_default());
+        let named = unnamed_cluster(ctx, area.width).or(fleet::selected_in_full(ctx, area.width));
+        match (mark, named) {
+            (_, named) if Shape::of(ctx.model) > Shape::Folded => {
+                put_rule(ctx, buffer, area, &named.unwrap_or_default());
             }
             // Where there is no room for a rule that says it.
-            Some(filter) => {
-                let dot = ctx.glyph(Glyph::Dot);
-                let selected = selected.map(|name| format!("{} {dot} ", fit_middle(&name, cells.saturating_sub(16))));
-                // Nor is what the filter hides left out.
-                let hidden = ctx.model.rollout().filter(|_| lists_nodes(ctx.model)).map(|page| page.hidden.to_string());
-                let hidden = hidden.filter(|hidden| !hidden.is_empty()).map(|hidden| format!("{hidden} {dot} "));
-                let selected = selected.or(hidden).unwrap_or_default();
-                let full = format!(" {selected}filter {} (esc clears)", filter.text());
-                let room = cells.saturating_sub(if selected.is_empty() { 22 } else { width(&selected) + 8 });
-                let short = format!(" {selected}filter {}", fit(filter.text(), room));
-                // That goes before how the filter is cleared.
-                let text = match selected.is_empty() {
-                    _ if width(&full) <= cells => full,
-                    true => format!("{short} (esc clears)"),
-                    false => short,
-                };
-                say(ctx, buffer, area, &text, ThemeRole::Muted);
+            (Some(mark), _) => say(ctx, buffer, area, &mark, ThemeRole::Muted),
+            (None, Some(name)) => {
+                let name = fit_middle(&name, usize::from(area.width).saturating_sub(2));
+                say(ctx, buffer, area, &format!(" {name}"), ThemeRole::Muted);
             }
-            None => {
-                if let Some(name) = cluster.or(selected) {
-                    let name = fit_middle(&name, cells.saturating_sub(2));
-                    say(ctx, buffer, area, &format!(" {name}"), ThemeRole::Muted);
-                }
-            }
+            (None, None) => {}
         }
         return;
+    };
+    let area = match mark.filter(|_| area.height > 1) {
+        // A message takes nothing away from what the list is.
+        Some(mark) => {
+            say(ctx, buffer, area, &mark, ThemeRole::Muted);
+            Rect { y: area.y + 1, height: area.height - 1, ..area }
+        }
+        None => area,
     };
     let (glyph, role) = match status.tone {
         StatusSeverity::Good => (Glyph::Updated, ThemeRole::Ok),
@@ -275,7 +294,9 @@ pub(super) fn status_height(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -
         (_, Some(status)) => {
             let most = if is_folded && area.height >= 12 { 3 } else { 2 };
             let lines = wrap(&status.text, usize::from(area.width.saturating_sub(2))).take(most).count();
-            u16::try_from(lines.max(1)).unwrap_or(1)
+            let mark = u16::from(list_mark(ctx, usize::from(area.width)).is_some());
+            // A long message leaves the list its rows.
+            u16::try_from(lines.max(1)).unwrap_or(1).min(u16::try_from(most).unwrap_or(1) - mark) + mark
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::engine::model::presence::Presence;
 use crate::engine::report::snapshot::pull_words::PullEstimate;
 use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
+use crate::tui::action::{ActionId, key_of};
 use crate::tui::columns::nodes::{NodeCell, NodeColumn, NodeTable, Sort, sign};
 use crate::tui::columns::{MARGIN, needed, widths};
 use crate::tui::model::{COARSE_MILLIS, RolloutPage, ShownSnapshot};
@@ -35,8 +36,8 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutP
         put_rule(ctx, buffer, parts.rule, "");
         return;
     };
-    if let Some(at) = page.nodes.expires_at() {
-        ctx.wake_at(at);
+    if page.frozen.is_none() {
+        ctx.wake_at(page.nodes.expires_at());
     }
     if page.filter.tells_time() {
         // By then other nodes may pass.
@@ -56,11 +57,13 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutP
     let divider = Rect { y: rows.y + pinned_lines, height: u16::from(pinned_lines > 0), ..rows }.intersection(rows);
     let rest = Rect { y: divider.bottom(), height: rows.bottom() - divider.bottom(), ..rows };
     let (words, below) = (about_list(ctx, page, usize::from(rest.height)), counts_of_rest(ctx, page));
+    let frozen = frozen_since(ctx, page);
     match pinned_lines {
-        0 => put_rule(ctx, buffer, parts.rule, &joined(ctx, [below, words])),
+        0 => put_rule(ctx, buffer, parts.rule, &joined(ctx, [frozen, below, words])),
         _ => {
-            put_rule(ctx, buffer, parts.rule, &counts_of_pinned(ctx, page, usize::from(pinned_lines)));
-            put_rule(ctx, buffer, divider, &joined(ctx, [below, words]));
+            let pinned = counts_of_pinned(ctx, page, usize::from(pinned_lines));
+            put_rule(ctx, buffer, parts.rule, &joined(ctx, [frozen.clone(), pinned]));
+            put_rule(ctx, buffer, divider, &joined(ctx, [frozen, below, words]));
         }
     }
     // What is not seen any more is grey: it was so, and nobody knows whether it is.
@@ -234,12 +237,14 @@ fn about_list(ctx: &RenderContext<'_>, page: &RolloutPage, height: usize) -> Str
     if let Sort::By(column) = page.sort {
         words.push_str(&format!(" {dot} sorted by {}", column.name));
     }
-    if let Some(frozen) = &page.frozen {
-        let live = page.live.as_ref().unwrap_or(frozen);
-        let frozen = format!("FROZEN {} (f: live)", ctx.age(live, frozen.snapshot.at));
-        return joined(ctx, [words, frozen]);
-    }
     words
+}
+
+/// That the rows are as they were when the list was frozen, for how long, and the key that ends it; empty while they are live.
+pub(super) fn frozen_since(ctx: &RenderContext<'_>, page: &RolloutPage) -> String {
+    let (Some(frozen), Some(live)) = (&page.frozen, &page.live) else { return String::new() };
+    let key = key_of(ctx.model, ActionId::Freeze.action());
+    format!("FROZEN {} ({key}: live)", ctx.age(live, frozen.snapshot.at))
 }
 
 fn empty_list(page: &RolloutPage) -> String {

@@ -13,7 +13,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::{RenderContext, ScreenParts, node, put, put_line, put_lines, put_rule, why};
+use super::{RenderContext, ScreenParts, node, node_list, put, put_line, put_lines, put_rule, why};
 use crate::engine::model::site::site_name;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::snapshot::words::Why;
@@ -107,9 +107,10 @@ fn heading(
     if !page.filter.is_all() {
         words.push_str(&format!(" {dot} filter {}", page.filter.text()));
     }
-    if let Some(frozen) = &page.frozen {
-        let live = page.live.as_ref().unwrap_or(frozen);
-        words.push_str(&format!(" {dot} FROZEN {} (f: live)", ctx.age(live, frozen.snapshot.at)));
+    let frozen = node_list::frozen_since(ctx, page);
+    if !frozen.is_empty() {
+        // First: what is said last may be cut off.
+        words = format!("{frozen} {dot} {words}");
     }
     format!("{words} {dot} esc: nodes")
 }

@@ -37,7 +37,8 @@ pub(super) fn draw(
     open: &NodePage,
     buffer: &mut Buffer,
 ) {
-    let Some(shown) = page.shown() else { return };
+    // A list that is frozen freezes no page: it says nothing of it.
+    let Some(shown) = &page.live else { return };
     put_rule(ctx, buffer, parts.rule, &about(ctx, shown, open));
     let (tabs, content) = areas(parts);
     draw_tabs(ctx, open, tabs, parts.rule.is_empty(), buffer);
@@ -82,7 +83,7 @@ pub(crate) fn log_layout(model: &Model) -> LogLayout {
 /// The lines of the tab that is open, as texts; none of a log.
 pub(crate) fn node_lines(model: &Model) -> Vec<String> {
     let (Some(page), Some(open)) = (model.rollout(), model.node_page()) else { return Vec::new() };
-    let Some(shown) = page.shown() else { return Vec::new() };
+    let Some(shown) = &page.live else { return Vec::new() };
     if open.tab.run().is_some() {
         return Vec::new();
     }
