@@ -13,6 +13,7 @@ use crate::engine::model::command::{Command, Early, Preview, PrewarmCommand, Ref
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
+use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::first_names::first_names;
 use crate::engine::model::gitops_owner::{GitOpsOwner, RevertTrigger, StrategyOwnership};
 use crate::engine::model::node::NodeIx;
@@ -363,6 +364,11 @@ impl Engine {
             Command::StopDriving | Command::GiveUpDriving { .. } => {
                 let warms =
                     self.recorded_prewarm().is_some_and(|asked| asked.paused.is_none() && asked.cancelled.is_none());
+                if self.strategy() == StrategyKind::RollingUpdate && !self.is_recorded() {
+                    let stops = warms.then(|| "Pre-warming stops until somebody drives again.".to_owned());
+                    let goes_on = "Its own controller goes on replacing pods; a pause stops that.".to_owned();
+                    return stops.into_iter().chain([goes_on]).collect();
+                }
                 let what = if warms { "replaced, and none is pre-warmed," } else { "replaced" };
                 vec![format!("Nothing more is {what} until somebody drives again.")]
             }

@@ -6,6 +6,7 @@ use super::snapshot::{NodeView, Phase, Snapshot};
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::config::Timing;
 use crate::engine::model::driver::DriverView;
+use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::first_names::first_names;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::prewarm::{
@@ -213,6 +214,12 @@ impl PrewarmView {
 }
 
 impl Snapshot {
+    /// Whether the holder of the lease, if there is one, does nothing but pre-warm: pods are replaced by the DaemonSet's own controller.
+    pub fn only_prewarms(&self) -> bool {
+        let warms = self.prewarm.as_ref().is_some_and(|prewarm| prewarm.request.cancelled.is_none());
+        warms && self.strategy == StrategyKind::RollingUpdate && self.started_at.is_none()
+    }
+
     /// What pre-warming waits for where none of its pods pulls and it does not say so otherwise: a driver, or the pull slots that the
     /// rollout holds. `None` where it moves, or stands for a reason of its own.
     pub fn prewarming_waits(&self) -> Option<String> {

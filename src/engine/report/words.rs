@@ -258,6 +258,9 @@ impl fmt::Display for DrivingWords<'_> {
                 None => f.write_str("nobody drives"),
             },
             DriverView::You { lapsed: true, .. } => f.write_str("you drove: the lease ran out"),
+            DriverView::You { lapsed: false, .. } if snapshot.only_prewarms() => {
+                f.write_str("you pre-warm, its controller drives")
+            }
             DriverView::You { lapsed: false, .. } => f.write_str("you drive"),
             DriverView::Waiting { holder: Some(holder) } => {
                 write!(f, "waiting for {holder} to hand over, or for its lease to run out")
@@ -270,6 +273,9 @@ impl fmt::Display for DrivingWords<'_> {
                     Some(at) => write!(f, "{person} drove {} ago by its clock", ago(at)),
                     None => write!(f, "{person} drives, or did"),
                 }
+            }
+            DriverView::Other { holder, .. } if snapshot.only_prewarms() => {
+                write!(f, "{holder} pre-warms, its controller drives")
             }
             DriverView::Other { holder, .. } => write!(f, "{holder} drives"),
             DriverView::Lost { holder, renewed_at: Some(at), .. } => {

@@ -470,3 +470,26 @@ fn a_release_and_a_driver_that_stops_say_what_becomes_of_pre_warming() {
     console.run_for(&mut fake, 10);
     assert!(fake.warm.is_empty(), "and so it does");
 }
+
+/// Who only pre-warms holds the lease, and replaces no pod: the DaemonSet's own controller does, before and after.
+#[test]
+fn who_only_pre_warms_is_not_said_to_drive() {
+    let (mut fake, mut console) = under_way();
+    console.run(&mut fake);
+    assert_eq!(console.snapshot(&fake).driving().to_string(), "you pre-warm, its controller drives");
+    let stop = console.engine.preview(&Command::StopDriving, fake.now).unwrap().effects;
+    let goes_on = "Its own controller goes on replacing pods; a pause stops that.";
+    assert_eq!(stop, ["Pre-warming stops until somebody drives again.", goes_on]);
+    let mut eve = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+    for _ in 0..20 {
+        console.run_for(&mut fake, 1);
+        eve.run(&mut fake);
+    }
+    let holder = console.snapshot(&fake).identity;
+    assert_eq!(eve.snapshot(&fake).driving().to_string(), format!("{holder} pre-warms, its controller drives"));
+    console.ask(&mut fake, Command::Adopt).unwrap();
+    console.run_for(&mut fake, 10);
+    assert_eq!(console.snapshot(&fake).driving().to_string(), "you drive");
+    let stop = console.engine.preview(&Command::StopDriving, fake.now).unwrap().effects;
+    assert_eq!(stop, ["Nothing more is replaced, and none is pre-warmed, until somebody drives again."]);
+}

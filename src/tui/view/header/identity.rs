@@ -121,6 +121,7 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Span<'st
     if cells < 80 {
         let words = match &snapshot.driver {
             DriverView::You { lapsed: true, .. } => "lapsed",
+            DriverView::You { lapsed: false, .. } if snapshot.only_prewarms() => "you warm",
             DriverView::You { lapsed: false, .. } => "you",
             DriverView::Nobody if native => "controller",
             DriverView::Nobody | DriverView::Lost { .. } => "nobody",
