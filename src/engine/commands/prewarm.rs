@@ -110,7 +110,7 @@ impl Engine {
             PrewarmCommand::Resume => (PrewarmEdit::Resume, "pre-warming goes on".to_owned(), true),
             PrewarmCommand::Retry => {
                 self.check_prewarm_retry()?;
-                (PrewarmEdit::Retry(by), "what failed is pre-warmed again".to_owned(), true)
+                (PrewarmEdit::Retry(by), "what failed is tried again".to_owned(), true)
             }
             PrewarmCommand::Cancel => {
                 let edit = match left_over {

@@ -1,14 +1,15 @@
 //! What stays in sight on small screens: what matters most is not cut, and no line is left empty.
 
 use super::console::TestConsole;
-use super::fixtures::{self, ago, preview, running};
+use super::fixtures::{self, ago, preview, running, target};
 use crate::driver::{Fleet, FleetRow};
 use crate::engine::model::command::Preview;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::node::{NodeState, RestartsView};
 use crate::engine::model::record::{Direction, Paused};
-use crate::engine::report::snapshot::{ImageChange, Phase, Snapshot};
+use crate::engine::report::snapshot::{ImageChange, NodeView, Phase, Snapshot};
 use crate::tui::message::Msg;
 use crate::tui::model::Overlay;
 use crate::tui::status::StatusSeverity;
@@ -33,6 +34,39 @@ fn what_a_rollout_that_halted_changes_is_not_cut() {
     }
     let screen = TestConsole::on(halted_and_paused(), 40, 12).screen();
     assert!(screen.contains("✗ HALTED 2m, paused 31/120 down 2/2\n"), "{screen}");
+}
+
+#[test]
+fn what_the_chosen_limit_comes_to_is_not_cut_where_cells_are_few() {
+    let console = TestConsole::on(running(), 40, 12).typed("A<enter>");
+    let mut console = if console.model.armed_for().is_some() { console } else { console.typed("<enter>") };
+    console.type_keys("L");
+    let screen = console.screen();
+    assert!(
+        screen.contains("> max-unavailable      default ") && screen.contains("│   as the DaemonSet says: 2 "),
+        "{screen}"
+    );
+    assert!(screen.contains("… 17 more: down"), "{screen}");
+    console.type_keys("<down>");
+    let screen = console.screen();
+    assert!(
+        screen.contains("> max-pulling          default") && screen.contains("as many as may be down "),
+        "{screen}"
+    );
+}
+
+#[test]
+fn the_exit_code_of_a_container_that_restarts_is_not_cut() {
+    let exit = Some(137);
+    let restarted = Some(RestartsView { times: 3, exit });
+    let node = NodeView { restarted, pod_created_at: Some(ago(60)), ..target("ipc-018", NodeState::Soaking, 20) };
+    let snapshot = Snapshot { nodes: [node].into(), ..running() };
+    for (width, height, said) in
+        [(40, 12, " exit 137, …"), (80, 24, "exit 137, 3 restarts in 1m "), (120, 40, "in 1m ")]
+    {
+        let screen = TestConsole::on(snapshot.clone(), width, height).screen();
+        assert!(screen.contains(said), "{screen}");
+    }
 }
 
 const REASON: &str = "the uplink of hall C is being replaced by the network team, back at 14:00";

@@ -321,9 +321,11 @@ impl fmt::Display for Why<'_> {
                     write!(f, "{}{words}", std::mem::replace(&mut said, "; "))
                 };
                 if let Some(restarted) = node.restarted {
-                    say(f, &format_args!("restarted {}×", restarted.times))?;
+                    // What is cut off in a narrow column is not the code, by which the operator knows what to look for.
+                    let exit = restarted.exit.map(|exit| format!("exit {exit}, ")).unwrap_or_default();
+                    let restarts = if restarted.times == 1 { "restart" } else { "restarts" };
+                    say(f, &format_args!("{exit}{} {restarts}", restarted.times))?;
                     node.pod_created_at.map_or(Ok(()), |made| write!(f, " in {}", ShortDuration(at.since(made))))?;
-                    restarted.exit.map_or(Ok(()), |exit| write!(f, ", last exit {exit}"))?;
                 }
                 if let Some(suspect) = node.suspect {
                     say(f, &format_args!("went down after its update; {}", suspect.words(*at)))?;

@@ -20,11 +20,18 @@ use crate::tui::words::{fit, width};
 /// Cells of a value; one that is longer, such as a label, has more.
 const VALUE: usize = 9;
 
+/// In fewer cells, what the value of the chosen line comes to has a line of its own, and those of the others are left out.
+const NARROW: usize = 60;
+/// Before it.
+const INDENT: &str = "  ";
+
 pub(super) fn fill(body: &mut Body<'_>, form: &TuneForm, snapshot: &Snapshot, focused: bool) {
     // The chosen one is always in view.
     // Where not all fit, the last line says how many more there are.
     let is_cut = body.room < form.rows.len();
-    let shown = body.room.saturating_sub(usize::from(is_cut)).min(form.rows.len());
+    let explains = body.cells < NARROW;
+    let taken = usize::from(is_cut) + usize::from(explains);
+    let shown = body.room.saturating_sub(taken).clamp(1.min(body.room), form.rows.len());
     let first = form.chosen.saturating_sub(shown / 2).min(form.rows.len() - shown);
     let names = form.rows.iter().map(|row| width(row.setting.name())).max().unwrap_or(0) + 1;
     for (at, row) in form.rows.iter().enumerate().skip(first).take(shown) {
@@ -65,11 +72,16 @@ fn line(body: &mut Body<'_>, row: &SettingLine, name: &str, snapshot: &Snapshot,
     let mark = if row.is_changed() { "*" } else { " " };
     let hint = if chosen && focused && !is_field { "  left, right: switch" } else { "" };
     let words = format!("{}{hint}", meaning(row.setting, row.text(), snapshot));
-    let room = body.cells.saturating_sub(width(&name) + cells + 2);
+    let has_own_line = body.cells < NARROW;
+    let room = if has_own_line { 0 } else { body.cells.saturating_sub(width(&name) + cells + 2) };
     body.lines.push(Line::from(vec![
         ctx.span(name, role),
         ctx.span(value, value_role),
         ctx.span(format!("{mark} "), ThemeRole::Title),
         ctx.span(fit(&words, room).into_owned(), ThemeRole::Muted),
     ]));
+    if has_own_line && chosen && body.room > 1 {
+        let words = fit(&words, body.cells.saturating_sub(INDENT.len())).into_owned();
+        body.lines.push(Line::from(ctx.span(format!("{INDENT}{words}"), ThemeRole::Muted)));
+    }
 }
