@@ -26,6 +26,7 @@ mod overlays;
 mod paused;
 mod prewarm;
 mod pull_states;
+mod rail;
 mod reach;
 mod release;
 mod revisions;

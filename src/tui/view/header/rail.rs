@@ -9,7 +9,7 @@ use ratatui::text::Span;
 
 use super::super::RenderContext;
 use super::recorded;
-use crate::engine::model::quantity::Rounding;
+use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::model::record::Direction;
 use crate::engine::model::settings::value::Secs;
 use crate::engine::model::settings::{OnFailure, Setting, SettingRole};
@@ -67,23 +67,19 @@ struct RailStop {
     current: bool,
 }
 
-/// The steps of the plan; and, where an operator let as many nodes go as no step of it says, that number between them.
+/// The steps of the plan, and no others. Where an operator let as many nodes go as no step of it says, as after a selector was lifted, the
+/// rollout is on its way to the next step that lets as many go.
 fn stops(plan: &PlanView, nodes: u32) -> Vec<RailStop> {
-    let by_number = || RailStop { name: plan.allowed.to_string(), total: plan.allowed, taken: true, current: true };
-    let mut stops = Vec::new();
-    if plan.step.is_none() && plan.allowed > 0 {
-        stops.push(by_number());
-    }
-    for (nth, step) in plan.steps.iter().enumerate() {
-        let (total, taken) = (step.of(nodes, Rounding::Up).min(nodes), plan.step.is_some_and(|last| nth <= last));
-        let is_last = plan.step == Some(nth);
-        let is_passed = is_last && total < plan.allowed;
-        stops.push(RailStop { name: step.to_string(), total, taken, current: is_last && !is_passed });
-        if is_passed {
-            stops.push(by_number());
-        }
-    }
-    stops
+    let totals: Vec<u32> = plan.steps.iter().map(|step| step.of(nodes, Rounding::Up).min(nodes)).collect();
+    let on_the_way = || totals.iter().position(|total| *total >= plan.allowed).or(totals.len().checked_sub(1));
+    let current = if plan.allowed > 0 { plan.step.max(on_the_way()) } else { plan.step };
+    let stop = |(nth, (step, total)): (usize, (&IntOrPercent, &u32))| RailStop {
+        name: step.to_string(),
+        total: *total,
+        taken: current.is_some_and(|last| nth <= last),
+        current: current == Some(nth),
+    };
+    plan.steps.iter().zip(&totals).enumerate().map(stop).collect()
 }
 
 /// What a node has to pass, and what ends the rollout, as far as that is not what it is by default: `soak 2m · images first · back at 2 failed`.
@@ -177,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_the_plan_does_not_have_stands_between_its_steps() {
+    fn the_rail_has_the_steps_of_the_plan_whatever_number_an_operator_lets_go() {
         let names = |step: Option<usize>, allowed: u32| -> Vec<String> {
             let steps = vec![Int(2), Percent(10), Percent(100)];
             let plan = PlanView { steps, step, allowed, ..PlanView::default() };
@@ -185,11 +181,12 @@ mod tests {
             stops(&plan, 120).into_iter().map(name).collect()
         };
         assert_eq!(names(None, 0), ["2", "10%", "100%"]);
-        assert_eq!(names(None, 1), ["1 now", "2", "10%", "100%"]);
+        assert_eq!(names(None, 1), ["2 now", "10%", "100%"]);
         assert_eq!(names(Some(0), 2), ["2 now", "10%", "100%"]);
-        assert_eq!(names(Some(0), 3), ["2", "3 now", "10%", "100%"]);
-        // A selector cuts the second step short.
+        assert_eq!(names(Some(0), 3), ["2", "10% now", "100%"]);
+        // A selector cuts the second step short; once it is lifted, the first is the last that was taken in whole.
         assert_eq!(names(Some(1), 3), ["2", "10% now", "100%"]);
+        assert_eq!(names(None, 20), ["2", "10%", "100% now"]);
         assert_eq!(names(Some(2), 120), ["2", "10%", "100% now"]);
     }
 }

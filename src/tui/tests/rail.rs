@@ -1,0 +1,22 @@
+//! The steps of the plan in the header.
+
+use super::console::TestConsole;
+use super::fixtures::running;
+use crate::engine::model::quantity::IntOrPercent::{Int, Percent};
+use crate::engine::report::snapshot::PlanView;
+
+#[test]
+fn lifting_a_selector_does_not_change_the_rail() {
+    let with = |step, updated, allowed| {
+        let mut snapshot = running();
+        let steps = vec![Int(1), Percent(10), Percent(50), Percent(100)];
+        snapshot.plan = PlanView { steps, step, allowed, ..snapshot.plan };
+        snapshot.counts.updated = updated;
+        TestConsole::on(snapshot, 200, 50).screen().lines().nth(1).unwrap_or_default().to_owned()
+    };
+    let before = with(Some(1), 3, 3);
+    assert!(before.contains("✓ 1 ── · 10% (3/12) ── · 50% ── · 100%"), "{before}");
+    assert_eq!(with(Some(0), 3, 3), before);
+    let more = with(Some(1), 15, 20);
+    assert!(more.contains("✓ 1 ── ✓ 10% ── ▶ 50% (15/20) ── · 100%"), "{more}");
+}
