@@ -299,10 +299,7 @@ impl fmt::Display for ChangeWords<'_> {
         match changes.as_slice() {
             [] if snapshot.has_change() => f.write_str("template changed, same images"),
             [] => match &snapshot.to {
-                // What is left behind is on no node any more, or never was on one that is seen.
-                Some(revision) if snapshot.direction == Direction::Back => {
-                    write!(f, "→ {}", VersionWords(revision))
-                }
+                // Of a roll back, too: what is left behind is on no node any more, or never was on one that is seen.
                 Some(revision) => write!(f, "{}", VersionWords(revision)),
                 None => f.write_str("?"),
             },

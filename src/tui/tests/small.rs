@@ -193,15 +193,15 @@ fn the_tag_is_told_however_long_the_name_of_the_registry_is() {
     assert!(screen.contains(" → regis"), "{screen}");
 }
 
-/// What it is changed to is told in one form on all pages, also where what it is changed from is on no node any more.
+/// Where what it is changed from is on no node any more, nothing could stand before an arrow.
 #[test]
-fn where_it_goes_back_to_is_told_as_any_change_is() {
+fn a_roll_back_from_what_no_node_runs_is_headed_by_its_version_alone() {
     let to = running().to;
     let snapshot =
         Snapshot { direction: Direction::Back, image_changes: Vec::new(), from: to.clone(), to, ..running() };
-    assert_eq!(snapshot.change().to_string(), "→ v1.9.0");
+    assert_eq!(snapshot.change().to_string(), "v1.9.0");
     let screen = TestConsole::on(snapshot, 80, 24).screen();
-    assert!(screen.contains("\n → v1.9.0 "), "{screen}");
+    assert!(screen.contains("\n v1.9.0 "), "{screen}");
 }
 
 /// What halted it is told once, and what it rolls out beside it.
