@@ -129,6 +129,16 @@ pub(super) fn has_log(model: &Model) -> Result<(), String> {
     }
 }
 
+/// For the action that goes to the log of another container.
+pub(super) fn has_other_container(model: &Model) -> Result<(), String> {
+    has_log(model)?;
+    let pod = model.node_page().and_then(|page| page.inspection.pod.read());
+    match pod.is_some_and(|pod| pod.containers.len() == 1) {
+        true => Err("there is no other container".to_owned()),
+        false => Ok(()),
+    }
+}
+
 /// For actions that go to the next line with the text that is searched for.
 pub(super) fn searches(model: &Model) -> Result<(), String> {
     match model.node_page().is_some_and(|page| !page.search.is_empty()) {

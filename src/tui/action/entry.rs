@@ -167,7 +167,7 @@ impl Action {
                 _ => match model.fleet.as_ref().and_then(FleetPage::current) {
                     Some(row) => {
                         let DaemonSetRef { namespace, name } = row;
-                        format!("`{}` works on an open DaemonSet: enter opens {namespace}/{name}", self.name)
+                        format!("`{}` works on an open DaemonSet: enter opens {namespace}/{name} first", self.name)
                     }
                     None => format!("`{}` works on an open DaemonSet: {}", self.name, no_row(model)),
                 },
@@ -219,9 +219,11 @@ impl Action {
 fn no_row(model: &Model) -> &'static str {
     let fleet = model.fleet.as_ref();
     match fleet.map(|page| &page.fleet.health) {
-        None | Some(WatchHealth::Loading) => "it is still loading",
+        None | Some(WatchHealth::Loading) => "the list is still loading; enter opens one of it then",
         Some(WatchHealth::Forbidden { .. }) => "you may not list them here; :ns NAME lists one namespace",
-        Some(WatchHealth::Down { .. } | WatchHealth::Lagging { .. }) => "it cannot be read now; it is tried again",
+        Some(WatchHealth::Down { .. } | WatchHealth::Lagging { .. }) => {
+            "the list cannot be read now; it is tried again"
+        }
         Some(WatchHealth::Live) if fleet.is_some_and(|page| !page.filter.is_all()) => {
             "none passes the filter; esc clears it"
         }

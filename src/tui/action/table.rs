@@ -67,7 +67,7 @@ const OTHERS: &[Action] = &[
         name: "freeze",
         keys: &[char('f')],
         label: "freeze",
-        help: "keep the list as it is while you read; the lines above stay live",
+        help: "freeze the list while you read: a frozen list says so, and the lines above stay live",
         scope: ActionScope::Rollout,
         when: no_timeline,
         ..look(ActionId::Freeze)

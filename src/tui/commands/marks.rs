@@ -9,7 +9,12 @@ use crate::tui::words::count;
 pub(super) fn toggle(model: &mut Model) -> Effects {
     let Some(page) = model.rollout_mut() else { return Vec::new() };
     let Some(name) = page.current().map(|node| node.name.clone()) else {
-        return refuse(model, "only nodes are marked: enter opens and folds a group".to_owned());
+        let text = match page.nodes.current_group() {
+            Some(_) => "only nodes are marked: enter opens and folds a group",
+            None if !page.filter.is_all() => "there is no node to mark: none passes the filter, esc clears it",
+            None => "there is no node to mark",
+        };
+        return refuse(model, text.to_owned());
     };
     if !page.marked.remove(&name) {
         page.marked.insert(name.clone());

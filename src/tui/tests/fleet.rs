@@ -134,10 +134,12 @@ fn the_heading_of_pods_of_the_new_revision_is_not_that_of_nodes_that_are_done() 
 #[test]
 fn what_needs_an_open_daemonset_says_which_one_enter_would_open() {
     let console = listing(80, 24).typed("j").typed("S");
-    assert_eq!(status(&console), "`step` works on an open DaemonSet: enter opens edge/log-shipper");
+    assert_eq!(status(&console), "`step` works on an open DaemonSet: enter opens edge/log-shipper first");
     assert_eq!(console.model.page, Page::Fleet);
     let console = listing(80, 24).typed("m");
-    assert_eq!(status(&console), "`map` works on an open DaemonSet: enter opens edge/ipc-agent");
+    assert_eq!(status(&console), "`map` works on an open DaemonSet: enter opens edge/ipc-agent first");
+    let console = listing(80, 24).typed(" ");
+    assert_eq!(status(&console), "space does nothing here; ? lists what does");
 }
 
 /// Where no DaemonSet is listed, what needs one says why there is none.
@@ -182,10 +184,10 @@ fn on_a_list_without_a_row_every_command_is_answered() {
     let forbidden = WatchHealth::Forbidden { why: "no".into() };
     let down = WatchHealth::Down { since: ago(5), why: "connection refused".into() };
     for (health, why) in [
-        (WatchHealth::Loading, "it is still loading"),
+        (WatchHealth::Loading, "the list is still loading; enter opens one of it then"),
         (WatchHealth::Live, "there is none here; :ns all lists all namespaces"),
         (forbidden, "you may not list them here; :ns NAME lists one namespace"),
-        (down, "it cannot be read now; it is tried again"),
+        (down, "the list cannot be read now; it is tried again"),
     ] {
         let empty = || {
             let mut console = TestConsole::on_fleet(80, 24);

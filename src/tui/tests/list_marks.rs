@@ -92,3 +92,18 @@ fn sorting_is_answered_and_what_a_list_hides_is_said_beside_every_message() {
     assert_eq!(said(&fleet), "sorted by namespace");
     assert!(fleet.screen().contains("filter edge"), "{}", fleet.screen());
 }
+
+#[test]
+fn a_mark_where_there_is_no_node_says_why() {
+    let on = |keys: &str| said(&TestConsole::on(running(), 80, 24).typed(keys));
+    assert_eq!(on("/nothing-is-called-so<enter> "), "there is no node to mark: none passes the filter, esc clears it");
+    assert_eq!(on("jjjjjjjjj "), "only nodes are marked: enter opens and folds a group");
+    let none = Snapshot { nodes: Vec::new().into(), ..running() };
+    assert_eq!(said(&TestConsole::on(none, 80, 24).typed(" ")), "there is no node to mark");
+}
+
+#[test]
+fn the_help_knows_what_the_list_calls_itself() {
+    let screen = TestConsole::on(running(), 120, 40).typed("?/frozen<enter>").screen();
+    assert!(screen.contains(":freeze") && screen.contains("a frozen list says so"), "{screen}");
+}

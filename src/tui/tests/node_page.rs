@@ -259,6 +259,22 @@ fn containers_wrap_times_and_search_by_keys() {
 }
 
 #[test]
+fn another_container_is_offered_only_where_there_is_one() {
+    let footer = |console: &TestConsole| console.screen().lines().last().unwrap_or_default().to_owned();
+    let mut console = read("l", 120, 40);
+    log(&mut console, &LINES, LogState::Following);
+    assert!(footer(&console).contains("c container"), "{}", footer(&console));
+    let mut alone = crash_loop("ipc-agent-031");
+    if let Reading::Read(pod) = &mut alone.pod {
+        pod.containers.retain(|container| &*container.name == "agent");
+    }
+    inspected(&mut console, alone);
+    assert!(!footer(&console).contains("c container"), "{}", footer(&console));
+    console.type_keys("c");
+    assert_eq!(console.model.status.unwrap().text, "there is no other container");
+}
+
+#[test]
 fn a_search_finds_lines_of_every_tab() {
     let mut console = read("l5", 80, 24);
     console.type_keys("/oomkilled<enter>n");

@@ -379,7 +379,10 @@ fn is_for_here(model: &Model, action: &Action) -> bool {
     let of_revisions = matches!(action.id, ActionId::History | ActionId::Template);
     // The list of all DaemonSets is where `esc` leads to.
     let leads_back = action.id != ActionId::Back || model.page != Page::Fleet;
-    action.in_scope(model) && (!of_revisions || lists_revisions(model)) && leads_back
+    // On the log of a pod's only container nothing makes another one.
+    let shows_log = model.node_page().is_some_and(|page| page.tab.run().is_some());
+    let leads_on = action.id != ActionId::NextContainer || !shows_log || (action.when)(model).is_ok();
+    action.in_scope(model) && (!of_revisions || lists_revisions(model)) && leads_back && leads_on
 }
 
 /// Whether the filter is that of the nodes.

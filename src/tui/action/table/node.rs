@@ -2,7 +2,7 @@
 
 use crossterm::event::KeyCode;
 
-use super::super::condition::{has_log, opens, searches};
+use super::super::condition::{has_log, has_other_container, opens, searches};
 use super::super::entry::{Action, ActionId, ActionScope};
 use super::{char, look, plain};
 
@@ -86,7 +86,7 @@ pub(super) const ON_NODES: &[Action] = &[
         label: "container",
         help: "the log of the next container",
         footer: Some(23),
-        when: has_log,
+        when: has_other_container,
         ..on_node(ActionId::NextContainer)
     },
     Action {

@@ -65,7 +65,7 @@ fn words(
     view: &PrewarmView,
 ) -> Option<(String, String)> {
     let snapshot = &*shown.snapshot;
-    let (open, drive) = (ActionId::Prewarm.key(), ActionId::Drive.key());
+    let drive = ActionId::Drive.key();
     let nobody = matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. });
     // What blocks the rollout may say the same already.
     let offered = snapshot.guidance().is_some_and(|guidance| guidance.remedies.contains(&Remedy::Drive));
@@ -76,27 +76,25 @@ fn words(
         return Some((words, if nobody { format!("{drive} drive") } else { String::new() }));
     }
     if let Some(why) = view.error.as_ref().filter(|_| view.request.by.is_rolldeck()) {
-        return Some((why.to_string(), format!("{} cancel", on_screen(page, ActionId::CancelPrewarm))));
+        return Some((why.to_string(), on_screen(page, &[(ActionId::CancelPrewarm, "cancel")])));
     }
     if let Some(why) = &view.error {
-        let keys = if page.prewarm.is_some() { open } else { format!("{open} {open}") };
-        return Some((format!("pre-warm cannot go on: {why}"), format!("{keys} another")));
+        return Some((format!("pre-warm cannot go on: {why}"), on_screen(page, &[(ActionId::Prewarm, "another")])));
     }
     if let Some(paused) = &view.request.paused {
         let words = format!("pre-warm paused by {} {} ago", person_of(&paused.by), ctx.age(shown, paused.at));
-        return Some((words, format!("{} go on", on_screen(page, ActionId::PausePrewarm))));
+        return Some((words, on_screen(page, &[(ActionId::PausePrewarm, "go on")])));
     }
     let denied = snapshot.rights.contains(&(Right::CreatePods, Permission::Denied));
     if let Some(refused) = view.refused_in_brief().filter(|_| !denied) {
-        return Some((refused, format!("{} retry", on_screen(page, ActionId::RetryPrewarm))));
+        return Some((refused, on_screen(page, &[RETRY])));
     }
     if let Some(unobtainable) = &view.unobtainable {
-        let [retry, cancel] = [ActionId::RetryPrewarm, ActionId::CancelPrewarm].map(|action| on_screen(page, action));
-        return Some((format!("pre-warm: {unobtainable}"), format!("{retry} retry  {cancel} cancel")));
+        let keys = on_screen(page, &[RETRY, (ActionId::CancelPrewarm, "cancel")]);
+        return Some((format!("pre-warm: {unobtainable}"), keys));
     }
     if let Some(stuck) = view.stuck_in_words().next() {
-        let keys = format!("{} retry", on_screen(page, ActionId::RetryPrewarm));
-        return Some((format!("pre-warm: {stuck}"), keys));
+        return Some((format!("pre-warm: {stuck}"), on_screen(page, &[RETRY])));
     }
     match page.summary.prewarm_stands.as_ref()? {
         PrewarmWait::NobodyDrives if !offered => {
@@ -105,7 +103,7 @@ fn words(
         wait @ PrewarmWait::RateLimited { again_at, .. } => {
             let at = if again_at.is_some() { ctx.present(shown) } else { snapshot.at };
             let words = wait.words(at);
-            Some((format!("pre-warm waits: {words}"), format!("{} try now", on_screen(page, ActionId::RetryPrewarm))))
+            Some((format!("pre-warm waits: {words}"), on_screen(page, &[(ActionId::RetryPrewarm, "try now")])))
         }
         PrewarmWait::Refused(why) => Some((format!("pre-warm waits: {why}"), "ask for a role that allows it".into())),
         PrewarmWait::ViewStale(why)
@@ -117,10 +115,15 @@ fn words(
     }
 }
 
-/// The keys of something that is done on the pre-warm screen.
-fn on_screen(page: &RolloutPage, action: ActionId) -> String {
-    match page.prewarm {
-        Some(_) => action.key(),
-        None => format!("{} {}", ActionId::Prewarm.key(), action.key()),
-    }
+/// What is tried again on the pre-warm screen.
+const RETRY: (ActionId, &str) = (ActionId::RetryPrewarm, "retry");
+
+/// The keys of what is done on the pre-warm screen: `r retry  x cancel` there, and `W, then r: retry · W, then x: cancel` elsewhere.
+fn on_screen(page: &RolloutPage, offered: &[(ActionId, &str)]) -> String {
+    let open = ActionId::Prewarm.key();
+    let keys = offered.iter().map(|(action, does)| match page.prewarm {
+        Some(_) => format!("{} {does}", action.key()),
+        None => format!("{open}, then {}: {does}", action.key()),
+    });
+    keys.collect::<Vec<_>>().join(if page.prewarm.is_some() { "  " } else { " · " })
 }
