@@ -371,7 +371,7 @@ fn going_on_accepts_what_failed_while_nobody_drove() {
             "It goes on past the halt, and accepts these 2 failures, 1 of which came after it:".to_owned(),
             format!("{first}: image not found"),
             format!("{second}: image not found, after the halt"),
-            "Each of them halts the rollout again only if its node was well in between.".to_owned(),
+            "It halts again only for a new failure: on another node, or on one of these once it was well.".to_owned(),
         ]
     );
     eve.ask(&mut fake, Command::Resume).unwrap();

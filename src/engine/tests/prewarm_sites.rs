@@ -162,7 +162,7 @@ fn a_budget_says_that_pulls_follow_it() {
     let budget = |nodes: &str| Tuning { max_unavailable: Some(nodes.parse().unwrap()), ..Tuning::default() };
     let follows = "max pulling is not set: it follows max unavailable";
     let preview = console.engine.preview(&Command::Tune(budget("5")), fake.now).unwrap();
-    let line = "pull limit: 2 → 5 (follows max unavailable)".to_owned();
+    let line = "pull limit: 10 → 5 (follows max unavailable)".to_owned();
     assert!(preview.effects.contains(&line), "{:?}", preview.effects);
     let said = console.ask(&mut fake, Command::Tune(budget("5"))).unwrap();
     assert!(said.ends_with(&format!("; {follows}")), "{said}");

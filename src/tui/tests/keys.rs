@@ -374,6 +374,8 @@ fn the_cursor_stays_on_its_node_and_a_frozen_list_stays_as_it_is() {
         console.type_keys("gjjj");
         console.model.rollout().unwrap().selected().unwrap().name.to_string()
     };
+    // One that moves keeps its place among those that do.
+    moved.nodes = moved.nodes.iter().filter(|node| &*node.name != "ipc-018").cloned().collect();
     frozen.see(moved);
     assert_eq!(fourth(&mut frozen), "ipc-018");
     frozen.type_keys("f");

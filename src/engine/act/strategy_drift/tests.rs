@@ -330,7 +330,7 @@ fn tuning_names_what_changes_and_what_it_comes_to() {
         [
             "From now on at most 5 down and 5 pulling at a time.",
             "max unavailable: default → 25% (5 of 20 nodes may be down)",
-            "max pulling is not set: it follows max unavailable, and as many may pull as may be down."
+            "pull limit: 2 → 5 (follows max unavailable)"
         ]
     );
     assert_eq!(preview.danger, Danger::Bounded);
