@@ -47,6 +47,7 @@ use crate::engine::model::prewarm::{PrewarmCounts, PrewarmSite, PrewarmState, Pr
 use crate::engine::model::site::site_name;
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::{ShortDuration, Timestamp};
+use crate::engine::report::guidance::Remedy;
 use crate::engine::report::snapshot::pull_words::PullRate;
 use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
@@ -291,7 +292,10 @@ fn driver_line(place: &CommandPlace, snapshot: &Snapshot) -> String {
     let drive = || CommandTarget::new(place, snapshot).named("drive");
     let needs_one = matches!(snapshot.phase, Phase::Running | Phase::Held | Phase::Preparing | Phase::Releasing(_));
     match &snapshot.driver {
-        DriverView::Nobody | DriverView::Lost { .. } if needs_one => format!("{driving}; {} would", drive()),
+        // Where another command comes first, that is said below.
+        DriverView::Nobody | DriverView::Lost { .. } if needs_one && snapshot.remedies().contains(&Remedy::Drive) => {
+            format!("{driving}; {} would", drive())
+        }
         _ if needs_one && snapshot.has_silent_driver() => {
             format!("{driving}; if it has ended, {} would", drive())
         }

@@ -232,7 +232,7 @@ impl Snapshot {
     pub fn remedies_of(&self, alarm: &Alarm) -> Vec<Remedy> {
         let mut remedies = alarm.remedies();
         remedies.retain(|remedy| match remedy {
-            Remedy::Undo => self.direction == Direction::Forward,
+            Remedy::Undo => self.undo_is_free(),
             Remedy::ResumeUnderOnDelete => matches!(self.phase, Phase::Paused(_)),
             _ => true,
         });
@@ -241,10 +241,12 @@ impl Snapshot {
 
     /// What leads away from a revision that fails. Where it goes back already, that is another image: an `undo` without a revision is refused.
     fn away(&self) -> Remedy {
-        match self.direction {
-            Direction::Forward => Remedy::Undo,
-            Direction::Back => Remedy::SetImage,
-        }
+        if self.undo_is_free() { Remedy::Undo } else { Remedy::SetImage }
+    }
+
+    /// Whether an `undo` that names no revision leads anywhere.
+    fn undo_is_free(&self) -> bool {
+        self.direction == Direction::Forward && self.roll_back.is_ok()
     }
 
     /// What it waits for, and what would move it; `None` where it moves, is over, or halted, which is an alarm.

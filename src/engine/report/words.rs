@@ -393,6 +393,9 @@ impl fmt::Display for Gating<'_> {
             OnFailure::Halt => "halts",
             OnFailure::RollBack => "rolls back",
         };
+        if self.0.direction == Direction::Back {
+            return f.write_str("none on the way back: nothing soaks, and nothing halts it");
+        }
         write!(f, "{then} at {} failed: not available in {}", gates.failure_threshold, gates.progress_deadline_secs)?;
         write!(f, ", more than {} restarts or its node down for {}", gates.max_restarts, gates.suspect_grace_secs)?;
         // Those that have no words of their own here, where they are not as by default.
