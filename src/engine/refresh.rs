@@ -90,6 +90,8 @@ impl Engine {
         // A brake does not make what its controller has done ours.
         if controller_replaces || (recorded && looks_on) {
             self.budget.replaced_by = Replacer::Controller;
+        } else if recorded && self.progress.adopted && self.strategy() == StrategyKind::RollingUpdate {
+            self.budget.replaced_by = Replacer::Both;
         }
         self.pace_sites(&intent, &limits, now);
         let rollout_hold = self.rollout_hold(&intent, now);

@@ -97,4 +97,6 @@ pub enum Replacer {
     Rolldeck,
     /// The DaemonSet's own controller: rolldeck only looks on, or has stopped it and replaced no pod yet.
     Controller,
+    /// Whoever drives the recorded rollout, and the controller, which somebody let loose meanwhile: nobody can tell whose doing each pod is.
+    Both,
 }

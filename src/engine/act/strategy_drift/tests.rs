@@ -59,6 +59,21 @@ fn a_drift_is_reported_with_who_it_was_and_how_to_hold_them() {
     assert_eq!(paused.why.as_deref(), Some(format!("the update strategy was changed back by {WHO}").as_str()));
 }
 
+/// Whose doing each pod is that is down then, nobody can tell: neither by the record, nor by the pods.
+#[test]
+fn what_is_down_while_its_controller_is_let_loose_is_not_called_ours() {
+    let (mut fake, mut console) = under_way(OnDrift::Report);
+    drift(&mut fake);
+    console.run_for(&mut fake, 5);
+    fake.remove_pod("n19");
+    fake.slow = true;
+    fake.create_pod("n19");
+    console.run(&mut fake);
+    assert_eq!(console.snapshot(&fake).budget.to_string(), "down 1 of 2: 1 ours or its controller's");
+    console.ask(&mut fake, Command::Adopt).unwrap();
+    assert_eq!(console.snapshot(&fake).budget.to_string(), "down 1 of 2: 1 ours");
+}
+
 #[test]
 fn going_on_after_a_drift_adopts_again_first() {
     let (mut fake, mut console) = under_way(OnDrift::Report);
