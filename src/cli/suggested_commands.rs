@@ -142,8 +142,19 @@ pub(crate) fn all_suggested_commands(place: &CommandPlace, snapshot: &Snapshot) 
     suggested
 }
 
-/// What can be done about pre-warming that stands still, or that failed somewhere.
-fn prewarming(place: &CommandPlace, snapshot: &Snapshot) -> Option<SuggestedCommand> {
+/// What can be done about pre-warming that stands still, or that failed somewhere. Where images do not come by themselves, it can be given up, too.
+fn prewarming(place: &CommandPlace, snapshot: &Snapshot) -> Vec<SuggestedCommand> {
+    let first = goes_on_prewarming(place, snapshot);
+    let fails = snapshot.prewarm.as_ref().is_some_and(|prewarm| prewarm.counts.failed > prewarm.counts.retrying);
+    let cancel = first.as_ref().filter(|first| fails && first.remedy != "prewarmCancel").map(|_| SuggestedCommand {
+        remedy: "prewarmCancel",
+        command: CommandTarget::new(place, snapshot).command("prewarm --cancel"),
+        text: "gives it up, and deletes its pods".to_owned(),
+    });
+    first.into_iter().chain(cancel).collect()
+}
+
+fn goes_on_prewarming(place: &CommandPlace, snapshot: &Snapshot) -> Option<SuggestedCommand> {
     let prewarm = snapshot.prewarm.as_ref().filter(|prewarm| prewarm.request.cancelled.is_none())?;
     let nobody = matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. });
     let missing = prewarm.counts.present < prewarm.counts.nodes;
@@ -153,7 +164,8 @@ fn prewarming(place: &CommandPlace, snapshot: &Snapshot) -> Option<SuggestedComm
     } else if prewarm.request.paused.is_some() {
         ("prewarmResume", Some("prewarm --resume".to_owned()), "goes on pre-warming")
     } else if nobody && missing && !goes_on {
-        ("prewarm", prewarm_command(&prewarm.request, &snapshot.revisions), "carries pre-warming on")
+        let text = if prewarm.unobtainable.is_some() { "pulls again what failed" } else { "carries pre-warming on" };
+        ("prewarm", prewarm_command(&prewarm.request, &snapshot.revisions), text)
     } else if nobody && goes_on && prewarm.has_all() {
         (
             "prewarmCancel",

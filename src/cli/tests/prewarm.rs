@@ -14,7 +14,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::prewarm::{
     Prewarm, PrewarmCounts, PrewarmLeftover, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSite, PrewarmSource,
-    PrewarmState, PrewarmView, PrewarmWait,
+    PrewarmState, PrewarmView, PrewarmWait, Unobtainable,
 };
 use crate::engine::model::pull::{FinishedPull, ImageSummary, NodePull, PeerScope, PrewarmPulls, SlowPull, UsualPull};
 use crate::engine::model::record::By;
@@ -144,6 +144,19 @@ async fn what_did_not_arrive_has_its_exit_code_and_says_how_to_go_on() {
     2026-11-18T11:16:40Z failed on ipc-002: `rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 --context prod-eu -n edge ds/agent` tries again, as does `rolldeck prewarm --retry --context prod-eu -n edge ds/agent` where somebody drives; `rolldeck prewarm --cancel --context prod-eu -n edge ds/agent` gives it up and deletes its pods
     "#);
     assert_snapshot!(Script::of(end).run("status ds/agent").await.text);
+}
+
+/// Nobody drives any more, and what the registry refuses does not come by going on.
+#[tokio::test]
+async fn an_image_that_no_node_can_get_is_given_up_or_pulled_again() {
+    let fails = || failed(CauseKind::ImageNotFound, 1, None);
+    let mut snapshot = Snapshot { driver: DriverView::Nobody, ..warm([fails(), fails(), fails()], asked()) };
+    let unobtainable = Some(Unobtainable { cause: CauseKind::ImageNotFound, nodes: 3 });
+    snapshot.prewarm = snapshot.prewarm.map(|view| PrewarmView { unobtainable, ..view });
+    let text = Script::of(snapshot).run("status ds/agent").await.text;
+    for ends in ["(pulls again what failed)\n", "(gives it up, and deletes its pods)\n"] {
+        assert!(text.contains(ends), "{ends}: {text}");
+    }
 }
 
 /// In the same form as a rollout's.
