@@ -454,10 +454,10 @@ pub(crate) async fn confirm(
     }
 }
 
-/// `lifts the pause by bob@bastion, 3m ago: the link is down`.
+/// `lifts the pause by bob@bastion 3m ago (the link is down)`.
 fn lifts_in_words(paused: &Paused, now: Timestamp) -> String {
-    let why = paused.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-    format!("lifts the pause by {}, {} ago{why}", paused.by, ShortDuration(now.since(paused.at)))
+    let why = paused.why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+    format!("lifts the pause by {} {} ago{why}", paused.by, ShortDuration(now.since(paused.at)))
 }
 
 fn ask(question: &str) -> io::Result<String> {

@@ -110,7 +110,7 @@ async fn a_pause_by_a_person_is_not_lifted_unasked() {
         let script = script();
         let output = script.run(line).await;
         assert_eq!((output.code, script.asked().len()), (6, 0), "{line}: {}", output.error);
-        let why = "this lifts the pause by bob@bastion, 3m ago: the link is down, and there is nobody to ask; nothing was changed";
+        let why = "this lifts the pause by bob@bastion 3m ago (the link is down), and there is nobody to ask; nothing was changed";
         assert!(output.error.contains(why) && output.error.contains("`resume`"), "{line}: {}", output.error);
         assert!(script.refused().iter().any(|(_, refused)| refused == why), "{line}: it is recorded");
     }

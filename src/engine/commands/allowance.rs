@@ -5,6 +5,8 @@
 //! selector; all of these would go at once when the selector is lifted. [`Step::Next`] never allows more nodes than the
 //! selector leaves, and is refused where no further node could go.
 
+use std::cmp::Ordering;
+
 use super::resolved::Resolved;
 use crate::engine::assess::plan::Limits;
 use crate::engine::assess::rows::Row;
@@ -70,11 +72,11 @@ impl Engine {
             return Err(Refusal::NotNow(NoStep::TemplateChanged { how: how.into() }.to_string()));
         }
         let updated = self.updated_or_on_the_way();
-        let stay = match updated > after.allowed {
-            true => {
-                format!("; {} already or on their way, and stay so: going back is `undo`", counted_updated(updated))
-            }
-            false => String::new(),
+        let already = || format!("{} already or on the way", counted_updated(updated));
+        let stay = match updated.cmp(&after.allowed) {
+            Ordering::Greater => format!("; {}, and none goes back: that is `undo`", already()),
+            Ordering::Equal if updated > 0 => format!("; {}: it moves nothing", already()),
+            Ordering::Equal | Ordering::Less => String::new(),
         };
         let says = format!("{} of {fleet} nodes may be updated, partition keeps {}{stay}", after.allowed, after.keep);
         // Step after step, while the canaries still pull, opens the whole fleet to a revision of which nobody knows anything.

@@ -26,7 +26,9 @@ impl Engine {
             return None;
         }
         let meant = label.to_string().parse::<Selector>().ok().and_then(|key| key.meant(&self.labels_of_fleet()));
-        let meant = meant.map(|meant| format!(" ({meant})")).unwrap_or_default();
+        // The label itself is named already.
+        let meant = meant.and_then(|meant| meant.rsplit_once(": ").map(|(_, meant)| format!(" ({meant})")));
+        let meant = meant.unwrap_or_default();
         Some(format!(
             "No node has the label {label}{meant}: all of them are one site, to which limits per site then apply."
         ))

@@ -145,7 +145,7 @@ fn a_site_label_that_no_node_has_is_warned_of() {
     };
     let end = "all of them are one site, to which limits per site then apply.";
     assert_eq!(warned(&mut console, "hall", &fake), [format!("No node has the label hall: {end}")]);
-    let meant = "no node has a label `zone`: is `topology.kubernetes.io/zone` meant?";
+    let meant = "is `topology.kubernetes.io/zone` meant?";
     assert_eq!(warned(&mut console, "zone", &fake), [format!("No node has the label zone ({meant}): {end}")]);
     assert!(warned(&mut console, ZONE, &fake).is_empty());
     let fake = two_sites();

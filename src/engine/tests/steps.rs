@@ -488,10 +488,11 @@ fn a_step_below_what_is_updated_says_that_it_reverts_nothing() {
     console.ask(&mut fake, Command::Step(Step::Updated(Int(3)))).unwrap();
     console.run_for(&mut fake, 60);
     assert_eq!(fake.at("hash2"), 3);
-    for (to, keeps) in [(0, 20), (2, 18)] {
+    let back = ", and none goes back: that is `undo`";
+    for (to, keeps, then) in [(0, 20, back), (2, 18, back), (3, 17, ": it moves nothing")] {
         let said = console.ask(&mut fake, Command::Step(Step::Updated(Int(to)))).unwrap();
         let want = format!(
-            "{to} of 20 nodes may be updated, partition keeps {keeps}; 3 nodes are updated already or on their way, and stay so: going back is `undo`"
+            "{to} of 20 nodes may be updated, partition keeps {keeps}; 3 nodes are updated already or on the way{then}"
         );
         assert_eq!(said, want);
     }
