@@ -1,6 +1,7 @@
 //! `report` of a rollout on real controllers: what the pods and the audit log tell afterwards.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -28,6 +29,8 @@ fn a_report_tells_afterwards_what_happened_on_each_node() {
     let operator = fixture.operator();
     operator.ok(&["set-image", DS, &format!("agent={}", GOOD[1]), "--yes"]);
     operator.ok(&["drive", DS, "--to", "100%", "--timeout", "120s"]);
+    // What pods tell of the second in which a report is written is told by its last line, with what is seen then.
+    std::thread::sleep(Duration::from_secs(1));
 
     // The rollout is over and handed back; nobody watched it but the driver, which is gone.
     let page = operator.home().join("good.html");
