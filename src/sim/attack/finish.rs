@@ -56,6 +56,10 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
         Phase::Native if snapshot.adopted || !snapshot.alarms.is_empty() => Some(Command::Pause { why: None }),
         Phase::Native => None,
         Phase::Idle => Some(Command::Release(Early::Accept)),
+        // Nobody drives who would have paused it.
+        _ if snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::TemplateChanged { .. })) => {
+            Some(Command::Resume)
+        }
         _ if !drives && snapshot.plan.allowed == snapshot.counts.nodes => Some(Command::Drive(Takeover::Ask)),
         _ if snapshot.plan.selector.is_some() => Some(Command::Select(None)),
         _ if snapshot.plan.allowed < snapshot.counts.nodes => {
