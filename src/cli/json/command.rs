@@ -105,7 +105,7 @@ mod tests {
             image_warnings(&preview(change("containers[agent].image", from, to))).collect::<Vec<_>>()
         };
         assert_eq!(image("r.example/agent:v1", "r.example/agent:v2"), Vec::<String>::new());
-        let warning = "containers[agent]: repository changes! registry changes: r.example → docker.io";
+        let warning = "containers[agent]: registry changes! r.example → docker.io";
         assert_eq!(image("r.example/agent:v1", "busybox:1"), [warning]);
         assert_eq!(image_warnings(&preview(change("containers[agent].command", "a", "b"))).count(), 0);
         // JSON has what the text has.

@@ -96,8 +96,11 @@ pub fn change_warnings(was: &str, new: &str, arrow: &str) -> Vec<String> {
     let mut warnings = Vec::new();
     if !is_same_repository(was, new) {
         let (from, to) = (registry_of(was), registry_of(new));
-        let registry = if from == to { String::new() } else { format!(" registry changes: {from} {arrow} {to}") };
-        warnings.push(format!("repository changes!{registry}"));
+        // Another registry has another repository.
+        warnings.push(match from == to {
+            true => "repository changes!".to_owned(),
+            false => format!("registry changes! {from} {arrow} {to}"),
+        });
     }
     if is_by_digest(was) && !is_by_digest(new) {
         warnings.push("no longer by digest: what the tag names can change".to_owned());

@@ -176,9 +176,9 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         kind: ColumnKind::Text,
         width: Width::Rest(0),
         order: None,
-        words: Some(|row, _| row.standing()),
+        words: Some(|row, _| standing(row)),
         searched: true,
-        cell: |row, _, _| text(&row.standing(), standing_role(row)),
+        cell: |row, _, _| text(&standing(row), standing_role(row)),
     },
     FleetColumn {
         name: "since",
@@ -241,6 +241,18 @@ pub(crate) fn sign(row: &FleetRow) -> (Glyph, ThemeRole) {
         FleetState::Held if unavailable(row) > 0 => (Glyph::Down, ThemeRole::Warn),
         FleetState::Held | FleetState::Adopted => (Glyph::Outdated, ThemeRole::Text),
         FleetState::UpToDate => (Glyph::Updated, ThemeRole::Ok),
+    }
+}
+
+/// Its state in words. Pods that are not where they should be are not among those that are desired: why that is so is told beside it.
+fn standing(row: &FleetRow) -> String {
+    match &row.state {
+        FleetState::Misscheduled(pods) => {
+            let whose = if *pods == 1 { "its node is" } else { "their nodes are" };
+            let why = format!("{}: {whose} down, or should not run it", row.state);
+            row.standing().replacen(&row.state.to_string(), &why, 1)
+        }
+        _ => row.standing(),
     }
 }
 
@@ -444,7 +456,7 @@ mod tests {
             let counters = DaemonSetCounters { desired: 3, available, ..DaemonSetCounters::default() };
             let pulls = Some(FleetPulls { pulling, failed, starting });
             let row = FleetRow { counters, state, pulls, prewarm, ..row("edge", "agent", 3) };
-            (row.standing(), standing_role(&row))
+            (standing(&row), standing_role(&row))
         };
         let requested = Some(FleetPrewarm::Requested);
         for (got, words, role) in [
@@ -458,6 +470,11 @@ mod tests {
             (counted(FleetState::Held, 3, [2, 0, 0], requested), "pre-warm, 2 pulling, held", ThemeRole::Text),
             (counted(FleetState::Held, 2, [0, 0, 0], None), "held, 1 unavailable", ThemeRole::Warn),
             (counted(FleetState::Degraded(2), 1, [0, 2, 0], None), "2 unavailable, 2 pulls failed", ThemeRole::Warn),
+            (
+                counted(FleetState::Misscheduled(2), 3, [0, 1, 0], None),
+                "2 misscheduled: their nodes are down, or should not run it, 1 pull failed",
+                ThemeRole::Warn,
+            ),
             (counted(FleetState::Halted("x".into()), 1, [0, 2, 0], None), "halted: x, 2 pulls failed", ThemeRole::Bad),
         ] {
             assert_eq!(got, (words.to_owned(), role));

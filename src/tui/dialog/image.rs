@@ -221,7 +221,7 @@ mod tests {
                 "r.example/edge/agent:v1",
                 "edge/agent:v1",
                 "r.example/edge/agent:v1 > edge/agent:v1",
-                "repository changes! registry changes: r.example > docker.io",
+                "registry changes! r.example > docker.io",
             ),
             ("r.example/edge/agent:v1", &by_digest("", &first), "v1 > sha256:0f0f0f0f0f0f…", ""),
             (

@@ -292,7 +292,7 @@ fn old_and_new_image_are_shown_per_container_and_another_repository_is_warned_of
     assert_eq!(images(&console), both);
     let screen = console.screen();
     assert!(screen.contains("v1.9.0 → v1.9.1"), "{screen}");
-    assert!(screen.contains("repository changes! registry changes: registry.factory.example →"), "{screen}");
+    assert!(screen.contains("registry changes! registry.factory.example →"), "{screen}");
     let same = TestConsole::on(with_proxy(), 80, 24).typed("AI<backspace>1").screen();
     assert!(!same.contains("changes!"), "{same}");
 }
@@ -336,6 +336,14 @@ fn the_text_of_a_dialog_is_scrolled_whatever_has_the_focus() {
     assert!(shows(&console, "more nodes than"), "from its first line:\n{}", console.screen());
     console.type_keys("-agent");
     assert!(shows(&console, "confirm: …c-agent"), "it is still typed on:\n{}", console.screen());
+    // Where the buttons take the whole line, the frame has the hint.
+    let long = Preview { warnings: vec!["a long story ".repeat(30)], ..preview(Danger::Serious) };
+    let halted = TestConsole::on(fixtures::halted(), 40, 12).typed("AC").answered(long);
+    let screen = halted.screen();
+    let line = |words: &str| screen.lines().find(|line| line.contains(words)).unwrap_or_default().to_owned();
+    assert!(line("[ Accept and continue ]").ends_with("[>Cancel<]  │"), "{screen}");
+    assert!(line("└").ends_with(" pgdn ─┘"), "{screen}");
+    assert!(screen.contains("┌ Accept and continue"), "{screen}");
     // The line of a form is typed on, and what it would do is below the fold.
     for (keys, typed) in [("S", ""), ("I", "x"), ("N", ""), ("U", ""), ("L", "5"), ("P", "why"), ("D", ""), ("R", "")] {
         let long = Preview { warnings: vec!["a long story ".repeat(30)], ..preview(Danger::Bounded) };

@@ -20,6 +20,7 @@
 //! `pgdn` and `pgup`; the line that is typed on is seen before somebody scrolls, and on the buttons what it would do. The line on which a name is
 //! typed to confirm stays above the buttons, so that what it costs is read beside it.
 
+mod buttons;
 mod frame;
 mod image;
 mod preview;
@@ -32,11 +33,12 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use tui_input::Input;
 
+use self::buttons::draw_buttons;
 use self::frame::{LEAST_HEIGHT, height_for, put_cluster, room, title};
 use self::preview::{fill_preview, name_nodes};
 use super::footer::skip_cells;
-use super::{RenderContext, ScreenParts, put, put_box, put_lines};
-use crate::engine::model::command::{Command, PrewarmCommand};
+use super::{RenderContext, ScreenParts, put_box, put_lines};
+use crate::engine::model::command::Command;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::model::settings::Setting;
@@ -51,11 +53,10 @@ use crate::tui::dialog::Dialog;
 use crate::tui::dialog::DriftChoice;
 use crate::tui::dialog::Focus;
 use crate::tui::dialog::Form;
-use crate::tui::dialog::PREWARM;
 use crate::tui::dialog::PreviewState;
 use crate::tui::dialog::StepForm;
 use crate::tui::dialog::Undo;
-use crate::tui::dialog::form::{StepChoice, is_safety};
+use crate::tui::dialog::form::StepChoice;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::status::{Status, StatusSeverity};
 use crate::tui::theme::{Glyph, ThemeRole};
@@ -381,7 +382,7 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
         Form::Pause { why } => body.field(ctx.span("Why (may be left out): ", ThemeRole::Text), why, focused),
         Form::Step(form) => fill_step(body, form, snapshot, focused),
         Form::Image(form) => image::fill(body, form, focused),
-        Form::Canary(form) => fill_canary(body, form, snapshot, focused),
+        Form::Canary(form) => fill_canary(body, form, &dialog.answer, snapshot, focused),
         Form::Undo(form) => fill_undo(body, form, &dialog.answer, shown),
         Form::Adopt(form) => {
             fill_budget(body, &form.budget, focused);
@@ -496,7 +497,7 @@ fn fill_drift(body: &mut Body<'_>, drift: DriftChoice, focused: bool) {
     body.choice(focused, &words);
 }
 
-fn fill_canary(body: &mut Body<'_>, form: &Canary, snapshot: &Snapshot, focused: bool) {
+fn fill_canary(body: &mut Body<'_>, form: &Canary, answer: &PreviewState, snapshot: &Snapshot, focused: bool) {
     let ctx = body.ctx;
     body.field(ctx.span("Only nodes with: ", ThemeRole::Title), &form.input, focused);
     let completions = form.completions(snapshot);
@@ -516,7 +517,12 @@ fn fill_canary(body: &mut Body<'_>, form: &Canary, snapshot: &Snapshot, focused:
         // That none matches is said with what it would do.
         Ok((nodes, _)) if nodes.is_empty() => {}
         Ok((nodes, all)) => {
-            body.say(&format!("{} of {all} nodes match:", nodes.len()), ThemeRole::Title);
+            // How many they are is said with what it would do, once that is known.
+            let words = match answer {
+                PreviewState::Preview(_) => "Nodes that match:".to_owned(),
+                _ => format!("{} of {all} nodes match:", nodes.len()),
+            };
+            body.say(&words, ThemeRole::Title);
             name_nodes(body, nodes.iter().map(|node| &*node.name));
         }
     }
@@ -570,75 +576,5 @@ fn fill_undo(body: &mut Body<'_>, form: &Undo, answer: &PreviewState, shown: &Sh
         for (container, image) in &chosen.images {
             body.say(&format!("  {container}: {image}"), ThemeRole::Muted);
         }
-    }
-}
-
-/// Whether the console may no longer write what this dialog would: the time for which it was armed has run out meanwhile.
-fn is_read_only_again(ctx: &RenderContext<'_>, dialog: &Dialog) -> bool {
-    if ctx.model.armed_for().is_some()
-        || matches!(dialog.form, Form::Quit(_) | Form::Arm { .. } | Form::SwitchContext { .. })
-    {
-        return false;
-    }
-    let page = ctx.model.rollouts.iter().find(|page| page.target == dialog.target);
-    let command = page.and_then(|page| page.snapshot()).map(|snapshot| dialog.command(snapshot));
-    command.is_some_and(|command| command.is_ok_and(|command| !is_safety(&command)))
-}
-
-fn draw_buttons(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, more: &str, buffer: &mut Buffer) {
-    let ready = dialog.ready().is_ok();
-    let button = |focus: Focus, text: &str| {
-        let focused = dialog.focus == focus;
-        let role = match (focused, focus, ready) {
-            (_, Focus::Go, false) => ThemeRole::Unavailable,
-            (true, ..) => ThemeRole::ButtonFocus,
-            _ => ThemeRole::Button,
-        };
-        let text = if focused { format!("[>{text}<]") } else { format!("[ {text} ]") };
-        ctx.span(text, role)
-    };
-    let cancel = match &dialog.form {
-        Form::Quit(_) | Form::SwitchContext { .. } => "Stay",
-        // There, to cancel is what is confirmed.
-        Form::Plain { command: Command::Prewarm(PrewarmCommand::Cancel), .. } => "Go on",
-        _ => "Cancel",
-    };
-    let line = Line::from(vec![button(Focus::Go, dialog.form.verb()), Span::raw("  "), button(Focus::Cancel, cancel)]);
-    let used = line.width();
-    buffer.set_line(area.x, area.y, &line, area.width);
-    let enter = match (dialog.focus, dialog.danger()) {
-        (Focus::Form | Focus::Name | Focus::Go, _) if is_read_only_again(ctx, dialog) => "read-only again",
-        (Focus::Form, Some(Danger::Serious)) => "tab, enter: do it",
-        (Focus::Form, Some(Danger::ExceedsBudget)) => "enter: confirm …",
-        (Focus::Form, None) if !dialog.form.never_waits() => "",
-        (Focus::Form | Focus::Name | Focus::Go, _) if ready => "enter: do it",
-        (Focus::Name, _) => "its name first",
-        (Focus::Cancel, _) => "enter: do nothing",
-        _ => "",
-    };
-    let least = more;
-    let more = if more.is_empty() { String::new() } else { format!("{more}: more") };
-    let more = more.as_str();
-    let prewarm = format!("{PREWARM}: pre-warm");
-    let prewarm = if let Form::Undo(_) = &dialog.form { prewarm.as_str() } else { "" };
-    let room = usize::from(area.width).saturating_sub(used + 2);
-    let tab = if enter.starts_with("tab") { "" } else { "tab" };
-    // Where there is no room for all, the keys that every dialog has go first.
-    let hints = [
-        vec![more, prewarm, enter, tab, "esc"],
-        vec![more, prewarm, enter],
-        vec![prewarm],
-        vec![least, "esc"],
-        vec![more],
-        vec![least],
-    ];
-    let hint = hints.into_iter().map(|words| {
-        let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
-        words.join(&format!(" {} ", ctx.glyph(Glyph::Dot)))
-    });
-    if let Some(hint) = hint.filter(|hint| !hint.is_empty()).find(|hint| width(hint) <= room) {
-        let cells = width(&hint);
-        let x = area.right() - u16::try_from(cells).unwrap_or(0);
-        put(buffer, x, area.y, &hint, cells, ctx.style(ThemeRole::Muted));
     }
 }

@@ -224,7 +224,7 @@ fn legend(glyph: Glyph) -> Option<(ThemeRole, &'static str)> {
 }
 
 /// What the header says in few words.
-const ABOVE: [(&str, &str); 8] = [
+const ABOVE: [(&str, &str); 9] = [
     (
         "began 4m ago",
         "the rollout to this target, when its image was set or rolldeck took it over; not its present step",
@@ -246,6 +246,11 @@ const ABOVE: [(&str, &str); 8] = [
         "(ada@host), reported",
         "in the timeline: the rollout did it by itself, in a process of this user; `reported`: known from an Event only, which whoever may \
          write Events can claim",
+    ),
+    (
+        "2 misscheduled",
+        "pods on nodes that should not run them, or that are down: its controller does not count these nodes among those that are desired, so \
+         DaemonSets differ in how many they have",
     ),
     (
         "+ 3 by themselves",

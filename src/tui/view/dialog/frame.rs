@@ -40,7 +40,8 @@ pub(super) fn height_for(lines: usize, most: u16, exact: bool) -> u16 {
 /// Which cluster it is about, where neither the header nor the line above the footer says so: in the frame below the buttons.
 pub(super) fn put_cluster(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) {
     if let Some(cluster) = unnamed_cluster(ctx, buffer.area.width).filter(|_| area.height > 2) {
-        let room = usize::from(area.width).saturating_sub(6);
+        // Behind it may stand which key shows more.
+        let room = usize::from(area.width).saturating_sub(14);
         let cluster = format!(" {} ", fit_middle(&cluster, room));
         put(buffer, area.x + 2, area.bottom() - 1, &cluster, room + 2, ctx.style(ThemeRole::Title));
     }
@@ -84,6 +85,6 @@ fn begins_with(text: &str, start: &str) -> bool {
 /// Whether a preview's title says more than the form's own words.
 fn says_more(title: &str, form: &Form) -> bool {
     // The key and its form say `continue`, the command line `resume`.
-    let is_resume = matches!(form, Form::Plain { command: Command::Resume, .. }) && title == "Resume";
+    let is_resume = matches!(form, Form::Plain { command: Command::Resume, .. }) && title.starts_with("Resume");
     !is_resume && !title.eq_ignore_ascii_case(form.verb()) && !title.eq_ignore_ascii_case(form.title())
 }

@@ -1,0 +1,89 @@
+//! The buttons of a dialog, and beside them what the keys do now.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::super::{RenderContext, put};
+use crate::engine::model::command::{Command, PrewarmCommand};
+use crate::engine::model::danger::Danger;
+use crate::tui::dialog::form::is_safety;
+use crate::tui::dialog::{Dialog, Focus, Form, PREWARM};
+use crate::tui::theme::{Glyph, ThemeRole};
+use crate::tui::words::width;
+
+/// Whether the console may no longer write what this dialog would: the time for which it was armed has run out meanwhile.
+fn is_read_only_again(ctx: &RenderContext<'_>, dialog: &Dialog) -> bool {
+    if ctx.model.armed_for().is_some()
+        || matches!(dialog.form, Form::Quit(_) | Form::Arm { .. } | Form::SwitchContext { .. })
+    {
+        return false;
+    }
+    let page = ctx.model.rollouts.iter().find(|page| page.target == dialog.target);
+    let command = page.and_then(|page| page.snapshot()).map(|snapshot| dialog.command(snapshot));
+    command.is_some_and(|command| command.is_ok_and(|command| !is_safety(&command)))
+}
+
+/// Draws the buttons, and beside them what the keys do.
+pub(super) fn draw_buttons(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, more: &str, buffer: &mut Buffer) {
+    let ready = dialog.ready().is_ok();
+    let button = |focus: Focus, text: &str| {
+        let focused = dialog.focus == focus;
+        let role = match (focused, focus, ready) {
+            (_, Focus::Go, false) => ThemeRole::Unavailable,
+            (true, ..) => ThemeRole::ButtonFocus,
+            _ => ThemeRole::Button,
+        };
+        let text = if focused { format!("[>{text}<]") } else { format!("[ {text} ]") };
+        ctx.span(text, role)
+    };
+    let cancel = match &dialog.form {
+        Form::Quit(_) | Form::SwitchContext { .. } => "Stay",
+        // There, to cancel is what is confirmed.
+        Form::Plain { command: Command::Prewarm(PrewarmCommand::Cancel), .. } => "Go on",
+        _ => "Cancel",
+    };
+    let line = Line::from(vec![button(Focus::Go, dialog.form.verb()), Span::raw("  "), button(Focus::Cancel, cancel)]);
+    let used = line.width();
+    buffer.set_line(area.x, area.y, &line, area.width);
+    let enter = match (dialog.focus, dialog.danger()) {
+        (Focus::Form | Focus::Name | Focus::Go, _) if is_read_only_again(ctx, dialog) => "read-only again",
+        (Focus::Form, Some(Danger::Serious)) => "tab, enter: do it",
+        (Focus::Form, Some(Danger::ExceedsBudget)) => "enter: confirm …",
+        (Focus::Form, None) if !dialog.form.never_waits() => "",
+        (Focus::Form | Focus::Name | Focus::Go, _) if ready => "enter: do it",
+        (Focus::Name, _) => "its name first",
+        (Focus::Cancel, _) => "enter: do nothing",
+        _ => "",
+    };
+    let least = more;
+    let more = if more.is_empty() { String::new() } else { format!("{more}: more") };
+    let more = more.as_str();
+    let prewarm = format!("{PREWARM}: pre-warm");
+    let prewarm = if let Form::Undo(_) = &dialog.form { prewarm.as_str() } else { "" };
+    let room = usize::from(area.width).saturating_sub(used + 2);
+    let tab = if enter.starts_with("tab") { "" } else { "tab" };
+    // Where there is no room for all, the keys that every dialog has go first.
+    let hints = [
+        vec![more, prewarm, enter, tab, "esc"],
+        vec![more, prewarm, enter],
+        vec![prewarm],
+        vec![least, "esc"],
+        vec![more],
+        vec![least],
+    ];
+    let hint = hints.into_iter().map(|words| {
+        let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+        words.join(&format!(" {} ", ctx.glyph(Glyph::Dot)))
+    });
+    if let Some(hint) = hint.filter(|hint| !hint.is_empty()).find(|hint| width(hint) <= room) {
+        let cells = width(&hint);
+        let x = area.right() - u16::try_from(cells).unwrap_or(0);
+        put(buffer, x, area.y, &hint, cells, ctx.style(ThemeRole::Muted));
+    } else if !least.is_empty() {
+        // Beside the buttons there is no room for it: in the frame.
+        let hint = format!(" {least} ");
+        let x = area.right().saturating_sub(u16::try_from(width(&hint)).unwrap_or(0));
+        put(buffer, x, area.y + 1, &hint, width(&hint), ctx.style(ThemeRole::Muted));
+    }
+}
