@@ -3,6 +3,7 @@
 mod back_to_failing;
 mod braked;
 mod by_hand;
+mod crash_loops;
 mod defaults;
 mod diagnosis;
 mod ends;

@@ -72,6 +72,9 @@ impl Assessor<'_> {
                 let grace = Duration::from_secs(pod.fact.deletion_grace_secs.unwrap_or(0).into());
                 Some(pod.fact.deletion_at? - grace)
             }),
+            NodeState::Failed | NodeState::Starting if live.is_some_and(restarts_without_ready) => {
+                live.map(|pod| pod.fact.created_at)
+            }
             NodeState::Failed | NodeState::PullFailed => live.map(|pod| {
                 let since = |trouble: &PodTrouble| self.in_trouble_since(pod, trouble, clock);
                 let since = pod.trouble.as_deref().map_or(pod.fact.created_at, since);
@@ -105,6 +108,14 @@ impl Assessor<'_> {
             }),
         }
     }
+}
+
+/// Whether the pod has been in trouble since it was made: its containers restart, and it was never ready. Between two crashes they run, and
+/// the trouble of each crash begins anew: the state would get younger with each of them.
+fn restarts_without_ready(pod: &PodEntry) -> bool {
+    let restarts = pod.fact.containers.iter().any(|container| container.restarts > 0);
+    let about_image = pod.trouble.as_ref().is_some_and(|trouble| trouble.cause.kind.is_about_the_image());
+    restarts && !about_image && !pod.fact.ready && pod.served.is_none()
 }
 
 /// Since when a pod has been Ready; since it was made, where it is not.
