@@ -4,7 +4,7 @@
 //! ─ pre-warm: 1-3 of 48 not present · esc: nodes ─────────────────────────────────
 //!    SITE     PROGRESS        PRESENT PULL WAIT FAIL   LIMIT      RATE     ~ LEFT
 //!    munich   [■■■■▒░░░░░]   12 of 40    1   27    0  1 of 1  ~11 MB/s    ~12–18m
-//!    no site  [░░░░░░░░░░]    0 of 20    0   20    0                 –          –
+//!    no site  [░░░░░░░░░░]    0 of 20    0   20    0       –         –          –
 //!    all      [■▒░░░░░░░░]   12 of 60    1   47    0  1 of 2  ~11 MB/s    ~12–18m
 //!  edge/agent:v1.9.0 on all nodes, asked by ada@bastion-3 4m ago
 //!    munich 1 at once, halved: ipc-017 lost readiness
@@ -47,7 +47,7 @@ const MEDIUM: [(&str, usize); FIGURES] =
     [("PRESENT", 10), ("PULL", 4), ("WAIT", 4), ("FAIL", 4), ("LIMIT", 7), ("RATE", 9), ("~ LEFT", 11)];
 const NARROW: [(&str, usize); FIGURES] =
     [("PRESENT", 9), ("PULL", 4), ("WAIT", 4), ("FAIL", 4), ("", 0), ("", 0), ("", 0)];
-/// What is not known of a site.
+/// What is not known of a site, or what it has none of: a limit of its own, and once it is done anything that could be estimated.
 const UNKNOWN: &str = "–";
 /// The most cells of a node's site.
 const SITE: usize = 14;
@@ -205,8 +205,10 @@ fn sites(ctx: &RenderContext<'_>, view: &PrewarmView, area: Rect) -> Vec<Line<'s
         let figures = SiteFigures { counts, limit, rate, estimate: *estimate };
         lines.push(columns.line(ctx, name_of(site), &figures));
     }
-    if left > 0 {
-        let text = format!("{:MARGIN$}and {left} more sites", "");
+    // Where there is room for one line, it is that of all of them.
+    if left > 0 && room > 0 {
+        let more = if left == view.sites.len() { format!("{left} sites") } else { format!("and {left} more sites") };
+        let text = format!("{:MARGIN$}{more}", "");
         lines.push(Line::from(ctx.span(fit(&text, cells).into_owned(), ThemeRole::Muted)));
     }
     lines.extend(total);
@@ -258,8 +260,7 @@ impl SiteFigures<'_> {
     fn words(&self) -> [(String, ThemeRole); FIGURES] {
         let Self { counts, limit, rate, estimate } = self;
         let count = |nodes: u32, role: ThemeRole| (nodes.to_string(), if nodes > 0 { role } else { ThemeRole::Muted });
-        // Of a site that is done nothing is left to be estimated.
-        let unknown = || if counts.pulling + counts.waiting > 0 { UNKNOWN } else { "" }.to_owned();
+        let unknown = || UNKNOWN.to_owned();
         let rate = rate.map(|rate| match rate {
             Rate::About(rate) => format!("~{}", PullRate(rate)),
             Rate::AtLeast(rate) => format!("≥{}", PullRate(rate)),
@@ -269,7 +270,7 @@ impl SiteFigures<'_> {
             count(counts.pulling, ThemeRole::Busy),
             count(counts.waiting, ThemeRole::Text),
             count(counts.failed, ThemeRole::Bad),
-            (limit.map(|(used, limit)| format!("{used} of {limit}")).unwrap_or_default(), ThemeRole::Text),
+            (limit.map_or_else(unknown, |(used, limit)| format!("{used} of {limit}")), ThemeRole::Text),
             (rate.unwrap_or_else(unknown), ThemeRole::Text),
             (estimate.map_or_else(unknown, |left| left.to_string()), ThemeRole::Text),
         ]
