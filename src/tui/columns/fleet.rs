@@ -126,7 +126,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
     },
     FleetColumn {
         name: "updated",
-        headers: &["UP-TO-DATE", "NEW"],
+        headers: &["UP-TO-DATE", "UPDATED"],
         help: "pods of the new revision, well or not, of all; the page of a DaemonSet counts its nodes that are well",
         kind: ColumnKind::Number,
         width: Width::Optional(&[
@@ -370,7 +370,7 @@ fn longest_of(fleet: &Fleet, cells: fn(&FleetRow) -> usize) -> usize {
 }
 
 fn progress_width(fleet: &Fleet) -> usize {
-    longest_of(fleet, |row| progress_words(row.counters.updated, row.counters.desired).len()).max(3)
+    longest_of(fleet, |row| progress_words(row.counters.updated, row.counters.desired).len()).max("UPDATED".len())
 }
 
 /// As wide as the largest count.

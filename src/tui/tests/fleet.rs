@@ -124,11 +124,21 @@ fn a_pause_on_a_row_opens_its_daemonset_and_names_it() {
     assert_eq!(done(&console), [(the_target(), Command::Pause { why: None })], "though the console is read-only");
 }
 
-/// A pod of the new revision may not be well, and none that is well may be.
+/// As kubectl calls them, and `:sort updated`: in every width one name, or its short form.
 #[test]
-fn the_heading_of_pods_of_the_new_revision_is_not_that_of_nodes_that_are_done() {
-    let screen = listing(80, 24).screen();
-    assert!(screen.contains(" NEW ") && !screen.contains(" UPD "), "{screen}");
+fn the_pods_of_the_present_template_have_one_name() {
+    for (width, height, heading) in [(40, 12, " UPDATED "), (80, 24, " UPDATED "), (120, 40, " UP-TO-DATE ")] {
+        let mut fleet = fleet();
+        let screen = |fleet: &Fleet| {
+            let mut console = TestConsole::on_fleet(width, height);
+            console.tell(Msg::Fleet(fleet.clone().into()));
+            console.screen()
+        };
+        assert!(screen(&fleet).contains(heading), "{}", screen(&fleet));
+        // Of few nodes, too.
+        fleet.rows.iter_mut().for_each(|row| (row.counters.desired, row.counters.updated) = (3, 3));
+        assert!(screen(&fleet).contains(heading), "{}", screen(&fleet));
+    }
 }
 
 #[test]

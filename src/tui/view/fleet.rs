@@ -3,9 +3,9 @@
 //! ```text
 //!  prod-eu   all namespaces · 14 daemonsets · live                  READ-ONLY  rolldeck
 //! ─ 1-5 of 14 ────────────────────────────────────────────────────────────────────
-//!    NAMESPACE DAEMONSET     REV    NEW  AVL STATE                 FOR DRIVEN BY
-//!  ✗ edge      ipc-agent   14→15 38/120  115 halted: 1 failed       2m you
-//!  ◐ kube-sys… cilium        3→4 97/120  119 rolling out             ? controller
+//!    NAMESPACE DAEMONSET     REV UPDATED AVL STATE                 FOR DRIVEN BY
+//!  ✗ edge      ipc-agent   14→15  38/120 115 halted: 1 failed       2m you
+//!  ◐ kube-sys… cilium        3→4  97/120 119 rolling out             ? controller
 //! ```
 
 use ratatui::buffer::Buffer;
