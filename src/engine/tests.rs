@@ -20,6 +20,7 @@ mod pace;
 mod pending_release;
 mod plan;
 mod prewarm;
+mod prewarm_clocks;
 mod prewarm_failures;
 mod prewarm_previews;
 mod prewarm_sidecars;

@@ -1,6 +1,7 @@
 //! How far pre-warming is, for people.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::PrewarmJob;
 use crate::engine::machine::Engine;
@@ -8,13 +9,26 @@ use crate::engine::model::Str;
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::prewarm::{PrewarmCounts, PrewarmLeftover, PrewarmSite, PrewarmState, PrewarmView};
 use crate::engine::model::template::Template;
+use crate::engine::rules::clocks::by_server;
 use crate::engine::view::WarmPod;
+
+/// Events are dated in whole seconds, and so is the API server's clock, by which ours is corrected: a pull that seems to have begun before
+/// it was asked for, by no more than this, began when it was asked for.
+const ROUNDING: Duration = Duration::from_secs(3);
 
 impl Engine {
     /// How far a node is pre-warmed, dated by our own clock.
     pub(crate) fn prewarm_state(&self, node: NodeIx) -> Option<PrewarmState> {
-        match self.warming.job.as_ref()?.states.get(node)?.clone()? {
-            PrewarmState::Pulling { since } => Some(PrewarmState::Pulling { since: self.view.our_time(since) }),
+        let job = self.warming.job.as_ref()?;
+        match job.states.get(node)?.clone()? {
+            PrewarmState::Pulling { since } => {
+                // The kubelet dates the beginning by its node's clock.
+                let clock = self.view.nodes.get(node)?.fact.as_ref().and_then(|fact| fact.clock_skew_millis);
+                let since = self.view.our_time(by_server(since, clock));
+                let asked = job.request.by.at;
+                let is_rounding = since < asked && asked.since(since) <= ROUNDING && asked <= self.now;
+                Some(PrewarmState::Pulling { since: if is_rounding { asked } else { since } })
+            }
             state => Some(state),
         }
     }
