@@ -1,7 +1,9 @@
 //! The steps of the plan in the header.
 
+use std::time::Duration;
+
 use super::console::TestConsole;
-use super::fixtures::running;
+use super::fixtures::{noon, running};
 use crate::engine::model::quantity::IntOrPercent::{Int, Percent};
 use crate::engine::report::snapshot::PlanView;
 
@@ -19,4 +21,18 @@ fn lifting_a_selector_does_not_change_the_rail() {
     assert_eq!(with(Some(0), 3, 3), before);
     let more = with(Some(1), 15, 20);
     assert!(more.contains("✓ 1 ── ✓ 10% ── ▶ 50% (15/20) ── · 100%"), "{more}");
+}
+
+#[test]
+fn a_rate_is_shown_once_updates_were_seen() {
+    let mut console = TestConsole::on(running(), 120, 40);
+    assert!(!console.screen().contains("/min"), "{}", console.screen());
+    for nth in 1..=4 {
+        console.wait(20);
+        let mut snapshot = running();
+        snapshot.at = noon() + Duration::from_secs(20 * nth);
+        snapshot.counts.updated += u32::try_from(nth).unwrap();
+        console.see(snapshot);
+    }
+    assert!(console.screen().contains(" 3.0/min"), "{}", console.screen());
 }

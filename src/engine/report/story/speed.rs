@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
-use super::Story;
+use super::{ProgressFigures, ProgressPoint, Story};
 use crate::engine::model::time::Timestamp;
 
 /// Into how many parts the time is cut.
 const PARTS: usize = 8;
 /// How long a part is at least. Beyond that, whole parts of one of these lengths cover the time since the rollout began.
 const LENGTHS: [u64; 6] = [15, 30, 60, 120, 300, 900];
+
+/// What was watched for a shorter time tells no speed.
+const LEAST: Duration = Duration::from_secs(30);
 
 /// How fast nodes were updated lately.
 #[derive(Clone, PartialEq, Debug)]
@@ -22,10 +25,13 @@ pub struct UpdateSpeed {
 }
 
 impl Story {
-    /// How fast nodes were updated as of `now` in a rollout that began at `began`; `None` before two were.
+    /// How fast nodes were updated as of `now` in a rollout that began at `began`, as far as that was watched; `None` before two were seen to
+    /// be. What the pods tell of the time before counts neither as updates nor as time.
     pub fn speed(&self, began: Timestamp, now: Timestamp) -> Option<UpdateSpeed> {
         let now = self.progress.last().map_or(now, |last| now.max(last.at));
-        let began = self.retargeted_at.map_or(began, |at| at.max(began));
+        let is_watched = |point: &ProgressPoint| matches!(point.figures, ProgressFigures::Watched { .. });
+        let watched_from = self.progress.iter().find(|point| is_watched(point))?.at;
+        let began = self.retargeted_at.map_or(began, |at| at.max(began)).max(watched_from);
         let age = now.since(began);
         let fits = |secs: &&u64| Duration::from_secs(**secs) * (PARTS as u32) >= age;
         let part = Duration::from_secs(*LENGTHS.iter().find(fits).unwrap_or(&LENGTHS[LENGTHS.len() - 1]));
@@ -33,7 +39,7 @@ impl Story {
         for pair in self.progress.windows(2) {
             let [before, after] = pair else { continue };
             // What was before it began was another rollout.
-            if after.at < began || Some(after.at) == self.retargeted_at {
+            if after.at < began || Some(after.at) == self.retargeted_at || !is_watched(before) {
                 continue;
             }
             let ago = now.since(after.at).as_millis() / part.as_millis().max(1);
@@ -44,15 +50,13 @@ impl Story {
         }
         let total: u32 = parts.iter().sum();
         let minutes = age.min(part * (PARTS as u32)).as_secs_f64() / 60.0;
-        (total >= 2 && minutes > 0.0).then(|| UpdateSpeed { parts, part, per_minute: f64::from(total) / minutes })
+        (total >= 2 && age >= LEAST).then(|| UpdateSpeed { parts, part, per_minute: f64::from(total) / minutes })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::report::story::{ProgressFigures, ProgressPoint};
-
     fn at(secs: u64) -> Timestamp {
         Timestamp::from_millis(1_000_000_000) + Duration::from_secs(secs)
     }
@@ -77,6 +81,25 @@ mod tests {
         assert_eq!((later.part, later.parts), (Duration::from_secs(30), [2, 2, 0, 6, 0, 0, 0, 0]));
         assert!((later.per_minute - 2.5).abs() < 1e-9, "{later:?}");
         assert_eq!(story.speed(at(0), at(200_000)), None, "and is not known any more");
+    }
+
+    #[test]
+    fn what_nobody_watched_counts_neither_as_updates_nor_as_time() {
+        // Watched from 100 on.
+        let opened = |points: &[(u64, u32)]| {
+            let mut story = story(points);
+            for point in story.progress.iter_mut().filter(|point| point.at < at(100)) {
+                point.figures = ProgressFigures::ReadOff { ready_at_least: point.done() };
+            }
+            story
+        };
+        assert_eq!(opened(&[(0, 0), (20, 6), (40, 12)]).speed(at(0), at(160)), None);
+        assert_eq!(opened(&[(0, 0), (20, 6), (40, 12), (100, 20)]).speed(at(0), at(160)), None, "none was seen");
+        let few = [(0, 0), (20, 6), (40, 12), (100, 20), (105, 21), (110, 22)];
+        assert_eq!(opened(&few).speed(at(0), at(115)), None, "too short a time");
+        let speed = opened(&few).speed(at(0), at(160)).unwrap();
+        assert_eq!(speed.parts.iter().sum::<u32>(), 2);
+        assert!((speed.per_minute - 2.0).abs() < 1e-9, "{speed:?}");
     }
 
     #[test]
