@@ -366,7 +366,7 @@ impl Engine {
                     self.recorded_prewarm().is_some_and(|asked| asked.paused.is_none() && asked.cancelled.is_none());
                 if self.strategy() == StrategyKind::RollingUpdate && !self.is_recorded() {
                     let stops = warms.then(|| "Pre-warming stops until somebody drives again.".to_owned());
-                    let goes_on = "Its own controller goes on replacing pods; a pause stops that.".to_owned();
+                    let goes_on = "Its own controller replaces pods, as before; a pause stops that.".to_owned();
                     return stops.into_iter().chain([goes_on]).collect();
                 }
                 let what = if warms { "replaced, and none is pre-warmed," } else { "replaced" };

@@ -478,7 +478,7 @@ fn who_only_pre_warms_is_not_said_to_drive() {
     console.run(&mut fake);
     assert_eq!(console.snapshot(&fake).driving().to_string(), "you pre-warm, its controller drives");
     let stop = console.engine.preview(&Command::StopDriving, fake.now).unwrap().effects;
-    let goes_on = "Its own controller goes on replacing pods; a pause stops that.";
+    let goes_on = "Its own controller replaces pods, as before; a pause stops that.";
     assert_eq!(stop, ["Pre-warming stops until somebody drives again.", goes_on]);
     let mut eve = FakeConsole::open_as(&fake, "eve", Role::OneShot);
     for _ in 0..20 {
