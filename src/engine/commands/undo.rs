@@ -18,7 +18,7 @@ use crate::engine::model::facts::RevisionFact;
 use crate::engine::model::record::{Change, Intent};
 use crate::engine::model::roll_back::NoRollBack;
 use crate::engine::model::rollout_event::{ROLLED_BACK, RevisionHalt, earlier_numbers};
-use crate::engine::model::time::{ShortDuration, Timestamp};
+use crate::engine::model::time::{Timestamp, UtcTime};
 
 impl Engine {
     pub(super) fn resolve_undo(&self, to: Option<i64>, now: Timestamp) -> Result<Resolved, Refusal> {
@@ -171,8 +171,8 @@ impl Engine {
         };
         let RevisionHalt { at, why, from_event } = self.halted_revisions().remove(&revision.hash)?;
         let told = if from_event { "As an Event says, the" } else { "The" };
-        let (number, ago) = (revision.number, ShortDuration(now.since(at)));
-        Some(format!("{told} rollout halted at revision {number} {ago} ago: {why}."))
+        let when = UtcTime { at, now };
+        Some(format!("{told} rollout halted at revision {}, at {when}: {why}.", revision.number))
     }
 
     /// A warning where a roll back replaces pods though what failed is in no template: the new pods of the earlier revision get it too.

@@ -54,7 +54,7 @@ impl fmt::Display for NoRollBack {
             Self::GoesBackAlready { to } => write!(f, "it goes back to revision {to} already"),
             Self::LeadsToOrigin { to } => write!(f, "the rollout leads to where it came from, revision {to}"),
             Self::RolledBackFrom { number } => {
-                write!(f, "revision {number} is younger than the one that runs: it was rolled back from")
+                write!(f, "revision {number} is the one that was rolled back from")
             }
             Self::OnlyHalted { number } => {
                 write!(f, "a rollout halted at revision {number}, and at every other one that the cluster keeps")

@@ -44,7 +44,7 @@ fn an_undo_without_a_revision_does_not_lead_back_to_what_was_rolled_back_from() 
     assert_eq!((fake.at("hash1"), back.adopted), (3, false), "{:?}", back.phase);
     for who in ["ops", "late"] {
         let refused = FakeConsole::open(&fake, who).ask(&mut fake, Command::Undo { to: None }).unwrap_err();
-        assert!(refused.contains("revision 2 is younger than the one that runs"), "{refused}");
+        assert!(refused.contains("revision 2 is the one that was rolled back from"), "{refused}");
     }
     console.ask(&mut fake, Command::Undo { to: Some(2) }).unwrap();
 }

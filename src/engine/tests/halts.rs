@@ -269,8 +269,8 @@ fn going_back_to_a_revision_at_which_it_halted_is_warned_of() {
         preview.warnings.into_iter().find(|line| line.contains("halted at revision"))
     };
     let says = warned(&mut console, &fake).unwrap();
-    assert!(says.starts_with(&format!("The rollout halted at revision {bad} ")), "{says}");
-    assert!(says.contains("ago: image not found on "), "{says}");
+    assert!(says.starts_with(&format!("The rollout halted at revision {bad}, at ")), "{says}");
+    assert!(says.contains(" UTC: image not found on "), "{says}");
 
     let mut other = FakeConsole::open(&fake, "eve");
     assert_eq!(warned(&mut other, &fake), None, "it was not there");
@@ -294,7 +294,7 @@ fn going_back_to_a_revision_at_which_it_halted_is_warned_of() {
         other.engine.observe(Event::Cluster(Box::new(event)), fake.now);
     }
     let says = warned(&mut other, &fake).unwrap();
-    assert!(says.starts_with(&format!("As an Event says, the rollout halted at revision {bad} ")), "{says}");
+    assert!(says.starts_with(&format!("As an Event says, the rollout halted at revision {bad}, at ")), "{says}");
 }
 
 /// Its controller rolls out an image that is not there: nobody adopted it, and the brake is offered as soon as a node has failed.

@@ -274,7 +274,7 @@ fn what_was_rolled_back_from_is_not_chosen_by_itself() {
     let snapshot = Snapshot { revisions: revisions.into(), to: Some(now.clone()), roll_back, ..fixtures::idle() };
     let console = || TestConsole::on(snapshot.clone(), 80, 24).typed("AU");
     let screen = console().screen();
-    assert!(screen.contains("revision 15 is younger than the one that runs"), "{screen}");
+    assert!(screen.contains("revision 15 is the one that was rolled back from"), "{screen}");
     assert!(!screen.contains(">  15"), "{screen}");
     let asked = console().typed("<tab><enter>").effects.iter().any(|effect| matches!(effect, ConsoleEffect::Do { .. }));
     assert!(!asked, "nothing is asked for");

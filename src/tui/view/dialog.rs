@@ -566,12 +566,12 @@ fn fill_undo(body: &mut Body<'_>, form: &Undo, answer: &PreviewState, shown: &Sh
         body.say(&format!("  … {} older", form.revisions.len() - first - 8), ThemeRole::Muted);
     }
     let chosen = form.revisions.get(form.chosen).filter(|_| form.unchosen.is_none());
-    if let Some(halted) = chosen.and_then(|chosen| chosen.halted.as_ref()) {
+    // The preview says which images change, and that a rollout halted there.
+    let previewed = matches!(answer, PreviewState::Preview(_));
+    if let Some(halted) = chosen.and_then(|chosen| chosen.halted.as_ref()).filter(|_| !previewed) {
         let ago = ctx.age(shown, halted.at);
         body.say(&format!("{} halted at it {ago} ago: {}", ctx.glyph(Glyph::Alarm), halted.why), ThemeRole::Warn);
     }
-    // The preview says which images change.
-    let previewed = matches!(answer, PreviewState::Preview(_));
     if let Some(chosen) = chosen.filter(|_| !previewed) {
         for (container, image) in &chosen.images {
             body.say(&format!("  {container}: {image}"), ThemeRole::Muted);
