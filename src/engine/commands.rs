@@ -210,16 +210,27 @@ impl Engine {
     }
 }
 
-/// A pause by who gives another reason for it. Nothing is lost of what was said before: who paused earlier may still need it.
+/// A pause for which another reason is given. It stays that of who paused first, and of when they did; who adds a reason stands with it.
+/// Nothing is lost of what was said before: who paused earlier may still need it.
 fn paused_again(earlier: Paused, again: Paused) -> Paused {
     let Some(why) = again.why.filter(|why| !earlier.why.as_ref().is_some_and(|known| known.contains(&**why))) else {
         return earlier;
     };
-    let before = match &earlier.why {
-        Some(known) if earlier.by == again.by => format!("before: {known}"),
-        Some(known) => format!("before, {}: {known}", earlier.by),
-        None => format!("paused before by {}", earlier.by),
+    // A pause by rolldeck is lifted by whoever changes the image, without being asked. One that an operator gives a reason for is not.
+    if earlier.is_by_rolldeck() {
+        let before = earlier.why.map(|known| format!("; before, {}: {known}", earlier.by)).unwrap_or_default();
+        return Paused { why: Some(format!("{why}{before}").into()), ..again };
+    }
+    let added = match &earlier.why {
+        None if earlier.by == again.by => why.to_string(),
+        None => format!("then {}: {why}", again.by),
+        Some(known) if earlier.by == again.by => format!("{known}; then: {why}"),
+        Some(known) => format!("{known}; then {}: {why}", again.by),
     };
-    // Since when nothing moves does not change with another reason.
-    Paused { why: Some(format!("{why}; {before}").into()), at: earlier.at, ..again }
+    Paused { why: Some(added.into()), ..earlier }
+}
+
+/// Whether somebody else than who paused has given a reason for the pause since, as [`paused_again`] notes it.
+fn others_need_it(paused: &Paused) -> bool {
+    paused.why.as_ref().is_some_and(|why| why.starts_with("then ") || why.contains("; then "))
 }

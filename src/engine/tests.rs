@@ -234,7 +234,7 @@ fn a_bad_image_halts_at_the_first_node_and_undo_heals_it() {
     assert_eq!((fake.at("hash1"), fake.down()), (20, 0));
     assert_eq!(fake.deleted.len(), 2 * bad, "only the broken ones were replaced");
     let told: Vec<String> = console.snapshot(&fake).timeline.iter().map(ToString::to_string).collect();
-    assert!(told.contains(&"rolled back: all 20 nodes are at the revision before".to_owned()), "{told:?}");
+    assert!(told.contains(&"rolled back: all 20 nodes are at revision 3".to_owned()), "{told:?}");
 }
 
 #[test]

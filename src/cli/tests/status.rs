@@ -104,7 +104,7 @@ async fn what_happened_lately_says_who_drives() {
     };
     let resumed = |secs| event(secs, RolloutEventKind::Command(Command::Resume), "resumed");
     let drives = event(-3000, RolloutEventKind::LeaseAcquired, "");
-    let complete = event(-3600, RolloutEventKind::Complete { nodes: 120, back: false }, "");
+    let complete = event(-3600, RolloutEventKind::Complete { nodes: 120, back: false, revision: Some(15) }, "");
     let mut timeline = vec![complete, drives];
     timeline.extend([-2900, 30, 595, 596, 597].map(resumed));
     let recent = |text: &str| {

@@ -86,7 +86,8 @@ impl Engine {
         self.tell_halted(number, &why, &reason.nodes);
         self.progress.halt = Some(Halt::new(number, reason.gate, now, why.into()).on(reason.nodes));
         if let Some(from) = before.filter(|_| goes_back) {
-            self.happened(RolloutEventKind::RollingBack { to: from.clone() }, Visibility::Cluster);
+            let to = self.view.revision(&from).map_or_else(|| from.clone(), |known| known.number.to_string().into());
+            self.happened(RolloutEventKind::RollingBack { to }, Visibility::Cluster);
             let id = self.new_change_id(self.edits.next_serial(), now);
             self.edit(None, Edit::GoBack { to: from, failed: intent.target.clone(), id });
         }

@@ -121,7 +121,10 @@ pub(crate) fn budget(assessment: &Assessment, limits: &Limits, strict: bool) -> 
         let fails = row.cause.as_ref().is_some_and(|cause| cause.kind.is_about_the_image());
         match (row.pulls, row.image) {
             (false, _) => budget.pulling_ahead += u32::from(row.warm_pulls),
-            (true, ImageState::Present) => budget.pulling_others += 1,
+            (true, ImageState::Present) => {
+                budget.pulling_others += 1;
+                budget.pulling_others_fails += u32::from(fails);
+            }
             (true, _) => budget.pulling_fails += u32::from(fails),
         }
     }

@@ -182,6 +182,12 @@ impl Engine {
         let settled = self.is_ready_to_update(&intent);
         let mut lines = match frees {
             0 if settled => vec![self.why_it_moves_nothing(&intent, after.allowed)],
+            0 if nodes > 0 => vec![format!(
+                "Lets no other node go ({} may be updated in total): {} in line already, {pace}.",
+                after.allowed,
+                counted_are(nodes)
+            )],
+            0 => vec![format!("No node goes by it yet; {} may be updated in total then, {pace}.", after.allowed)],
             _ => vec![format!("{} more may be updated ({} in total), {pace}.", counted(frees as usize), after.allowed)],
         };
         if frees > 0 && self.plan.in_line > 0 {
@@ -306,6 +312,10 @@ impl Engine {
                 self.assessment.fleet,
                 after.keep
             ));
+            match nodes.saturating_sub(frees as usize) {
+                0 => {}
+                already => lines.push(format!("Besides, {} in line already.", counted_are(already))),
+            }
         } else if after.allowed == 0 {
             lines.push("Moves nothing by itself: no node may be updated before the first step.".to_owned());
         } else if selector.is_none() && nodes == 0 {

@@ -1,5 +1,6 @@
 //! What stands before a command is given, and ends with it or goes on: a pause, a halt, a roll back.
 
+use super::others_need_it;
 use crate::engine::machine::Engine;
 use crate::engine::model::command::Command;
 use crate::engine::model::record::{Direction, Intent, Paused};
@@ -46,14 +47,14 @@ impl Engine {
 
     /// The pause by a person that `command` lifts though it asks for something else, and that has to be agreed to: see [`Preview::lifts_pause`].
     ///
-    /// Whoever rolls back is in a hurry, and may end a pause of their own by that at once. One who changes the image may have forgotten it.
+    /// Whoever rolls back is in a hurry, and may end a pause of their own by that at once, unless somebody else has given a reason for it. One who changes the image may have forgotten it.
     ///
     /// [`Preview::lifts_pause`]: crate::engine::model::command::Preview::lifts_pause
     pub(super) fn lifts_pause(&self, command: &Command, after: &Intent) -> Option<Paused> {
         let paused = self.intent().paused.filter(|paused| after.paused.is_none() && !paused.is_by_rolldeck())?;
         match command {
             Command::Resume => None,
-            Command::Undo { .. } if paused.by == self.actor() => None,
+            Command::Undo { .. } if paused.by == self.actor() && !others_need_it(&paused) => None,
             _ => Some(paused),
         }
     }
@@ -64,7 +65,8 @@ impl Engine {
         if !under_way || before.direction() == Direction::Back {
             return None;
         }
-        let (updated, left) = (self.updated_or_on_the_way(), self.count_rows(|row| !row.committed));
+        // Somebody else may have changed the template meanwhile: what is updated are the nodes at the rollout's own target.
+        let (updated, left) = (self.count_rows(|row| row.committed), self.count_rows(|row| !row.committed));
         let down = match self.budget.charged {
             0 => String::new(),
             down => format!(", {down} of all are down"),

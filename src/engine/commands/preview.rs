@@ -549,7 +549,7 @@ impl Engine {
 
 /// `updated` is how many nodes are updated already, or on their way.
 ///
-/// `selected`: only so many nodes may be updated, by their labels.
+/// `selected`: only so many nodes may be updated, by their labels. Others may be updated already.
 fn title_of(command: &Command, limits: &Limits, updated: u32, selected: Option<usize>) -> String {
     match command {
         Command::Adopt => "Adopt".into(),
@@ -559,8 +559,7 @@ fn title_of(command: &Command, limits: &Limits, updated: u32, selected: Option<u
             match updated > limits.allowed {
                 true => format!("Step: {allowed} may be updated, {updated} are already"),
                 false if let Some(selected) = selected => {
-                    let most = counted(selected.min(limits.allowed as usize));
-                    format!("Step: up to {most} updated in total, of {selected} selected")
+                    format!("Step: {allowed} may be updated in total, {selected} are selected")
                 }
                 false => format!("Step: {allowed} updated in total, {} stay", limits.keep),
             }

@@ -109,6 +109,10 @@ fn nodes_were_chosen(selector: Option<&Selector>) -> String {
 
 fn paused_anew(before: Option<&Paused>, now: Option<&Paused>) -> Option<String> {
     let paused = now.filter(|_| now != before)?;
+    let same = before.is_some_and(|before| (&before.by, before.at) == (&paused.by, paused.at));
+    if let (true, Some(why)) = (same, &paused.why) {
+        return Some(format!("another reason was given for the pause: {why}"));
+    }
     let why = paused.why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
     Some(format!("{} paused it{why}", person_of(&paused.by)))
 }

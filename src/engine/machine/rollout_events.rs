@@ -245,8 +245,11 @@ impl Engine {
     }
 
     pub(crate) fn tell_complete(&mut self) {
-        let back = self.intent().direction() == Direction::Back;
-        self.happened(RolloutEventKind::Complete { nodes: self.assessment.fleet, back }, Visibility::Cluster);
+        let intent = self.intent();
+        let back = intent.direction() == Direction::Back;
+        let revision = intent.target.and_then(|hash| self.view.revision(&hash)).map(|revision| revision.number);
+        let kind = RolloutEventKind::Complete { nodes: self.assessment.fleet, back, revision };
+        self.happened(kind, Visibility::Cluster);
     }
 
     /// The strategy is restored. Nothing is recorded if an operator of this process asked for it: then the command is.

@@ -37,6 +37,9 @@ pub struct BudgetView {
     pub pulling_others: u32,
     /// Of `pulling`: for pre-warming alone.
     pub pulling_ahead: u32,
+    /// Of `pulling_others`: that pull fails. The kubelet tries it again until the pod is replaced or gone.
+    #[serde(skip)]
+    pub pulling_others_fails: u32,
     /// How many may.
     pub max_pulling: u32,
 }
@@ -57,9 +60,14 @@ impl BudgetView {
         let by: Vec<String> = [
             one_or_more(self.pulling_fails, "fails", "fail"),
             one_or_more(
-                self.pulling_others,
+                self.pulling_others.saturating_sub(self.pulling_others_fails),
                 "still pulls what is no longer the target",
                 "still pull what is no longer the target",
+            ),
+            one_or_more(
+                self.pulling_others_fails,
+                "fails on what is no longer the target",
+                "fail on what is no longer the target",
             ),
             one_or_more(self.pulling_ahead, "pre-warms", "pre-warm"),
         ]

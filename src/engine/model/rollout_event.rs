@@ -113,7 +113,7 @@ pub enum RolloutEventKind {
     },
     /// The rollout goes back to the revision it came from, as its gates say.
     RollingBack {
-        /// Hash of that revision.
+        /// That revision, by its number; by its hash where its ControllerRevision was not there.
         to: Str,
     },
     /// Every node is at the target.
@@ -122,6 +122,8 @@ pub enum RolloutEventKind {
         nodes: u32,
         /// The target was an earlier revision, to which it was rolled back.
         back: bool,
+        /// The target, by its number then; `None` where its ControllerRevision was not there.
+        revision: Option<i64>,
     },
     /// Every node that was to be pre-warmed by StatefulSets has the images: they are deleted, and what was asked for ends.
     PrewarmComplete {

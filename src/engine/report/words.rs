@@ -78,9 +78,15 @@ impl Snapshot {
         }
     }
 
-    /// Whether partition, selector and gates are in force: a rollout is recorded, and is not being handed back.
+    /// Whether partition, selector and gates are in force: a rollout is recorded, although it may not have begun, and is not being handed back.
     pub fn has_plan(&self) -> bool {
-        self.started_at.is_some() && !matches!(self.phase, Phase::Releasing(_))
+        match self.phase {
+            Phase::Releasing(_) => false,
+            Phase::Loading | Phase::Idle | Phase::Native => self.started_at.is_some(),
+            Phase::Preparing | Phase::Held | Phase::Running | Phase::Paused(_) | Phase::Halted | Phase::Complete => {
+                true
+            }
+        }
     }
 
     /// The plan in one line. On the way back it does not count.

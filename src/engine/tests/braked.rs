@@ -29,6 +29,28 @@ fn blamed(console: &mut FakeConsole, fake: &FakeCluster, name: &str) -> Option<B
     console.snapshot(fake).nodes.iter().find(|node| &*node.name == name).unwrap().blame
 }
 
+/// The partition is recorded with the brake, before a rollout has begun.
+#[test]
+fn what_the_brake_records_is_a_plan_before_the_first_step() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    fake.set_template(super::super::fake_cluster::template("agent:v2"));
+    fake.reconcile();
+    let mut console = FakeConsole::open_as(&fake, "ops", crate::engine::model::config::Role::OneShot);
+    assert!(!console.snapshot(&fake).has_plan(), "its controller knows no partition");
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    console.ask(&mut fake, Command::Resume).unwrap();
+    let snapshot = console.snapshot(&fake);
+    assert!(snapshot.has_plan() && snapshot.started_at.is_none(), "{:?}", snapshot.phase);
+    assert_eq!(snapshot.plan_in_words(), "0 may be updated, partition 6");
+    let select = Command::Select(Some("zone=canary".parse().unwrap()));
+    console.ask(&mut fake, select).unwrap();
+    console.ask(&mut fake, Command::Step(Step::Updated(Int(3)))).unwrap();
+    let preview = console.engine.preview(&Command::Step(Step::Updated(Int(5))), fake.now).unwrap();
+    assert_eq!(preview.title, "Step: 5 nodes may be updated in total, 3 are selected");
+    let in_line = "Lets no other node go (5 may be updated in total): 3 nodes are in line already, at most 2 down and 2 pulling at a time.";
+    assert_eq!(preview.effects[0], in_line);
+}
+
 /// Whoever rolled back, released, and asks for the revision before: that is the one that was rolled back from.
 #[test]
 fn an_undo_without_a_revision_does_not_lead_back_to_what_was_rolled_back_from() {
@@ -96,20 +118,17 @@ fn a_second_pause_keeps_the_first_unless_it_has_a_reason_and_then_what_it_said()
     assert_eq!(paused(&mut console, &fake), first);
     let said = console.ask(&mut fake, Command::Pause { why: Some("link down".into()) }).unwrap();
     assert_eq!(said, "it was paused already, the new reason is noted: no update starts");
-    let both = Some("link down; before: lunch".to_owned());
+    let both = Some("lunch; then: link down".to_owned());
     assert_eq!(paused(&mut console, &fake), (first.0, both.clone()), "since when nothing moves");
     let preview = console.engine.preview(&Command::Pause { why: Some("again".into()) }, fake.now).unwrap();
     // The text is made once, and read for a while: an age would stand still in it.
     let at = UtcTime { at: first.0, now: fake.now };
     let known = format!(
-        "It is paused already, by ops@bastion at {at}: link down; before: lunch. That is kept with the new reason."
+        "It is paused already, by ops@bastion at {at}: lunch; then: link down. That is kept with the new reason."
     );
     assert_eq!(preview.effects[0], known);
     let preview = console.engine.preview(&Command::Resume, fake.now).unwrap();
-    assert_eq!(
-        preview.effects[0],
-        format!("It was paused by ops@bastion at {at}: link down; before: lunch. That ends.")
-    );
+    assert_eq!(preview.effects[0], format!("It was paused by ops@bastion at {at}: lunch; then: link down. That ends."));
     assert!(at.to_string().ends_with(" UTC") && !at.to_string().contains('-'), "{at}");
     let long_ago = UtcTime { at: first.0, now: fake.now + Duration::from_secs(86_400) }.to_string();
     assert!(long_ago.starts_with("20") && long_ago.contains('-'), "{long_ago}");
@@ -124,10 +143,31 @@ fn a_second_pause_keeps_the_first_unless_it_has_a_reason_and_then_what_it_said()
         preview
             .effects
             .iter()
-            .any(|line| line.starts_with("The pause by ops@bastion 1m ago (link down; before: lunch) is lifted.")),
+            .any(|line| line.starts_with("The pause by ops@bastion 1m ago (lunch; then: link down) is lifted.")),
         "{:?}",
         preview.effects
     );
+}
+
+/// The name and the time of a pause belong together.
+#[test]
+fn a_reason_that_somebody_adds_stands_with_their_name_and_the_pause_with_that_of_who_paused() {
+    let mut fake = FakeCluster::rolling(4, 1);
+    let mut ops = FakeConsole::open(&fake, "ops");
+    ops.set_image(&mut fake, "agent:v2");
+    ops.ask(&mut fake, Command::Pause { why: Some("lunch".into()) }).unwrap();
+    let began = fake.now;
+    let undo = Command::Undo { to: None };
+    assert_eq!(ops.engine.preview(&undo, fake.now).unwrap().lifts_pause, None, "their own");
+    fake.wait(20);
+    let mut bob = FakeConsole::open_as(&fake, "bob", crate::engine::model::config::Role::OneShot);
+    bob.ask(&mut fake, Command::Pause { why: Some("link down".into()) }).unwrap();
+    let Phase::Paused(paused) = bob.snapshot(&fake).phase else { panic!() };
+    assert_eq!((&*paused.by, paused.why.as_deref()), ("ops@bastion", Some("lunch; then bob@bastion: link down")));
+    assert!(fake.now.since(paused.at) >= Duration::from_secs(20) && paused.at >= began, "{paused:?}");
+    ops.run(&mut fake);
+    let asks = ops.engine.preview(&undo, fake.now).unwrap().lifts_pause;
+    assert_eq!(asks.as_ref(), Some(&paused), "bob needs it still");
 }
 
 /// Whoever changes the image may not know of the pause; whoever rolls back may end their own at once.

@@ -1,6 +1,6 @@
 //! What the preview of a command says about the halt, the pause or the roll back that it ends.
 
-use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::model::command::Command;
 use crate::engine::report::snapshot::Phase;
 
@@ -54,6 +54,23 @@ fn another_image_says_which_roll_back_it_ends() {
     let lines = effects(&mut console, &fake, &image("agent:v3"));
     let ends = "The roll back to revision 3 ends: 3 nodes are not back yet, and keep what they run until a step.";
     assert!(lines.iter().any(|line| line == ends), "{lines:?}");
+}
+
+/// Somebody else sets the template back: the rollout's own target counts, and every node is one or the other.
+#[test]
+fn a_rollout_whose_template_others_changed_ends_with_the_count_of_its_own_target() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 2);
+    console.run_for(&mut fake, 60);
+    fake.set_template(template("agent:v1"));
+    fake.reconcile();
+    console.run_for(&mut fake, 5);
+    let lines = effects(&mut console, &fake, &image("agent:v3"));
+    let ends = |line: &&String| line.starts_with("The rollout until now ends (");
+    let said = lines.iter().find(ends).unwrap();
+    assert!(said.starts_with("The rollout until now ends (4 updated or on the way, 2 not)"), "{said}");
 }
 
 #[test]

@@ -105,12 +105,12 @@ fn what_goes_on_does_not_lift_a_pause_that_came_after_it() {
     ada.ask(fake, pause("lunch")).unwrap();
     let result = asked_and_overtaken(&mut consoles, Command::Resume, pause("the link is down"));
     assert!(
-        result
-            .unwrap_err()
-            .starts_with("bob@bastion paused it: the link is down; before, ada@bastion: lunch since this")
+        result.unwrap_err().starts_with(
+            "another reason was given for the pause: lunch; then bob@bastion: the link is down since this"
+        )
     );
     let (fake, ..) = &consoles;
-    assert_eq!(intent(fake).paused.unwrap().why.as_deref(), Some("the link is down; before, ada@bastion: lunch"));
+    assert_eq!(intent(fake).paused.unwrap().why.as_deref(), Some("lunch; then bob@bastion: the link is down"));
 }
 
 #[test]

@@ -419,6 +419,13 @@ fn a_slot_that_a_roll_back_leaves_taken_is_named() {
     console.run_for(&mut fake, 1);
     let said = console.snapshot(&fake).budget_and_slots();
     assert!(said.ends_with("pull slots 1 of 1 (1 still pulls what is no longer the target)"), "{said}");
+    let node = fake.deleted[0].clone();
+    fake.change_pod(&node, |pod| {
+        pod.containers[0].state = ContainerState::Waiting { reason: "ImagePullBackOff".into(), message: None }
+    });
+    console.run_for(&mut fake, 1);
+    let said = console.snapshot(&fake).budget_and_slots();
+    assert!(said.ends_with("pull slots 1 of 1 (1 fails on what is no longer the target)"), "{said}");
 }
 
 #[test]

@@ -56,6 +56,18 @@ fn a_step_under_a_selector_raises_nothing_that_only_lifting_it_would_use() {
     assert_eq!(fake.at("hash2"), 12);
 }
 
+/// The list of nodes has those that are in line already, too, and says so.
+#[test]
+fn a_selector_that_is_lifted_frees_other_nodes_than_those_in_line() {
+    let (mut fake, mut console) = with_canaries();
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    console.ask(&mut fake, Command::Step(Step::Updated(Int(10)))).unwrap();
+    let preview = console.engine.preview(&Command::Select(None), fake.now).unwrap();
+    assert_eq!(preview.nodes.len(), 10);
+    assert!(preview.effects[0].starts_with("Frees 7 nodes at once: 10 of 120 may"), "{:?}", preview.effects);
+    assert_eq!(preview.effects[1], "Besides, 3 nodes are in line already.");
+}
+
 #[test]
 fn lifting_a_selector_says_how_many_nodes_that_frees_and_asks() {
     let (mut fake, mut console) = with_canaries();
@@ -271,7 +283,7 @@ fn a_selection_of_which_no_node_goes_says_why_and_what_lets_one_go() {
     );
     console.ask(&mut fake, select.clone()).unwrap();
     let all = console.engine.preview(&Command::Step(Step::Updated(Int(60))), fake.now).unwrap();
-    assert_eq!(all.title, "Step: up to 4 nodes updated in total, of 4 selected");
+    assert_eq!(all.title, "Step: 60 nodes may be updated in total, 4 are selected");
     console.ask(&mut fake, Command::Step(Step::Next)).unwrap();
     console.run_for(&mut fake, 60);
     assert_eq!(fake.at("hash2"), 6, "and so it does");

@@ -82,7 +82,7 @@ fn after_a_template_that_somebody_else_put_back_a_roll_back_leads_to_where_the_r
     assert_eq!((fake.at("hash1"), fake.at("hash2")), (6, 0));
     assert_eq!(fake.deleted.len(), 6, "three went to v2, and these three went back");
     let timeline: Vec<String> = console.snapshot(&fake).timeline.iter().map(ToString::to_string).collect();
-    assert!(timeline.contains(&"rolled back: all 6 nodes are at the revision before".to_owned()), "{timeline:?}");
+    assert!(timeline.contains(&"rolled back: all 6 nodes are at revision 3".to_owned()), "{timeline:?}");
 }
 
 /// Nobody drives when a colleague changes the template: who asks for a step is told of it, and who resumes need not drive first.

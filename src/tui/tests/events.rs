@@ -95,7 +95,13 @@ pub(super) fn with_events() -> Snapshot {
 fn when_nothing_is_rolled_out_the_header_says_when_the_last_rollout_was_complete() {
     let mut snapshot = idle();
     let complete = |secs| {
-        rollout_event(secs, None, RolloutEventKind::Complete { nodes: 120, back: false }, EventOutcome::Done, "")
+        rollout_event(
+            secs,
+            None,
+            RolloutEventKind::Complete { nodes: 120, back: false, revision: Some(15) },
+            EventOutcome::Done,
+            "",
+        )
     };
     snapshot.timeline = [complete(2 * DAY), complete(3 * MINUTE)].into();
     let console = TestConsole::on(snapshot, 80, 24);

@@ -469,7 +469,7 @@ fn the_cursor_stays_on_what_happened_while_more_does() {
     timeline.push(rollout_event(
         1,
         None,
-        RolloutEventKind::Complete { nodes: 120, back: false },
+        RolloutEventKind::Complete { nodes: 120, back: false, revision: Some(15) },
         EventOutcome::Done,
         "",
     ));

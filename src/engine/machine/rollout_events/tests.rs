@@ -227,7 +227,7 @@ fn a_roll_back_by_the_gates_is_told_as_the_rollouts_own_doing() {
     console.partition(&mut fake, 0);
     console.run_for(&mut fake, 60);
     let said = said(&console);
-    let at = said.iter().position(|line| line == "-: rolling back to revision hash1, as the gates say").unwrap();
+    let at = said.iter().position(|line| line == "-: rolling back to revision 1, as the gates say").unwrap();
     assert_eq!(said[at - 1], "-: halted at revision 2: image not found on 2 nodes (n1, n2)");
     assert_eq!(said[at + 1], "-: template changed: revision 2 → 3, agent bad → v1");
 }

@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_halt_is_at_the_revision_that_was_rolled_out() {
-        let complete = || event(RolloutEventKind::Complete { nodes: 3, back: false });
+        let complete = || event(RolloutEventKind::Complete { nodes: 3, back: false, revision: Some(15) });
         let others = || event(RolloutEventKind::TemplateChangedByOthers { manager: None, how: "".into() });
         for (events, want) in [
             (vec![halted(Some(3))], vec![3]),

@@ -153,10 +153,11 @@ impl fmt::Display for RolloutEventKind {
                 }
             }
             Self::RollingBack { to } => write!(f, "rolling back to revision {to}, as the gates say"),
-            Self::Complete { nodes, back: false } => write!(f, "complete: all {nodes} nodes are at the target"),
-            Self::Complete { nodes, back: true } => {
-                write!(f, "rolled back: all {nodes} nodes are at the revision before")
-            }
+            Self::Complete { nodes, back: false, .. } => write!(f, "complete: all {nodes} nodes are at the target"),
+            Self::Complete { nodes, back: true, revision } => match revision {
+                Some(revision) => write!(f, "rolled back: all {nodes} nodes are at revision {revision}"),
+                None => write!(f, "rolled back: all {nodes} nodes are at the revision that was asked for"),
+            },
             Self::PrewarmComplete { nodes } => {
                 write!(f, "pre-warming is complete: {nodes} nodes have the images")
             }
