@@ -445,7 +445,7 @@ pub(crate) struct SimulateArgs {
     #[arg(long, requires = "scenario", conflicts_with_all = ["runs", "case", "trace", "shrink", "save"])]
     pub(crate) compare: bool,
     /// How many rollouts to run
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) runs: u64,
     /// The first seed [default: a random one, which is printed]
     #[arg(long, value_name = "S")]

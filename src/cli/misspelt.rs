@@ -109,6 +109,24 @@ pub(super) fn negative_value(command: &mut Command, line: &[OsString], refused: 
     Some(subcommand.error(ErrorKind::InvalidValue, why))
 }
 
+/// The error of `--dry-run` for a command that has none: which have it. clap would offer it as a value.
+pub(super) fn no_dry_run(command: &mut Command, line: &[OsString], refused: &Error) -> Option<Error> {
+    let has_it = |it: &&Command| it.get_arguments().any(|arg| arg.get_long() == Some("dry-run"));
+    match (refused.kind(), refused.get(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) if word.starts_with("--dry-run") => {}
+        _ => return None,
+    }
+    let have: Vec<&str> =
+        command.get_subcommands().filter(|it| !it.is_hide_set()).filter(has_it).map(Command::get_name).collect();
+    let [others @ .., last] = have.as_slice() else { return None };
+    let name = line.iter().filter_map(|word| word.to_str()).find(|word| command.find_subcommand(word).is_some())?;
+    let why = format!(
+        "`{name}` has no `--dry-run`: {} and {last} have one, and change nothing with it but say what they would do",
+        others.join(", ")
+    );
+    Some(command.find_subcommand_mut(name)?.error(ErrorKind::UnknownArgument, why))
+}
+
 /// What each of these flags of `prewarm` does to what is being pre-warmed: none goes with those that say what to pre-warm.
 const OF_WHAT_IS_PREWARMED: [(&str, &str); 4] = [
     ("--pause", "pause what is being pre-warmed"),

@@ -17,7 +17,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     text.parse::<jiff::SignedDuration>()
         .ok()
         .and_then(|span| Duration::try_from(span).ok())
-        .ok_or_else(|| format!("`{text}` is not a duration; write `30s`, `5m` or `1h 30m`"))
+        .ok_or_else(|| format!("`{text}` is not a duration; write `30s`, `5m` or `1h30m`"))
 }
 
 /// Takes a text that others will read: on one line, and without characters that could steer their terminals.
