@@ -14,6 +14,7 @@ mod taken_away;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -21,6 +22,7 @@ use super::json::{NodeJson, PrewarmJson, TypeMeta};
 use super::one_shot::halt_advice;
 use super::suggested_commands::CommandPlace;
 use crate::engine::model::Str;
+use crate::engine::model::budget::BudgetView;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::node::NodeState;
@@ -33,6 +35,9 @@ use crate::engine::report::snapshot::{Alarm, NodeView, Phase, Snapshot};
 
 /// More nodes than this with the same change at once make one sentence.
 const CROWD: usize = 8;
+
+/// How often at most it is told how many nodes are down, where that is counted. What changes in between is told with the next snapshot.
+const COUNTED_EVERY: Duration = Duration::from_secs(1);
 
 /// One change.
 #[derive(Debug)]
@@ -148,11 +153,22 @@ pub(crate) struct ChangeFeed {
     is_about_to_drive: bool,
     /// What the rollout does was not told, as it becomes another thing once this process drives.
     owes_phase: bool,
+    /// The budget is told with each node that goes down or comes back, and not only where it is exceeded.
+    counts: bool,
+    /// The budget that was told last, and when.
+    told_budget: Option<(BudgetView, Timestamp)>,
 }
 
 impl ChangeFeed {
     pub(crate) fn new(place: &CommandPlace) -> Self {
-        Self { place: place.clone(), last: None, is_about_to_drive: false, owes_phase: false }
+        let place = place.clone();
+        Self { place, last: None, is_about_to_drive: false, owes_phase: false, counts: false, told_budget: None }
+    }
+
+    /// For programs, which draw how many nodes were down; for people that would be a line per node.
+    #[must_use]
+    pub(crate) fn counting(self, counts: bool) -> Self {
+        Self { counts, ..self }
     }
 
     /// From now on, that nobody drives, or that this process holds the lease for a write, is not told; what others do is. Nor is whether
@@ -169,12 +185,15 @@ impl ChangeFeed {
             changes: Vec::new(),
             is_about_to_drive: self.is_about_to_drive,
             owes_phase: self.owes_phase,
+            counts: self.counts,
+            told_budget: self.told_budget,
         };
         match self.last.replace(snapshot.clone()) {
             None => telling.opening(),
             Some(last) => telling.since(&last),
         }
         self.owes_phase = telling.owes_phase;
+        self.told_budget = telling.told_budget;
         telling.changes
     }
 }
@@ -185,6 +204,8 @@ struct Telling<'a> {
     changes: Vec<FeedEntry>,
     is_about_to_drive: bool,
     owes_phase: bool,
+    counts: bool,
+    told_budget: Option<(BudgetView, Timestamp)>,
 }
 
 impl Telling<'_> {
@@ -245,7 +266,8 @@ impl Telling<'_> {
             self.plan();
         }
         let (was, is) = (&last.budget, &snapshot.budget);
-        if (was.max_unavailable, was.max_pulling) != (is.max_unavailable, is.max_pulling) {
+        let other_limits = (was.max_unavailable, was.max_pulling) != (is.max_unavailable, is.max_pulling);
+        if other_limits || self.is_told_again(is) {
             self.budget();
         }
         self.alarms(&last.alarms);
@@ -342,7 +364,17 @@ impl Telling<'_> {
         }
     }
 
+    /// Whether how many nodes are down is news: since it was told last it went above the limit or came back below, or it is counted.
+    fn is_told_again(&self, is: &BudgetView) -> bool {
+        let Some((told, at)) = &self.told_budget else { return false };
+        let is_exceeded = |budget: &BudgetView| budget.charged > budget.max_unavailable;
+        let down = |it: &BudgetView| (it.charged, it.rollout, it.suspect, it.node, it.pre_existing);
+        let counted = self.counts && down(told) != down(is) && self.snapshot.at.since(*at) >= COUNTED_EVERY;
+        counted || is_exceeded(told) != is_exceeded(is)
+    }
+
     fn budget(&mut self) {
+        self.told_budget = Some((self.snapshot.budget, self.snapshot.at));
         self.say(Topic::Budget, self.snapshot.budget_and_slots());
     }
 

@@ -73,10 +73,10 @@ pub(crate) async fn run(
     let mut foreground = Foreground {
         session,
         args,
+        feed: ChangeFeed::new(&place).counting(output.format() != OutputFormat::Text),
         output,
         streams: streams.clone(),
         open: None,
-        feed: ChangeFeed::new(&place),
         place: place.clone(),
         warnings: Warnings::default(),
     };

@@ -136,7 +136,7 @@ pub(crate) fn out_of_time(snapshot: &Snapshot, patience: Duration) -> CliError {
 /// Follows a rollout until it is over: complete, halted, or the DaemonSet gone.
 async fn follow(place: &CommandPlace, rollout: &Rollout, output: &mut Output) -> Result<Exit, CliError> {
     let mut snapshots = rollout.snapshots.clone();
-    let mut feed = ChangeFeed::new(place);
+    let mut feed = ChangeFeed::new(place).counting(output.format() != OutputFormat::Text);
     let streams = output.streams();
     loop {
         // Changes that happen while the output is slow are printed as one.
