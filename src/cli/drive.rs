@@ -161,8 +161,15 @@ impl Drive<'_> {
                 }
             }
             was_held = is_held;
-            if let Some(end) = end {
-                return end;
+            match end {
+                Some(Ok(Exit::Halted)) => {
+                    return match why_it_ends(foreground.place(), &snapshot) {
+                        Some(error) => Err(error),
+                        None => Ok(Exit::Halted),
+                    };
+                }
+                Some(end) => return end,
+                None => {}
             }
             let given_up = async {
                 match course.looks_again_at() {
@@ -430,6 +437,20 @@ fn is_set_back(snapshot: &Snapshot) -> bool {
 /// Whether no node is on its way.
 fn at_rest(snapshot: &Snapshot) -> bool {
     !snapshot.nodes.iter().any(|node| node.state.is_moving())
+}
+
+/// What stopped a drive that is not done: why, and what would let it go on. `None`: it has come to its end by a roll back.
+fn why_it_ends(place: &CommandPlace, snapshot: &Snapshot) -> Option<CliError> {
+    let target = CommandTarget::new(place, snapshot);
+    match &snapshot.phase {
+        Phase::Paused(_) => {
+            let next = suggested_commands(place, snapshot).first().map(|next| next.line());
+            let next = next.unwrap_or_else(|| target.named("resume").to_string());
+            let error = CliError::new(CliErrorKind::Halted, format!("driving ends: {}", snapshot.doing()));
+            Some(error.hinted(next))
+        }
+        _ => None,
+    }
 }
 
 fn record_deleted() -> CliError {

@@ -35,6 +35,8 @@ pub(crate) enum CliErrorKind {
     Usage,
     /// It was not over in time.
     TimedOut,
+    /// rolldeck paused the rollout.
+    Halted,
     /// A revision that was named is not there, or the DaemonSet went away.
     NotFound,
     /// There is no DaemonSet of this name in the namespace.
@@ -111,6 +113,12 @@ impl CliError {
         Self::new(CliErrorKind::Usage, message)
     }
 
+    /// The answer could not be written, but what was asked for is done: `settled` is what would have been said.
+    pub(crate) fn carried_out(mut self, settled: &str) -> Self {
+        self.message = format!("{}; the command itself was carried out: {settled}", self.message);
+        self
+    }
+
     /// Adds what to try next.
     pub(crate) fn hinted(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
@@ -152,6 +160,7 @@ impl CliError {
             CliErrorKind::Failed => 1,
             CliErrorKind::Usage | CliErrorKind::FailedComparing => 2,
             CliErrorKind::TimedOut => Exit::Incomplete.code(),
+            CliErrorKind::Halted => Exit::Halted.code(),
             CliErrorKind::NotFound | CliErrorKind::NoDaemonSet => 5,
             CliErrorKind::Refused => 6,
             CliErrorKind::DrivenByOther => Exit::DrivenByOther.code(),

@@ -62,10 +62,19 @@ pub(crate) async fn run(
 ) -> Result<Exit, CliError> {
     let rollout = session.open(namespace, name, Role::OneShot);
     let done = carry_out(session, namespace, &rollout, command, how, output).await;
-    Warnings::default().close(rollout, &output.streams()).await;
-    done
+    let streams = output.streams();
+    Warnings::default().close(rollout, &streams).await;
+    let (said, settled) = done?;
+    let Some(settled) = settled else { return said };
+    // Answers are written by a thread of its own: only once it is done is it known whether they could be.
+    streams.drained().await;
+    match (said, streams.failure()) {
+        (Ok(_), Some(error)) => Err(CliError::from(error).carried_out(&settled)),
+        (said, _) => said.map_err(|error| error.carried_out(&settled)),
+    }
 }
 
+/// Carries it out and says so. Beside what came of saying it stands what it came to, unless nothing was changed.
 async fn carry_out(
     session: &dyn Session,
     namespace: &str,
@@ -73,7 +82,7 @@ async fn carry_out(
     command: Command,
     how: &How,
     output: &mut Output,
-) -> Result<Exit, CliError> {
+) -> Result<(Result<Exit, CliError>, Option<String>), CliError> {
     let commands = CommandPlace::of(session);
     let place = LoadPlace { commands: &commands, namespace: Some(namespace) };
     let before = load::rollout(rollout, place, how.timeout).await?;
@@ -85,7 +94,7 @@ async fn carry_out(
         show(&preview, output)?;
     }
     if how.dry_run {
-        return report(&commands, &before, &preview, None, output);
+        return report(&commands, &before, &preview, None, output).map(|exit| (Ok(exit), None));
     }
     let agreeing = async {
         accept_the_halt(&command, &before, &preview, how.yes)?;
@@ -104,7 +113,8 @@ async fn carry_out(
             return Err(out_of_time(&commands, &rollout.snapshot(), &preview, how.timeout));
         }
     };
-    report(&commands, &rollout.snapshot(), &preview, Some(&settled), output)
+    let said = report(&commands, &rollout.snapshot(), &preview, Some(&settled), output);
+    Ok((said, Some(settled)))
 }
 
 /// Says once for which driver a command waits that is not done at once.

@@ -286,6 +286,15 @@ pub(crate) mod tests {
         }
     }
 
+    /// A disk that is full.
+    pub(crate) struct Full;
+
+    impl Answers for Full {
+        fn take(&mut self, _text: Printable) -> io::Result<()> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+    }
+
     impl Answers for Kept {
         fn take(&mut self, text: Printable) -> io::Result<()> {
             self.0.lock().unwrap().extend_from_slice(text.as_bytes());

@@ -172,8 +172,36 @@ async fn a_drive_ends_where_rolldeck_itself_paused_and_stays_where_an_operator_d
     2026-11-18T11:16:50Z paused by ops@a 10m ago: link down, 38 of 120 updated
     2026-11-18T11:16:50Z paused by rolldeck 10m ago: rolling back to revision 14 was refused: admission webhook denied the request, 38 of 120 updated
     "#);
+    let why = "Error: driving ends: paused by rolldeck 10m ago: rolling back to revision 14 was refused";
+    assert!(output.error.starts_with(why), "{}", output.error);
+    assert!(output.error.contains("\nHint: rolldeck resume "), "{}", output.error);
     let output = begun().then(paused_by("ops@a", "link down")).then(idle).run("drive ds/agent").await;
     assert_eq!(output.code, 0, "{}", output.error);
+}
+
+/// How many nodes are down is told where that is more than may be, and when it is not any more; to programs whenever it changes.
+#[tokio::test]
+async fn a_drive_tells_when_more_nodes_are_down_than_may_be() {
+    let down = |charged, secs| {
+        let mut snapshot = script::driving();
+        (snapshot.budget.max_unavailable, snapshot.budget.charged, snapshot.budget.rollout) = (2, charged, charged);
+        snapshot.at = snapshot.at + Duration::from_secs(secs);
+        snapshot
+    };
+    let idle = Snapshot { phase: Phase::Idle, ..down(0, 60) };
+    let counts = [(1, 1), (2, 2), (3, 3), (10, 4), (2, 5), (1, 6)];
+    let script = || {
+        let begun = Script::of(down(0, 0));
+        counts.iter().fold(begun, |script, (charged, secs)| script.then(down(*charged, *secs))).then(idle.clone())
+    };
+    let text = script().run("drive ds/agent").await.text;
+    let told: Vec<&str> =
+        text.lines().filter_map(|line| line.split_once(" down ")?.1.split_once(':')).map(|it| it.0).collect();
+    assert_eq!(told, ["0 of 2", "3 of 2", "2 of 2"], "{text}");
+    let json = script().run("drive ds/agent -o json").await.text;
+    let lines = json.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let of_budget = lines.filter(|line| line["topic"] == "budget").count();
+    assert_eq!(of_budget, 1 + counts.len(), "{json}");
 }
 
 /// A script that goes on after a drive must not take a roll back for a success.

@@ -13,8 +13,8 @@ pub(super) use self::rollouts::{
     watches_down,
 };
 use crate::cli::args::{Cli, OutputAs};
-use crate::cli::output::Charset;
-use crate::cli::output::tests::Kept;
+use crate::cli::output::tests::{Full, Kept};
+use crate::cli::output::{Charset, Output};
 use crate::driver::{CommandError, DrivenBy, Fleet, FleetPrewarm, FleetRow, Request, Rollout, Session};
 use crate::engine::model::Str;
 use crate::engine::model::command::{BEFORE_THE_FIRST_STEP, Command, Preview, PrewarmCommand, Refusal};
@@ -71,6 +71,8 @@ pub(super) struct Script {
     has_line: bool,
     /// Why no command is carried out, although it was accepted.
     fails: Option<CommandError>,
+    /// Nothing that is printed can be written.
+    disk_is_full: bool,
 }
 
 impl Script {
@@ -92,7 +94,14 @@ impl Script {
             lifts_pause: None,
             has_line: true,
             fails: None,
+            disk_is_full: false,
         }
+    }
+
+    /// What is printed goes to a disk that is full.
+    pub(super) fn to_a_full_disk(mut self) -> Self {
+        self.disk_is_full = true;
+        self
     }
 
     /// Commands are accepted, and end with this error once the next snapshot is there.
@@ -183,7 +192,11 @@ impl Script {
         let global = &cli.global;
         let charset = if global.ascii { Charset::Ascii } else { Charset::Unicode };
         let OutputAs { format, shape } = global.output.clone().unwrap_or_default();
-        let output = kept.output(format, charset).shaped(shape);
+        let output = match self.disk_is_full {
+            true => Output::to(Box::new(Full), format, charset),
+            false => kept.output(format, charset),
+        };
+        let output = output.shaped(shape);
         let script = Self { runs_by_itself: line.contains("--watch"), ..self.clone() };
         let end = crate::cli::run_to(cli, async move |_| Ok(Arc::new(script.clone()) as Arc<dyn Session>), output);
         let (error, code) = match Box::pin(end).await {

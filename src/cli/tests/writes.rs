@@ -53,6 +53,19 @@ async fn what_else_manages_it_is_said_before_anything_is_adopted() {
     assert_eq!(one_shot["preview"]["warnings"][0], script::argo_cd().warning());
 }
 
+/// Whoever reads that the disk is full would give the command again.
+#[tokio::test]
+async fn where_the_answer_cannot_be_written_it_is_said_that_the_command_was_carried_out() {
+    let step = "step ds/agent --to 60 -y -o json";
+    let script = Script::of(rollout()).to_a_full_disk();
+    let output = script.run(step).await;
+    assert_eq!((output.code, script.asked().len()), (1, 1));
+    let said = "Error: writing the answer: no storage space; the command itself was carried out: ";
+    assert!(output.error.starts_with(said), "{}", output.error);
+    let output = script.run("step ds/agent --to 60 -o json --dry-run").await;
+    assert_eq!(output.error, "Error: writing the answer: no storage space");
+}
+
 #[tokio::test]
 async fn a_write_is_shown_made_and_followed_by_advice() {
     let mut held = rollout();
