@@ -37,7 +37,7 @@ fn without_a_rollout_nodes_that_are_down_are_not_suspects() {
     assert_eq!(status.nodes(|node| node["blame"] == "node"), lost);
     let said = text(&operator.run(&["status", DS]));
     assert!(said.contains("idle, 3 nodes down, 17 of 20 available"), "{said}");
-    assert!(said.contains("down 0 of 2 + 3 down by themselves"), "{said}");
+    assert!(said.contains("down 0 of 2 + 3 by themselves"), "{said}");
     assert!(!said.contains("suspect"), "{said}");
 
     let row = || operator.json(&["status", "-o", "json"])["items"][0].clone();
