@@ -1,5 +1,6 @@
 //! The promises, one readable test each, on the fake cluster. The attack tests them at scale.
 
+mod back_between_crashes;
 mod back_to_failing;
 mod braked;
 mod by_hand;

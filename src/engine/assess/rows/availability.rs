@@ -40,7 +40,7 @@ impl<'a> Assessor<'a> {
     /// Ready for `minReadySeconds` (at the target: and for the soak time), by a clock that a wrong node clock cannot turn.
     pub(super) fn is_available(&mut self, pod: &PodEntry, at_target: bool, clock: Option<i64>) -> bool {
         let Some(observed) = pod.ready_observed else { return false };
-        let soak = self.soak_secs(at_target);
+        let soak = self.soak_secs(at_target).max(self.up_between_crashes(pod, at_target));
         let needed = Duration::from_secs(soak.into());
         let elapsed = self.as_seen(self.ready_for(pod, observed, at_target, clock));
         if self.question.pods_seen_until.is_none() {
@@ -51,6 +51,17 @@ impl<'a> Assessor<'a> {
         self.available_at =
             (elapsed < needed).then(|| Soaks { secs: soak, ends_at: seen_at + (needed - elapsed), since_known });
         elapsed >= needed
+    }
+
+    /// For how many seconds a pod has to be ready that the rollout has put on its node, that has never been well there, and that restarts: the
+    /// soak time, [`PROVES`] at least, also where the rollout leads elsewhere by now and does not soak. It is up between two crashes: who takes it for one
+    /// that serves takes down others up to the whole budget, and it goes down beside them. 0 for every other pod.
+    fn up_between_crashes(&self, pod: &PodEntry, at_target: bool) -> u32 {
+        let progress = self.question.progress;
+        let put_there = || pod.fact.node.as_ref().is_some_and(|node| progress.in_progress.contains(node));
+        let restarts = || pod.fact.containers.iter().any(|container| container.restarts > 0);
+        let soak = u32::try_from(PROVES.as_secs()).unwrap_or(u32::MAX).max(self.question.intent.gates.soak_secs.0);
+        if !at_target && restarts() && put_there() { soak } else { 0 }
     }
 
     /// On the way back, whether an available pod at the target shows that its revision works. One that never left it does, and one that was
