@@ -445,7 +445,7 @@ fn why_it_ends(place: &CommandPlace, snapshot: &Snapshot) -> Option<CliError> {
     match &snapshot.phase {
         Phase::Paused(_) => {
             let next = suggested_commands(place, snapshot).first().map(|next| next.line());
-            let next = next.unwrap_or_else(|| target.named("resume").to_string());
+            let next = next.unwrap_or_else(|| target.named("resume"));
             let error = CliError::new(CliErrorKind::Halted, format!("driving ends: {}", snapshot.doing()));
             Some(error.hinted(next))
         }

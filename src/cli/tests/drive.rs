@@ -201,7 +201,7 @@ async fn a_drive_tells_when_more_nodes_are_down_than_may_be() {
     let json = script().run("drive ds/agent -o json").await.text;
     let lines = json.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     let of_budget = lines.filter(|line| line["topic"] == "budget").count();
-    assert_eq!(of_budget, 1 + counts.len(), "{json}");
+    assert_eq!(of_budget, 2 + counts.len(), "{json}");
 }
 
 /// A script that goes on after a drive must not take a roll back for a success.

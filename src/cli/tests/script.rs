@@ -99,7 +99,7 @@ impl Script {
     }
 
     /// What is printed goes to a disk that is full.
-    pub(super) fn to_a_full_disk(mut self) -> Self {
+    pub(super) fn on_a_full_disk(mut self) -> Self {
         self.disk_is_full = true;
         self
     }

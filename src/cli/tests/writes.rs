@@ -57,7 +57,7 @@ async fn what_else_manages_it_is_said_before_anything_is_adopted() {
 #[tokio::test]
 async fn where_the_answer_cannot_be_written_it_is_said_that_the_command_was_carried_out() {
     let step = "step ds/agent --to 60 -y -o json";
-    let script = Script::of(rollout()).to_a_full_disk();
+    let script = Script::of(rollout()).on_a_full_disk();
     let output = script.run(step).await;
     assert_eq!((output.code, script.asked().len()), (1, 1));
     let said = "Error: writing the answer: no storage space; the command itself was carried out: ";

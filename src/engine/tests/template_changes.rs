@@ -149,7 +149,7 @@ fn once_somebody_elses_roll_back_is_resumed_an_undo_needs_a_revision() {
     console.set_image(&mut fake, "agent:v2");
     console.partition(&mut fake, 3);
     console.run_for(&mut fake, 60);
-    fake.set_template(before.clone());
+    fake.set_template(before);
     fake.reconcile();
     console.run_for(&mut fake, 5);
     console.ask(&mut fake, Command::Resume).unwrap();
