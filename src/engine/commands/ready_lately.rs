@@ -45,7 +45,8 @@ impl Engine {
         )]
     }
 
-    /// No node is updated yet, and some are on their way: nothing shows whether the new revision works.
+    /// No node is updated yet, and some are on their way, or may go already and nobody has replaced their pods: nothing shows whether the new
+    /// revision works.
     pub(super) fn unproven_in_words(&self) -> Option<String> {
         let fleet = || self.assessment.rows().filter(|row| row.in_fleet);
         if fleet().any(|row| row.state == NodeState::Updated) {
@@ -53,7 +54,18 @@ impl Engine {
         }
         let mut on_their_way: Vec<&Row> = fleet().filter(|row| row.committed).collect();
         on_their_way.sort_by_key(|row| self.natural_ranks().get(row.node));
-        let name = self.name(on_their_way.first()?);
+        let Some(first) = on_their_way.first() else {
+            return match self.plan.in_line {
+                0 => None,
+                1 => {
+                    Some("No node is updated yet (1 is in line): nothing shows whether the new revision works.".into())
+                }
+                many => Some(format!(
+                    "No node is updated yet ({many} are in line): nothing shows whether the new revision works."
+                )),
+            };
+        };
+        let name = self.name(first);
         let are = match on_their_way.len() - 1 {
             0 => "is on its way".to_owned(),
             more => format!("and {more} more are on their way"),

@@ -82,5 +82,5 @@ fn an_image_at_which_it_halted_before_is_warned_of() {
     assert!(!preview.warnings.iter().any(|line| line.contains("halted at revision")), "{:?}", preview.warnings);
     assert!(!preview.effects.iter().any(|line| ends_a_roll_back(line)), "every node is back: {:?}", preview.effects);
     let again = console.engine.preview(&image("agent:bad"), fake.now).unwrap().warnings;
-    assert!(again.iter().any(|line| line.starts_with("The rollout halted at revision 2 ")), "{again:?}");
+    assert!(again.iter().any(|line| line.starts_with("The rollout halted at revision 2, at ")), "{again:?}");
 }

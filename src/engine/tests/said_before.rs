@@ -26,7 +26,15 @@ fn a_step_says_that_nothing_is_updated_yet_and_which_steps_it_leaves_out() {
     assert!(says(&first, "Leaves out the steps 1, 10% and 50% of the plan."), "{first:?}");
     assert!(!says(&first, "No node is updated yet"), "none is on its way: {first:?}");
     fake.slow = true;
-    console.ask(&mut fake, Command::Step(Step::Next)).unwrap();
+    // Nobody drives: the node of the first step is in line, and the second step is no less blind.
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    let mut late = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+    late.ask(&mut fake, Command::Step(Step::Next)).unwrap();
+    let preview = late.engine.preview(&Command::Step(Step::Next), fake.now).unwrap();
+    let in_line = "No node is updated yet (1 is in line): nothing shows whether the new revision works.";
+    assert!(says(&preview.effects, in_line), "{preview:?}");
+    assert_eq!(preview.danger, Danger::Serious);
+    console.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
     console.run_for(&mut fake, 5);
     let next = effects(&mut console, &fake, Step::Next);
     assert!(says(&next, unproven) && !says(&next, "Leaves out"), "{next:?}");
