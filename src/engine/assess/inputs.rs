@@ -22,6 +22,7 @@ pub(crate) struct Inputs {
     in_progress: BTreeSet<Str>,
     origin: Option<Str>,
     started_at: Option<Timestamp>,
+    began: Option<Timestamp>,
 }
 
 impl Inputs {
@@ -39,6 +40,7 @@ impl Inputs {
             in_progress,
             origin,
             started_at,
+            began,
         } = self;
         target_then.as_ref() == target
             && *direction == intent.direction()
@@ -51,6 +53,7 @@ impl Inputs {
             && *in_progress == progress.in_progress
             && *origin == progress.origin
             && *started_at == progress.started_at
+            && *began == progress.marks.began()
     }
 
     /// All of the record is named: a row that depends on what is not taken in here is not assessed again when that changes.
@@ -90,7 +93,7 @@ impl Inputs {
             // Judged when all rows are there.
             suspects: _,
             others_down: _,
-            marks: _,
+            marks,
             // About the DaemonSet, its controller and the driver, or about deletions.
             adopted: _,
             drifted: _,
@@ -113,6 +116,7 @@ impl Inputs {
             in_progress: in_progress.clone(),
             origin: origin.clone(),
             started_at: *started_at,
+            began: marks.began(),
         }
     }
 }

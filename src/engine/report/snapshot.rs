@@ -89,6 +89,8 @@ pub struct Snapshot {
     pub requested_change: Option<Str>,
     /// When the rollout began; `None` when none is recorded.
     pub started_at: Option<Timestamp>,
+    /// When the rollout to the present target began, where the record says it: it may have begun with another target.
+    pub retargeted_at: Option<Timestamp>,
     /// The revision that most nodes not at the target have.
     pub from: Option<RevisionView>,
     /// Hash of the revision of the DaemonSet's template as it is now, which a pod gets that is created now; `None` while that is not known.

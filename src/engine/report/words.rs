@@ -147,11 +147,11 @@ impl Snapshot {
         Waiting(self.at, wait)
     }
 
-    /// When the rollout to the present target began: with the record, or when the target's revision was made, if that was later. Whoever sets
-    /// another image after one that failed begins anew, under the same record.
+    /// When the rollout to the present target began: with the record, or later under the same record, where somebody sets another image or rolls
+    /// back. Where the record does not say when, not before the target's revision was made.
     pub fn target_began(&self) -> Option<Timestamp> {
         let made = self.to.as_ref().filter(|_| self.direction == Direction::Forward).and_then(|to| to.created_at);
-        Some(self.started_at?.max(made.unwrap_or_default()))
+        Some(self.started_at?.max(made.unwrap_or_default()).max(self.retargeted_at.unwrap_or_default()))
     }
 
     /// Whether there is something being rolled out: a target that differs from what nodes have.

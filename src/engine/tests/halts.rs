@@ -331,6 +331,16 @@ fn another_image_ends_the_halt_begins_anew_and_says_so_beforehand() {
     assert!(snapshot.halt.is_none());
     assert!(snapshot.started_at < Some(set_at), "it is the same record");
     assert!(snapshot.target_began() >= Some(set_at), "{:?}", snapshot.target_began());
+    // An image whose revision is in the history already: that was made long before. A node that does not have it is outdated since now.
+    fake.wait(100);
+    let again_at = fake.now;
+    console.set_image(&mut fake, "agent:bad");
+    console.run_for(&mut fake, 2);
+    let snapshot = console.snapshot(&fake);
+    assert!(snapshot.target_began() >= Some(again_at), "{:?}", snapshot.target_began());
+    let outdated = snapshot.nodes.iter().filter(|node| node.state == NodeState::Outdated && node.cause.is_none());
+    let since: Vec<_> = outdated.map(|node| node.since).collect();
+    assert!(!since.is_empty() && since.iter().all(|since| *since >= Some(again_at)), "{since:?} {again_at:?}");
 }
 
 /// The driver ends when it halts. A second node that it had on its way fails after that, and nobody names it in the halt. `status` counts

@@ -217,6 +217,7 @@ pub(super) fn loading() -> Snapshot {
         direction: Direction::Forward,
         requested_change: None,
         started_at: None,
+        retargeted_at: None,
         from: None,
         to: None,
         template_revision: None,

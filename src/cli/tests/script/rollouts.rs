@@ -144,6 +144,7 @@ pub(in crate::cli::tests) fn rollout() -> Snapshot {
         direction: Direction::Forward,
         requested_change: None,
         started_at: Some(at(0)),
+        retargeted_at: None,
         from: Some(revisions[1].clone()),
         to: Some(revisions[0].clone()),
         template_revision: Some(revisions[0].hash.clone()),

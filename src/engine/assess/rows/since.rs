@@ -51,7 +51,8 @@ impl Assessor<'_> {
     fn target_since(&self) -> Option<Timestamp> {
         let target = self.question.target.as_ref()?;
         let made = self.view.revision(target).map(|revision| revision.created_at);
-        let began = self.question.progress.started_at.map(|at| self.view.server_time(at));
+        let progress = self.question.progress;
+        let began = progress.marks.began().or_else(|| Some(self.view.server_time(progress.started_at?)));
         made.max(began)
     }
 

@@ -16,6 +16,9 @@ pub struct GateMarks {
     /// Nodes that went down before that instant are not compared: they were accepted by an operator, or belong to an earlier rollout.
     #[serde(skip_serializing_if = "Option::is_none")]
     compared_since: Option<Timestamp>,
+    /// When the rollout to the present target began: the record may be of several rollouts, and the target's revision may be an old one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    began: Option<Timestamp>,
 }
 
 impl GateMarks {
@@ -27,21 +30,26 @@ impl GateMarks {
     /// A new rollout begins, at `at` by the API server's clock: a change of the template is made, or the first deletion under a record
     /// is next. A resume that accepts somebody else's template begins none.
     pub(crate) fn begin(&mut self, at: Timestamp) {
-        let Self { compared_since } = self;
-        *compared_since = Some(at);
+        let Self { compared_since, began } = self;
+        (*compared_since, *began) = (Some(at), Some(at));
     }
 
     /// Every node is updated, and the record stays: a clock that runs while the rollout does stops here.
     pub(crate) fn complete(&mut self) {
         // Nodes also go down after the last update.
-        let Self { compared_since: _ } = self;
+        let Self { compared_since: _, began: _ } = self;
     }
 
     /// When time alone makes a gate strike, by the API server's clock; `None`: no mark of these is a clock that runs out.
     pub(crate) fn strikes_at(&self, _limits: &Gates) -> Option<Timestamp> {
         // Begins something, and ends nothing.
-        let Self { compared_since: _ } = self;
+        let Self { compared_since: _, began: _ } = self;
         None
+    }
+
+    /// When the rollout to the present target began; `None` in records of an older rolldeck, and before the first deletion.
+    pub(crate) fn began(&self) -> Option<Timestamp> {
+        self.began
     }
 
     /// Nodes that went down before that instant are not compared.
@@ -59,6 +67,6 @@ impl GateMarks {
 impl GateMarks {
     /// All set, as long as they may be in the record.
     pub(crate) fn longest(at: Timestamp) -> Self {
-        Self { compared_since: Some(at) }
+        Self { compared_since: Some(at), began: Some(at) }
     }
 }
