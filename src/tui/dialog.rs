@@ -79,6 +79,8 @@ pub(crate) struct Dialog {
     moved: bool,
     /// The number of the question that was asked again after an answer.
     again: Option<u64>,
+    /// A preview has come in place of a refusal by itself, and no key since: it may not have been read yet.
+    replaced_refusal: bool,
     /// What was so when it was asked last.
     ground: Option<QuestionGround>,
 }
@@ -134,6 +136,7 @@ impl Dialog {
             doubt: None,
             moved: false,
             again: None,
+            replaced_refusal: false,
             ground: None,
         }
     }
@@ -174,6 +177,7 @@ impl Dialog {
         // After a refusal the focus stays: enter, typed while the refusal is read, must not confirm.
         let first = matches!(self.answer, PreviewState::Asking(_));
         let before = self.danger();
+        self.replaced_refusal = matches!(self.answer, PreviewState::Refused(_)) && answer.is_ok();
         self.again = None;
         self.answer = match answer {
             Ok(preview) => PreviewState::Preview(preview),
@@ -293,6 +297,11 @@ impl Dialog {
             }
             _ => {}
         }
+        // Enter, typed while the refusal is read, must not confirm what has taken its place.
+        let unread = std::mem::take(&mut self.replaced_refusal) && !self.form.never_waits();
+        if unread && key.code == KeyCode::Enter && self.focus != Focus::Cancel {
+            return DialogEvent::NotYet("it is not refused any more: look at what it would do, then press enter again");
+        }
         match self.focus {
             Focus::Form => self.form_key(key, snapshot),
             Focus::Name => self.name_key(key),
@@ -339,12 +348,13 @@ impl Dialog {
         }
     }
 
-    /// Enter before it is known what the command would do.
-    fn not_yet(&self) -> DialogEvent {
+    /// Enter before it is known what the command would do. What is missing is given in the form, so keys go there next.
+    fn not_yet(&mut self) -> DialogEvent {
         match self.answer {
             PreviewState::Asking(_) => DialogEvent::NotYet("what it would do is not known yet: press enter again"),
             // The dialog says what is missing, or why.
             PreviewState::Incomplete(_) => {
+                self.focus = Focus::Form;
                 DialogEvent::NotYet("nothing is done: something is missing, as the dialog says")
             }
             PreviewState::Refused(_) => DialogEvent::NotYet("nothing is done: it would be refused, as the dialog says"),

@@ -213,6 +213,11 @@ fn what_would_be_refused_is_asked_again_when_something_changed() {
     let mut console = console;
     console.see(running());
     assert_eq!(questions(&console), 3, "what was granted is not asked again");
+    // Who was about to answer the refusal has not read what took its place.
+    let not_read = done(&console);
+    console.type_keys("<enter>");
+    assert_eq!(done(&console), not_read);
+    assert!(status(&console).starts_with("it is not refused any more"), "{}", status(&console));
 
     // Unless others changed what it depends on. The focus is on what confirms: enter must not confirm what is worse than what was read.
     let gone = DriverView::Lost { holder: "uid0@vm/1".into(), renewal_observed_at: running().at, renewed_at: None };
