@@ -48,6 +48,10 @@ const CLEANS_UP_WITHIN: Duration = Duration::from_secs(30);
 /// How long after its Lease a DaemonSet may go whose namespace is deleted.
 const GOES_WITHIN: Duration = Duration::from_secs(10);
 
+/// For how long somebody else has to hold the lease before it is taken over. A one-shot command holds it for its own write; a driver that stood
+/// still meanwhile sees that afterwards, and drives on.
+pub(super) const HELD_FOR: Duration = Duration::from_secs(2);
+
 /// Drives the rollout of the DaemonSet `name` until it ends.
 pub(crate) async fn run(
     session: &dyn Session,
@@ -324,7 +328,7 @@ fn driven_by(holder: &str) -> CliError {
 }
 
 /// Judges snapshot by snapshot whether the drive is over.
-struct DriveEnd {
+pub(super) struct DriveEnd {
     until: DriveUntil,
     /// Whether we have held the lease: from then on, somebody else's lease means that ours was taken over.
     drove: bool,
@@ -333,17 +337,19 @@ struct DriveEnd {
     course: Option<(Direction, Direction)>,
     /// Since when its Lease is gone, which somebody else deleted.
     record_gone: Option<Instant>,
+    /// Since when somebody else holds the lease.
+    held_by_other: Option<Instant>,
     /// What is waited for although everything else is over: what is left, and since when as much.
     cleaning: Option<(PrewarmLeftover, Instant)>,
 }
 
 impl DriveEnd {
-    fn new(until: DriveUntil) -> Self {
-        Self { until, drove: false, course: None, record_gone: None, cleaning: None }
+    pub(super) fn new(until: DriveUntil) -> Self {
+        Self { until, drove: false, course: None, record_gone: None, held_by_other: None, cleaning: None }
     }
 
     /// How it is over, if it is.
-    fn end(&mut self, snapshot: &Snapshot, now: Instant) -> Option<Result<Exit, CliError>> {
+    pub(super) fn end(&mut self, snapshot: &Snapshot, now: Instant) -> Option<Result<Exit, CliError>> {
         if snapshot.daemonset == Presence::Absent {
             return Some(Err(deleted(snapshot)));
         }
@@ -355,11 +361,18 @@ impl DriveEnd {
             let since = *self.record_gone.get_or_insert(now);
             return (since + GOES_WITHIN <= now).then(|| Err(record_deleted()));
         }
+        if let Some(holder) = handed_over_to(snapshot).filter(|_| self.drove) {
+            return Some(Err(taken_over(holder)));
+        }
         match &snapshot.driver {
+            DriverView::Other { holder, .. } if self.drove => {
+                let since = *self.held_by_other.get_or_insert(now);
+                return (since + HELD_FOR <= now).then(|| Err(taken_over(holder)));
+            }
             DriverView::You { .. } => self.drove = true,
-            DriverView::Other { holder, .. } if self.drove => return Some(Err(taken_over(holder))),
             _ => {}
         }
+        self.held_by_other = None;
         if self.drove && snapshot.started_at.is_some() {
             let began = self.course.map_or(snapshot.direction, |(began, _)| began);
             self.course = Some((began, snapshot.direction));
@@ -379,8 +392,10 @@ impl DriveEnd {
     }
 
     /// When it may be over although nothing changes.
-    fn looks_again_at(&self) -> Option<Instant> {
-        self.record_gone.map(|since| since + GOES_WITHIN).or_else(|| self.gives_up_at())
+    pub(super) fn looks_again_at(&self) -> Option<Instant> {
+        let is_gone = self.record_gone.map(|since| since + GOES_WITHIN);
+        let is_held = self.held_by_other.map(|since| since + HELD_FOR);
+        is_gone.into_iter().chain(is_held).min().or_else(|| self.gives_up_at())
     }
 
     /// When what is left is not waited for any longer.
@@ -456,6 +471,15 @@ fn why_it_ends(place: &CommandPlace, snapshot: &Snapshot) -> Option<CliError> {
 fn record_deleted() -> CliError {
     CliError::failed("the Lease of the rollout was deleted, and with it what was asked for; nothing more is started from here")
         .hinted("`rolldeck status` says where it stands; a step records it anew, with the partition and the limits that it names")
+}
+
+/// Who was given the lease on request, after this process had it last.
+fn handed_over_to(snapshot: &Snapshot) -> Option<&str> {
+    snapshot.timeline.iter().rev().find_map(|event| match &event.kind {
+        RolloutEventKind::LeaseGivenBack { to } => Some(to.as_deref()),
+        RolloutEventKind::LeaseAcquired | RolloutEventKind::LeaseTakenOver { .. } => Some(None),
+        _ => None,
+    })?
 }
 
 fn taken_over(holder: &str) -> CliError {
