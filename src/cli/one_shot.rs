@@ -418,8 +418,8 @@ pub(crate) fn asks(preview: &Preview, consent: Consent) -> bool {
 /// Asks in proportion to what can break: not at all within the budget, `y` for a new template or a roll back, the
 /// DaemonSet's name for what can take down more than the budget.
 ///
-/// Where nobody can be asked, the last kind needs `--yes`, and so does what lifts a pause beside; the others are taken as meant. The question is asked once all that was sent to
-/// `streams` is written: what it is about comes first.
+/// Where nobody can be asked, the last kind needs `--yes`, and so does a command that also lifts somebody's pause; the others are taken as
+/// meant. The question is asked once all that was sent to `streams` is written: what it is about comes first.
 pub(crate) async fn confirm(
     preview: &Preview,
     snapshot: &Snapshot,

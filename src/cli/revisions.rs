@@ -139,7 +139,7 @@ pub(crate) async fn diff(
     let target = CommandTarget::new(&place, &snapshot);
     let (from, to) = match (&args.from, &args.to) {
         (None, _) => snapshot.compared_by_default(),
-        (Some(from), None) => snapshot.revision_called(from).and_then(|from| Ok((from, snapshot.target_revision()?))),
+        (Some(from), None) => snapshot.revision_called(from).and_then(|from| Ok((from, snapshot.current_revision()?))),
         (Some(from), Some(to)) => {
             snapshot.revision_called(from).and_then(|from| Ok((from, snapshot.revision_called(to)?)))
         }

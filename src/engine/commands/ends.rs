@@ -47,7 +47,8 @@ impl Engine {
 
     /// The pause by a person that `command` lifts though it asks for something else, and that has to be agreed to: see [`Preview::lifts_pause`].
     ///
-    /// Whoever rolls back is in a hurry, and may end a pause of their own by that at once, unless somebody else has given a reason for it. One who changes the image may have forgotten it.
+    /// Whoever rolls back is in a hurry, and may end a pause of their own by that at once, unless somebody else has given a reason for it.
+    /// Whoever changes the image may have forgotten it.
     ///
     /// [`Preview::lifts_pause`]: crate::engine::model::command::Preview::lifts_pause
     pub(super) fn lifts_pause(&self, command: &Command, after: &Intent) -> Option<Paused> {

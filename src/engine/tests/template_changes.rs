@@ -1,4 +1,4 @@
-//! What previews say of the template that a command asks for.
+//! Changes of the template: what previews say of those that a command asks for, and what follows from those of somebody else.
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::model::command::{Command, Step, Takeover};
@@ -52,10 +52,8 @@ fn the_snapshot_shares_the_template_that_the_watch_told() {
     }
 }
 
-/// A colleague puts the template back with `kubectl rollout undo`, in the middle of a rollout: what `undo` leads to is where the rollout
-/// came from, not the newest other revision, which is the one that was given up.
-#[test]
-fn after_a_template_that_somebody_else_put_back_a_roll_back_leads_to_where_the_rollout_came_from() {
+/// Three of six nodes are updated when somebody else puts the template back.
+fn put_back_by_others() -> (FakeCluster, FakeConsole) {
     let mut fake = FakeCluster::rolling(6, 2);
     let before = fake.daemonset.template.clone();
     let mut console = FakeConsole::open(&fake, "ada");
@@ -66,6 +64,14 @@ fn after_a_template_that_somebody_else_put_back_a_roll_back_leads_to_where_the_r
     fake.set_template(before);
     fake.reconcile();
     console.run_for(&mut fake, 5);
+    (fake, console)
+}
+
+/// A colleague puts the template back with `kubectl rollout undo`, in the middle of a rollout: what `undo` leads to is where the rollout
+/// came from, not the newest other revision, which is the one that was given up.
+#[test]
+fn after_a_template_that_somebody_else_put_back_a_roll_back_leads_to_where_the_rollout_came_from() {
+    let (mut fake, mut console) = put_back_by_others();
     let alarm = console.snapshot(&fake).alarms[0].to_string();
     let words = "the template was changed in the middle of the rollout: agent v2 → v1, where the rollout came from";
     assert_eq!(alarm, words);
@@ -143,15 +149,7 @@ fn who_resumes_with_the_template_of_somebody_else_is_not_told_that_every_node_is
 /// The colleague's change was accepted: what the rollout leads to is where it came from, and no other revision goes without saying.
 #[test]
 fn once_somebody_elses_roll_back_is_resumed_an_undo_needs_a_revision() {
-    let mut fake = FakeCluster::rolling(6, 2);
-    let before = fake.daemonset.template.clone();
-    let mut console = FakeConsole::open(&fake, "ada");
-    console.set_image(&mut fake, "agent:v2");
-    console.partition(&mut fake, 3);
-    console.run_for(&mut fake, 60);
-    fake.set_template(before);
-    fake.reconcile();
-    console.run_for(&mut fake, 5);
+    let (mut fake, mut console) = put_back_by_others();
     console.ask(&mut fake, Command::Resume).unwrap();
     let refused = console.ask(&mut fake, Command::Undo { to: None }).unwrap_err();
     assert!(

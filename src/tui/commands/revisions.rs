@@ -32,7 +32,7 @@ pub(super) fn diff(model: &mut Model, named: &str) -> Effects {
     let words: Vec<&str> = named.split_whitespace().collect();
     let both = match words[..] {
         [] => snapshot.compared_by_default(),
-        [from] => snapshot.revision_called(from).and_then(|from| Ok((from, snapshot.target_revision()?))),
+        [from] => snapshot.revision_called(from).and_then(|from| Ok((from, snapshot.current_revision()?))),
         [from, to] => snapshot.revision_called(from).and_then(|from| Ok((from, snapshot.revision_called(to)?))),
         _ => Err("two revisions can be compared: :diff 14 15".to_owned()),
     };
@@ -62,7 +62,7 @@ pub(super) fn template(model: &mut Model, named: &str) -> Effects {
     let Some(snapshot) = page.snapshot().cloned() else { return Vec::new() };
     let revision = match (named, &page.revisions) {
         ("", Some(screen)) => screen.in_sight().cloned().ok_or_else(|| "no revision is known".to_owned()),
-        ("", None) => snapshot.target_revision().cloned(),
+        ("", None) => snapshot.current_revision().cloned(),
         (named, _) => snapshot.revision_called(named).cloned(),
     };
     match revision {

@@ -103,7 +103,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// Says that it is not known.
-    pub fn target_revision(&self) -> Result<&RevisionView, String> {
+    pub fn current_revision(&self) -> Result<&RevisionView, String> {
         let current = self.template_revision.as_ref();
         let current = current.and_then(|hash| self.revisions.iter().find(|one| one.hash == *hash));
         current.or(self.to.as_ref()).ok_or_else(|| {
@@ -117,7 +117,7 @@ impl Snapshot {
     /// # Errors
     /// Says what is not known, or that there is only one.
     pub fn compared_by_default(&self) -> Result<(&RevisionView, &RevisionView), String> {
-        let target = self.target_revision()?;
+        let target = self.current_revision()?;
         // What somebody else has made of the template in the middle of the rollout.
         if let Some(to) = self.to.as_ref().filter(|to| to.hash != target.hash && to.template.is_some()) {
             return Ok((to, target));
@@ -142,7 +142,7 @@ impl Snapshot {
 
     /// The target where no other revision is there that it could be compared with.
     pub fn only_revision(&self) -> Option<&RevisionView> {
-        let target = self.target_revision().ok().filter(|_| self.from.is_none())?;
+        let target = self.current_revision().ok().filter(|_| self.from.is_none())?;
         self.revisions.iter().all(|one| one.number.is_none() || one.hash == target.hash).then_some(target)
     }
 
