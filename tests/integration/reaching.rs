@@ -1,6 +1,5 @@
 //! How the program itself reaches a cluster: through the proxies that its environment names, with the credentials of a plugin.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Output;
 use std::time::Duration;
@@ -75,10 +74,13 @@ impl PluginSetup {
     fn new(practice: &Practice, script: &str) -> Self {
         let directory = practice.home().join("plugin");
         std::fs::create_dir(&directory).unwrap();
-        let plugin = directory.join("get-token");
+        let (written, plugin) = (directory.join("get-token.sh"), directory.join("get-token"));
         let script = format!("#!/bin/sh\nhere=$(dirname \"$0\")\necho run >> \"$here/runs\"\n{script}\n");
-        std::fs::write(&plugin, script).unwrap();
-        std::fs::set_permissions(&plugin, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::write(&written, script).unwrap();
+        // `install` writes the file that is run, and not this process: a child that another test starts meanwhile would
+        // hold it open for writing until its own exec, and Linux refuses to run such a file (ETXTBSY).
+        let installed = std::process::Command::new("install").args(["-m", "755"]).args([&written, &plugin]).status();
+        assert!(installed.unwrap().success());
         let kubeconfig = directory.join("kubeconfig");
         let text = format!(
             "apiVersion: v1\nkind: Config\ncurrent-context: far\n\

@@ -3,7 +3,6 @@
 mod proxies;
 mod rotation;
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -85,10 +84,12 @@ fn write_kubeconfig(dir: &Path, server: &str, cluster: &str, user: &str) -> Clus
 
 /// A plugin that counts its runs in the file `runs` beside it.
 fn plugin(dir: &Path, script: &str) -> PathBuf {
-    let path = dir.join("get-token");
-    let runs = dir.join("runs");
-    std::fs::write(&path, format!("#!/bin/sh\necho run >> {}\n{script}\n", runs.display())).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (written, path, runs) = (dir.join("get-token.sh"), dir.join("get-token"), dir.join("runs"));
+    std::fs::write(&written, format!("#!/bin/sh\necho run >> {}\n{script}\n", runs.display())).unwrap();
+    // `install` writes the file that is run, and not this process: a child that another test starts meanwhile would hold
+    // it open for writing until its own exec, and Linux refuses to run such a file (ETXTBSY).
+    let installed = std::process::Command::new("install").args(["-m", "755"]).args([&written, &path]).status();
+    assert!(installed.unwrap().success());
     path
 }
 
