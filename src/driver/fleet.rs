@@ -382,7 +382,7 @@ mod tests {
         let paused = |uid: Option<&str>| {
             let record = record(|record| {
                 record.daemonset_uid = uid.map(Str::from);
-                record.intent.paused = Some(Paused { by: "ada".into(), at, why: None });
+                record.intent.paused = Some(Paused::new("ada".into(), at, None));
             });
             ObservedLease {
                 fact: LeaseFact { record: Ok(Some(record)), ..lease(None, 0) },
@@ -439,7 +439,7 @@ mod tests {
             record.intent.acknowledged_halt = 1;
         });
         let paused = record(|record| {
-            record.intent.paused = Some(Paused { by: "ada".into(), at: Timestamp::default(), why: None });
+            record.intent.paused = Some(Paused::new("ada".into(), Timestamp::default(), None));
         });
         let stepped = record(|record| record.intent.partition = IntOrPercent::Int(18));
         let moving = record(|record| {

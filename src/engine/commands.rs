@@ -168,7 +168,7 @@ impl Engine {
     fn resolve_pause(&self, why: Option<&str>, now: Timestamp) -> Resolved {
         let earlier = self.intent().paused;
         let was_paused = earlier.is_some();
-        let new = Paused { by: self.actor(), at: now, why: why.map(Str::from) };
+        let new = Paused::new(self.actor(), now, why.map(Str::from));
         let paused = match earlier {
             Some(earlier) => paused_again(earlier, new),
             None => new,
@@ -219,7 +219,7 @@ fn paused_again(earlier: Paused, again: Paused) -> Paused {
     // A pause by rolldeck is lifted by whoever changes the image, without being asked. One that an operator gives a reason for is not.
     if earlier.is_by_rolldeck() {
         let before = earlier.why.map(|known| format!("; before, {}: {known}", earlier.by)).unwrap_or_default();
-        return Paused { why: Some(format!("{why}{before}").into()), ..again };
+        return Paused { why: Some(format!("{why}{before}").into()), template: earlier.template, ..again };
     }
     let added = match &earlier.why {
         None if earlier.by == again.by => why.to_string(),
@@ -227,10 +227,6 @@ fn paused_again(earlier: Paused, again: Paused) -> Paused {
         Some(known) if earlier.by == again.by => format!("{known}; then: {why}"),
         Some(known) => format!("{known}; then {}: {why}", again.by),
     };
-    Paused { why: Some(added.into()), ..earlier }
-}
-
-/// Whether somebody else than who paused has given a reason for the pause since, as [`paused_again`] notes it.
-fn others_need_it(paused: &Paused) -> bool {
-    paused.why.as_ref().is_some_and(|why| why.starts_with("then ") || why.contains("; then "))
+    let others = earlier.others || earlier.by != again.by;
+    Paused { why: Some(added.into()), others, ..earlier }
 }

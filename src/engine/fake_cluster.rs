@@ -256,7 +256,7 @@ impl FakeCluster {
         }
     }
 
-    fn current(&self) -> RevisionFact {
+    pub(crate) fn current(&self) -> RevisionFact {
         self.revisions.iter().find(|revision| revision.template == self.daemonset.template).cloned().unwrap()
     }
 

@@ -156,7 +156,7 @@ async fn where_a_driver_would_end_at_once_none_is_begun_and_it_is_said_what_to_d
 async fn a_drive_ends_where_rolldeck_itself_paused_and_stays_where_an_operator_did() {
     let paused_by = |by: &str, why: &str| {
         let mut paused = script::driving();
-        paused.phase = Phase::Paused(Paused { by: by.into(), at: at(0), why: Some(why.into()) });
+        paused.phase = Phase::Paused(Paused::new(by.into(), at(0), Some(why.into())));
         paused
     };
     let refused = paused_by(OURSELVES, "rolling back to revision 14 was refused: admission webhook denied the request");
@@ -365,7 +365,7 @@ fn over(phase: Phase, pods: u32) -> Snapshot {
 }
 
 fn ends() -> [(Phase, u8); 6] {
-    let paused = Paused { by: OURSELVES.into(), at: at(0), why: Some("refused".into()) };
+    let paused = Paused::new(OURSELVES.into(), at(0), Some("refused".into()));
     [
         (Phase::Held, 0),
         (Phase::Complete, 0),

@@ -48,7 +48,7 @@ async fn a_driver_that_is_silent_is_followed_by_the_command_that_drives() {
     let now = rollout().at;
     let silent = of(driven(now - Duration::from_secs(20))).await;
     assert!(silent.contains("drove 20s ago by its clock; if it has ended, `rolldeck drive "), "{silent}");
-    let paused = Paused { by: "ada".into(), at: now, why: None };
+    let paused = Paused::new("ada".into(), now, None);
     let paused = Snapshot { phase: Phase::Paused(paused), ..driven(now - Duration::from_secs(20)) };
     let paused = of(paused).await;
     assert!(

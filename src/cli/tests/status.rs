@@ -49,7 +49,7 @@ async fn status_answers_the_four_questions() {
 /// A script tells a roll back from a rollout, also while it is paused; the phase is the word that people read.
 #[tokio::test]
 async fn json_tells_a_roll_back_from_a_rollout() {
-    let paused = Phase::Paused(Paused { by: "ada@bastion".into(), at: at(590), why: None });
+    let paused = Phase::Paused(Paused::new("ada@bastion".into(), at(590), None));
     for (phase, direction, words, way) in [
         (Phase::Running, Direction::Forward, "running", "forward"),
         (Phase::Running, Direction::Back, "rolling back", "back"),
@@ -257,7 +257,7 @@ async fn status_tells_a_script_how_things_stand() {
     assert_eq!(standing(|snapshot| snapshot.phase = Phase::Idle).await, 3, "nodes are down");
     assert_eq!(standing(|snapshot| snapshot.phase = Phase::Halted).await, 4);
     fn paused_by(snapshot: &mut Snapshot, by: &str) {
-        snapshot.phase = Phase::Paused(Paused { by: by.into(), at: at(0), why: None });
+        snapshot.phase = Phase::Paused(Paused::new(by.into(), at(0), None));
     }
     assert_eq!(standing(|snapshot| paused_by(snapshot, "ops@a")).await, 3);
     assert_eq!(standing(|snapshot| paused_by(snapshot, OURSELVES)).await, 4, "an operator has to decide");
@@ -520,7 +520,7 @@ async fn changes_are_lines_of_json() {
 #[tokio::test]
 async fn a_pause_says_by_whom_and_why() {
     let mut paused = rollout();
-    paused.phase = Phase::Paused(Paused { by: "ops@a".into(), at: at(0), why: Some("link down".into()) });
+    paused.phase = Phase::Paused(Paused::new("ops@a".into(), at(0), Some("link down".into())));
     let output = Script::of(paused).run("status ds/agent").await;
     assert!(
         output.text.starts_with("edge/agent on prod-eu: paused by ops@a 10m ago: link down, 38 of 120"),

@@ -110,7 +110,7 @@ async fn what_can_break_more_than_the_budget_is_not_done_unasked() {
 /// `drive --image` as well, which shows nothing where it cannot ask.
 #[tokio::test]
 async fn a_pause_by_a_person_is_not_lifted_unasked() {
-    let paused = || Paused { by: "bob@bastion".into(), at: at(420), why: Some("the link is down".into()) };
+    let paused = || Paused::new("bob@bastion".into(), at(420), Some("the link is down".into()));
     let script = || {
         let snapshot = Snapshot { phase: Phase::Paused(paused()), driver: DriverView::Nobody, ..rollout() };
         Script::of(snapshot).previews(Danger::Serious).lifts(paused())
@@ -218,7 +218,7 @@ async fn a_refusal_that_was_told_is_not_printed_twice() {
     held.driver = DriverView::Nobody;
     let script = Script::of(held.clone()).fails(CommandError::NotAdmitted(why.to_owned()));
     let mut refused = held.clone();
-    refused.phase = Phase::Paused(Paused { by: OURSELVES.into(), at: at(0), why: Some(why.into()) });
+    refused.phase = Phase::Paused(Paused::new(OURSELVES.into(), at(0), Some(why.into())));
     let script = script.then(refused);
     let output = script.run("drive ds/agent --image agent=r.example/agent:v3 --yes").await;
     assert_eq!(output.code, 6);

@@ -20,7 +20,7 @@ use crate::engine::model::effect::{DaemonSetPatch, EffectError, EffectErrorKind}
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::record::{CHANGE, ChangeOutcome, Intent, OURSELVES, Paused};
-use crate::engine::model::rollout_event::{RolloutEventKind, Visibility};
+use crate::engine::model::rollout_event::{RolloutEventKind, TemplateResponse, Visibility};
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::change::{InForce, annotated};
@@ -42,10 +42,33 @@ impl Engine {
             self.follow_change(intent, request, current, now);
         } else if intent.target.is_none() {
             self.edit(None, Edit::Target { target: current, made: None, acknowledged: 0 });
-        } else if intent.target.as_ref() != Some(&current) && intent.paused.is_none() && intent.releasing.is_none() {
-            self.tell_template_changed_by_others(intent);
-            self.pause(self.template_changed_words(), now);
+        } else if intent.releasing.is_none() {
+            self.follow_others(intent, &current, now);
         }
+    }
+
+    /// Pauses if somebody else has changed the template. As long as it is paused, each further change of theirs is told and noted, and so
+    /// is it when they put the template of the target back: it stays paused then, because only who did that knows why.
+    fn follow_others(&mut self, intent: &Intent, current: &Str, now: Timestamp) {
+        let is_target = intent.target.as_ref() == Some(current);
+        let then = match &intent.paused {
+            None if is_target => return,
+            None => TemplateResponse::Paused,
+            Some(paused) => match &paused.template {
+                None if is_target => return,
+                Some(known) if known == current => return,
+                Some(_) if is_target => TemplateResponse::PutBack,
+                _ => TemplateResponse::Noted,
+            },
+        };
+        self.tell_template_changed_by_others(intent, then);
+        let why = match then {
+            TemplateResponse::PutBack => {
+                format!("{}, and put back to the target of the rollout", self.template_changed_words())
+            }
+            TemplateResponse::Paused | TemplateResponse::Noted => self.template_changed_words(),
+        };
+        self.edit(None, Edit::HoldTemplate(paused_for_template(current, why, now)));
     }
 
     fn follow_change(&mut self, intent: &Intent, request: ChangeRequest, current: Str, now: Timestamp) {
@@ -60,8 +83,9 @@ impl Engine {
             self.begin(now);
         } else if in_force == InForce::Overwritten {
             if !self.daemonset.is_patching() {
-                self.tell_template_changed_by_others(intent);
-                self.drop_change(request, self.template_changed_words(), now);
+                self.tell_template_changed_by_others(intent, TemplateResponse::Paused);
+                let paused = paused_for_template(&current, self.template_changed_words(), now);
+                self.drop_change(request, paused);
             }
         } else if let Err(why) = wanted {
             // While the watch of revisions is not live, the revision may exist without having been seen.
@@ -110,12 +134,11 @@ impl Engine {
         let words =
             format!("{what} was refused: {why}; nothing was changed: {remedy}, then ask again, or resume without it");
         self.happened(RolloutEventKind::ChangeRefused { why: words.as_str().into() }, Visibility::Cluster);
-        self.drop_change(request, words, now);
+        self.drop_change(request, Paused::new(OURSELVES.into(), now, Some(words.into())));
     }
 
-    fn drop_change(&mut self, request: ChangeRequest, why: String, now: Timestamp) {
+    fn drop_change(&mut self, request: ChangeRequest, paused: Paused) {
         self.daemonset.written = None;
-        let paused = Paused { by: OURSELVES.into(), at: now, why: Some(why.into()) };
         self.edit(None, Edit::Refuse { request, paused });
     }
 
@@ -164,6 +187,11 @@ pub(crate) fn remedy(error: &EffectError) -> &'static str {
         EffectErrorKind::Forbidden if says("cannot patch") => "get a role that may patch daemonsets.apps",
         _ => "change the policy that refuses it, or choose what it admits",
     }
+}
+
+/// A pause because somebody else made `template` (its revision's hash) of the template.
+fn paused_for_template(template: &Str, why: String, now: Timestamp) -> Paused {
+    Paused { template: Some(template.clone()), ..Paused::new(OURSELVES.into(), now, Some(why.into())) }
 }
 
 #[cfg(test)]

@@ -130,6 +130,6 @@ impl Engine {
     }
 
     pub(super) fn pause(&mut self, why: String, now: Timestamp) {
-        self.edit(None, Edit::Hold(Paused { by: OURSELVES.into(), at: now, why: Some(why.into()) }));
+        self.edit(None, Edit::Hold(Paused::new(OURSELVES.into(), now, Some(why.into()))));
     }
 }

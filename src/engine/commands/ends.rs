@@ -1,6 +1,5 @@
 //! What stands before a command is given, and ends with it or goes on: a pause, a halt, a roll back.
 
-use super::others_need_it;
 use crate::engine::machine::Engine;
 use crate::engine::model::command::Command;
 use crate::engine::model::record::{Direction, Intent, Paused};
@@ -55,7 +54,7 @@ impl Engine {
         let paused = self.intent().paused.filter(|paused| after.paused.is_none() && !paused.is_by_rolldeck())?;
         match command {
             Command::Resume => None,
-            Command::Undo { .. } if paused.by == self.actor() && !others_need_it(&paused) => None,
+            Command::Undo { .. } if paused.by == self.actor() && !paused.others => None,
             _ => Some(paused),
         }
     }

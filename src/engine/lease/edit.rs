@@ -35,6 +35,9 @@ pub(crate) enum Edit {
     GoBack { to: Str, failed: Option<Str>, id: Str },
     /// By itself: pause. A pause that is there already stays as it is, and nothing is paused while it is handed back.
     Hold(Paused),
+    /// By itself: pause because somebody else changed the template, and note what they made of it. A pause for an earlier change of theirs
+    /// gets this reason; one for anything else keeps its own. Nothing is paused while it is handed back.
+    HoldTemplate(Paused),
     /// By itself: hand the DaemonSet back, as every node has this revision.
     Complete { target: Option<Str>, by: By },
     /// By itself: do not hand it back (yet) after all, if this is the request that asked for it.
@@ -91,6 +94,7 @@ impl Edit {
             | Self::Refuse { .. }
             | Self::GoBack { .. }
             | Self::Hold(_)
+            | Self::HoldTemplate(_)
             | Self::Complete { .. }
             | Self::CallOffRelease(_)
             | Self::Partition(_)
@@ -206,7 +210,12 @@ impl Edit {
             Self::Hold(paused) if intent.releasing.is_none() => {
                 intent.paused.get_or_insert_with(|| paused.clone());
             }
-            Self::Hold(_) => {}
+            Self::HoldTemplate(paused) if intent.releasing.is_none() => match &mut intent.paused {
+                Some(known) if known.is_by_rolldeck() && known.template.is_some() => *known = paused.clone(),
+                Some(known) => known.template.clone_from(&paused.template),
+                None => intent.paused = Some(paused.clone()),
+            },
+            Self::Hold(_) | Self::HoldTemplate(_) => {}
             Self::Complete { target, by } => {
                 if intent.paused.is_none() && intent.change.is_none() && intent.target == *target {
                     intent.releasing.get_or_insert_with(|| by.clone());
@@ -258,7 +267,7 @@ fn take_request(intent: &mut Intent, request: &ChangeRequest, refused: Option<St
 impl Edit {
     /// This edit with its reasons cut to the length that a record allows.
     pub(crate) fn with_short_reasons(mut self) -> Self {
-        if let Self::Pause(paused) | Self::Hold(paused) = &mut self
+        if let Self::Pause(paused) | Self::Hold(paused) | Self::HoldTemplate(paused) = &mut self
             && let Some(why) = &mut paused.why
         {
             *why = clipped(why);

@@ -93,6 +93,7 @@ fn changed_since(edit: &Edit, before: Option<&Intent>, now: Option<&Intent>, beg
         | Edit::Refuse { .. }
         | Edit::GoBack { .. }
         | Edit::Hold(_)
+        | Edit::HoldTemplate(_)
         | Edit::Complete { .. }
         | Edit::CallOffRelease(_)
         | Edit::End

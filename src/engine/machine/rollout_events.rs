@@ -20,7 +20,8 @@ use crate::engine::model::notice::Notice;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::record::{Direction, Intent};
 use crate::engine::model::rollout_event::{
-    DriftResponse, EventOutcome, NODES_NAMED, PatchChange, RolloutEvent, RolloutEventKind, Succession, Visibility,
+    DriftResponse, EventOutcome, NODES_NAMED, PatchChange, RolloutEvent, RolloutEventKind, Succession,
+    TemplateResponse, Visibility,
 };
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::unsent::LATE;
@@ -224,10 +225,10 @@ impl Engine {
     }
 
     /// Somebody else changed the template.
-    pub(crate) fn tell_template_changed_by_others(&mut self, intent: &Intent) {
+    pub(crate) fn tell_template_changed_by_others(&mut self, intent: &Intent, then: TemplateResponse) {
         let manager = self.view.daemonset.as_ref().and_then(|daemonset| daemonset.owners.template.clone());
         let how = self.template_of_others_in_words(intent).into();
-        self.happened(RolloutEventKind::TemplateChangedByOthers { manager, how }, Visibility::Cluster);
+        self.happened(RolloutEventKind::TemplateChangedByOthers { manager, how, then }, Visibility::Cluster);
     }
 
     /// Somebody changed the strategy back.

@@ -325,9 +325,21 @@ pub struct Paused {
     /// Why, in their words or ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<Str>,
+    /// Somebody else than `by` has given a reason since, which `why` ends with.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub others: bool,
+    /// The revision (its hash) of the template that somebody else made last, as far as it is told in `why` or in an Event. `None` where the
+    /// template has been that of the target as long as it is paused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<Str>,
 }
 
 impl Paused {
+    /// A pause by one, and for a reason that has nothing to do with the template.
+    pub fn new(by: Str, at: Timestamp, why: Option<Str>) -> Self {
+        Self { by, at, why, others: false, template: None }
+    }
+
     /// Whether rolldeck itself paused it: the template or the strategy was changed by somebody else, or a change was refused. It is
     /// an operator's to decide how it goes on, as after a halt.
     pub fn is_by_rolldeck(&self) -> bool {

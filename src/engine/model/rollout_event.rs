@@ -79,12 +79,14 @@ pub enum RolloutEventKind {
         /// What differs, image by image.
         images: Vec<ImageChanged>,
     },
-    /// Somebody else changed the template in the middle of the rollout: it paused.
+    /// Somebody else changed the template in the middle of the rollout: it is paused.
     TemplateChangedByOthers {
         /// Who, if managedFields tell.
         manager: Option<Str>,
         /// What became of it, in words without values: `: agent v2 → v1`; empty where that is not known.
         how: Str,
+        /// What was done about it.
+        then: TemplateResponse,
     },
     /// A change of the template was refused, or cannot be made: nothing was changed, and the rollout paused.
     ChangeRefused {
@@ -261,6 +263,18 @@ pub enum DriftResponse {
     Enforced,
     /// Nothing: it was paused already.
     Noted,
+}
+
+/// What was done about a template that somebody else changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum TemplateResponse {
+    /// The rollout paused.
+    Paused,
+    /// Nothing: it was paused already.
+    Noted,
+    /// Nothing: it is that of the rollout's target again, and the rollout stays paused.
+    PutBack,
 }
 
 /// How the lease came from somebody else.

@@ -169,3 +169,55 @@ fn once_somebody_elses_roll_back_is_resumed_an_undo_needs_a_revision() {
     let last = told.iter().rfind(|line| line.starts_with("template changed")).unwrap();
     assert!(last.starts_with("template changed to that of revision ") && !last.contains("agent"), "{told:?}");
 }
+
+/// Somebody changes the template while the rollout is paused, because they changed it before, or by an operator: that is told, too.
+#[test]
+fn a_template_that_is_changed_again_while_it_is_paused_is_told_and_the_pause_of_a_person_keeps_its_reason() {
+    for by_ada in [false, true] {
+        let mut fake = FakeCluster::rolling(6, 2);
+        let mut console = FakeConsole::open(&fake, "ada");
+        console.set_image(&mut fake, "agent:v2");
+        console.partition(&mut fake, 3);
+        console.run_for(&mut fake, 60);
+        if by_ada {
+            console.ask(&mut fake, Command::Pause { why: Some("lunch".into()) }).unwrap();
+        }
+        for image in ["agent:v3", "agent:v4", "agent:v2"] {
+            fake.set_template(template(image));
+            fake.reconcile();
+            console.run_for(&mut fake, 30);
+            let paused = console.engine.intent().paused.unwrap();
+            let put_back = if image == "agent:v2" { ", and put back to the target of the rollout" } else { "" };
+            let why = format!("the template was changed{put_back}");
+            assert_eq!(paused.why.as_deref(), Some(if by_ada { "lunch" } else { why.as_str() }), "{image}");
+            assert_eq!(paused.template.as_deref(), Some(&*fake.current().hash), "{image}");
+        }
+        let told: Vec<String> = console
+            .snapshot(&fake)
+            .timeline
+            .iter()
+            .map(ToString::to_string)
+            .filter(|words| words.contains("the template was") && words.contains("paused"))
+            .collect();
+        let first = if by_ada {
+            "stays paused: the template was changed meanwhile: agent v2 → v3"
+        } else {
+            "paused: the template was changed in the middle of the rollout: agent v2 → v3"
+        };
+        let expected = [
+            first,
+            "stays paused: the template was changed meanwhile: agent v2 → v4",
+            "stays paused: the template was put back to the target of the rollout",
+        ];
+        let mut sorted = told.clone();
+        if told.first().is_some_and(|words| words.contains("put back")) {
+            sorted.reverse();
+        }
+        assert_eq!(sorted, expected, "each once");
+        assert_eq!(fake.at("hash2"), 3, "nothing moved meanwhile");
+        console.ask(&mut fake, Command::Resume).unwrap();
+        console.partition(&mut fake, 0);
+        console.run_for(&mut fake, 120);
+        assert_eq!(fake.at("hash2"), 6);
+    }
+}

@@ -184,7 +184,7 @@ fn all_ages_of_the_diagnosis_pass() {
 /// Who asks what is wrong with a rollout that stands is told first why it stands.
 #[test]
 fn why_nothing_moves_is_told_before_that_no_pod_is_in_trouble() {
-    let by = |why: Option<&str>| Paused { by: "ops@bastion-2/7f".into(), at: ago(180), why: why.map(Into::into) };
+    let by = |why: Option<&str>| Paused::new("ops@bastion-2/7f".into(), ago(180), why.map(Into::into));
     let well = || {
         let mut nodes: Vec<NodeView> = (1..=31).map(|nth| updated(&format!("ipc-{nth:03}"), 60)).collect();
         nodes.push(NodeView { hold: Some(Hold::Paused), ..node("ipc-120") });

@@ -376,7 +376,7 @@ pub(super) fn running() -> Snapshot {
 }
 
 pub(super) fn paused() -> Snapshot {
-    let paused = Paused { by: "ops@bastion-2".into(), at: ago(3 * MINUTE), why: Some("link to munich is down".into()) };
+    let paused = Paused::new("ops@bastion-2".into(), ago(3 * MINUTE), Some("link to munich is down".into()));
     Snapshot { phase: Phase::Paused(paused), ..running() }
 }
 

@@ -25,7 +25,7 @@ fn status(console: &TestConsole) -> &str {
 
 /// It has halted, and somebody has paused it besides.
 fn halted_and_paused() -> Snapshot {
-    let paused = Some(Paused { by: "ops@bastion-2".into(), at: ago(60), why: None });
+    let paused = Some(Paused::new("ops@bastion-2".into(), ago(60), None));
     Snapshot { paused, strategy: StrategyKind::OnDelete, ..fixtures::halted() }
 }
 

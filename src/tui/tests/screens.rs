@@ -215,8 +215,7 @@ fn what_is_set_back() {
         let by = Some("argocd-controller of Argo CD (application edge-agents)".into());
         let suspend_hint = fixtures::argo_cd().suspend_hint().map(Into::into);
         let running = fixtures::running();
-        let paused =
-            Paused { by: "rolldeck".into(), at: running.at, why: Some("the update strategy was changed back".into()) };
+        let paused = Paused::new("rolldeck".into(), running.at, Some("the update strategy was changed back".into()));
         Snapshot {
             strategy: StrategyKind::RollingUpdate,
             adopted: false,

@@ -16,7 +16,7 @@ use crate::tui::status::StatusSeverity;
 
 /// A rollout that halted, and that somebody paused besides.
 fn halted_and_paused() -> Snapshot {
-    let paused = Paused { by: "ops@bastion-2.munich.factory.example/7f".into(), at: ago(60), why: None };
+    let paused = Paused::new("ops@bastion-2.munich.factory.example/7f".into(), ago(60), None);
     Snapshot { paused: Some(paused), ..fixtures::halted() }
 }
 
@@ -78,7 +78,7 @@ fn in_one_line(screen: &str) -> String {
 
 #[test]
 fn why_it_is_paused_is_told_in_full_before_the_keys() {
-    let paused = Paused { by: "ops@bastion-2/7f".into(), at: ago(180), why: Some(REASON.into()) };
+    let paused = Paused::new("ops@bastion-2/7f".into(), ago(180), Some(REASON.into()));
     let alone = Snapshot { phase: Phase::Paused(paused.clone()), paused: Some(paused.clone()), ..fixtures::paused() };
     let beside_a_halt = Snapshot { paused: Some(paused), ..fixtures::halted() };
     for size in [(40, 12), (60, 20), (80, 24), (120, 40), (200, 50)] {

@@ -102,7 +102,7 @@ mod tests {
         let at = Timestamp::from_millis(1_800_000_000_000);
         let mut record = Record { version: Record::VERSION, ..Record::default() };
         record.daemonset_uid = Some("uid".into());
-        record.intent.paused = Some(Paused { by: "ops".into(), at, why: Some("lunch".into()) });
+        record.intent.paused = Some(Paused::new("ops".into(), at, Some("lunch".into())));
         record.intent.budgets.max_unavailable = Limit::At(IntOrPercent::Int(3));
         record.progress.in_progress.insert("n1".into());
         record.progress.halt =
@@ -186,7 +186,7 @@ mod tests {
         let text = newer.to_string();
         let resumed = rewritten(&text, |record| record.intent.paused = None);
         assert_eq!((resumed["intent"].get("paused"), &resumed["intent"]["quorum"]), (None, &json!(2)));
-        let again = Paused { by: "ops".into(), at: Timestamp::default(), why: None };
+        let again = Paused::new("ops".into(), Timestamp::default(), None);
         let paused = rewritten(&text, |record| record.intent.paused = Some(again));
         assert_eq!(paused["intent"]["paused"].get("until"), None);
         assert_eq!(paused["intent"]["quorum"], 2);
@@ -205,7 +205,7 @@ mod tests {
             r#"{"version":1,"intent":{"paused":null,"selector":null},"progress":{"inProgress":[]},"writeIds":[]}"#;
         let at = Timestamp::default();
         let written = rewritten(spelt_out, |record| {
-            record.intent.paused = Some(Paused { by: "ops".into(), at, why: None });
+            record.intent.paused = Some(Paused::new("ops".into(), at, None));
             record.progress.in_progress.insert("n1".into());
         });
         assert_eq!(written["intent"]["paused"]["by"], "ops");

@@ -65,7 +65,7 @@ impl RolloutEvent {
 mod tests {
     use super::*;
     use crate::engine::model::facts::Severity;
-    use crate::engine::model::rollout_event::{EventOutcome, Visibility};
+    use crate::engine::model::rollout_event::{EventOutcome, TemplateResponse, Visibility};
 
     fn event(kind: RolloutEventKind) -> RolloutEvent {
         RolloutEvent {
@@ -102,7 +102,13 @@ mod tests {
     #[test]
     fn a_halt_is_at_the_revision_that_was_rolled_out() {
         let complete = || event(RolloutEventKind::Complete { nodes: 3, back: false, revision: Some(15) });
-        let others = || event(RolloutEventKind::TemplateChangedByOthers { manager: None, how: "".into() });
+        let others = || {
+            event(RolloutEventKind::TemplateChangedByOthers {
+                manager: None,
+                how: "".into(),
+                then: TemplateResponse::Paused,
+            })
+        };
         for (events, want) in [
             (vec![halted(Some(3))], vec![3]),
             (vec![changed(2, 3), halted(None)], vec![3]),

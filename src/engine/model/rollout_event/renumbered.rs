@@ -94,7 +94,7 @@ pub(crate) fn earlier_numbers<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::model::rollout_event::{EventOutcome, Visibility};
+    use crate::engine::model::rollout_event::{EventOutcome, TemplateResponse, Visibility};
     use crate::engine::model::time::Timestamp;
 
     fn changed(from: i64, to: i64) -> RolloutEvent {
@@ -122,7 +122,11 @@ mod tests {
         assert_eq!(numbers(&[changed(3, 2), changed(4, 5)], 5), [(4, vec![2])], "the next change names it");
         assert_eq!(numbers(&[changed(3, 2), changed(4, 5), changed(5, 4)], 6), [(6, vec![4, 2])]);
         let others = RolloutEvent {
-            kind: RolloutEventKind::TemplateChangedByOthers { manager: None, how: "".into() },
+            kind: RolloutEventKind::TemplateChangedByOthers {
+                manager: None,
+                how: "".into(),
+                then: TemplateResponse::Paused,
+            },
             ..changed(0, 0)
         };
         assert_eq!(numbers(&[changed(3, 2), others], 7), [], "whose number 7 is nobody knows");

@@ -3,7 +3,10 @@
 use std::fmt;
 
 use super::renumbered::number_at_the_beginning;
-use super::{DriftResponse, EventOutcome, ImageChanged, PatchChange, RolloutEvent, RolloutEventKind, Succession};
+use super::{
+    DriftResponse, EventOutcome, ImageChanged, PatchChange, RolloutEvent, RolloutEventKind, Succession,
+    TemplateResponse,
+};
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Early, Step, Takeover};
 use crate::engine::model::image::{hidden_by_versions, version_of};
@@ -125,8 +128,15 @@ impl fmt::Display for RolloutEventKind {
                 }
                 images.iter().try_for_each(|image| write!(f, ", {image}"))
             }
-            Self::TemplateChangedByOthers { manager, how } => {
-                write!(f, "paused: the template was changed{} in the middle of the rollout{how}", by(manager))
+            Self::TemplateChangedByOthers { manager, how, then } => {
+                let by = by(manager);
+                match then {
+                    TemplateResponse::Paused => write!(f, "paused: the template was changed{by} in the middle of the rollout{how}"),
+                    TemplateResponse::Noted => write!(f, "stays paused: the template was changed{by} meanwhile{how}"),
+                    TemplateResponse::PutBack => {
+                        write!(f, "stays paused: the template was put back{by} to the target of the rollout")
+                    }
+                }
             }
             Self::ChangeRefused { why } => write!(f, "paused: {why}"),
             Self::StrategyDrifted { manager, then, enforced } => {
