@@ -2,6 +2,7 @@
 //! there is one, its Lease.
 
 mod ages;
+mod change;
 mod listed;
 mod pulls;
 
@@ -13,9 +14,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
 use self::ages::StateAges;
+use self::change::Change;
 use self::listed::Listed;
 use self::pulls::StartingPods;
-use super::handle::{DrivenBy, Fleet, FleetPrewarm, FleetPulls, FleetRevision, FleetRow};
+use super::handle::{DrivenBy, Fleet, FleetPrewarm, FleetPulls, FleetRow};
 use super::identity::Identity;
 use super::seen_holders::SeenHolders;
 use crate::cluster::{Clock, Cluster, FleetEvent, PartialDaemonSet, PartialRevision};
@@ -23,6 +25,7 @@ use crate::engine::model::Str;
 use crate::engine::model::config::Timing;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::facts::{LeaseFact, StrategyKind};
+use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::prewarm::PrewarmMethod;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Record, lease_name};
@@ -260,7 +263,14 @@ impl KnownFleet {
         let record = lease.and_then(|lease| lease.record_of(daemonset));
         let failed_pulls = pulls.map_or(0, |pulls| pulls.failed);
         let state = fleet_state(&Brief { failed_pulls, ..brief(daemonset) }, record, driven);
-        let (to, from) = revisions_of(daemonset, revisions, record);
+        let Change { to, from, template_of_others } = Change::of(daemonset, revisions, record);
+        let state = match state {
+            // Its controller counts pods at another revision than its rollout leads to, and whoever drives pauses it first.
+            FleetState::Held | FleetState::Adopted | FleetState::UpToDate if template_of_others && !driven => {
+                FleetState::Undriven
+            }
+            state => state,
+        };
         FleetRow {
             namespace: daemonset.namespace.clone(),
             name: daemonset.name.clone(),
@@ -270,6 +280,7 @@ impl KnownFleet {
             state,
             to,
             from,
+            template_of_others,
             pulls,
             prewarm: lease.and_then(|lease| lease.prewarm_of(daemonset, driven)),
             silent_since: lease.and_then(|lease| lease.silent_since(now)).filter(|_| driven),
@@ -287,28 +298,6 @@ impl KnownFleet {
             None => DrivenBy::Unknown,
         }
     }
-}
-
-/// The revision of the present template, and while some pods are not at it the one that they had before.
-fn revisions_of(
-    daemonset: &PartialDaemonSet,
-    revisions: &[&PartialRevision],
-    record: Option<&Record>,
-) -> (FleetRevision, Option<FleetRevision>) {
-    let last = revisions.iter().max_by_key(|revision| revision.number);
-    // Until the controller has seen the template, its last revision is of the one before: unless only something else changed.
-    let current = last.filter(|last| daemonset.observed || last.images == daemonset.images);
-    let to = FleetRevision { number: current.map(|current| current.number), images: daemonset.images.clone() };
-    let outdated = daemonset.counters.current.saturating_sub(daemonset.counters.updated);
-    if outdated == 0 && daemonset.observed {
-        return (to, None);
-    }
-    let others = || revisions.iter().filter(|revision| current.is_none_or(|current| revision.hash != current.hash));
-    let origin = record.and_then(|record| record.progress.origin.as_ref());
-    let recorded = origin.and_then(|origin| others().find(|revision| revision.hash == *origin));
-    let before = recorded.or_else(|| others().max_by_key(|revision| revision.number));
-    let from = before.map(|before| FleetRevision { number: Some(before.number), images: before.images.clone() });
-    (to, Some(from.unwrap_or_default()))
 }
 
 fn brief(daemonset: &PartialDaemonSet) -> Brief {
@@ -336,7 +325,7 @@ mod tests {
     use crate::engine::model::prewarm::{Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
     use crate::engine::model::record::{By, Halt, HaltingGate, Paused};
 
-    fn daemonset(updated: u32, available: u32) -> PartialDaemonSet {
+    pub(super) fn daemonset(updated: u32, available: u32) -> PartialDaemonSet {
         PartialDaemonSet {
             namespace: "edge".into(),
             name: "agent".into(),
@@ -355,7 +344,7 @@ mod tests {
         PartialDaemonSet { strategy: StrategyKind::RollingUpdate, adopted: false, ..daemonset(updated, available) }
     }
 
-    fn record(change: impl FnOnce(&mut Record)) -> Record {
+    pub(super) fn record(change: impl FnOnce(&mut Record)) -> Record {
         let mut record = Record { version: 1, ..Record::default() };
         change(&mut record);
         record
@@ -485,30 +474,24 @@ mod tests {
         );
     }
 
+    /// Its controller would call all of it up to date.
     #[test]
-    fn from_which_revision_to_which() {
-        let revision = |hash: &str, number: i64, version: &str| PartialRevision {
-            daemonset_uid: "uid".into(),
-            hash: hash.into(),
-            number,
-            images: vec![("agent".into(), format!("registry.example/agent:{version}").into())],
-        };
-        let (old, older, new) = (revision("b", 14, "v1"), revision("a", 13, "v0"), revision("c", 15, "v2"));
-        let told = |daemonset: PartialDaemonSet, revisions: &[&PartialRevision], record: Option<&Record>| {
-            let (to, from) = revisions_of(&daemonset, revisions, record);
-            (from.map(|from| from.number), to.number)
-        };
-        let all = [&old, &new, &older];
-        assert_eq!(told(daemonset(20, 20), &all, None), (None, Some(15)), "all are updated");
-        assert_eq!(told(daemonset(3, 20), &all, None), (Some(Some(14)), Some(15)));
-        let origin = record(|record| record.progress.origin = Some("a".into()));
-        assert_eq!(told(daemonset(3, 20), &all, Some(&origin)), (Some(Some(13)), Some(15)), "the record knows better");
-        let gone = record(|record| record.progress.origin = Some("z".into()));
-        assert_eq!(told(daemonset(3, 20), &all, Some(&gone)), (Some(Some(14)), Some(15)));
-        assert_eq!(told(daemonset(3, 20), &[], None), (Some(None), None), "revisions cannot be seen");
-        let unseen = PartialDaemonSet { observed: false, ..daemonset(20, 20) };
-        assert_eq!(told(unseen.clone(), &[&old, &older], None), (Some(Some(14)), None), "its revision is not made yet");
-        assert_eq!(told(unseen, &all, None), (Some(Some(14)), Some(15)), "something else than the template changed");
+    fn a_template_that_others_changed_under_a_rollout_is_told() {
+        let mut known = KnownFleet { leases_health: WatchHealth::Live, ..KnownFleet::default() };
+        let now = Timestamp::default();
+        known.observe(FleetEvent::DaemonSet(Box::new(daemonset(20, 20))), now);
+        for (hash, number) in [("old", 3), ("new", 2)] {
+            let (daemonset_uid, hash) = ("uid".into(), Str::from(hash));
+            let revision = PartialRevision { daemonset_uid, hash: hash.clone(), number, images: Vec::new() };
+            known.observe(FleetEvent::Revision("edge".into(), hash, Box::new(revision)), now);
+        }
+        let mut fact = lease(None, 0);
+        fact.record = Ok(Some(record(|record| record.intent.target = Some("new".into()))));
+        known.observe(FleetEvent::Lease("edge".into(), "rolldeck-agent".into(), Box::new(fact)), now);
+        let row = known.view(now, &Identity::for_tests("ada@host/1")).rows[0].clone();
+        assert_eq!((row.to.number, row.from.as_ref().and_then(|from| from.number)), (Some(2), Some(3)));
+        assert_eq!(row.doing(), "template changed by others, nobody drives");
+        assert_eq!((row.updated(), row.state), (None, FleetState::Undriven));
     }
 
     #[test]

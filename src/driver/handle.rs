@@ -13,6 +13,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Preview, Refusal, Unsettled};
 use crate::engine::model::config::Role;
 use crate::engine::model::container_log::{LogNews, LogSource};
+use crate::engine::model::facts::DaemonSetCounters;
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::inspection::Inspection;
@@ -226,18 +227,21 @@ pub struct FleetRow {
     /// Its name.
     pub name: Str,
     /// What its controller counts.
-    pub counters: crate::engine::model::facts::DaemonSetCounters,
+    pub counters: DaemonSetCounters,
     /// The update strategy in words: `RollingUpdate 1`, `OnDelete (ours)`.
     pub strategy: String,
     /// Its state in words: `up to date`, `rolling out`, `paused 2h`, `halted: …`, `held`, `preparing`.
     pub state: FleetState,
     /// Since when it is in this state: as its record dates it, or as it was seen to begin here. `None` where neither tells.
     pub since: Option<Timestamp>,
-    /// The revision of its present template.
+    /// The revision that its rollout leads to, as the record says; with none recorded that of its present template.
     pub to: FleetRevision,
     /// While some of its pods are not at `to`: the revision that its pods had before. The record tells which that was; without a
     /// record it is the one whose number comes before.
     pub from: Option<FleetRevision>,
+    /// Its template is not the one that its rollout leads to: somebody else changed it. Its controller then counts how many pods are
+    /// at that template, and not how many are at `to`.
+    pub template_of_others: bool,
     /// The images that its pods wait for, and those that were made to pre-warm it. `None`: not known.
     pub pulls: Option<FleetPulls>,
     /// What is asked for of pre-warming, as its Lease says.
@@ -319,8 +323,19 @@ impl FleetRow {
             FleetState::Rolling | FleetState::RollingBack if self.silent_since.is_some() => {
                 format!("{}, its driver is silent", self.state)
             }
+            FleetState::Undriven if self.template_of_others => "template changed by others, nobody drives".to_owned(),
+            state if self.template_of_others => format!("{state}, template changed by others"),
             state => state.to_string(),
         }
+    }
+
+    /// Of how many nodes it is known that they are at the revision that its rollout leads to, and of how many at most; `None`: its
+    /// controller counts another revision. It counts pods of the template whether they are well or not, and a rollout only those that
+    /// are, so that while some are down both differ.
+    pub fn updated(&self) -> Option<(u32, u32)> {
+        let DaemonSetCounters { desired, updated, available, .. } = self.counters;
+        let down = desired.saturating_sub(available);
+        (!self.template_of_others).then(|| (updated.saturating_sub(down), updated))
     }
 
     /// Its state, what is pulled, and that it is pre-warmed: what asks to be looked at first. `2 pulling, rolling out`,

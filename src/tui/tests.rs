@@ -22,6 +22,7 @@ mod list_marks;
 mod node_list;
 mod node_map;
 mod node_page;
+mod others;
 mod overlays;
 mod paused;
 mod prewarm;

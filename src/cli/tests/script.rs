@@ -358,6 +358,7 @@ impl Session for Script {
             since: None,
             to: Default::default(),
             from: None,
+            template_of_others: false,
             pulls: None,
             prewarm: (name == "log-shipper").then_some(FleetPrewarm::Paused),
             driven_by,

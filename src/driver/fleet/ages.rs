@@ -52,6 +52,7 @@ mod tests {
             since: None,
             to: FleetRevision::default(),
             from: None,
+            template_of_others: false,
             pulls: None,
             prewarm: None,
             driven_by: DrivenBy::Nobody,

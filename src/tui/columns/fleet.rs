@@ -25,7 +25,10 @@ pub(crate) enum FleetCell {
     Text(String),
     /// So many of so many: as numbers, and in a wide cell as a bar too.
     Progress {
-        updated: u32,
+        /// `None`: not known.
+        updated: Option<u32>,
+        /// So many of them are known to be well.
+        well: u32,
         desired: u32,
         /// The numbers are that wide.
         numbers: usize,
@@ -51,7 +54,7 @@ impl FilterableCell for FleetCell {
 
     fn count(&self) -> Option<u32> {
         match self {
-            Self::Progress { updated, .. } => Some(*updated),
+            Self::Progress { updated, .. } => *updated,
             Self::Text(_) | Self::Age(_) => None,
         }
     }
@@ -127,7 +130,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
     FleetColumn {
         name: "updated",
         headers: &["UP-TO-DATE", "UPDATED"],
-        help: "pods of the new revision, well or not, of all; the page of a DaemonSet counts its nodes that are well",
+        help: "pods of the new revision, well or not, of all; its page counts only nodes that are well, as the full part of the bar does",
         kind: ColumnKind::Number,
         width: Width::Optional(&[
             Share { priority: 0, cells: |fleet, _| progress_width(fleet), keep: 12 },
@@ -137,8 +140,12 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         words: None,
         searched: false,
         cell: |row, fleet, _| {
-            let (updated, desired) = (row.counters.updated, row.counters.desired);
-            (FleetCell::Progress { updated, desired, numbers: progress_width(fleet) }, ThemeRole::Text)
+            let known = row.updated();
+            let updated = known.map(|(_, updated)| updated);
+            // Where nothing is rolled out nobody asks whether what is down is up to date.
+            let well = known.filter(|_| row.from.is_some()).map(|(well, _)| well).or(updated).unwrap_or(0);
+            let numbers = progress_width(fleet);
+            (FleetCell::Progress { updated, well, desired: row.counters.desired, numbers }, ThemeRole::Text)
         },
     },
     FleetColumn {
@@ -263,9 +270,12 @@ fn standing_role(row: &FleetRow) -> ThemeRole {
     if role != ThemeRole::Bad && fails { ThemeRole::Warn } else { role }
 }
 
-/// `38/120`
-pub(crate) fn progress_words(updated: u32, desired: u32) -> String {
-    format!("{updated}/{desired}")
+/// `38/120`; `?/120` where it is not known.
+pub(crate) fn progress_words(updated: Option<u32>, desired: u32) -> String {
+    match updated {
+        Some(updated) => format!("{updated}/{desired}"),
+        None => format!("?/{desired}"),
+    }
 }
 
 fn text(text: &str, role: ThemeRole) -> (FleetCell, ThemeRole) {
@@ -335,9 +345,10 @@ fn unavailable(row: &FleetRow) -> u32 {
 
 /// How much of it is updated, in parts of a million: what has most to do comes first.
 fn done(row: &FleetRow) -> u64 {
-    match row.counters.desired {
-        0 => 1_000_000,
-        desired => u64::from(row.counters.updated.min(desired)) * 1_000_000 / u64::from(desired),
+    match (row.counters.desired, row.updated()) {
+        (0, _) => 1_000_000,
+        (_, None) => 0,
+        (desired, Some((_, updated))) => u64::from(updated.min(desired)) * 1_000_000 / u64::from(desired),
     }
 }
 
@@ -370,7 +381,7 @@ fn longest_of(fleet: &Fleet, cells: fn(&FleetRow) -> usize) -> usize {
 }
 
 fn progress_width(fleet: &Fleet) -> usize {
-    longest_of(fleet, |row| progress_words(row.counters.updated, row.counters.desired).len()).max("UPDATED".len())
+    longest_of(fleet, |row| progress_words(Some(row.counters.updated), row.counters.desired).len()).max("UPDATED".len())
 }
 
 /// As wide as the largest count.
@@ -397,6 +408,7 @@ mod tests {
             since: None,
             to: FleetRevision::default(),
             from: None,
+            template_of_others: false,
             pulls: None,
             prewarm: None,
             driven_by: DrivenBy::Nobody,

@@ -177,24 +177,26 @@ fn cell_text(ctx: &RenderContext<'_>, page: &FleetPage, cell: FleetCell, room: u
         FleetCell::Age(since) => {
             since.map_or_else(String::new, |since| ShortDuration(ctx.elapsed_by(page.clock(), since)).to_string())
         }
-        FleetCell::Progress { updated, desired, numbers } => {
+        FleetCell::Progress { updated, well, desired, numbers } => {
             let words = progress_words(updated, desired);
             if room < numbers + BAR {
                 return words;
             }
-            format!("{} {words:>numbers$}", bar(ctx, updated, desired))
+            format!("{} {words:>numbers$}", bar(ctx, (well, updated.unwrap_or(0)), desired))
         }
     }
 }
 
-/// `[■■■░░░░░░░]`: full only when all are updated, empty only when none is.
-fn bar(ctx: &RenderContext<'_>, updated: u32, desired: u32) -> String {
+/// `[■■■▒░░░░░░]`: full only when all are updated and well, empty only when none is updated. As on the page of a rollout another sign stands
+/// for those that are updated and not known to be well.
+fn bar(ctx: &RenderContext<'_>, (well, updated): (u32, u32), desired: u32) -> String {
     const CELLS: u32 = 10;
-    let done = match (updated.min(desired), desired) {
+    let part = |pods: u32| match (pods.min(desired), desired) {
         (0, _) | (_, 0) => 0,
-        (updated, desired) => (u64::from(updated) * u64::from(CELLS) / u64::from(desired)).max(1),
+        (pods, desired) => (u64::from(pods) * u64::from(CELLS) / u64::from(desired)).max(1) as usize,
     };
-    let done = usize::try_from(done).unwrap_or(0);
-    let (full, rest) = (ctx.glyph(Glyph::BarDone), ctx.glyph(Glyph::BarRest));
-    format!("[{}{}]", full.repeat(done), rest.repeat(CELLS as usize - done))
+    let done = part(well);
+    let more = part(updated).max(done + usize::from(updated > well)).min(CELLS as usize) - done;
+    let [full, moving, rest] = [Glyph::BarDone, Glyph::BarMoving, Glyph::BarRest].map(|glyph| ctx.glyph(glyph));
+    format!("[{}{}{}]", full.repeat(done), moving.repeat(more), rest.repeat(CELLS as usize - done - more))
 }

@@ -17,6 +17,7 @@
 
 mod attention;
 mod identity;
+mod others;
 mod prewarm;
 mod rail;
 mod rollout;
@@ -29,6 +30,8 @@ use self::attention::{alarms, clocks, gitops_owner, next_keys, paused_briefly, t
 pub(super) use self::attention::{blocker, group, keys_in_words};
 use self::identity::identity;
 pub(super) use self::identity::{access, banner, warnings};
+use self::others::guidance;
+pub(super) use self::others::template_of_others;
 use self::rollout::{budget, change, change_in, doing, progress};
 use super::{RenderContext, Shape};
 use crate::engine::model::presence::Presence;
@@ -161,7 +164,7 @@ fn folded(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot, ce
         .first()
         .filter(|_| snapshot.phase != Phase::Halted)
         .map(|trouble| (group(ctx, page, shown, trouble), ThemeRole::Bad));
-    let waits = snapshot.guidance().filter(|_| !matches!(snapshot.phase, Phase::Paused(_)));
+    let waits = guidance(snapshot).filter(|_| !matches!(snapshot.phase, Phase::Paused(_)));
     let waits = waits.map(|guidance| (guidance.waits.trim_start_matches("held: ").to_owned(), ThemeRole::Text));
     let changed = || match room >= LEAST_WORDS {
         true => change_in(snapshot, room),

@@ -7,7 +7,7 @@
 //! ```
 
 use super::super::RenderContext;
-use super::super::header::{as_of, group};
+use super::super::header::{as_of, group, template_of_others};
 use super::Body;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::record::Direction;
@@ -20,9 +20,11 @@ pub(super) fn fill(body: &mut Body<'_>, page: &RolloutPage, shown: &ShownSnapsho
     let ctx = body.ctx;
     // Where no rollout is recorded, there is nothing to take over but pre-warming.
     if snapshot.started_at.is_some() {
-        let stands = matches!(snapshot.phase, Phase::Paused(_) | Phase::Halted);
+        let changed = template_of_others(snapshot);
+        let stands = changed.is_some() || matches!(snapshot.phase, Phase::Paused(_) | Phase::Halted);
         let role = if stands { ThemeRole::Warn } else { ThemeRole::Text };
-        body.say(&format!("{}{}.", step(snapshot), state(ctx, shown)), role);
+        let state = changed.as_ref().map_or_else(|| state(ctx, shown), |changed| format!("{changed}, it pauses first"));
+        body.say(&format!("{}{state}.", step(snapshot)), role);
         let trouble: Vec<String> =
             page.summary.trouble.iter().map(|trouble| group(ctx, page, shown, trouble)).collect();
         match trouble.is_empty() {

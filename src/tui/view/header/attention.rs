@@ -3,6 +3,7 @@
 use ratatui::text::{Line, Span};
 
 use super::super::{RenderContext, Shape, flow};
+use super::others::guidance;
 use super::{as_of, recorded, unsent};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
@@ -61,11 +62,11 @@ pub(in crate::tui::view) fn blocker(
         (_, Some(blocked)) => Some(blocked.since),
         _ => None,
     };
-    let guidance = match since {
-        Some(since) => as_of(ctx, shown, since).guidance(),
-        None => shown.snapshot.guidance(),
+    let guided = match since {
+        Some(since) => guidance(&as_of(ctx, shown, since)),
+        None => guidance(snapshot),
     };
-    let Some(Guidance { waits, remedies }) = guidance else { return Vec::new() };
+    let Some(Guidance { waits, remedies }) = guided else { return Vec::new() };
     let warn = matches!(shown.snapshot.phase, Phase::Paused(_)) || remedies.contains(&Remedy::Drive);
     let role = if warn { ThemeRole::Warn } else { ThemeRole::Text };
     let keys = keys_in_words(ctx, &remedies, |remedy| remedy.to_string());

@@ -1,0 +1,111 @@
+//! Which revision the pods of a DaemonSet in the list are brought to, and from which, as its own page tells it.
+
+use super::super::handle::FleetRevision;
+use crate::cluster::{PartialDaemonSet, PartialRevision};
+use crate::engine::model::record::Record;
+
+/// What a DaemonSet's pods are brought to, and from where.
+#[derive(Debug)]
+pub(super) struct Change {
+    /// The revision that its rollout leads to; with none recorded that of the present template.
+    pub(super) to: FleetRevision,
+    /// While some pods are not at it, the one that they had before.
+    pub(super) from: Option<FleetRevision>,
+    /// The template is not that of `to`.
+    pub(super) template_of_others: bool,
+}
+
+impl Change {
+    pub(super) fn of(daemonset: &PartialDaemonSet, revisions: &[&PartialRevision], record: Option<&Record>) -> Self {
+        let last = revisions.iter().max_by_key(|revision| revision.number);
+        // Until the controller has seen the template, its last revision is of the one before: unless only something else changed.
+        let current = last.filter(|last| daemonset.observed || last.images == daemonset.images);
+        // As `Engine::is_template_of_others` has it.
+        let target =
+            record.filter(|record| record.intent.change.is_none()).and_then(|record| record.intent.target.as_ref());
+        let other = target.filter(|target| daemonset.observed && current.is_some_and(|it| it.hash != **target));
+        let is_target = |revision: &&&PartialRevision| match other {
+            Some(target) => revision.hash == *target,
+            None => current.is_some_and(|current| revision.hash == current.hash),
+        };
+        let fleet_revision =
+            |it: &&PartialRevision| FleetRevision { number: Some(it.number), images: it.images.clone() };
+        let to = match (other, revisions.iter().find(is_target)) {
+            // Whatever its revision has: these are the images that its pods get.
+            (None, current) => {
+                FleetRevision { number: current.map(|current| current.number), images: daemonset.images.clone() }
+            }
+            (Some(_), target) => target.map(fleet_revision).unwrap_or_default(),
+        };
+        let outdated = daemonset.counters.current.saturating_sub(daemonset.counters.updated);
+        if outdated == 0 && daemonset.observed && other.is_none() {
+            return Self { to, from: None, template_of_others: false };
+        }
+        let others = || revisions.iter().filter(|revision| !is_target(revision));
+        let origin = record.and_then(|record| record.progress.origin.as_ref());
+        let recorded = origin.and_then(|origin| others().find(|revision| revision.hash == *origin));
+        let before = recorded.or_else(|| others().max_by_key(|revision| revision.number));
+        let from = Some(before.map(fleet_revision).unwrap_or_default());
+        Self { to, from, template_of_others: other.is_some() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{daemonset, record};
+    use super::*;
+
+    #[test]
+    fn from_which_revision_to_which() {
+        let revision = |hash: &str, number: i64, version: &str| PartialRevision {
+            daemonset_uid: "uid".into(),
+            hash: hash.into(),
+            number,
+            images: vec![("agent".into(), format!("registry.example/agent:{version}").into())],
+        };
+        let (old, older, new) = (revision("b", 14, "v1"), revision("a", 13, "v0"), revision("c", 15, "v2"));
+        let told = |daemonset: PartialDaemonSet, revisions: &[&PartialRevision], record: Option<&Record>| {
+            let Change { to, from, .. } = Change::of(&daemonset, revisions, record);
+            (from.map(|from| from.number), to.number)
+        };
+        let all = [&old, &new, &older];
+        assert_eq!(told(daemonset(20, 20), &all, None), (None, Some(15)), "all are updated");
+        assert_eq!(told(daemonset(3, 20), &all, None), (Some(Some(14)), Some(15)));
+        let origin = record(|record| record.progress.origin = Some("a".into()));
+        assert_eq!(told(daemonset(3, 20), &all, Some(&origin)), (Some(Some(13)), Some(15)), "the record knows better");
+        let gone = record(|record| record.progress.origin = Some("z".into()));
+        assert_eq!(told(daemonset(3, 20), &all, Some(&gone)), (Some(Some(14)), Some(15)));
+        assert_eq!(told(daemonset(3, 20), &[], None), (Some(None), None), "revisions cannot be seen");
+        let unseen = PartialDaemonSet { observed: false, ..daemonset(20, 20) };
+        assert_eq!(told(unseen.clone(), &[&old, &older], None), (Some(Some(14)), None), "its revision is not made yet");
+        assert_eq!(told(unseen, &all, None), (Some(Some(14)), Some(15)), "something else than the template changed");
+    }
+
+    #[test]
+    fn where_others_changed_the_template_the_target_is_that_of_the_record() {
+        let revision = |hash: &str, number: i64, version: &str| PartialRevision {
+            daemonset_uid: "uid".into(),
+            hash: hash.into(),
+            number,
+            images: vec![("agent".into(), format!("registry.example/agent:{version}").into())],
+        };
+        // The template was set back from `c` to `b`, whose number is the highest since.
+        let (back, target) = (revision("b", 16, "v1"), revision("c", 15, "v2"));
+        let record = record(|record| {
+            record.intent.target = Some("c".into());
+            record.progress.origin = Some("b".into());
+        });
+        let numbers = |daemonset: PartialDaemonSet, revisions: &[&PartialRevision]| {
+            let Change { to, from, template_of_others } = Change::of(&daemonset, revisions, Some(&record));
+            (from.and_then(|from| from.number), to.number, to.images.len(), template_of_others)
+        };
+        assert_eq!(numbers(daemonset(19, 20), &[&back, &target]), (Some(16), Some(15), 1, true));
+        assert_eq!(numbers(daemonset(20, 20), &[&back, &target]), (Some(16), Some(15), 1, true), "no pod is at it");
+        assert_eq!(numbers(daemonset(20, 20), &[&back]), (Some(16), None, 0, true), "its revision is gone");
+        assert_eq!(numbers(daemonset(20, 20), &[]), (None, None, 1, false), "revisions cannot be seen");
+        let unseen = PartialDaemonSet { observed: false, ..daemonset(19, 20) };
+        assert!(!numbers(unseen, &[&back, &target]).3, "its controller has not seen the template yet");
+        let again = revision("c", 17, "v2");
+        assert_eq!(numbers(daemonset(1, 20), &[&back, &again]), (Some(16), Some(17), 1, false), "it was set again");
+    }
+}
