@@ -4,7 +4,7 @@
 //!  ── trouble 1 · down 1 · moving 2 ───────   pinned: what needs a look, always in sight
 //!   ✗ ipc-017  failed                         what is the rollout's own trouble
 //!   ○ ipc-044  node down                      what is not; many of them in a group that is folded
-//!   ◐ ipc-018  pulling                        what moves, and what has just been updated
+//!   ◐ ipc-018  pulling                        what moves, and below it what has just been updated
 //!  ── waiting 79 · updated 38 ─────────────   the rest, which scrolls by itself
 //!   ▾ next in line: 22 nodes                  a group; its nodes follow while it is open
 //!   · ipc-020  outdated
@@ -49,7 +49,7 @@ pub(crate) struct NodeList {
     counts: PartCounts,
     /// Whether each group that there has been is open.
     open: Vec<(GroupKey, bool)>,
-    /// Where the pinned nodes were at the last arrangement: when one of them is updated, it stays there for a while.
+    /// Where the pinned nodes were at the last arrangement: those that still move stay in that order, and one that is updated is known by it.
     places: HashMap<Str, usize>,
     /// Those of them that were down: one that comes back with the pod that it had has not been updated now.
     down: HashSet<Str>,
@@ -162,11 +162,12 @@ impl NodeList {
         let few = |group: &mut NodeGroup| group.key.is_pinned() && group.nodes.len() <= MOST_UNWELL;
         trouble.extend(groups.extract_if(.., few).flat_map(|group| group.nodes));
         let headings = groups.iter().filter(|group| group.key.is_pinned()).count();
-        let rest = groups[headings..].iter().map(|group| group.nodes.len() + 1).sum();
-        let room = self.most_pinned(rest).saturating_sub(trouble.len() + headings);
         // One that begins goes below those that move already: no row moves because another one changes its state.
         moving.sort_by_key(|index| self.places.get(&nodes[*index as usize].name).copied().unwrap_or(usize::MAX));
-        let moving = self.where_they_were(moving, just_done, nodes, room);
+        // What moves is seen before what is done. That has the order in which it was done, so that the next one moves none of them.
+        let done_at = |index: &u32| self.just_done.get(&nodes[*index as usize].name).copied().unwrap_or_default();
+        just_done.sort_by_key(done_at);
+        moving.append(&mut just_done);
         let is_pinned_one_by_one = || trouble.iter().chain(&moving).map(|index| &nodes[*index as usize]);
         self.places = is_pinned_one_by_one().enumerate().map(|(place, node)| (node.name.clone(), place)).collect();
         let down = is_pinned_one_by_one().filter(|node| node.state == NodeState::NodeDown);
@@ -235,44 +236,6 @@ impl NodeList {
         self.places.clear();
         self.down.clear();
         self.just_done.clear();
-    }
-
-    /// The nodes that move, in their order, and those that have just been updated, each below the node that it was below: or below all that
-    /// move, where there is no `room` for all of them.
-    fn where_they_were(&self, moving: Vec<u32>, just_done: Vec<u32>, nodes: &[Arc<NodeView>], room: usize) -> Vec<u32> {
-        if just_done.is_empty() {
-            return moving;
-        }
-        if moving.len() + just_done.len() > room {
-            return [moving, just_done].concat();
-        }
-        let place = |index: u32| self.places.get(&nodes[index as usize].name).copied();
-        let mut known: Vec<(usize, usize)> =
-            moving.iter().enumerate().filter_map(|(row, index)| Some((place(*index)?, row))).collect();
-        known.sort_unstable();
-        let below = |place: usize| {
-            let above = known.partition_point(|(known, _)| *known < place);
-            above.checked_sub(1).map_or(0, |last| known[last].1 + 1)
-        };
-        // Below the first so many nodes that move; of several there, in the order in which they were.
-        let mut done: Vec<(usize, usize, u32)> = just_done
-            .into_iter()
-            .map(|index| {
-                let place = place(index).unwrap_or(usize::MAX);
-                (below(place), place, index)
-            })
-            .collect();
-        done.sort_unstable();
-        let mut done = done.into_iter().peekable();
-        let mut rows = Vec::with_capacity(moving.len() + done.len());
-        for (row, index) in moving.into_iter().enumerate() {
-            while let Some((_, _, index)) = done.next_if(|(below, ..)| *below <= row) {
-                rows.push(index);
-            }
-            rows.push(index);
-        }
-        rows.extend(done.map(|(_, _, index)| index));
-        rows
     }
 
     /// Forgets which nodes were updated long ago; whether there was one.

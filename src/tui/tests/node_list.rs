@@ -98,7 +98,7 @@ fn nodes_that_were_updated_leave_room_for_those_that_move() {
 }
 
 #[test]
-fn a_node_that_was_updated_stays_in_its_place_among_those_that_move() {
+fn a_node_that_was_updated_goes_below_those_that_move_and_keeps_the_cursor() {
     let moving = |number: u32| target(&format!("ipc-{number:03}"), NodeState::Soaking, 20);
     let rest = || (20..60).map(|number| held(&format!("ipc-{number:03}"), Hold::Partition { keep: 40 }));
     let names = |console: &TestConsole| {
@@ -108,15 +108,23 @@ fn a_node_that_was_updated_stays_in_its_place_among_those_that_move() {
     };
     let mut console = TestConsole::on(with([11, 12, 13].map(moving).into_iter().chain(rest()).collect()), 80, 24);
     let done = |name: &str| updated(name, 1);
-    // The engine lists those that are updated last; here the second stays the second, and then the first the first.
+    console.type_keys("j");
+    assert_eq!(selected(&console).as_deref(), Some("ipc-012"));
     console.see(with([moving(11), moving(13)].into_iter().chain(rest()).chain([done("ipc-012")]).collect()));
-    assert_eq!(names(&console), ["ipc-011", "ipc-012", "ipc-013", "ipc-020"]);
+    assert_eq!(names(&console), ["ipc-011", "ipc-013", "ipc-012", "ipc-020"]);
+    assert_eq!(selected(&console).as_deref(), Some("ipc-012"), "{}", console.screen());
     console.wait(2);
+    // In the order in which they were updated, whatever their names are, and below what begins.
     let two = [done("ipc-011"), done("ipc-012")];
-    console.see(with([moving(13), moving(14)].into_iter().chain(rest()).chain(two).collect()));
-    assert_eq!(names(&console), ["ipc-011", "ipc-012", "ipc-013", "ipc-014"]);
+    console.see(with([moving(13), moving(14)].into_iter().chain(rest()).chain(two.clone()).collect()));
+    assert_eq!(names(&console), ["ipc-013", "ipc-014", "ipc-012", "ipc-011"]);
+    // What gets into trouble is above all of them.
+    let trouble = failed("ipc-014", CauseKind::CrashLoop, "exit 1", 1);
+    console.see(with([trouble, moving(13)].into_iter().chain(rest()).chain(two).collect()));
+    assert_eq!(names(&console), ["ipc-014", "ipc-013", "ipc-012", "ipc-011"]);
     console.wait(3);
-    assert_eq!(names(&console), ["ipc-011", "ipc-013", "ipc-014", "ipc-020"], "five seconds each");
+    assert_eq!(names(&console)[..3], ["ipc-014", "ipc-013", "ipc-011"], "five seconds each");
+    assert!(list(&console).contains("just updated 1"), "{}", list(&console));
 }
 
 #[test]
