@@ -6,6 +6,7 @@
 //!  !pulling                 not this
 //!  state=failed  why!=pull  the column contains this, or does not; `==`: it is exactly this
 //!  rst>0  age<5m            numbers and ages are compared
+//!  rev=old                  not at the target; `rev=new`: at it
 //!  zone=munich              a label of the node, by its key or what follows the `/` of its key
 //!  /ipc-0[12]/  why~crash|oom   regular expressions
 //!  -l line in (line3,line4) a label selector, as kubectl has it: alone
@@ -72,6 +73,8 @@ pub(crate) struct FilterField {
 pub(crate) enum FieldKind {
     Text,
     Number,
+    /// The number of a revision; of nodes also `new` and `old`: whether that is the target, whichever it is by then.
+    Revision,
     /// A length of time; compared with one that has a unit.
     Age,
 }
@@ -86,6 +89,10 @@ pub(crate) trait FilterRow {
     fn shown(&self, field: usize) -> Option<String>;
     /// What it counts, or its age in seconds.
     fn number(&self, field: usize) -> Option<f64>;
+    /// Whether it is at the revision that is rolled out; `None` where it is not about a pod.
+    fn is_new(&self) -> Option<bool> {
+        None
+    }
     /// The labels of its node.
     fn labels(&self) -> Option<&Labels>;
 }

@@ -24,6 +24,8 @@ pub(crate) trait FilterableCell {
 
 /// The column of both tables that tells how long a row has been in its state.
 const SINCE: &str = "since";
+/// The one that tells its revision.
+const REVISION: &str = "revision";
 
 /// The columns of a table as the fields of a filter, in their order.
 pub(crate) fn fields<R, P: 'static, C>(columns: &[Column<R, P, C>]) -> Vec<FilterField> {
@@ -31,6 +33,7 @@ pub(crate) fn fields<R, P: 'static, C>(columns: &[Column<R, P, C>]) -> Vec<Filte
         let headings = column.headers.iter().map(|heading| by_heading(heading));
         let kind = match column.kind {
             ColumnKind::Number if column.name == SINCE => FieldKind::Age,
+            ColumnKind::Number if column.name == REVISION => FieldKind::Revision,
             ColumnKind::Number => FieldKind::Number,
             ColumnKind::Text | ColumnKind::Name => FieldKind::Text,
         };
@@ -57,6 +60,8 @@ pub(crate) struct ColumnRow<'a, R: 'static, P: 'static, C: 'static> {
     pub(crate) row: &'a R,
     pub(crate) page: &'a P,
     pub(crate) labels: Option<&'a Labels>,
+    /// Whether it is at the revision that is rolled out, where it is a node.
+    pub(crate) is_new: Option<bool>,
     /// As of when ages are told.
     pub(crate) at: Timestamp,
     /// What it is searched in, where that is known from before.
@@ -104,6 +109,10 @@ impl<R, P, C: FilterableCell> FilterRow for ColumnRow<'_, R, P, C> {
             None if cell.count().is_some() => cell.count().map(f64::from),
             None => cell.text().and_then(|text| text.parse().ok().or_else(|| parse_age(text).map(|(secs, _)| secs))),
         }
+    }
+
+    fn is_new(&self) -> Option<bool> {
+        self.is_new
     }
 
     fn labels(&self) -> Option<&Labels> {

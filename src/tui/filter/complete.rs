@@ -62,7 +62,7 @@ fn last_word(text: &str) -> Option<usize> {
 fn names(schema: &FilterSchema<'_>) -> Vec<String> {
     let column = |name: &str, kind: FieldKind| match kind {
         FieldKind::Text => format!("{name}="),
-        FieldKind::Number | FieldKind::Age => format!("{name}>"),
+        FieldKind::Number | FieldKind::Revision | FieldKind::Age => format!("{name}>"),
     };
     let mut names: Vec<String> = schema.fields.iter().map(|field| column(&field.name, field.kind)).collect();
     for field in &schema.fields {

@@ -181,11 +181,26 @@ fn asked(
         return Ok(None);
     }
     let kind = field.map(|field| schema.fields[field].kind);
-    let test = field_test(kind, operator, value).map_err(Misread::Value)?;
+    let test = match (kind, at_target(operator, value)) {
+        (Some(FieldKind::Revision), Some(is_new)) if schema.labelled.is_some() => Some(FieldTest::IsNew(is_new)),
+        _ => field_test(kind, operator, value).map_err(|why| match (kind, number(&value.text)) {
+            (Some(FieldKind::Revision), Err(why)) if schema.labelled.is_some() => {
+                Misread::Value(format!("{why}, nor new or old"))
+            }
+            _ => Misread::Value(why),
+        })?,
+    };
     Ok(test.map(|test| match field {
         Some(field) => Asked::Field(field, test),
         None => Asked::Label(name.to_owned(), test),
     }))
+}
+
+/// `new` or `old`, which are true of whatever is rolled out when the filter is used again.
+fn at_target(operator: FilterOperator, value: &FilterValue) -> Option<bool> {
+    let is = matches!(operator, FilterOperator::Contains | FilterOperator::Is | FilterOperator::Not);
+    let is_called = |name: &str| is && value.text.eq_ignore_ascii_case(name);
+    if is_called("new") { Some(true) } else { is_called("old").then_some(false) }
 }
 
 /// The test of a field of this kind, or of a label.
@@ -202,13 +217,15 @@ fn field_test(
     };
     let compares = matches!(operator, FilterOperator::Order(_));
     match (kind, order) {
-        (Some(FieldKind::Number), Some(order)) => Ok(Some(FieldTest::Counts(order, number(text)?))),
+        (Some(FieldKind::Number | FieldKind::Revision), Some(order)) => {
+            Ok(Some(FieldTest::Counts(order, number(text)?)))
+        }
         (Some(FieldKind::Age), Some(order)) => {
             let (secs, unit) = parse_age(text)
                 .ok_or_else(|| format!("`{text}` is not an age: a number and a unit, as in 30s, 5m, 2h or 3d"))?;
             Ok(Some(FieldTest::Ages { order, secs, unit }))
         }
-        (Some(FieldKind::Number | FieldKind::Age), None) => {
+        (Some(FieldKind::Number | FieldKind::Revision | FieldKind::Age), None) => {
             Err("it is compared with = != > >= < <=, not with a regular expression".to_owned())
         }
         (Some(FieldKind::Text), _) if compares => Err("it is a text: = != == ~ ask about it".to_owned()),

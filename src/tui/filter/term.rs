@@ -34,6 +34,8 @@ pub(super) enum FieldTest {
     /// It is exactly this, in lower case.
     Is(String),
     Counts(NumberOrder, f64),
+    /// It is at the revision that is rolled out, or is not.
+    IsNew(bool),
     /// An age in seconds. `=` means as long as it is told in the unit that was typed.
     Ages {
         order: NumberOrder,
@@ -71,7 +73,7 @@ impl FieldTest {
             Self::Matches(regex) => regex.is_match(text),
             Self::Is(wanted) => text.to_lowercase() == *wanted,
             Self::Counts(order, than) => text.parse().is_ok_and(|number| order.holds(number, *than)),
-            Self::Ages { .. } => false,
+            Self::Ages { .. } | Self::IsNew(_) => false,
         }
     }
 
@@ -80,7 +82,7 @@ impl FieldTest {
             Self::Counts(order, than) => order.holds(value, *than),
             Self::Ages { order: NumberOrder::Equal, secs, unit } => value >= *secs && value < secs + unit,
             Self::Ages { order, secs, .. } => order.holds(value, *secs),
-            Self::Matches(_) | Self::Is(_) => false,
+            Self::Matches(_) | Self::Is(_) | Self::IsNew(_) => false,
         }
     }
 }
@@ -95,6 +97,7 @@ impl FilterTerm {
                 let shown = row.shown(*field).is_some_and(|shown| test.holds_for_text(&shown));
                 shown || test.holds_for_text(&row.words(*field))
             }
+            Asked::Field(_, FieldTest::IsNew(is_new)) => row.is_new() == Some(*is_new),
             Asked::Field(field, test) => row.number(*field).is_some_and(|value| test.holds_for_number(value)),
             Asked::Label(key, test) => row
                 .labels()
@@ -111,7 +114,7 @@ impl FilterTerm {
             Asked::Anywhere(regex) => matches(regex, text),
             Asked::Field(asked, test) if *asked == field => match test {
                 FieldTest::Matches(regex) => matches(regex, text),
-                FieldTest::Is(_) | FieldTest::Counts(..) | FieldTest::Ages { .. } => whole(),
+                FieldTest::Is(_) | FieldTest::Counts(..) | FieldTest::IsNew(_) | FieldTest::Ages { .. } => whole(),
             },
             Asked::Field(..) | Asked::Label(..) => Vec::new(),
         }

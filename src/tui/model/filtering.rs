@@ -29,12 +29,14 @@ fn node_row<'a>(
     table: &'a NodeTable,
     at: Timestamp,
 ) -> ColumnRow<'a, NodeView, NodeTable, NodeCell> {
-    ColumnRow { columns: NODE_COLUMNS, row: node, page: table, labels: Some(&node.labels), at, known: None }
+    // A pod of no known revision is at none.
+    let is_new = node.revision.as_ref().map(|_| node.at_target);
+    ColumnRow { columns: NODE_COLUMNS, row: node, page: table, labels: Some(&node.labels), is_new, at, known: None }
 }
 
 /// A DaemonSet as a row of the table of DaemonSets.
 pub(super) fn fleet_row<'a>(row: &'a FleetRow, fleet: &'a Fleet) -> ColumnRow<'a, FleetRow, Fleet, FleetCell> {
-    ColumnRow { columns: FLEET_COLUMNS, row, page: fleet, labels: None, at: fleet.at, known: None }
+    ColumnRow { columns: FLEET_COLUMNS, row, page: fleet, labels: None, is_new: None, at: fleet.at, known: None }
 }
 
 /// What words are looked for in, node by node: made once for a snapshot, so that a key press only compares.

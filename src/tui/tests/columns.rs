@@ -106,7 +106,7 @@ fn wrong<R: 'static, P: 'static, C: FilterableCell + PartialEq + Debug>(
         let rows = [1, 2, 9, 10].map(known);
         let row = &rows[3];
         let cell = |row: &R| (column.cell)(row, page, cells).0;
-        let asked = |row| ColumnRow { columns, row, page, labels: None, at: ago(0), known: None };
+        let asked = |row| ColumnRow { columns, row, page, labels: None, is_new: None, at: ago(0), known: None };
         // Words that tell ages are made when they are drawn.
         let is_drawn = cell(row).text().is_none() && cell(row).since().is_none() && cell(row).count().is_none();
         let tells = match is_drawn {

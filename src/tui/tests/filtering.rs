@@ -316,3 +316,29 @@ fn the_mark_of_the_selected_row_leaves_the_cursor_in_sight() {
         assert!(row.contains("*ipc-017"), "{screen}");
     }
 }
+
+/// A bookmark is used in one rollout after the other, and numbers of revisions are other ones then.
+#[test]
+fn a_bookmark_that_asks_for_the_old_revision_follows_the_target() {
+    let passing = |console: &TestConsole| {
+        let page = console.model.rollout().expect("a rollout is open");
+        let nodes = &page.live.as_ref().expect("it is seen").snapshot.nodes;
+        page.nodes.indices().map(|index| nodes[index as usize].at_target).collect::<Vec<_>>()
+    };
+    let mut console = TestConsole::on(fixtures::running(), 80, 24);
+    console.model.bookmarks = vec![Bookmark { name: "left".to_owned(), filter: "rev=old".to_owned() }];
+    console.type_keys("/@left<enter>");
+    assert_eq!(passing(&console), [false; 85], "{}", console.screen());
+    console.type_keys("<esc>/rev==NEW<enter>");
+    assert_eq!(passing(&console), [true; 35], "{}", console.screen());
+    // The next rollout goes back: the nodes that had the new revision have the old one.
+    let mut next = fixtures::running();
+    let turned = |node: &NodeView| NodeView { at_target: !node.at_target, ..node.clone() };
+    next.nodes = next.nodes.iter().map(turned).collect::<Vec<_>>().into();
+    console.see(next);
+    assert_eq!(passing(&console), [true; 85], "{}", console.screen());
+    console.type_keys("<esc>/@left<enter>");
+    assert_eq!(passing(&console), [false; 35], "{}", console.screen());
+    console.type_keys("<esc>/rev=older<enter>");
+    assert!(console.screen().contains("`older` is not a number, nor new or old"), "{}", console.screen());
+}
