@@ -93,7 +93,7 @@ pub(super) const CHANGES: &[Action] = &[
     Action {
         name: "stop-driving",
         label: "stop driving",
-        help: "stop driving, give the lease back: nothing moves until somebody drives",
+        help: "give the lease back: what is under way goes on, nothing more begins",
         when: driving,
         ..change(ActionId::StopDriving, Guard::Safety)
     },
