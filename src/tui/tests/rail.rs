@@ -19,6 +19,19 @@ fn lifting_a_selector_does_not_change_the_rail() {
     let before = with(Some(1), 3, 3);
     assert!(before.contains("✓ 1 ── · 10% (3/12) ── · 50% ── · 100%"), "{before}");
     assert_eq!(with(Some(0), 3, 3), before);
+    // Where the rail has no room, its number is the same.
+    let number = |step, allowed| {
+        let mut snapshot = running();
+        snapshot.plan =
+            PlanView { steps: vec![Int(1), Percent(10), Percent(50), Percent(100)], step, allowed, ..snapshot.plan };
+        let screen = TestConsole::on(snapshot, 80, 24).screen();
+        screen
+            .split("   ")
+            .find_map(|part| Some(part.strip_prefix("step ")?.split("  ").next()?.to_owned()))
+            .unwrap_or(screen)
+    };
+    let numbers = [number(None, 0), number(Some(0), 1), number(Some(1), 3), number(Some(0), 3), number(Some(1), 12)];
+    assert_eq!(numbers, ["0 of 4", "1 of 4", "2 of 4", "2 of 4", "2 of 4"]);
     let more = with(Some(1), 15, 20);
     assert!(more.contains("✓ 1 ── ✓ 10% ── ▶ 50% (15/20) ── · 100%"), "{more}");
 }

@@ -32,6 +32,7 @@ use self::identity::identity;
 pub(super) use self::identity::{access, banner, warnings};
 use self::others::guidance;
 pub(super) use self::others::template_of_others;
+pub(super) use self::rail::current_step;
 use self::rollout::{budget, change, change_in, doing, progress};
 use super::{RenderContext, Shape};
 use crate::engine::model::presence::Presence;

@@ -7,7 +7,7 @@
 //! ```
 
 use super::super::RenderContext;
-use super::super::header::{as_of, group, template_of_others};
+use super::super::header::{as_of, current_step, group, template_of_others};
 use super::Body;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::record::Direction;
@@ -40,7 +40,8 @@ pub(super) fn fill(body: &mut Body<'_>, page: &RolloutPage, shown: &ShownSnapsho
 /// `Step 2 of 4, 31 of 120 updated; `
 fn step(snapshot: &Snapshot) -> String {
     let progress = snapshot.progress();
-    match (snapshot.direction, snapshot.plan.step, snapshot.plan.steps.len()) {
+    let step = current_step(&snapshot.plan, snapshot.counts.nodes);
+    match (snapshot.direction, step, snapshot.plan.steps.len()) {
         (Direction::Forward, Some(step), all @ 1..) => format!("Step {} of {all}, {progress}; ", step + 1),
         (Direction::Forward | Direction::Back, ..) => format!("{progress}; "),
     }

@@ -67,12 +67,21 @@ struct RailStop {
     current: bool,
 }
 
-/// The steps of the plan, and no others. Where an operator let as many nodes go as no step of it says, as after a selector was lifted, the
-/// rollout is on its way to the next step that lets as many go.
+fn totals(plan: &PlanView, nodes: u32) -> Vec<u32> {
+    plan.steps.iter().map(|step| step.of(nodes, Rounding::Up).min(nodes)).collect()
+}
+
+/// The step that is taken, `None` before the first. Where an operator let as many nodes go as no step of the plan says, as after a selector
+/// was lifted, the rollout is on its way to the next step that lets as many go.
+pub(in crate::tui::view) fn current_step(plan: &PlanView, nodes: u32) -> Option<usize> {
+    let on_the_way =
+        |totals: Vec<u32>| totals.iter().position(|total| *total >= plan.allowed).or(totals.len().checked_sub(1));
+    if plan.allowed > 0 { plan.step.max(on_the_way(totals(plan, nodes))) } else { plan.step }
+}
+
+/// The steps of the plan, and no others.
 fn stops(plan: &PlanView, nodes: u32) -> Vec<RailStop> {
-    let totals: Vec<u32> = plan.steps.iter().map(|step| step.of(nodes, Rounding::Up).min(nodes)).collect();
-    let on_the_way = || totals.iter().position(|total| *total >= plan.allowed).or(totals.len().checked_sub(1));
-    let current = if plan.allowed > 0 { plan.step.max(on_the_way()) } else { plan.step };
+    let (totals, current) = (totals(plan, nodes), current_step(plan, nodes));
     let stop = |(nth, (step, total)): (usize, (&IntOrPercent, &u32))| RailStop {
         name: step.to_string(),
         total: *total,

@@ -3,7 +3,7 @@
 use ratatui::text::{Line, Span};
 
 use super::super::{RenderContext, flow};
-use super::rail::{gates, rail, speed};
+use super::rail::{current_step, gates, rail, speed};
 use super::{prewarm, recorded, template_of_others, unsent};
 use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::facts::StrategyKind;
@@ -97,7 +97,7 @@ fn numbers(snapshot: &Snapshot, beside: Beside) -> String {
     let is_forward = snapshot.direction == Direction::Forward;
     match snapshot.plan.steps.len() {
         total @ 1.. if recorded(snapshot) && is_forward && beside > Beside::State => {
-            let step = snapshot.plan.step.map_or(0, |step| step + 1);
+            let step = current_step(&snapshot.plan, snapshot.counts.nodes).map_or(0, |step| step + 1);
             format!("   {}   step {step} of {total}", snapshot.numbers())
         }
         _ => format!("   {}", snapshot.numbers()),
