@@ -3,10 +3,11 @@
 use super::console::TestConsole;
 use super::fixtures::{self, ago, preview, running, target};
 use crate::driver::{Fleet, FleetRow};
-use crate::engine::model::command::Preview;
+use crate::engine::model::command::{Preview, Refusal};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{NodeState, RestartsView};
 use crate::engine::model::record::{Direction, Paused};
 use crate::engine::report::snapshot::{ImageChange, NodeView, Phase, Snapshot};
@@ -372,4 +373,37 @@ fn the_pause_is_in_the_last_line_of_every_page_of_a_rollout() {
             assert!(matches!(console.typed("P").model.overlay, Overlay::Dialog(_)), "{size:?} {keys}");
         }
     }
+}
+
+/// What is cut in the row is told below the list, and what is cut there too has a key.
+#[test]
+fn why_a_node_is_where_it_is_can_be_read_to_its_end() {
+    let last_rule = |console: &TestConsole| console.screen().lines().rev().nth(1).unwrap_or_default().to_owned();
+    let long = Hold::DeletionRefused { why: "admission webhook \"pods.example\" denied it".into() };
+    let longest = Hold::DeletionRefused { why: "denied ".repeat(20).into() };
+    let with = |hold: Hold| Snapshot { nodes: [fixtures::held("ipc-020", hold)].into(), ..running() };
+    let console = TestConsole::on(with(long), 80, 24).typed("j");
+    let whole = "── deletion refused: admission webhook \"pods.example\" denied it ";
+    assert!(last_rule(&console).starts_with(whole), "{}", console.screen());
+    let console = TestConsole::on(with(longest), 80, 24).typed("j");
+    assert!(last_rule(&console).ends_with("… (enter: all) ───"), "{}", console.screen());
+    // What is in the row is not said twice, nor while another screen is open.
+    let console = TestConsole::on(with(Hold::Next), 80, 24).typed("j");
+    assert!(!last_rule(&console).contains("next"), "{}", console.screen());
+    // Where lines are short, why it halts goes before at how many.
+    let screen = TestConsole::on(fixtures::halted(), 40, 12).screen();
+    assert!(screen.contains("! 1 of 120 nodes failed: image not f"), "{screen}");
+}
+
+/// Nothing of what is refused is shown as if it came.
+#[test]
+fn images_that_are_refused_are_said_to_be_refused() {
+    let mut console = TestConsole::on(running(), 80, 24).typed("AI-missing");
+    let asked = |console: &TestConsole| console.screen();
+    assert!(asked(&console).contains("v1.9.0 → v1.9.0-missing"), "{}", asked(&console));
+    assert!(!asked(&console).contains("refused"), "{}", asked(&console));
+    let why = Refusal::NotNow("admission denied it".to_owned());
+    console.tell(Msg::Previewed(console.model.serial, Err(why.into())));
+    assert!(asked(&console).contains("refused: v1.9.0 → v1.9.0-missing"), "{}", asked(&console));
+    assert!(asked(&console).contains("It would be refused: admission denied it"), "{}", asked(&console));
 }

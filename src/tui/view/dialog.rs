@@ -381,7 +381,9 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
         Form::Plain { .. } | Form::Quit(_) | Form::SwitchContext { .. } | Form::Arm { .. } => {}
         Form::Pause { why } => body.field(ctx.span("Why (may be left out): ", ThemeRole::Text), why, focused),
         Form::Step(form) => fill_step(body, form, snapshot, focused),
-        Form::Image(form) => image::fill(body, form, focused),
+        Form::Image(form) => {
+            image::fill(body, form, matches!(dialog.answer, PreviewState::Refused(_)), focused);
+        }
         Form::Canary(form) => fill_canary(body, form, &dialog.answer, snapshot, focused),
         Form::Undo(form) => fill_undo(body, form, &dialog.answer, shown),
         Form::Adopt(form) => {

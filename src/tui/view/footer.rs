@@ -77,7 +77,7 @@ pub(super) fn draw(
         Overlay::Dialog(dialog) => {
             // Where a dialog may cover it, the dialog says what was refused.
             if !dialog_says_it {
-                draw_status(ctx, buffer, parts.status);
+                draw_status(ctx, buffer, parts);
             }
             say(ctx, buffer, parts.footer, &leaves_dialog(ctx, dialog), ThemeRole::Muted);
             None
@@ -87,7 +87,7 @@ pub(super) fn draw(
         | Overlay::Details { .. }
         | Overlay::Watches { .. }
         | Overlay::Diagnosis { .. } => {
-            draw_status(ctx, buffer, parts.status);
+            draw_status(ctx, buffer, parts);
             draw_actions(ctx, buffer, parts.footer);
             None
         }
@@ -226,10 +226,14 @@ fn list_mark(ctx: &RenderContext<'_>, cells: usize) -> Option<String> {
     })
 }
 
-fn draw_status(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
+fn draw_status(ctx: &RenderContext<'_>, buffer: &mut Buffer, parts: &ScreenParts) {
+    let area = parts.status;
     let mark = list_mark(ctx, usize::from(area.width));
     let Some(status) = &ctx.model.status else {
         let named = unnamed_cluster(ctx, area.width).or(fleet::selected_in_full(ctx, area.width));
+        // A rule has a sign on each side of its words.
+        let why = || node_list::why_in_full(ctx, parts.list, usize::from(area.width).saturating_sub(7));
+        let named = named.or_else(|| why().filter(|_| Shape::of(ctx.model) > Shape::Folded));
         match (mark, named) {
             (_, named) if Shape::of(ctx.model) > Shape::Folded => {
                 put_rule(ctx, buffer, area, &named.unwrap_or_default());

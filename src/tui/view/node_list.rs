@@ -15,7 +15,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::table::{Table, select};
-use super::{RenderContext, ScreenParts, knows_no_node, put, put_rule, why};
+use super::{RenderContext, ScreenParts, knows_no_node, put, put_rule, shows_nodes, why};
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::presence::Presence;
@@ -125,6 +125,25 @@ fn snapshot_is_stale(snapshot: &Snapshot) -> bool {
 /// How many of these cells the list has a use for.
 pub(super) fn needed_cells(columns: &[NodeColumn], page: &RolloutPage, cells: u16) -> u16 {
     u16::try_from(needed(columns, &page.summary.table, usize::from(cells))).unwrap_or(cells)
+}
+
+/// Why the selected node is where it is, where its row has no room for all of it; with the key that shows more, where this line has none
+/// either.
+pub(super) fn why_in_full(ctx: &RenderContext<'_>, list: Rect, cells: usize) -> Option<String> {
+    let page = ctx.model.rollout().filter(|page| shows_nodes(page))?;
+    let (shown, node) = (page.shown()?, page.current()?);
+    let columns = ctx.model.node_columns.as_slice();
+    let widths = widths(columns, &page.summary.table, usize::from(list.width));
+    let room = columns.iter().zip(&widths).find(|(column, _)| column.name == "why").map_or(0, |(_, cells)| *cells);
+    let why = Why { node, at: why::instant(ctx, shown, node) }.to_string();
+    if width(&why) <= room {
+        return None;
+    }
+    if width(&why) <= cells {
+        return Some(why);
+    }
+    let tail = format!(" ({}: all)", key_of(ctx.model, ActionId::Open.action()));
+    Some(format!("{}{tail}", fit(&why, cells.saturating_sub(width(&tail)))))
 }
 
 /// The heading of a group: why its nodes are where they are, how many, and if it is folded the first of them.

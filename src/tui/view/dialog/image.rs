@@ -21,7 +21,8 @@ use crate::tui::words::{fit, fit_middle, width};
 /// More completions are never shown.
 const MOST: usize = 24;
 
-pub(super) fn fill(body: &mut Body<'_>, form: &ImageForm, focused: bool) {
+/// `is_refused`: it will not be changed so.
+pub(super) fn fill(body: &mut Body<'_>, form: &ImageForm, is_refused: bool, focused: bool) {
     let chosen = form.line();
     for line in form.lines() {
         let here = line == chosen;
@@ -29,7 +30,7 @@ pub(super) fn fill(body: &mut Body<'_>, form: &ImageForm, focused: bool) {
             ImageLine::Image(at) => {
                 let Some((name, now, input)) = form.containers.get(at) else { continue };
                 body.text_line((here, focused), name, input, "");
-                change(body, now, input.value().trim());
+                change(body, now, input.value().trim(), is_refused);
                 if input.value().trim() != &**now {
                     halted(body, &form.known, input.value().trim());
                 }
@@ -44,12 +45,15 @@ pub(super) fn fill(body: &mut Body<'_>, form: &ImageForm, focused: bool) {
 }
 
 /// What changes from one image to the other, and what of that should not be overlooked.
-pub(super) fn change(body: &mut Body<'_>, now: &str, new: &str) {
+pub(super) fn change(body: &mut Body<'_>, now: &str, new: &str, is_refused: bool) {
     if now == new || new.parse::<ImageRef>().is_err() {
         return;
     }
     let difference = ImageDifference::of(without_user(now), new, body.ctx.glyph(Glyph::Arrow));
-    body.indented(&difference.words, ThemeRole::Title);
+    match is_refused {
+        true => body.indented(&format!("refused: {}", difference.words), ThemeRole::Muted),
+        false => body.indented(&difference.words, ThemeRole::Title),
+    }
     for warning in &difference.warnings {
         body.say(&format!("{} {warning}", body.ctx.glyph(Glyph::Alarm)), ThemeRole::Warn);
     }

@@ -29,7 +29,7 @@ pub(super) fn fill(body: &mut Body<'_>, form: &PrewarmForm, snapshot: &Snapshot,
             PrewarmLine::Image(at) => {
                 if let Some((name, now, input)) = form.containers.get(at) {
                     body.text_line((here, focused), name, input, "");
-                    change(body, now, input.value().trim());
+                    change(body, now, input.value().trim(), false);
                     if here && focused {
                         offer(body, &form.known, input);
                     }

@@ -251,10 +251,12 @@ pub(super) fn alarms(ctx: &RenderContext<'_>, shape: Shape, snapshot: &Snapshot,
     let mut lines = Vec::new();
     for alarm in snapshot.alarms.iter().take(3) {
         let words = alarm.to_string();
-        // Where lines are short, that it has halted is not said twice.
+        // Where lines are short, that it has halted is not said twice, and why goes before at how many it halts.
         let words = match alarm {
-            Alarm::Halted { .. } if shape == Shape::Folded => words.trim_start_matches("halted: "),
-            _ => &words,
+            Alarm::Halted { .. } | Alarm::HaltWaits { .. } if shape == Shape::Folded => {
+                without_threshold(words.trim_start_matches("halted: "))
+            }
+            _ => words,
         };
         let text = format!("{} {words}", ctx.glyph(Glyph::Alarm));
         let hint = hint(ctx, &snapshot.remedies_of(alarm));
@@ -273,6 +275,15 @@ pub(super) fn alarms(ctx: &RenderContext<'_>, shape: Shape, snapshot: &Snapshot,
         lines.push(Line::from(ctx.span(format!(" and {more} more alarms"), ThemeRole::Bad)));
     }
     lines
+}
+
+/// `1 of 120 nodes failed: image not found on ipc-017`, without at how many it halts, which the gates tell.
+fn without_threshold(words: &str) -> String {
+    let told = |from: usize| Some((from, from + words[from..].find("): ")? + 1));
+    match words.find(" (threshold ").and_then(told) {
+        Some((from, to)) => format!("{}{}", &words[..from], &words[to..]),
+        None => words.to_owned(),
+    }
 }
 
 /// The keys that help with an alarm, each with what it does.
