@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
 use self::ages::StateAges;
-use self::change::Change;
+use self::change::ListedChange;
 use self::listed::Listed;
 use self::pulls::StartingPods;
 use super::handle::{DrivenBy, Fleet, FleetPrewarm, FleetPulls, FleetRow};
@@ -263,7 +263,7 @@ impl KnownFleet {
         let record = lease.and_then(|lease| lease.record_of(daemonset));
         let failed_pulls = pulls.map_or(0, |pulls| pulls.failed);
         let state = fleet_state(&Brief { failed_pulls, ..brief(daemonset) }, record, driven);
-        let Change { to, from, template_of_others } = Change::of(daemonset, revisions, record);
+        let ListedChange { to, from, template_of_others } = ListedChange::of(daemonset, revisions, record);
         let state = match state {
             // Its controller counts pods at another revision than its rollout leads to, and whoever drives pauses it first.
             FleetState::Held | FleetState::Adopted | FleetState::UpToDate if template_of_others && !driven => {

@@ -6,7 +6,7 @@ use crate::engine::model::record::Record;
 
 /// What a DaemonSet's pods are brought to, and from where.
 #[derive(Debug)]
-pub(super) struct Change {
+pub(super) struct ListedChange {
     /// The revision that its rollout leads to; with none recorded that of the present template.
     pub(super) to: FleetRevision,
     /// While some pods are not at it, the one that they had before.
@@ -15,7 +15,7 @@ pub(super) struct Change {
     pub(super) template_of_others: bool,
 }
 
-impl Change {
+impl ListedChange {
     pub(super) fn of(daemonset: &PartialDaemonSet, revisions: &[&PartialRevision], record: Option<&Record>) -> Self {
         let last = revisions.iter().max_by_key(|revision| revision.number);
         // Until the controller has seen the template, its last revision is of the one before: unless only something else changed.
@@ -65,7 +65,7 @@ mod tests {
         };
         let (old, older, new) = (revision("b", 14, "v1"), revision("a", 13, "v0"), revision("c", 15, "v2"));
         let told = |daemonset: PartialDaemonSet, revisions: &[&PartialRevision], record: Option<&Record>| {
-            let Change { to, from, .. } = Change::of(&daemonset, revisions, record);
+            let ListedChange { to, from, .. } = ListedChange::of(&daemonset, revisions, record);
             (from.map(|from| from.number), to.number)
         };
         let all = [&old, &new, &older];
@@ -96,7 +96,7 @@ mod tests {
             record.progress.origin = Some("b".into());
         });
         let numbers = |daemonset: PartialDaemonSet, revisions: &[&PartialRevision]| {
-            let Change { to, from, template_of_others } = Change::of(&daemonset, revisions, Some(&record));
+            let ListedChange { to, from, template_of_others } = ListedChange::of(&daemonset, revisions, Some(&record));
             (from.and_then(|from| from.number), to.number, to.images.len(), template_of_others)
         };
         assert_eq!(numbers(daemonset(19, 20), &[&back, &target]), (Some(16), Some(15), 1, true));
