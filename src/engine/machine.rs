@@ -2,7 +2,7 @@
 //! [`super::act::decide`], what became of writes is taken in by [`super::act::outcome`], what to show is made in [`super::report`].
 
 mod blocker;
-mod change;
+pub(crate) mod change;
 pub(super) mod halt_reasons;
 mod halted_revisions;
 mod health;

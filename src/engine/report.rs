@@ -163,7 +163,7 @@ impl Engine {
             return Phase::Native;
         }
         if let Some(paused) = &intent.paused {
-            return Phase::Paused(paused.clone());
+            return Phase::Paused(self.pause_as_it_stands(paused, intent));
         }
         if !self.is_ready_to_update(intent) {
             // Nothing is prepared where nothing is to be rolled out: only a driver records as target what every node has.

@@ -11,12 +11,14 @@ mod status;
 
 use std::sync::Arc;
 
+use crossterm::event::KeyCode;
+
 use self::dialog::dialog_key;
 use self::dispatch::dispatch;
 use self::line::{filter_key, palette_key, refilter};
 use self::overlay::overlay_key;
-use super::action::in_keys;
-use super::commands::{connected, follow_pod, read_log};
+use super::action::{ActionId, in_keys};
+use super::commands::{self, connected, follow_pod, read_log};
 use super::daemonset_ref::DaemonSetRef;
 use super::dialog::{DialogEvent, Form};
 use super::key::Key;
@@ -28,6 +30,7 @@ use super::prompt;
 use super::status::StatusSeverity;
 use super::terminal::clamped;
 use super::theme::Background;
+use super::view::Shape;
 use super::view::{self, Measures};
 use crate::driver::{CommandError, FleetPrewarm, FleetRow};
 use crate::engine::model::command::Refusal;
@@ -229,8 +232,10 @@ fn on_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     model.status.take_if(|status| status.tone == StatusSeverity::UntilKey);
     if key == Key::ctrl('c') && is_quit_dialog(model) {
         // The second ctrl-c quits without a question.
-        let driven = model.driven().map(|page| page.target.clone()).collect();
-        return vec![ConsoleEffect::Quit(driven)];
+        return quit_at_once(model);
+    }
+    if Shape::of(model) <= Shape::Sentence {
+        return key_without_room(model, key);
     }
     if key == Key::ctrl('c') || key == Key::ctrl('z') || key == Key::ctrl('l') || key == Key::ctrl('s') {
         return dispatch(model, key);
@@ -249,11 +254,37 @@ fn on_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     }
 }
 
-fn is_quit_dialog(model: &Model) -> bool {
+/// Takes a key where the terminal is too small to show what it would do: it may only quit. A form that is open is put away by that, and
+/// otherwise waits until there is room again.
+fn key_without_room(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
+    if key == Key::ctrl('c') || key.text() == Some('q') {
+        if is_quit_dialog(model) {
+            return quit_at_once(model);
+        }
+        model.overlay = Overlay::None;
+        return commands::run(model, ActionId::Quit, "");
+    }
+    if key == Key::ctrl('z') || key == Key::ctrl('l') {
+        return dispatch(model, key);
+    }
+    if key.code == KeyCode::Esc && is_quit_dialog(model) {
+        model.overlay = Overlay::None;
+    }
+    Vec::new()
+}
+
+fn quit_at_once(model: &Model) -> Vec<ConsoleEffect> {
+    vec![ConsoleEffect::Quit(model.driven().map(|page| page.target.clone()).collect())]
+}
+
+pub(crate) fn is_quit_dialog(model: &Model) -> bool {
     matches!(&model.overlay, Overlay::Dialog(dialog) if matches!(dialog.form, Form::Quit(_)))
 }
 
 fn on_paste(model: &mut Model, text: &str) -> Vec<ConsoleEffect> {
+    if Shape::of(model) <= Shape::Sentence {
+        return Vec::new();
+    }
     match &mut model.overlay {
         Overlay::Palette(prompt) => {
             prompt::paste(&mut prompt.input, text);

@@ -1,10 +1,11 @@
 //! The beginning of a rollout, and nodes for which something special is recorded as long as it lasts.
 
-use crate::engine::assess::rows::Row;
+use crate::engine::assess::rows::{Row, was_never_ready};
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::event::{WatchHealth, Watched};
-use crate::engine::model::node::NodeState;
+use crate::engine::model::facts::PodFact;
+use crate::engine::model::node::{NodeIx, NodeState};
 use crate::engine::model::record::{EXCEPTIONS_LIMIT, Progress};
 use crate::engine::model::time::Timestamp;
 
@@ -48,13 +49,29 @@ impl Engine {
         self.progress.started_at = Some(now);
         self.progress.origin = self.majority_revision(self.view.current.as_ref());
         let down = self.assessment.rows().filter(|row| row.in_fleet && !row.available);
-        let before = down.filter(|row| row.state == NodeState::NodeDown || row.state == NodeState::Outdated);
+        let before = down.filter(|row| {
+            row.state == NodeState::NodeDown
+                || row.state == NodeState::Outdated && !self.an_earlier_rollout_took_down(row)
+        });
         let mut before: Vec<_> = before.collect();
         // First those nodes that could not be told from nodes that the rollout took down if they were not named.
         before.sort_by_key(|row| !self.looks_like_ours(row));
         self.progress.left_out_since = (before.len() > EXCEPTIONS_LIMIT).then(|| self.began_for_sure(now));
         self.progress.down_before =
             before.into_iter().take(EXCEPTIONS_LIMIT).map(|row| (self.name(row), row.since.unwrap_or(now))).collect();
+    }
+
+    /// Whether a rollout whose record is gone took the node down: its pod is neither of the revision where this rollout comes from nor has it
+    /// served since it was made. Somebody may have deleted the lease, or created the DaemonSet anew, in the middle.
+    fn an_earlier_rollout_took_down(&self, row: &Row) -> bool {
+        let pod = row.pod.and_then(|pod| self.view.pod(pod)).map(|pod| &pod.fact);
+        let other = |pod: &&PodFact| self.progress.origin.is_some() && pod.revision != self.progress.origin;
+        let fails = || row.cause.as_ref().is_some_and(|cause| cause.kind.speaks_against_revision());
+        pod.filter(other).is_some_and(|pod| fails() || was_never_ready(pod, self.skew_of(row.node)))
+    }
+
+    fn skew_of(&self, node: NodeIx) -> Option<i64> {
+        self.view.nodes[node].fact.as_ref().and_then(|fact| fact.clock_skew_millis)
     }
 
     /// Drops names of nodes to which an exception does not apply any more.

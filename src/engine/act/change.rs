@@ -13,6 +13,7 @@
 use crate::engine::lease::edit::Edit;
 use crate::engine::lease::lock::KnownLease;
 use crate::engine::machine::Engine;
+use crate::engine::machine::change::PUT_BACK;
 use crate::engine::model::Str;
 use crate::engine::model::change_request::ChangeRequest;
 use crate::engine::model::command::Unsettled;
@@ -62,12 +63,8 @@ impl Engine {
             },
         };
         self.tell_template_changed_by_others(intent, then);
-        let why = match then {
-            TemplateResponse::PutBack => {
-                format!("{}, and put back to the target of the rollout", self.template_changed_words())
-            }
-            TemplateResponse::Paused | TemplateResponse::Noted => self.template_changed_words(),
-        };
+        let put_back = then == TemplateResponse::PutBack;
+        let why = if put_back { PUT_BACK.to_owned() } else { self.template_changed_words() };
         self.edit(None, Edit::HoldTemplate(paused_for_template(current, why, now)));
     }
 
@@ -116,11 +113,6 @@ impl Engine {
         let change = self.view.daemonset.as_ref()?.annotations.get(CHANGE)?;
         (self.daemonset.untidy.as_ref() != Some(change))
             .then_some((PatchPurpose::ForgetChange, DaemonSetPatch::ForgetChange))
-    }
-
-    fn template_changed_words(&self) -> String {
-        let by = self.who_set_the_template();
-        format!("the template was changed{}", by.map(|by| format!(" by {by}")).unwrap_or_default())
     }
 
     /// Gives up a change that the API server refuses or that cannot be made. Nothing of it is done, and the rollout pauses with the

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 pub(crate) use self::availability::Soaks;
 use self::controllers_rollout::ControllersRollout;
+pub(crate) use self::controllers_rollout::was_never_ready;
 use self::image::SharedImages;
 use self::pods_on_node::OnNode;
 use self::restarts::watched_state;

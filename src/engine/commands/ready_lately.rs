@@ -65,6 +65,17 @@ impl Engine {
                 )),
             };
         };
+        if let Some(failed) = on_their_way.iter().find(|row| row.state == NodeState::Failed) {
+            let why = failed.cause.as_ref().map(|cause| format!(": {}", cause.kind)).unwrap_or_default();
+            let others = match on_their_way.iter().filter(|row| row.state == NodeState::Failed).count() - 1 {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let name = self.name(failed);
+            return Some(format!(
+                "No node is updated yet, and {name}{others} failed{why}: nothing shows that the new revision works."
+            ));
+        }
         let name = self.name(first);
         let are = match on_their_way.len() - 1 {
             0 => "is on its way".to_owned(),

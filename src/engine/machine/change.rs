@@ -5,13 +5,16 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use super::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::image::without_user;
-use crate::engine::model::record::{Change, Intent};
+use crate::engine::model::record::{Change, Intent, Paused};
 use crate::engine::model::rollout_event::ImageChanged;
 use crate::engine::model::template::{Template, diff};
 use crate::engine::model::time::Timestamp;
 
 /// As many fields of a template are named in a sentence.
 const FIELDS_NAMED: usize = 3;
+
+/// Why it is paused where the template is that of the target again. By whom is not told: managedFields do not name who takes a field away.
+pub(crate) const PUT_BACK: &str = "the template was changed, and put back to the target of the rollout";
 
 impl Engine {
     /// An identifier for a change that is asked for now.
@@ -56,6 +59,26 @@ impl Engine {
             && intent.target.is_some()
             && self.view.current.is_some()
             && intent.target != self.view.current
+    }
+
+    /// Why it pauses where somebody else changed the template.
+    pub(crate) fn template_changed_words(&self) -> String {
+        let by = self.who_set_the_template();
+        format!("the template was changed{}", by.map(|by| format!(" by {by}")).unwrap_or_default())
+    }
+
+    /// The recorded pause; where rolldeck paused because somebody else had changed the template, with what they made of it since. As long
+    /// as nobody drives, nobody records that.
+    pub(crate) fn pause_as_it_stands(&self, paused: &Paused, intent: &Intent) -> Paused {
+        let told = paused.template.as_ref().filter(|_| paused.is_by_rolldeck() && self.is_observed());
+        let why = match (told, &self.view.current) {
+            (Some(told), Some(current)) if told != current && intent.target.as_ref() == Some(current) => {
+                PUT_BACK.to_owned()
+            }
+            (Some(told), Some(current)) if told != current => self.template_changed_words(),
+            _ => return paused.clone(),
+        };
+        Paused { why: Some(why.into()), ..paused.clone() }
     }
 
     /// What somebody else made of the template, in words: `: agent v2 → v1, where the rollout came from`. Fields that are no images are named

@@ -9,6 +9,7 @@ use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind};
 use crate::engine::model::event::{Event, Watched};
+use crate::engine::model::facts::ContainerState;
 use crate::engine::model::facts::LeaseFact;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{OnFailure, Tuning};
@@ -231,4 +232,41 @@ fn a_late_answer_does_not_bring_back_a_lease_that_was_replaced() {
     ops.engine.observe(Event::Lease(Box::new(new)), fake.now);
     ops.engine.learn(Event::Lease(Box::new(old)), fake.now);
     assert!(!ops.engine.lock.holds(), "that was the old one");
+}
+
+/// Somebody deletes the lease while two nodes wait for the new image. Who asks for another one afterwards has a record that knows of nothing
+/// before it: these two are down by a rollout all the same. Found by two operators with one practice cluster.
+#[test]
+fn nodes_that_a_rollout_took_down_count_also_after_its_record_is_gone() {
+    for fails in [None, Some("CrashLoopBackOff")] {
+        let mut fake = FakeCluster::rolling(10, 2);
+        let mut ada = FakeConsole::open(&fake, "ada");
+        ada.set_image(&mut fake, "agent:v2");
+        fake.slow = true;
+        ada.partition(&mut fake, 5);
+        ada.run_for(&mut fake, 30);
+        assert_eq!((fake.at("hash2"), fake.down()), (2, 2));
+        if let Some(reason) = fails {
+            for node in ["n1", "n2"] {
+                fake.change_pod(node, |pod| {
+                    pod.containers[0].state = ContainerState::Waiting { reason: reason.into(), message: None };
+                    pod.ready_since = Some(pod.created_at + Duration::from_secs(400));
+                });
+            }
+            ada.run_for(&mut fake, 30);
+        }
+        fake.lease = None;
+        ada.engine.observe(Event::LeaseGone(None), fake.now);
+        ada.run_for(&mut fake, 5);
+        let mut bob = FakeConsole::open(&fake, "bob");
+        bob.set_image(&mut fake, "agent:v3");
+        bob.partition(&mut fake, 5);
+        let mut most = 0;
+        for _ in 0..120 {
+            bob.run_for(&mut fake, 1);
+            most = most.max(fake.down());
+        }
+        assert_eq!(most, 2, "{}", bob.snapshot(&fake).budget);
+        assert!(fake.at("hash2") == 0, "those go first, and at once");
+    }
 }

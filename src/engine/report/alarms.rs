@@ -93,8 +93,12 @@ impl Engine {
         let waits = |hold: &Hold| hold.kind() != HoldKind::Partition;
         // The hold of the first node in line holds the others, too: the budget is given out in order.
         let mut in_line = self.plan.line.iter().filter_map(|node| Some((*node, held(node)?)));
-        let (node, first) = in_line.find(|(_, hold)| waits(hold))?;
-        let goes_all_the_same = self.assessment.row(node).is_some_and(|row| costs_nothing(row, intent.budgets.strict));
+        let (_, first) = in_line.find(|(_, hold)| waits(hold))?;
+        // Those that are charged already and do not serve go all the same, wherever they stand in the line.
+        let goes =
+            |node: &NodeIx| self.assessment.row(*node).is_some_and(|row| costs_nothing(row, intent.budgets.strict));
+        let waits_for_driver = |node: &&NodeIx| matches!(held(node), Some(Hold::NobodyDrives));
+        let goes_all_the_same = self.plan.line.iter().filter(waits_for_driver).any(goes);
         let (used, limit) = match first {
             Hold::Budget { used, limit } => (*used, *limit),
             // Whoever drives finds it used up.

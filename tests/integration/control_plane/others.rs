@@ -150,3 +150,30 @@ fn a_template_that_is_changed_while_nobody_drives_waits_for_a_resume() {
     let with_it = pods.iter().filter(|pod| pod["spec"]["containers"][0]["env"][0]["value"] == json!("debug")).count();
     assert_eq!((with_it, made.kubelet.most_down()), (6, 1));
 }
+
+/// A colleague changes the template while it is driven, which ends that, and takes it back with `kubectl rollout undo`, which nobody records:
+/// `status` says so all the same, and it stays paused until somebody resumes.
+#[test]
+fn a_template_that_is_changed_and_put_back_in_the_middle_stays_paused_and_both_are_told() {
+    let Some(made) = PlayedNodes::new("others-put-back", 6) else { return };
+    made.roll_out_to("2");
+    let namespace = made.sandbox.namespace();
+    let mut driver = made.drive();
+    made.sandbox.admin().kubectl_ok(["set", "env", "ds/agent", "LEVEL=debug", "-n", namespace]);
+    assert_eq!(driver.end().code(), Some(4), "{}", driver.seen());
+    made.sandbox.admin().kubectl_ok(["rollout", "undo", "ds/agent", "-n", namespace]);
+    made.until_status("it is put back", |status| {
+        status["templateRevision"].is_string() && status["templateRevision"] == status["to"]["hash"]
+    });
+    let status = made.said(&["status", DS]);
+    println!("{status}");
+    assert!(status.contains("the template was changed, and put back to the target of the rollout, 2 of 6"), "{status}");
+    let resumed = made.operator.ok(&["resume", DS, "--yes"]);
+    println!("{resumed}");
+    made.operator.ok(&["step", DS, "--to", "100%", "--yes"]);
+    let mut driver = made.drive();
+    assert!(driver.end().success(), "{}", driver.seen());
+    println!("{}", driver.seen());
+    println!("{}", made.said(&["history", DS]));
+    assert_eq!((made.kubelet.count(V2), made.kubelet.most_down()), (6, 1));
+}

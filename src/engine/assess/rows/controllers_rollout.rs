@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::{Assessment, Assessor};
 use crate::engine::model::Str;
-use crate::engine::model::facts::NodeFact;
+use crate::engine::model::facts::{NodeFact, PodFact};
 use crate::engine::rules::clocks::by_server;
 use crate::engine::view::PodEntry;
 use crate::engine::view::restarts::kubelet_says_ready;
@@ -55,12 +55,16 @@ impl Assessor<'_> {
         let begun_after = self.view.own_revisions().map(|revision| revision.created_at).max().filter(|_| is_known);
         let joined = node.and_then(|node| node.created_at);
         let was_there = joined.zip(begun_after).is_some_and(|(joined, begun_after)| joined <= begun_after);
-        let clock = node.and_then(|node| node.clock_skew_millis);
-        let changed = pod.ready_since.map(|at| by_server(at, clock));
         // The first revision replaces nothing: a DaemonSet that is deployed is rolled out to nobody who was served before.
         let replaces = self.view.own_revisions().nth(1).is_some();
-        was_there && replaces && changed.is_none_or(|at| at <= pod.created_at + BEGINS_WITHIN)
+        was_there && replaces && was_never_ready(pod, node.and_then(|node| node.clock_skew_millis))
     }
+}
+
+/// Whether a pod has never been Ready since it was made. `skew`: by how many milliseconds its node's clock is ahead of the server's.
+pub(crate) fn was_never_ready(pod: &PodFact, skew: Option<i64>) -> bool {
+    let changed = pod.ready_since.map(|at| by_server(at, skew));
+    !kubelet_says_ready(pod) && changed.is_none_or(|at| at <= pod.created_at + BEGINS_WITHIN)
 }
 
 #[cfg(test)]

@@ -134,7 +134,7 @@ impl fmt::Display for RolloutEventKind {
                     TemplateResponse::Paused => write!(f, "paused: the template was changed{by} in the middle of the rollout{how}"),
                     TemplateResponse::Noted => write!(f, "stays paused: the template was changed{by} meanwhile{how}"),
                     TemplateResponse::PutBack => {
-                        write!(f, "stays paused: the template was put back{by} to the target of the rollout")
+                        f.write_str("stays paused: the template was put back to the target of the rollout")
                     }
                 }
             }
