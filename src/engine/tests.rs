@@ -202,7 +202,7 @@ fn rolling_back_keeps_the_pods_that_never_left() {
     assert_eq!(fake.daemonset.strategy.raw["type"], "RollingUpdate", "and it is handed back");
     assert!(fake.worst_down <= 2);
     let refused = console.ask(&mut fake, Command::Undo { to: Some(1) }).unwrap_err();
-    assert_eq!(refused, "no revision 1; there are 3, 2; 3 has the template of 1");
+    assert_eq!(refused, "no revision 1; there are 3 (the template of 1), 2");
 }
 
 #[test]

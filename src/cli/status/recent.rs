@@ -7,7 +7,7 @@
 //!  2s ago  (ada@bastion-3) reported: halted: image not found on 1 node (driven by ada@bastion-3)
 //! ```
 
-use crate::engine::model::rollout_event::RolloutEvent;
+use crate::engine::model::rollout_event::{RolloutEvent, with_present_numbers};
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::snapshot::Snapshot;
 
@@ -27,7 +27,9 @@ pub(super) fn recent(snapshot: &Snapshot) -> Vec<String> {
         .map(|event| (ShortDuration(snapshot.at.since(event.at)).to_string(), event))
         .collect();
     let widest = events.iter().map(|(ago, _)| ago.chars().count()).max().unwrap_or(0);
-    events.into_iter().map(|(ago, event)| format!("{ago:>widest$} ago  {}{event}", by(event))).collect()
+    let earlier = snapshot.all_earlier_numbers();
+    let words = |event: &RolloutEvent| with_present_numbers(&event.to_string(), &earlier);
+    events.into_iter().map(|(ago, event)| format!("{ago:>widest$} ago  {}{}", by(event), words(event))).collect()
 }
 
 /// Who did it, as `rolldeck log` has it: in brackets the process in which the rollout did it by itself. What is known from an Event on the

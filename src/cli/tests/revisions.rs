@@ -146,7 +146,7 @@ async fn a_revision_that_was_gone_back_to_is_told_by_both_numbers() {
     let snapshot = Snapshot { timeline: vec![back].into(), ..rollout() };
     assert_eq!(
         snapshot.called_ambiguously("13").as_deref(),
-        Some("revision 13 was rolled back to: it is revision 15 now")
+        Some("there is no revision 13 any more: it is revision 15 (the template of 13)")
     );
     let script = Script::of(snapshot);
     let listed = script.run("history ds/agent").await.text;

@@ -17,7 +17,7 @@ use crate::engine::model::command::{Command, Refusal};
 use crate::engine::model::facts::RevisionFact;
 use crate::engine::model::record::{Change, Intent};
 use crate::engine::model::roll_back::NoRollBack;
-use crate::engine::model::rollout_event::{ROLLED_BACK, RevisionHalt, earlier_numbers};
+use crate::engine::model::rollout_event::{ROLLED_BACK, RevisionHalt, earlier_numbers, with_earlier};
 use crate::engine::model::time::{Timestamp, UtcTime};
 
 impl Engine {
@@ -47,12 +47,11 @@ impl Engine {
 
     fn numbered(&self, number: i64) -> Result<&RevisionFact, Refusal> {
         self.view.own_revisions().find(|revision| revision.number == number).ok_or_else(|| {
-            let known: Vec<String> = self.newest_first().iter().map(|revision| revision.number.to_string()).collect();
             let current = self.view.current.as_ref().and_then(|hash| self.view.revision(hash));
-            let renumbered = earlier_numbers(self.event_log.kept(), current.map(|revision| revision.number));
-            let now = renumbered.iter().find(|(_, earlier)| earlier.contains(&number)).map(|(now, _)| now);
-            let now = now.map(|now| format!("; {now} has the template of {number}")).unwrap_or_default();
-            Refusal::NotThere(format!("no revision {number}; there are {}{now}", known.join(", ")))
+            let earlier = earlier_numbers(self.event_log.kept(), current.map(|revision| revision.number));
+            let known: Vec<String> =
+                self.newest_first().iter().map(|revision| with_earlier(revision.number, &earlier)).collect();
+            Refusal::NotThere(format!("no revision {number}; there are {}", known.join(", ")))
         })
     }
 

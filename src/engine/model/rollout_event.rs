@@ -25,7 +25,7 @@ use self::command_reason::CommandReason;
 use self::driver_reason::DriverReason;
 pub use self::halts::RevisionHalt;
 pub(crate) use self::halts::halts;
-pub(crate) use self::renumbered::{ROLLED_BACK, earlier_numbers};
+pub(crate) use self::renumbered::{ROLLED_BACK, earlier_numbers, template_of, with_earlier, with_present_numbers};
 use self::words::{CHANGED, THAT_OF};
 use super::Str;
 use super::command::{Command, CommandId};

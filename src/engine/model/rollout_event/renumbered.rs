@@ -91,6 +91,35 @@ pub(crate) fn earlier_numbers<'a>(
     known
 }
 
+/// What is said of a revision that had these numbers, the last one first: `the template of 2`; `None` where it had no other.
+pub(crate) fn template_of(earlier: &[i64]) -> Option<String> {
+    let earlier: Vec<String> = earlier.iter().map(i64::to_string).collect();
+    (!earlier.is_empty()).then(|| format!("the template of {}", earlier.join(", before that of ")))
+}
+
+/// A number of a revision with those that it had: `4 (the template of 2)`.
+pub(crate) fn with_earlier(number: i64, known: &BTreeMap<i64, Vec<i64>>) -> String {
+    let template = known.get(&number).and_then(|earlier| template_of(earlier));
+    template.map_or_else(|| number.to_string(), |template| format!("{number} ({template})"))
+}
+
+/// What was said when revisions had other numbers, with those that they have now: `revision 2` becomes `revision 4 (the template of 2)`. A
+/// change from one to another is left as it was.
+pub(crate) fn with_present_numbers(text: &str, known: &BTreeMap<i64, Vec<i64>>) -> String {
+    const REVISION: &str = "revision ";
+    let mut parts = text.split(REVISION);
+    let mut said = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.len() - part.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (number, rest) = part.split_at(digits);
+        let had = |earlier: &Vec<i64>| number.parse().is_ok_and(|number| earlier.contains(&number));
+        let now = known.iter().find(|(_, earlier)| had(earlier) && !rest.starts_with(" → "));
+        let now = now.map(|(now, _)| with_earlier(*now, known));
+        said.extend([REVISION, now.as_deref().unwrap_or(number), rest]);
+    }
+    said
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,6 +159,25 @@ mod tests {
             ..changed(0, 0)
         };
         assert_eq!(numbers(&[changed(3, 2), others], 7), [], "whose number 7 is nobody knows");
+    }
+
+    #[test]
+    fn what_was_said_of_a_number_is_said_of_the_present_one() {
+        let known = BTreeMap::from([(6, vec![4, 2]), (7, vec![5])]);
+        for (said, now) in [
+            (
+                "roll back: template is that of revision 5; nodes",
+                "roll back: template is that of revision 7 (the template of 5); nodes",
+            ),
+            ("halted at revision 2: crash", "halted at revision 6 (the template of 4, before that of 2): crash"),
+            (
+                "template changed: revision 5 → that of revision 4, v3",
+                "template changed: revision 5 → that of revision 6 (the template of 4, before that of 2), v3",
+            ),
+            ("to revision 3 of revision 55, revision ", "to revision 3 of revision 55, revision "),
+        ] {
+            assert_eq!(with_present_numbers(said, &known), now);
+        }
     }
 
     /// Where the controller has numbered it before that is told, what its operator was told names the number that it had.

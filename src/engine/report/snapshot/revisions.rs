@@ -1,7 +1,9 @@
 //! Which revision somebody means.
 
+use std::collections::BTreeMap;
+
 use super::{RevisionView, Snapshot};
-use crate::engine::model::rollout_event::earlier_numbers;
+use crate::engine::model::rollout_event::{earlier_numbers, template_of, with_earlier};
 
 /// How many characters of a hash are enough, where no other revision's hash begins with them.
 const ENOUGH: usize = 2;
@@ -17,17 +19,21 @@ impl RevisionView {
 }
 
 impl Snapshot {
+    /// The numbers that revisions had before roll backs, by those that they have now.
+    pub(crate) fn all_earlier_numbers(&self) -> BTreeMap<i64, Vec<i64>> {
+        let current = self.to.as_ref().filter(|_| self.requested_change.is_none()).and_then(|target| target.number);
+        earlier_numbers(self.timeline.iter(), current)
+    }
+
     /// The numbers that a revision had before roll backs, the last one first, as far as the events of the rollout tell.
     pub fn earlier_numbers(&self, revision: &RevisionView) -> Vec<i64> {
-        let current = self.to.as_ref().filter(|_| self.requested_change.is_none()).and_then(|target| target.number);
-        let mut known = earlier_numbers(self.timeline.iter(), current);
+        let mut known = self.all_earlier_numbers();
         revision.number.and_then(|number| known.remove(&number)).unwrap_or_default()
     }
 
     /// Of a revision that a roll back has given a new number, which ones it had: `the template of 2`.
     pub fn renumbered_in_words(&self, revision: &RevisionView) -> Option<String> {
-        let earlier: Vec<String> = self.earlier_numbers(revision).iter().map(i64::to_string).collect();
-        (!earlier.is_empty()).then(|| format!("the template of {}", earlier.join(", before that of ")))
+        template_of(&self.earlier_numbers(revision))
     }
 
     /// The same of the target, behind its number: ` (the template of 2)`; empty where nothing is known of it.
@@ -88,7 +94,8 @@ impl Snapshot {
                 other.hash
             )),
             (Some(meant), _) if meant.number != Some(number) => {
-                Some(format!("revision {number} was rolled back to: it is {} now", meant.called()))
+                let template = self.renumbered_in_words(meant).map(|words| format!(" ({words})")).unwrap_or_default();
+                Some(format!("there is no revision {number} any more: it is {}{template}", meant.called()))
             }
             (None, Some(meant)) => Some(format!(
                 "there is no revision {number}: `{text}` begins the hash of {}, {}",
@@ -146,8 +153,11 @@ impl Snapshot {
         self.revisions.iter().all(|one| one.number.is_none() || one.hash == target.hash).then_some(target)
     }
 
-    fn known_revisions(&self) -> String {
-        let known: Vec<String> = self.revisions.iter().filter_map(|one| Some(one.number?.to_string())).collect();
+    /// Which revisions there are, by their numbers, with those that they had: `there are 5 (the template of 3), 4, 2`.
+    pub(crate) fn known_revisions(&self) -> String {
+        let earlier = self.all_earlier_numbers();
+        let known: Vec<String> =
+            self.revisions.iter().filter_map(|one| Some(with_earlier(one.number?, &earlier))).collect();
         match known.as_slice() {
             [] => "none is known".to_owned(),
             [only] => format!("there is only {only}"),
