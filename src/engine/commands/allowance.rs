@@ -24,6 +24,8 @@ use crate::engine::writes::pending::Needs;
 
 impl Engine {
     pub(super) fn resolve_step(&self, step: Step) -> Result<Resolved, Refusal> {
+        // Said before anything about the present rollout: no other rollout changes it, and `drive` asks before it begins one.
+        self.check_count(step)?;
         let intent = self.intent();
         if intent.direction() == Direction::Back {
             return Err(Refusal::NotNow(NoStep::GoingBack.to_string()));
@@ -36,17 +38,7 @@ impl Engine {
         let fleet = self.assessment.fleet;
         let allowed = Limits::of(&self.view, &intent, &self.assessment).allowed;
         let partition = match step {
-            Step::Partition(IntOrPercent::Int(count)) if count > fleet => {
-                return Err(Refusal::Invalid(format!(
-                    "{count} nodes are more than the {fleet} that there are; to keep all of them say 100%"
-                )));
-            }
             Step::Partition(partition) => partition,
-            Step::Updated(IntOrPercent::Int(count)) if count > fleet => {
-                return Err(Refusal::Invalid(format!(
-                    "{count} nodes are more than the {fleet} that there are; for all of them say 100%"
-                )));
-            }
             Step::Updated(count) => IntOrPercent::Int(fleet - count.of(fleet, Rounding::Up).min(fleet)),
             Step::Next => match self.next_step(&intent) {
                 Ok(ahead) => IntOrPercent::Int(fleet - ahead.allowed),
@@ -88,6 +80,17 @@ impl Engine {
         Ok(Resolved::new(vec![Edit::Partition(partition)], Needs::Saved, says, danger))
     }
 
+    /// Refuses a step that names more nodes than there are.
+    fn check_count(&self, step: Step) -> Result<(), Refusal> {
+        let fleet = self.assessment.fleet;
+        let (count, all) = match step {
+            Step::Updated(IntOrPercent::Int(count)) if count > fleet => (count, "for all of them say 100%"),
+            Step::Partition(IntOrPercent::Int(count)) if count > fleet => (count, "to keep all of them say 100%"),
+            Step::Updated(_) | Step::Partition(_) | Step::Next | Step::Back => return Ok(()),
+        };
+        Err(Refusal::Invalid(format!("{count} nodes are more than the {fleet} that there are; {all}")))
+    }
+
     /// A selector that lets more nodes go at once than the present one is as much as a step, at one key: it is asked about,
     /// and refused where a step would be.
     pub(super) fn resolve_select(&self, selector: &Option<Selector>) -> Result<Resolved, Refusal> {
@@ -116,7 +119,14 @@ impl Engine {
             return Err(Refusal::NotNow(NoStep::Halted { why }.to_string()));
         }
         let mut says = match &selector {
-            Some(selector) => format!("only nodes with {selector} are updated"),
+            Some(selector) => {
+                let (matching, fleet) = (self.matching(selector), self.assessment.fleet);
+                let beside = match self.updated_beside(selector) {
+                    0 => String::new(),
+                    beside => format!("; {} already or on the way, and not selected", counted_updated(beside)),
+                };
+                format!("only nodes with {selector} are updated, {matching} of {fleet} match{beside}")
+            }
             None => "nodes are no longer selected by label".to_owned(),
         };
         if frees > 0 {
@@ -132,6 +142,16 @@ impl Engine {
         let labels = |row: &Row| self.view.nodes[row.node].fact.as_ref().map(|fact| &fact.labels);
         let in_fleet = self.assessment.rows().filter(|row| row.in_fleet);
         in_fleet.filter_map(labels).filter(|labels| selector.matches(labels)).count()
+    }
+
+    /// How many nodes are updated, or on their way, that do not match: under another selector, or beside the plan. They count as updated.
+    fn updated_beside(&self, selector: &Selector) -> u32 {
+        if !self.is_ready_to_update(&self.intent()) {
+            return 0;
+        }
+        let labels = |row: &Row| self.view.nodes[row.node].fact.as_ref().map(|fact| &fact.labels);
+        let matches = |row: &Row| labels(row).is_some_and(|labels| selector.matches(labels));
+        self.count_rows(|row| row.in_fleet && row.committed && !matches(row))
     }
 
     /// How many nodes more may go at once under this selector than under the present one.
@@ -328,6 +348,13 @@ impl Engine {
         } else {
             let of = if selector.is_some() { "Of the selection, " } else { "" };
             lines.push(format!("{of}{} in line, {pace}.", counted_are(nodes)));
+        }
+        match selector.map_or(0, |selector| self.updated_beside(selector)) {
+            0 => {}
+            beside => lines.push(format!(
+                "{} already or on the way that do not match: none goes back, and steps count them.",
+                counted_updated(beside)
+            )),
         }
         if intent.paused.is_some() {
             lines.push("It is paused: nothing moves until it is resumed.".to_owned());

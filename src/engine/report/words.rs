@@ -92,7 +92,10 @@ impl Snapshot {
     /// The plan in one line. On the way back it does not count.
     pub fn plan_in_words(&self) -> String {
         match self.direction {
-            Direction::Forward => self.plan.to_string(),
+            Direction::Forward => match self.counts.leaked {
+                0 => self.plan.to_string(),
+                leaked => format!("{}; {leaked} updated, not selected", self.plan),
+            },
             Direction::Back => "a roll back goes to every node: partition, steps and selector do not count".to_owned(),
         }
     }
@@ -530,7 +533,8 @@ impl fmt::Display for PlanView {
         }
         write!(f, "{} may be updated, partition {}", self.allowed, self.keep)?;
         if let Some(selector) = &self.selector {
-            write!(f, ", only {selector} ({} nodes)", self.selected)?;
+            let nodes = if self.selected == 1 { "node" } else { "nodes" };
+            write!(f, ", only {selector} ({} {nodes})", self.selected)?;
         }
         Ok(())
     }

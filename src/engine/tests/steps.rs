@@ -228,6 +228,11 @@ fn where_nothing_is_rolled_out_no_step_is_recorded() {
         let refused = console.ask(&mut fake, Command::Step(step)).unwrap_err();
         assert!(refused.contains("no rollout is recorded, so there is no step to take"), "{refused}");
     }
+    // Who would begin one for it learns before that that there are not so many nodes.
+    for step in [Step::Updated(Int(7)), Step::Partition(Int(7))] {
+        let refused = console.ask(&mut fake, Command::Step(step)).unwrap_err();
+        assert!(refused.contains("7 nodes are more than the 6 that there are"), "{refused}");
+    }
     console.run_for(&mut fake, 20);
     assert!(fake.lease.is_none(), "nothing is left behind that says it is being prepared");
 }
@@ -294,6 +299,34 @@ fn a_selection_of_which_no_node_goes_says_why_and_what_lets_one_go() {
     let before = fake.lease.as_ref().unwrap().record.clone().unwrap().unwrap().intent;
     assert_eq!(console.ask(&mut fake, select).unwrap(), "zone=late is selected already: nothing changes");
     assert_eq!(fake.lease.as_ref().unwrap().record.clone().unwrap().unwrap().intent, before);
+}
+
+/// Preview, answer and plan count the same nodes of a selector that takes the place of another, and those that were updated under that one.
+#[test]
+fn a_selector_in_place_of_another_counts_its_own_nodes_and_those_that_are_updated_beside_it() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    for (node, zone) in [("n1", "a"), ("n2", "a"), ("n3", "b"), ("n4", "b"), ("n5", "b")] {
+        fake.change_node(node, |fact| fact.labels = [("zone", zone)].into_iter().collect());
+    }
+    let select = |zone: &str| Command::Select(Some(format!("zone={zone}").parse().unwrap()));
+    assert_eq!(console.ask(&mut fake, select("a")).unwrap(), "only nodes with zone=a are updated, 2 of 6 match");
+    console.ask(&mut fake, Command::Step(Step::Updated(Int(2)))).unwrap();
+    console.run_for(&mut fake, 60);
+    assert_eq!(
+        console.snapshot(&fake).plan_in_words(),
+        "step 3 of 4: 2 may be updated, partition 4, only zone=a (2 nodes)"
+    );
+    let effects = console.engine.preview(&select("b"), fake.now).unwrap().effects;
+    let beside = "2 nodes are updated already or on the way that do not match: none goes back, and steps count them.";
+    assert_eq!((&*effects[0], effects.last().map(|line| &**line)), ("3 of 6 nodes match zone=b.", Some(beside)));
+    assert_eq!(
+        console.ask(&mut fake, select("b")).unwrap(),
+        "only nodes with zone=b are updated, 3 of 6 match; 2 nodes are updated already or on the way, and not selected"
+    );
+    let plan = "step 2 of 4: 2 may be updated, partition 4, only zone=b (3 nodes); 2 updated, not selected";
+    assert_eq!(console.snapshot(&fake).plan_in_words(), plan);
 }
 
 /// Before the first step, too, it is said how many nodes a selector matches.
