@@ -27,10 +27,10 @@ use super::error::{CliError, CliErrorKind, Exit};
 use super::foreground::{self, Foreground, Task, TaskArgs};
 use super::one_shot::{self, Consent};
 use super::output::Output;
-use super::status::{deleted, out_of_time, standing};
+use super::status::{deleted, how_it_stands, out_of_time, standing, what_comes_next};
 use super::suggested_commands::{CommandPlace, CommandTarget, suggested_commands};
-use crate::driver::{Rollout, Session};
-use crate::engine::model::command::{BEFORE_THE_FIRST_STEP, Command, Step, Takeover};
+use crate::driver::{CommandError, Rollout, Session};
+use crate::engine::model::command::{BEFORE_THE_FIRST_STEP, Command, Refusal, Step, Takeover};
 use crate::engine::model::config::{Role, Timing};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::presence::Presence;
@@ -97,22 +97,21 @@ impl Task for Drive<'_> {
         if had && done {
             return Ok(Exit::Done);
         }
-        // Before anything is written: the image would stay, and nothing would follow.
-        let yes = self.args.yes;
-        for command in edits(self.args) {
-            let agreed = one_shot::accept_no_match(&command, &snapshot, yes);
-            one_shot::recorded(&rollout, &command, agreed).await?;
+        // A drive that was killed and is started again with the same arguments continues.
+        let going_on = |command: Command| match command.inner() {
+            Command::SetImage(_) if had => Command::Tune(command.tuning()),
+            _ => command,
+        };
+        let edits = edits(self.args).into_iter().map(going_on).filter(|edit| *edit != Command::Tune(Tuning::default()));
+        let edits: Vec<Command> = edits.collect();
+        self.check(&rollout, &snapshot, &edits).await?;
+        let begins = edits.iter().any(|edit| matches!(edit.inner(), Command::SetImage(_)));
+        if let (false, Some(why)) = (begins, is_stopped(foreground.place(), &snapshot)) {
+            return Err(why);
         }
         let lets_go = self.args.to.is_some() || self.args.partition.is_some();
-        for command in edits(self.args) {
-            // A drive that was killed and is started again with the same arguments continues.
-            let command = match command.inner() {
-                Command::SetImage(_) if had => Command::Tune(command.tuning()),
-                _ => command,
-            };
-            if command != Command::Tune(Tuning::default()) {
-                foreground.settle_without(&rollout, command, lets_go.then_some(BEFORE_THE_FIRST_STEP)).await?;
-            }
+        for command in edits {
+            foreground.settle_without(&rollout, command, lets_go.then_some(BEFORE_THE_FIRST_STEP)).await?;
         }
         drop(rollout);
         foreground.close().await;
@@ -130,8 +129,38 @@ impl Task for Drive<'_> {
 }
 
 impl Drive<'_> {
+    /// Refuses what would be refused later, before anything is written: the image would stay, and nothing would follow.
+    ///
+    /// An image begins another rollout. What is refused because of how the present one stands may be accepted in that one, and is judged when
+    /// its turn comes.
+    async fn check(&self, rollout: &Rollout, snapshot: &Snapshot, edits: &[Command]) -> Result<(), CliError> {
+        for edit in edits {
+            one_shot::recorded(rollout, edit, one_shot::accept_no_match(edit, snapshot, self.args.yes)).await?;
+        }
+        let mut begins = false;
+        for command in edits.iter().chain([&Command::Drive(self.takeover())]) {
+            match rollout.preview(command.clone()).await {
+                Err(CommandError::Refused(Refusal::NotNow(_))) if begins => {}
+                Err(CommandError::Refused(refusal)) => {
+                    rollout.refused(command.clone(), &refusal.to_string()).await;
+                    return Err(refusal.into());
+                }
+                preview => drop(preview?),
+            }
+            begins |= matches!(command.inner(), Command::SetImage(_));
+        }
+        Ok(())
+    }
+
+    fn takeover(&self) -> Takeover {
+        if self.args.take_over { Takeover::Ask } else { Takeover::IfFree }
+    }
+
     async fn drive(&self, foreground: &mut Foreground<'_>, rollout: &Rollout) -> Result<Exit, CliError> {
-        let takeover = if self.args.take_over { Takeover::Ask } else { Takeover::IfFree };
+        let takeover = self.takeover();
+        if let Some(why) = is_stopped(foreground.place(), &rollout.snapshot()) {
+            return Err(why);
+        }
         if let Some((end, why)) = nothing_to_drive(foreground.place(), &rollout.snapshot(), self.args.until) {
             foreground.say(Topic::Advice, why)?;
             return Ok(end);
@@ -166,13 +195,8 @@ impl Drive<'_> {
             }
             was_held = is_held;
             match end {
-                Some(Ok(Exit::Halted)) => {
-                    return match why_it_ends(foreground.place(), &snapshot) {
-                        Some(error) => Err(error),
-                        None => Ok(Exit::Halted),
-                    };
-                }
-                Some(end) => return end,
+                Some(Ok(exit)) => return why_it_ends(foreground.place(), &snapshot, exit).map_or(Ok(exit), Err),
+                Some(error) => return error,
                 None => {}
             }
             let given_up = async {
@@ -212,32 +236,36 @@ async fn proof_of_life(foreground: &mut Foreground<'_>, rollout: &Rollout) -> Re
     }
 }
 
-/// Where a driver would end as soon as it began, nobody else drives, and nothing is left to be deleted: how it would end, and what to do
-/// instead.
-fn nothing_to_drive(place: &CommandPlace, snapshot: &Snapshot, until: DriveUntil) -> Option<(Exit, String)> {
+/// Whether a driver would find nothing to do before it is said what: nobody else drives, and nothing is left to be deleted or pre-warmed.
+fn finds_nothing(snapshot: &Snapshot) -> bool {
     let free = matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. });
-    if !free || has_leftovers(snapshot) || prewarms_besides(snapshot) || snapshot.daemonset != Presence::Present {
+    free && !has_leftovers(snapshot) && !prewarms_besides(snapshot) && snapshot.daemonset == Presence::Present
+}
+
+/// Where a driver would end as soon as it began, because the rollout is halted or paused by rolldeck itself: what comes first.
+fn is_stopped(place: &CommandPlace, snapshot: &Snapshot) -> Option<CliError> {
+    if !finds_nothing(snapshot) || DriveEnd::new(DriveUntil::Complete).over(snapshot) != Some(Exit::Halted) {
         return None;
     }
-    let target = CommandTarget::new(place, snapshot);
+    let resume = CommandTarget::new(place, snapshot).named("resume");
+    let why = format!("not driven, nothing is started while it is {}", how_it_stands(snapshot));
+    Some(CliError::new(CliErrorKind::Halted, why).hinted(format!("{resume} comes first, then the same again")))
+}
+
+/// Where a driver would end as soon as it began because all is done: how it would end, and what to do instead.
+fn nothing_to_drive(place: &CommandPlace, snapshot: &Snapshot, until: DriveUntil) -> Option<(Exit, String)> {
+    if !finds_nothing(snapshot) {
+        return None;
+    }
+    let release = || CommandTarget::new(place, snapshot).named("release");
     let why = match &snapshot.phase {
-        Phase::Halted => {
+        Phase::Idle if snapshot.adopted => {
+            let release = release();
             format!(
-                "nothing is started while it is halted: {} comes first, then the same again",
-                target.named("resume")
+                "nothing is to be rolled out: it stays adopted until a new image is set, or {release} hands it back"
             )
         }
-        Phase::Paused(paused) if paused.is_by_rolldeck() => {
-            format!(
-                "nothing is started while it is paused: {} comes first, then the same again",
-                target.named("resume")
-            )
-        }
-        Phase::Idle if snapshot.adopted => format!(
-            "nothing is to be rolled out: it stays adopted until a new image is set, or {} hands it back",
-            target.named("release")
-        ),
-        Phase::Complete => format!("every node is updated, and it is kept: {} hands it back", target.named("release")),
+        Phase::Complete => format!("every node is updated, and it is kept: {} hands it back", release()),
         _ => return None,
     };
     DriveEnd::new(until).over(snapshot).map(|end| (end, format!("not driven: {why}")))
@@ -454,18 +482,18 @@ fn at_rest(snapshot: &Snapshot) -> bool {
     !snapshot.nodes.iter().any(|node| node.state.is_moving())
 }
 
-/// What stopped a drive that is not done: why, and what would let it go on. `None`: it has come to its end by a roll back.
-fn why_it_ends(place: &CommandPlace, snapshot: &Snapshot) -> Option<CliError> {
-    let target = CommandTarget::new(place, snapshot);
-    match &snapshot.phase {
-        Phase::Paused(_) => {
-            let next = suggested_commands(place, snapshot).first().map(|next| next.line());
-            let next = next.unwrap_or_else(|| target.named("resume"));
-            let error = CliError::new(CliErrorKind::Halted, format!("driving ends: {}", snapshot.doing()));
-            Some(error.hinted(next))
+/// Why a drive ends that is not done, and what would let it go on; `None` where it is done.
+fn why_it_ends(place: &CommandPlace, snapshot: &Snapshot, exit: Exit) -> Option<CliError> {
+    let (kind, why) = match (exit, &snapshot.phase) {
+        (Exit::Done, _) => return None,
+        (Exit::Halted, Phase::Paused(_) | Phase::Halted) => (CliErrorKind::Halted, how_it_stands(snapshot)),
+        (Exit::Halted, _) => {
+            (CliErrorKind::Halted, format!("it was rolled back meanwhile; now {}", how_it_stands(snapshot)))
         }
-        _ => None,
-    }
+        _ => (CliErrorKind::Incomplete, format!("it was released before its end; now {}", how_it_stands(snapshot))),
+    };
+    let error = CliError::new(kind, format!("driving ends: {why}"));
+    Some(what_comes_next(place, snapshot).into_iter().fold(error, CliError::hinted))
 }
 
 fn record_deleted() -> CliError {

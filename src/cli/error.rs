@@ -14,6 +14,9 @@ use crate::driver::{AccessError, CommandError};
 use crate::engine::model::command::Refusal;
 use crate::process::signals::EndSignal;
 
+/// How a refusal ends, where nothing was written.
+pub(crate) const NOTHING_CHANGED: &str = "nothing was changed";
+
 /// Why a command did not come to its end.
 #[derive(Debug)]
 pub struct CliError {
@@ -35,7 +38,9 @@ pub(crate) enum CliErrorKind {
     Usage,
     /// It was not over in time.
     TimedOut,
-    /// rolldeck paused the rollout.
+    /// It ended before it was complete, as somebody wanted it.
+    Incomplete,
+    /// The rollout is halted, rolldeck paused it, or some of it failed.
     Halted,
     /// A revision that was named is not there, or the DaemonSet went away.
     NotFound,
@@ -119,6 +124,12 @@ impl CliError {
         self
     }
 
+    /// It was refused after parts of what was asked for had been carried out, and said to be.
+    pub(crate) fn after_others(mut self) -> Self {
+        self.message = self.message.replace(NOTHING_CHANGED, "what was carried out before it stays");
+        self
+    }
+
     /// Adds what to try next.
     pub(crate) fn hinted(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
@@ -159,7 +170,7 @@ impl CliError {
         match self.kind {
             CliErrorKind::Failed => 1,
             CliErrorKind::Usage | CliErrorKind::FailedComparing => 2,
-            CliErrorKind::TimedOut => Exit::Incomplete.code(),
+            CliErrorKind::TimedOut | CliErrorKind::Incomplete => Exit::Incomplete.code(),
             CliErrorKind::Halted => Exit::Halted.code(),
             CliErrorKind::NotFound | CliErrorKind::NoDaemonSet => 5,
             CliErrorKind::Refused => 6,
@@ -254,6 +265,14 @@ mod tests {
         ] {
             assert_eq!(error.code(), code, "{error}");
         }
+    }
+
+    #[test]
+    fn who_declines_the_second_part_is_told_that_the_first_stays() {
+        let declined = || CliError::new(CliErrorKind::Refused, format!("declined; {NOTHING_CHANGED}"));
+        assert_eq!(declined().message(), "declined; nothing was changed");
+        assert_eq!(declined().after_others().message(), "declined; what was carried out before it stays");
+        assert_eq!(CliError::failed("denied").after_others().message(), "denied");
     }
 
     #[test]

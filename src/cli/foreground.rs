@@ -79,6 +79,7 @@ pub(crate) async fn run(
         open: None,
         place: place.clone(),
         warnings: Warnings::default(),
+        has_changed: false,
     };
     let end = tokio::select! {
         biased;
@@ -160,6 +161,8 @@ pub(crate) struct Foreground<'a> {
     place: CommandPlace,
     feed: ChangeFeed,
     warnings: Warnings,
+    /// A command was carried out.
+    has_changed: bool,
 }
 
 impl Foreground<'_> {
@@ -252,13 +255,17 @@ impl Foreground<'_> {
     /// Asks where that is needed; a refusal is recorded.
     async fn agreed(&self, rollout: &Rollout, command: &Command, preview: &Preview) -> Result<(), CliError> {
         let agreed = one_shot::confirm(preview, &rollout.snapshot(), self.args.consent, &self.streams).await;
+        let agreed = if self.has_changed { agreed.map_err(CliError::after_others) } else { agreed };
         one_shot::recorded(rollout, command, agreed).await
     }
 
     /// Carries out a command, and tells changes meanwhile. Of an error that the changes have told in full, only the beginning is repeated.
     async fn settled(&mut self, rollout: &Rollout, command: Command) -> Result<String, CliError> {
         let error = match self.telling(rollout, rollout.command(command)).await? {
-            Ok(settled) => return Ok(settled),
+            Ok(settled) => {
+                self.has_changed = true;
+                return Ok(settled);
+            }
             Err(error) => error,
         };
         let snapshot = rollout.snapshot();

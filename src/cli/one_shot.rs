@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::args::{How, OutputFormat};
 use super::audit::Warnings;
-use super::error::{CliError, CliErrorKind, Exit};
+use super::error::{CliError, CliErrorKind, Exit, NOTHING_CHANGED};
 use super::json::{self, PreviewLines, TypeMeta};
 use super::load::{self, LoadPlace};
 use super::output::{Output, Streams};
@@ -429,7 +429,7 @@ pub(crate) async fn confirm(
     if consent == Consent::Given || preview.danger < Danger::Serious {
         return Ok(());
     }
-    let refused = |why: &str| CliError::new(CliErrorKind::Refused, format!("{why}; nothing was changed"));
+    let refused = |why: &str| CliError::new(CliErrorKind::Refused, format!("{why}; {NOTHING_CHANGED}"));
     let lifts = preview.lifts_pause.as_ref().map(|paused| lifts_in_words(paused, snapshot.at));
     if !asks(preview, consent) {
         if let Some(lifts) = lifts {

@@ -158,11 +158,9 @@ impl PrewarmTask<'_> {
         }
         let source = match revision {
             Some(number) => {
-                let known = || snapshot.revisions.iter().filter_map(|revision| revision.number);
                 let named = snapshot.revisions.iter().find(|revision| revision.number == Some(*number));
                 let hash = named.map(|revision| revision.hash.clone()).ok_or_else(|| {
-                    let known: Vec<String> = known().map(|number| number.to_string()).collect();
-                    let why = format!("no revision {number}; there are {}", known.join(", "));
+                    let why = format!("no revision {number}; {}", snapshot.known_revisions());
                     CliError::new(CliErrorKind::NotFound, why)
                 })?;
                 PrewarmSource::Revision(hash)
@@ -225,14 +223,15 @@ async fn follow(
             }
             PrewarmEnd::GoesOn => {}
             PrewarmEnd::Over(end) => {
-                if let (Ok(Exit::Halted), Some(failures)) = (&end, failures(foreground.place(), &snapshot)) {
-                    foreground.say(Topic::Advice, failures)?;
+                let Ok(Exit::Halted) = end else { return end };
+                let failures = failures(foreground.place(), &snapshot);
+                if let Some(failures) = &failures {
+                    foreground.say(Topic::Advice, failures.clone())?;
                 }
-                return end;
+                return Err(failures.into_iter().fold(not_arrived_everywhere(&snapshot), CliError::hinted));
             }
             PrewarmEnd::Replaced(why) => {
-                foreground.say(Topic::Command, why)?;
-                return Ok(Exit::Incomplete);
+                return Err(CliError::new(CliErrorKind::Incomplete, format!("not followed any longer: {why}")));
             }
         }
         let vacant = matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. });
@@ -291,6 +290,12 @@ fn failures(place: &CommandPlace, snapshot: &Snapshot) -> Option<String> {
         "failed on {}: {again} tries again, as does {retry} where somebody drives; {cancel} gives it up and deletes its pods",
         some_of(&failed)
     ))
+}
+
+/// Says that it is over, and that some images are not where they were to be.
+fn not_arrived_everywhere(snapshot: &Snapshot) -> CliError {
+    let stands = snapshot.prewarm.as_ref().map(|prewarm| format!(": {prewarm}")).unwrap_or_default();
+    CliError::new(CliErrorKind::Halted, format!("pre-warming ends, and some images did not arrive{stands}"))
 }
 
 /// Whether it is over.

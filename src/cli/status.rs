@@ -31,8 +31,9 @@ use super::change_feed::ChangeFeed;
 use super::error::{CliError, CliErrorKind, Exit};
 use super::json::{self, NodeListing};
 use super::load::{self, LoadPlace};
+use super::one_shot::halt_advice;
 use super::output::Output;
-use super::suggested_commands::{CommandPlace, CommandTarget, suggested_commands};
+use super::suggested_commands::{CommandPlace, CommandTarget, SuggestedCommand, suggested_commands};
 use crate::driver::{Fleet, FleetRow, Rollout, Session};
 use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
@@ -148,6 +149,7 @@ async fn follow(place: &CommandPlace, rollout: &Rollout, output: &mut Output) ->
         }
         match standing(&snapshot) {
             Exit::Incomplete => {}
+            Exit::Halted => return Err(stopped(place, &snapshot)),
             end => return Ok(end),
         }
         snapshots.changed().await.map_err(|_gone| CliError::failed("the driver has stopped"))?;
@@ -194,6 +196,39 @@ pub(crate) fn standing(snapshot: &Snapshot) -> Exit {
         | Phase::Paused(_)
         | Phase::Releasing(_) => Exit::Incomplete,
     }
+}
+
+/// Says why a rollout that was followed does not go on, and what would let it.
+fn stopped(place: &CommandPlace, snapshot: &Snapshot) -> CliError {
+    let failed = match (&snapshot.phase, snapshot.counts.failed) {
+        (Phase::Halted | Phase::Paused(_), _) | (_, 0) => String::new(),
+        (_, 1) => "1 node failed: ".to_owned(),
+        (_, failed) => format!("{failed} nodes failed: "),
+    };
+    let error = CliError::new(CliErrorKind::Halted, format!("{failed}{}", how_it_stands(snapshot)));
+    what_comes_next(place, snapshot).into_iter().fold(error, CliError::hinted)
+}
+
+/// What would let a rollout go on that is halted or that rolldeck has paused.
+pub(crate) fn what_comes_next(place: &CommandPlace, snapshot: &Snapshot) -> Option<String> {
+    match &snapshot.phase {
+        Phase::Halted => halt_advice(place, snapshot),
+        Phase::Paused(_) => {
+            let next = suggested_commands(place, snapshot).first().map(SuggestedCommand::line);
+            Some(next.unwrap_or_else(|| CommandTarget::new(place, snapshot).named("resume")))
+        }
+        _ => None,
+    }
+}
+
+/// What a rollout does, where it has ended; of a halt the revision at which it halted: `halted at revision 6: image not found on 1 node`.
+pub(crate) fn how_it_stands(snapshot: &Snapshot) -> String {
+    let Some(target) = snapshot.to.as_ref().filter(|_| snapshot.phase == Phase::Halted) else {
+        return snapshot.doing().to_string();
+    };
+    let why = snapshot.halt.as_ref().map(|halt| format!(": {}", halt.why)).unwrap_or_default();
+    let paused = snapshot.pause_in_words().map(|paused| format!("; {paused}")).unwrap_or_default();
+    format!("halted at {}{why}{paused}", target.called())
 }
 
 fn summary(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {

@@ -11,8 +11,9 @@ use super::prewarm;
 use super::script;
 use super::script::{Script, at, rollout};
 use crate::engine::model::Str;
-use crate::engine::model::command::{Command, Takeover};
+use crate::engine::model::command::{Command, Refusal, Takeover};
 use crate::engine::model::driver::DriverView;
+use crate::engine::model::event::Right;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::{PrewarmLeftover, PrewarmView};
@@ -137,13 +138,14 @@ async fn where_a_driver_would_end_at_once_none_is_begun_and_it_is_said_what_to_d
     (idle.phase, idle.adopted, idle.counts.available) = (Phase::Idle, true, idle.counts.nodes);
     let mut kept = script::held_by_nobody();
     (kept.phase, kept.settings.policies.finish) = (Phase::Complete, Finish::Keep);
-    let resume = "not driven: nothing is started while it is halted: `rolldeck resume --context prod-eu -n edge ds/agent` comes first";
+    let resume = "`rolldeck resume --context prod-eu -n edge ds/agent` comes first";
     let release = "`rolldeck release --context prod-eu -n edge ds/agent` hands it back";
     for (snapshot, code, said) in [(halted, 4, resume), (idle.clone(), 0, release), (kept, 0, release)] {
         let script = Script::of(snapshot);
         let output = script.run("drive ds/agent").await;
         assert_eq!((output.code, script.asked().len()), (code, 0), "{}", output.text);
-        assert!(output.text.lines().last().unwrap().contains(said), "{}", output.text);
+        let last = if code == 0 { output.text.lines().last() } else { output.error.lines().last() };
+        assert!(last.unwrap().contains(said), "{}{}", output.text, output.error);
         assert!(!output.text.contains("you drive") && !output.text.contains("nobody drives"), "{}", output.text);
     }
     // Pods that nobody needs any more are deleted by whoever drives.
@@ -321,6 +323,85 @@ async fn a_drive_does_not_begin_with_labels_that_no_node_has() {
         script.run("drive ds/agent --image agent=registry.example/agent:v2.0.0 --selector canry=true --to 3").await;
     assert_eq!((output.code, script.asked().len()), (6, 0), "{}", output.error);
     assert!(output.error.contains("no node matches canry=true"), "{}", output.error);
+}
+
+/// Nothing is written of a command line of which a later part is refused: the image would stay. What a rollout that has not begun yet may change
+/// is judged when its turn comes.
+#[tokio::test]
+async fn a_drive_is_checked_as_a_whole_before_anything_is_written() {
+    let step: fn(&Command) -> bool = |command| matches!(command, Command::Step(_));
+    let drive: fn(&Command) -> bool = |command| matches!(command, Command::Drive(_));
+    let image = "drive ds/agent --image agent=registry.example/agent:v2.0.0 --to 500";
+    let tune = "drive ds/agent --max-unavailable 3 --to 50%";
+    let too_many = || Refusal::Invalid("500 nodes are more than the 120 that there are".into());
+    let halted = || Refusal::NotNow("halted".into());
+    for (line, refused, refusal, code, written) in [
+        (image, step, too_many(), 6, 0),
+        (image, drive, Refusal::NotPermitted(Right::DeletePods), 1, 0),
+        (tune, step, halted(), 6, 0),
+        // An image lifts the halt before it: here the step is refused all the same, when its turn comes.
+        (image, step, halted(), 6, 1),
+    ] {
+        let script = Script::of(script::held_by_nobody()).refuses_only(refused, refusal.clone());
+        let output = script.run(line).await;
+        assert_eq!((output.code, script.asked().len()), (code, written), "{line}, {refusal}: {}", output.error);
+        let told = script.refused();
+        assert!(
+            matches!(told.as_slice(), [(command, why)] if refused(command) && *why == refusal.to_string()),
+            "{told:?}"
+        );
+    }
+}
+
+/// Limits would be in force, and nothing would follow.
+#[tokio::test]
+async fn a_drive_that_would_end_at_once_writes_no_limits_first() {
+    let halted = Snapshot { phase: Phase::Halted, ..script::held_by_nobody() };
+    let script = Script::of(halted.clone());
+    let output = script.run("drive ds/agent --max-unavailable 3").await;
+    assert_eq!((output.code, script.asked().len()), (4, 0), "{}", output.text);
+    assert!(output.error.starts_with("Error: not driven"), "{}", output.error);
+    let script = Script::of(halted);
+    script.run("drive ds/agent --image agent=registry.example/agent:v2.0.0").await;
+    assert!(
+        matches!(script.asked().first().map(Command::inner), Some(Command::SetImage(_))),
+        "another image lifts the halt"
+    );
+}
+
+/// Whoever started it in a script reads on standard error why it ended with this code.
+#[tokio::test]
+async fn what_ends_because_it_halted_says_so_as_every_error_does() {
+    let mut halted = script::driving();
+    halted.phase = Phase::Halted;
+    let why = "image not found on 1 node";
+    halted.halt = Some(Halt::new(1, HaltingGate::default(), at(0), why.into()).on(vec!["ipc-017".into()]));
+    let begun = || Script::of(script::held_by_nobody()).then(script::driving());
+    let output = begun().then(halted.clone()).run("drive ds/agent").await;
+    assert_eq!(output.code, 4);
+    assert_snapshot!(output.error, @r#"
+    Error: driving ends: halted at revision 15: image not found on 1 node
+    Hint: failed on ipc-017: `rolldeck undo --context prod-eu -n edge ds/agent` rolls back, `rolldeck resume --context prod-eu -n edge ds/agent` goes on past it
+    "#);
+    let watched = Script::of(halted).run("status ds/agent --watch").await;
+    assert_eq!(watched.code, 4);
+    assert_snapshot!(watched.error, @r#"
+    Error: halted at revision 15: image not found on 1 node
+    Hint: failed on ipc-017: `rolldeck undo --context prod-eu -n edge ds/agent` rolls back, `rolldeck resume --context prod-eu -n edge ds/agent` goes on past it
+    "#);
+    let mut failed = script::driving();
+    (failed.phase, failed.counts.failed) = (Phase::Running, 2);
+    let watched = Script::of(failed).run("status ds/agent --watch").await;
+    assert_eq!((watched.code, &*watched.error), (4, "Error: 2 nodes failed: running"));
+    let mut back = script::driving();
+    back.direction = Direction::Back;
+    let idle = Snapshot { phase: Phase::Idle, started_at: None, ..script::driving() };
+    let output = begun().then(back).then(idle).run("drive ds/agent").await;
+    assert_snapshot!(output.error, @"Error: driving ends: it was rolled back meanwhile; now idle");
+    let native = Snapshot { phase: Phase::Native, ..script::driving() };
+    let output = begun().then(native).run("drive ds/agent").await;
+    assert_eq!(output.code, 3);
+    assert_snapshot!(output.error, @"Error: driving ends: it was released before its end; now rolled by its controller");
 }
 
 /// When it halts, others may have the same trouble, and count as failed a moment later.

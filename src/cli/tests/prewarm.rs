@@ -240,11 +240,11 @@ async fn what_somebody_else_asks_for_instead_ends_it() {
         .then(warm([waiting(), waiting(), waiting()], other));
     let output = script.run(V2).await;
     assert_eq!(output.code, 3);
-    assert!(output.text.ends_with("eve@b asked for something else meanwhile\n"), "{}", output.text);
+    assert_eq!(output.error, "Error: not followed any longer: eve@b asked for something else meanwhile");
     let script = Script::of(idle()).then(warm([pulling(), waiting(), waiting()], asked())).then(idle());
     let output = script.run(V2).await;
     assert_eq!(output.code, 3);
-    assert!(output.text.contains("nothing is being pre-warmed any more"), "{}", output.text);
+    assert!(output.error.contains("nothing is being pre-warmed any more"), "{}", output.error);
 }
 
 #[tokio::test]

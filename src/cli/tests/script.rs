@@ -55,6 +55,8 @@ pub(super) struct Script {
     snapshots: Vec<Arc<Snapshot>>,
     danger: Danger,
     refusal: Option<Refusal>,
+    /// Which commands are refused.
+    refuses: fn(&Command) -> bool,
     asked: Arc<Mutex<Vec<Command>>>,
     /// What was refused before it was given, and why.
     refused: Arc<Mutex<Vec<(Command, String)>>>,
@@ -82,6 +84,7 @@ impl Script {
             snapshots: vec![Arc::new(first)],
             danger: Danger::None,
             refusal: None,
+            refuses: |_| true,
             asked,
             refused: Arc::default(),
             runs_by_itself: false,
@@ -174,6 +177,12 @@ impl Script {
         self
     }
 
+    /// Only these commands are refused.
+    pub(super) fn refuses_only(mut self, refuses: fn(&Command) -> bool, refusal: Refusal) -> Self {
+        self.refuses = refuses;
+        self.refuses(refusal)
+    }
+
     /// Why commands were refused before they were given, in order.
     pub(super) fn refused(&self) -> Vec<(Command, String)> {
         self.refused.lock().unwrap().clone()
@@ -215,8 +224,8 @@ impl Script {
 
     fn preview(&self, command: &Command) -> Result<Preview, Refusal> {
         match &self.refusal {
-            Some(refusal) => Err(refusal.clone()),
-            None => Ok(Preview {
+            Some(refusal) if (self.refuses)(command) => Err(refusal.clone()),
+            _ => Ok(Preview {
                 title: title(command).to_owned(),
                 effects: vec![match command {
                     Command::Resume if self.snapshots[0].phase == Phase::Halted => {
