@@ -1,0 +1,143 @@
+//! What a rollout does now, what it waits for, and who drives.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::node::NodeState;
+use crate::engine::model::person_of;
+use crate::engine::model::time::{ShortDuration, Timestamp};
+use crate::engine::model::wait::Wait;
+use crate::engine::report::snapshot::{Phase, Snapshot};
+
+/// See [`Snapshot::doing`].
+#[derive(Clone, Copy, Debug)]
+pub struct Doing<'a>(pub(super) &'a Snapshot);
+
+impl fmt::Display for Doing<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(snapshot) = self;
+        match &snapshot.phase {
+            Phase::Paused(_) => f.write_str(&snapshot.pause_in_words().unwrap_or_default())?,
+            Phase::Halted => {
+                match &snapshot.halt {
+                    Some(halt) => write!(f, "halted {} ago: {}", ShortDuration(snapshot.at.since(halt.at)), halt.why)?,
+                    None => f.write_str("halted")?,
+                }
+                if let Some(paused) = snapshot.pause_in_words() {
+                    write!(f, "; {paused}")?;
+                }
+            }
+            Phase::Running => {
+                f.write_str(&snapshot.phase_word())?;
+                // Whoever looks once cannot see whether it is dead.
+                if snapshot.has_silent_driver() {
+                    f.write_str(", its driver is silent")?;
+                }
+            }
+            Phase::Preparing => match &snapshot.requested_change {
+                Some(asked) => write!(f, "preparing: {asked} is asked for, not made yet")?,
+                None => f.write_str("preparing")?,
+            },
+            Phase::Releasing(by) if !by.is_rolldeck() => {
+                write!(f, "releasing, as {} asked {} ago", by.by, ShortDuration(snapshot.at.since(by.at)))?;
+                if snapshot.has_silent_driver() {
+                    f.write_str(", its driver is silent")?;
+                }
+            }
+            Phase::Complete if snapshot.release_waits() => f.write_str("complete, the release waits")?,
+            Phase::Idle => {
+                let down = snapshot.nodes.iter().filter(|node| node.state == NodeState::NodeDown).count();
+                let unavailable = snapshot.counts.nodes.saturating_sub(snapshot.counts.available) as usize;
+                let nodes = |count: usize| if count == 1 { "node" } else { "nodes" };
+                f.write_str("idle")?;
+                if down > 0 {
+                    write!(f, ", {down} {} down", nodes(down))?;
+                }
+                match (down, unavailable.saturating_sub(down)) {
+                    (_, 0) => {}
+                    (0, others) => write!(f, ", {others} {} unavailable", nodes(others))?,
+                    (_, others) => write!(f, ", {others} more unavailable")?,
+                }
+            }
+            phase => write!(f, "{phase}")?,
+        }
+        match snapshot.not_sent() {
+            Some(unsent) => {
+                write!(f, "; {} NOT SENT {}, retrying", unsent.kind, ShortDuration(snapshot.at.since(unsent.since)))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// See [`Snapshot::waiting`].
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting<'a>(pub(super) Timestamp, pub(super) &'a Wait);
+
+impl fmt::Display for Waiting<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(now, wait) = self;
+        write!(f, "{wait}")?;
+        if let Wait::Rate { waiting, .. } = wait {
+            write!(f, ", {waiting} {}", if *waiting == 1 { "waits" } else { "wait" })?;
+        }
+        match (wait.since(), wait.until()) {
+            (Some(since), _) => write!(f, ", for {}", ShortDuration(now.since(since))),
+            // The second that has begun counts.
+            (_, Some(until)) => write!(f, ", {} left", ShortDuration(until.since(*now) + Duration::from_millis(999))),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+/// See [`Snapshot::driving`].
+#[derive(Clone, Copy, Debug)]
+pub struct DrivingWords<'a>(pub(super) &'a Snapshot);
+
+impl fmt::Display for DrivingWords<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(snapshot) = self;
+        let ago = |at: &Timestamp| ShortDuration(snapshot.at.since(*at));
+        match &snapshot.driver {
+            DriverView::Unknown => f.write_str("who drives is not known"),
+            DriverView::Nobody if snapshot.strategy == StrategyKind::RollingUpdate => {
+                f.write_str("its controller drives")
+            }
+            DriverView::Nobody => match &snapshot.driver_stopped {
+                Some(stopped) => {
+                    write!(f, "nobody drives: {} stopped {} ago: {}", stopped.by, ago(&stopped.at), stopped.why)
+                }
+                None => f.write_str("nobody drives"),
+            },
+            DriverView::You { lapsed: true, .. } => f.write_str("you drove: the lease ran out"),
+            DriverView::You { lapsed: false, .. } if snapshot.only_prewarms() => {
+                f.write_str("you pre-warm, its controller drives")
+            }
+            DriverView::You { lapsed: false, .. } => f.write_str("you drive"),
+            DriverView::Waiting { holder: Some(holder) } => {
+                write!(f, "waiting for {holder} to hand over, or for its lease to run out")
+            }
+            DriverView::Waiting { holder: None } => f.write_str("waiting for the lease"),
+            DriverView::Unconfirmed { holder, renewed_at } => {
+                // Without what tells processes apart: when is what matters, and headers are narrow.
+                let person = person_of(holder);
+                match renewed_at {
+                    Some(at) => write!(f, "{person} drove {} ago by its clock", ago(at)),
+                    None => write!(f, "{person} drives, or did"),
+                }
+            }
+            DriverView::Other { holder, .. } if snapshot.only_prewarms() => {
+                write!(f, "{holder} pre-warms, its controller drives")
+            }
+            DriverView::Other { holder, .. } => write!(f, "{holder} drives"),
+            DriverView::Lost { holder, renewed_at: Some(at), .. } => {
+                write!(f, "nobody drives: {holder} drove last, {} ago by its clock", ago(at))
+            }
+            DriverView::Lost { holder, renewal_observed_at, renewed_at: None } => {
+                write!(f, "nobody drives: {holder} was last seen {} ago", ago(renewal_observed_at))
+            }
+        }
+    }
+}

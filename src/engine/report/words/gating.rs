@@ -1,0 +1,101 @@
+//! The gates and policies in one sentence.
+
+use std::fmt;
+
+use crate::engine::model::record::Direction;
+use crate::engine::model::settings::{
+    Finish, NodeOrder, OnDrift, OnFailure, Policies, PrewarmAhead, Secs, Setting, Settings,
+};
+use crate::engine::report::snapshot::Snapshot;
+
+/// The gates that [`Gating`] tells in words of their own. Any other is told by its name.
+const IN_OTHER_WORDS: [Setting; 7] = [
+    Setting::FailureThreshold,
+    Setting::ProgressDeadline,
+    Setting::MaxRestarts,
+    Setting::Soak,
+    Setting::SuspectGrace,
+    Setting::RequireImage,
+    Setting::OnFailure,
+];
+
+/// See [`Snapshot::gating`].
+#[derive(Clone, Copy, Debug)]
+pub struct Gating<'a>(pub(super) &'a Snapshot);
+
+impl fmt::Display for Gating<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Every setting is told here or shown elsewhere: the budgets have a line of their own.
+        let Settings { budgets: _, gates, policies } = &self.0.settings;
+        // The steps are on a line of their own.
+        let Policies { steps: _, prewarm, on_drift, order, finish } = *policies;
+        let then = match gates.on_failure {
+            OnFailure::Halt => "halts",
+            OnFailure::RollBack => "rolls back",
+        };
+        if self.0.direction == Direction::Back {
+            return f.write_str("none on the way back: nothing soaks, and nothing halts it");
+        }
+        write!(f, "{then} at {} failed: not available in {}", gates.failure_threshold, gates.progress_deadline_secs)?;
+        write!(f, ", more than {} restarts or its node down for {}", gates.max_restarts, gates.suspect_grace_secs)?;
+        // Those that have no words of their own here, where they are not as by default.
+        let others = Setting::gates().filter(|gate| !IN_OTHER_WORDS.contains(gate));
+        for gate in others.filter(|gate| gate.is_changed_in(&self.0.settings)) {
+            write!(f, "; {}", gate.in_words(&self.0.settings))?;
+        }
+        if gates.require_image {
+            f.write_str("; images are brought to a node first")?;
+        }
+        f.write_str(match prewarm {
+            PrewarmAhead::Off => "",
+            PrewarmAhead::Step => "; images are brought one step ahead",
+            PrewarmAhead::All => "; images are brought to all nodes at once",
+        })?;
+        if gates.soak_secs > Secs(0) {
+            write!(f, "; soaks {}", gates.soak_secs)?;
+        }
+        f.write_str(match on_drift {
+            OnDrift::Report => "; strategy drift is reported",
+            OnDrift::EnforceOnDelete => "; OnDelete is enforced",
+        })?;
+        f.write_str(match order {
+            NodeOrder::Name => "",
+            NodeOrder::BySite => "; one site after the other",
+            NodeOrder::Spread => "; a node of each site in turn",
+        })?;
+        match finish {
+            Finish::Release => Ok(()),
+            Finish::Keep => f.write_str("; kept at the end"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+    use crate::engine::model::settings::SettingRole;
+
+    /// Where a setting is told that the sentence about gates leaves out; `None`: the sentence tells it.
+    fn told_elsewhere(setting: Setting) -> Option<&'static str> {
+        match (setting, setting.about().role) {
+            (Setting::Steps, _) => Some("the plan has a line of its own"),
+            (_, SettingRole::Limits) => Some("the budgets have lines of their own"),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_setting_that_is_not_as_by_default_is_seen_in_the_sentence_about_gates() {
+        let fake = FakeCluster::rolling(1, 1);
+        let mut snapshot = FakeConsole::open(&fake, "ops").snapshot(&fake);
+        snapshot.settings = Settings::default();
+        let usual = snapshot.gating().to_string();
+        for setting in Setting::ALL {
+            snapshot.settings = Settings::default();
+            setting.another().apply_to(&mut snapshot.settings);
+            let said = snapshot.gating().to_string();
+            assert_eq!(said == usual, told_elsewhere(*setting).is_some(), "{setting:?}: {said}");
+        }
+    }
+}

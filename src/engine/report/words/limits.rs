@@ -1,0 +1,103 @@
+//! The budget and the plan, in a line each.
+
+use std::fmt;
+
+use crate::engine::model::budget::{BudgetView, Replacer};
+use crate::engine::model::node::Blame;
+use crate::engine::report::snapshot::PlanView;
+
+impl BudgetView {
+    /// The word for a blame, the same in the budget line and in each row.
+    pub fn called(&self, blame: Blame) -> &'static str {
+        match (blame, self.replaced_by) {
+            (Blame::Rollout, Replacer::Rolldeck) => "ours",
+            (Blame::Rollout, Replacer::Controller) => "by its controller",
+            (Blame::Rollout, Replacer::Both) => "ours or its controller's",
+            (Blame::Suspect, _) => "suspect",
+            (Blame::Node, _) => "not by the rollout",
+            (Blame::PreExisting, _) => "pre-existing",
+        }
+    }
+
+    /// Nodes that are down and not charged to the rollout.
+    pub fn not_ours(&self) -> u32 {
+        self.node + self.pre_existing
+    }
+}
+
+/// The budget, term by term: `down 2 of 2: 1 ours, 1 suspect + 3 by themselves`.
+impl fmt::Display for BudgetView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "down {} of {}", self.charged, self.max_unavailable)?;
+        let ours = [(self.rollout, Blame::Rollout), (self.suspect, Blame::Suspect)];
+        let others = [(self.node, Blame::Node), (self.pre_existing, Blame::PreExisting)];
+        let mut lead = ": ";
+        let charged = ours.iter().chain(others.iter().filter(|_| self.strict));
+        for (count, blame) in charged.filter(|(count, _)| *count > 0) {
+            write!(f, "{lead}{count} {}", self.called(*blame))?;
+            // How it came that more are down than may be.
+            if self.charged > self.max_unavailable {
+                match (blame, self.replaced_by) {
+                    (Blame::Rollout, Replacer::Rolldeck) if self.restarted > 0 => {
+                        write!(f, " ({} crashed once ready)", self.restarted)?;
+                    }
+                    (Blame::Suspect, _) => f.write_str(" (fell later)")?,
+                    (Blame::Rollout | Blame::Node | Blame::PreExisting, _) => {}
+                }
+            }
+            lead = ", ";
+        }
+        if !self.strict && self.not_ours() > 0 {
+            let alone = if self.not_ours() == 1 { "by itself" } else { "by themselves" };
+            write!(f, " + {} {alone}", self.not_ours())?;
+        }
+        Ok(())
+    }
+}
+
+/// The plan in one line: `step 2 of 4: 12 may be updated, partition 108, only canary=true (3 nodes)`.
+impl fmt::Display for PlanView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(step) = self.step {
+            write!(f, "step {} of {}: ", step + 1, self.steps.len())?;
+        }
+        write!(f, "{} may be updated, partition {}", self.allowed, self.keep)?;
+        if let Some(selector) = &self.selector {
+            let nodes = if self.selected == 1 { "node" } else { "nodes" };
+            write!(f, ", only {selector} ({} {nodes})", self.selected)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::model::quantity::IntOrPercent;
+
+    #[test]
+    fn the_budget_is_said_term_by_term() {
+        let budget =
+            BudgetView { max_unavailable: 2, rollout: 1, suspect: 1, node: 3, charged: 2, ..Default::default() };
+        assert_eq!(budget.to_string(), "down 2 of 2: 1 ours, 1 suspect + 3 by themselves");
+        let strict = BudgetView { strict: true, charged: 5, ..budget };
+        assert_eq!(strict.to_string(), "down 5 of 2: 1 ours, 1 suspect (fell later), 3 not by the rollout");
+        assert_eq!(BudgetView { max_unavailable: 2, ..Default::default() }.to_string(), "down 0 of 2");
+        let native = BudgetView { replaced_by: Replacer::Controller, ..budget };
+        assert_eq!(native.to_string(), "down 2 of 2: 1 by its controller, 1 suspect + 3 by themselves");
+    }
+
+    #[test]
+    fn the_plan_is_said_with_its_selector() {
+        let plan = PlanView {
+            steps: vec![IntOrPercent::Int(1), IntOrPercent::Percent(100)],
+            step: Some(0),
+            keep: 19,
+            allowed: 1,
+            selector: Some("canary=true".parse().unwrap()),
+            selected: 3,
+            ..PlanView::default()
+        };
+        assert_eq!(plan.to_string(), "step 1 of 2: 1 may be updated, partition 19, only canary=true (3 nodes)");
+    }
+}
