@@ -2,6 +2,7 @@
 
 mod completion;
 mod connecting;
+mod diagnose;
 mod drive;
 mod formats;
 mod halts;
