@@ -24,6 +24,7 @@ mod prewarm;
 mod prewarm_clocks;
 mod prewarm_failures;
 mod prewarm_previews;
+mod prewarm_registry;
 mod prewarm_sidecars;
 mod prewarm_sites;
 mod prewarm_statefulset;
