@@ -2,6 +2,7 @@
 //! engines. What takes time in a real cluster happens when a test says so.
 
 mod console;
+mod crashes;
 mod effects;
 pub(crate) mod far;
 #[cfg(feature = "console")]

@@ -1,11 +1,8 @@
 //! Pods that crash after they were ready.
 
-use std::time::Duration;
-
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Step};
-use crate::engine::model::facts::{ContainerState, PodFact};
+use crate::engine::model::facts::ContainerState;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::settings::Tuning;
@@ -22,28 +19,6 @@ fn canary(fake: &mut FakeCluster) -> FakeConsole {
     console
 }
 
-/// Its container ends, and waits to be started again.
-fn crash(fake: &mut FakeCluster, node: &str) {
-    let now = fake.now;
-    fake.change_pod(node, |pod| {
-        let container = &mut pod.containers[0];
-        (container.ready, container.last_end, container.last_exit) = (false, Some("Error".into()), Some(1));
-        container.state = ContainerState::Waiting { reason: "CrashLoopBackOff".into(), message: None };
-        (pod.ready, pod.ready_since) = (false, Some(now));
-    });
-}
-
-/// It is started again, and ready at once.
-fn restart(fake: &mut FakeCluster, node: &str) {
-    let now = fake.now;
-    fake.change_pod(node, |pod| {
-        let container = &mut pod.containers[0];
-        (container.ready, container.restarts) = (true, container.restarts + 1);
-        container.state = ContainerState::Running { since: Some(now) };
-        (pod.ready, pod.ready_since) = (true, Some(now));
-    });
-}
-
 /// How many nodes are down at once, at most, where every new pod crashes five seconds after it was ready.
 fn worst_where_new_pods_crash(defaults: Tuning) -> usize {
     let mut fake = FakeCluster::rolling(10, 2);
@@ -53,13 +28,7 @@ fn worst_where_new_pods_crash(defaults: Tuning) -> usize {
     console.partition(&mut fake, 0);
     for _ in 0..120 {
         console.run_for(&mut fake, 1);
-        let now = fake.now;
-        let crashes = |pod: &&PodFact| {
-            let for_five_seconds = pod.ready_since.is_some_and(|at| now.since(at) >= Duration::from_secs(5));
-            pod.ready && pod.revision.as_deref() == Some("hash2") && for_five_seconds
-        };
-        let nodes: Vec<Str> = fake.pods.values().filter(crashes).filter_map(|pod| pod.node.clone()).collect();
-        nodes.iter().for_each(|node| crash(&mut fake, node));
+        fake.crash_all("hash2");
     }
     assert!(fake.at("hash2") > 0);
     fake.worst_down
@@ -95,10 +64,10 @@ fn a_crash_loop_does_not_count_as_updated_between_its_crashes() {
     let mut console = canary(&mut fake);
     let mut counted = Vec::new();
     for _ in 0..2 {
-        crash(&mut fake, "n1");
+        fake.crash("n1");
         console.run_for(&mut fake, 20);
         counted.push(console.snapshot(&fake).counts.updated);
-        restart(&mut fake, "n1");
+        fake.restart("n1");
         console.run_for(&mut fake, 40);
         counted.push(console.snapshot(&fake).counts.updated);
     }
@@ -116,8 +85,8 @@ fn a_crash_loop_does_not_count_as_updated_between_its_crashes() {
     let held = console.snapshot(&fake).nodes.iter().find(|node| &*node.name == "n9").unwrap().hold.clone();
     assert_eq!(held, Some(Hold::Unproven { node: "n1".into(), cause: None }));
     // And is a failure at the third, as it always was.
-    crash(&mut fake, "n1");
-    restart(&mut fake, "n1");
+    fake.crash("n1");
+    fake.restart("n1");
     console.run_for(&mut fake, 1);
     assert_eq!(console.snapshot(&fake).phase, Phase::Halted);
 }
@@ -127,9 +96,9 @@ fn a_restart_that_was_the_last_holds_nothing_for_ever() {
     let mut fake = FakeCluster::rolling(20, 2);
     let mut console = canary(&mut fake);
     for _ in 0..2 {
-        crash(&mut fake, "n1");
+        fake.crash("n1");
         console.run_for(&mut fake, 1);
-        restart(&mut fake, "n1");
+        fake.restart("n1");
         console.run_for(&mut fake, 1);
     }
     console.partition(&mut fake, 0);
@@ -144,9 +113,9 @@ fn a_restart_that_was_the_last_holds_nothing_for_ever() {
 fn one_restart_is_watched_and_holds_nobody() {
     let mut fake = FakeCluster::rolling(20, 2);
     let mut console = canary(&mut fake);
-    crash(&mut fake, "n1");
+    fake.crash("n1");
     console.run_for(&mut fake, 1);
-    restart(&mut fake, "n1");
+    fake.restart("n1");
     console.partition(&mut fake, 0);
     console.run_for(&mut fake, 120);
     let snapshot = console.snapshot(&fake);
@@ -167,7 +136,7 @@ fn restarts_at_the_start_are_no_news() {
     console.run_for(&mut fake, 5);
     for node in ["n1", "n2"] {
         for _ in 0..2 {
-            crash(&mut fake, node);
+            fake.crash(node);
             console.run_for(&mut fake, 3);
             fake.change_pod(node, |pod| {
                 pod.containers[0].restarts += 1;
@@ -187,9 +156,9 @@ fn the_next_console_watches_on() {
     let mut fake = FakeCluster::rolling(20, 2);
     let mut console = canary(&mut fake);
     for _ in 0..2 {
-        crash(&mut fake, "n1");
+        fake.crash("n1");
         console.run_for(&mut fake, 1);
-        restart(&mut fake, "n1");
+        fake.restart("n1");
         console.run_for(&mut fake, 100);
     }
     let mut eve = FakeConsole::open(&fake, "eve");
@@ -204,9 +173,9 @@ fn the_next_console_watches_on() {
 fn old_pods_are_not_watched() {
     let mut fake = FakeCluster::rolling(20, 2);
     let mut console = canary(&mut fake);
-    crash(&mut fake, "n9");
+    fake.crash("n9");
     console.run_for(&mut fake, 1);
-    restart(&mut fake, "n9");
+    fake.restart("n9");
     assert_eq!(console.state(&fake, "n9").0, NodeState::Outdated);
     console.ask(&mut fake, Command::Undo { to: None }).unwrap();
     console.run_for(&mut fake, 30);
@@ -242,8 +211,8 @@ fn crashes_on_a_lost_node_count_for_who_opened_meanwhile() {
 fn a_pod_that_had_crashed_before_it_was_seen_is_counted_on_while_its_probes_fail() {
     let mut fake = FakeCluster::rolling(20, 2);
     drop(canary(&mut fake));
-    crash(&mut fake, "n1");
-    restart(&mut fake, "n1");
+    fake.crash("n1");
+    fake.restart("n1");
     fake.set_ready("n1", false);
     let mut console = FakeConsole::open(&fake, "other");
     console.run_for(&mut fake, 10);
@@ -264,20 +233,20 @@ fn a_crash_loop_that_was_accepted_does_not_halt_again() {
     let mut fake = FakeCluster::rolling(20, 2);
     let mut console = canary(&mut fake);
     for _ in 0..10 {
-        crash(&mut fake, "n1");
+        fake.crash("n1");
         console.run_for(&mut fake, 20);
         if console.snapshot(&fake).phase == Phase::Halted {
             break;
         }
-        restart(&mut fake, "n1");
+        fake.restart("n1");
         console.run_for(&mut fake, 5);
     }
     assert_eq!(console.snapshot(&fake).phase, Phase::Halted);
     console.ask(&mut fake, Command::Resume).unwrap();
     for round in 0..4 {
-        restart(&mut fake, "n1");
+        fake.restart("n1");
         console.run_for(&mut fake, 5);
-        crash(&mut fake, "n1");
+        fake.crash("n1");
         console.run_for(&mut fake, 20);
         assert_ne!(console.snapshot(&fake).phase, Phase::Halted, "round {round}: it is the same pod");
     }
@@ -286,12 +255,12 @@ fn a_crash_loop_that_was_accepted_does_not_halt_again() {
     fake.create_pod("n1");
     console.run_for(&mut fake, 20);
     for _ in 0..10 {
-        crash(&mut fake, "n1");
+        fake.crash("n1");
         console.run_for(&mut fake, 20);
-        restart(&mut fake, "n1");
+        fake.restart("n1");
         console.run_for(&mut fake, 5);
     }
-    crash(&mut fake, "n1");
+    fake.crash("n1");
     console.run_for(&mut fake, 20);
     assert_eq!(console.snapshot(&fake).phase, Phase::Halted);
 }
