@@ -22,7 +22,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::printable::printable;
-use crate::engine::model::rollout_event::RolloutEvent;
+use crate::engine::model::rollout_event::{RolloutEvent, with_present_numbers};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::report::diagnosis::{Diagnosis, Finding};
 use crate::engine::report::node_story::clock_time;
@@ -145,7 +145,13 @@ impl Handover {
         let controllers = story.of_controller().iter().map(StoryLine::of_controller);
         // Of what is told of the same instant, nodes come first: what is done about the whole rollout follows from them.
         let mut lines: Vec<StoryLine> = moments.chain(controllers).chain(reported).chain(audited).collect();
+        let earlier = snapshot.all_earlier_numbers();
+        // Before the events that tell of them, another DaemonSet of this name may have had revisions of these numbers.
+        let known_from = snapshot.timeline.first().map(|event| event.at);
         for line in &mut lines {
+            if known_from.is_some_and(|from| line.at >= from) {
+                line.text = with_present_numbers(&line.text, &earlier);
+            }
             line.text = clean(&line.text);
             line.who = line.who.as_ref().map(|who| clean(who).into());
             line.node = line.node.as_ref().map(|node| clean(node).into());

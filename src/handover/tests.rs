@@ -70,6 +70,18 @@ fn the_json_has_all_of_it() {
     );
 }
 
+/// Whoever takes over finds in the cluster only the number that the revision has now.
+#[test]
+fn a_revision_that_was_gone_back_to_is_told_by_its_present_number() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 30);
+    let text = Handover::new("prod-eu", Arc::new(console.snapshot(&fake)), &Story::default(), None).text();
+    assert!(text.contains("roll back: template is that of revision 3 (the template of 1);"), "{text}");
+}
+
 /// Names, messages and reasons come from whoever may write to the cluster.
 #[test]
 fn no_text_steers_a_terminal_or_a_browser_and_no_secret_is_handed_over() {

@@ -148,6 +148,11 @@ async fn a_revision_that_was_gone_back_to_is_told_by_both_numbers() {
         snapshot.called_ambiguously("13").as_deref(),
         Some("there is no revision 13 any more: it is revision 15 (the template of 13)")
     );
+    let status = Script::of(snapshot.clone()).run("status ds/agent").await.text;
+    assert!(status.contains("template changed: revision 14 → that of revision 15 (the template of 13)"), "{status}");
+    let prewarm = Script::of(snapshot.clone()).run("prewarm ds/agent --revision 12").await;
+    assert_eq!(prewarm.code, 5);
+    assert!(prewarm.error.contains("no revision 12; there are 15 (the template of 13), 14"), "{}", prewarm.error);
     let script = Script::of(snapshot);
     let listed = script.run("history ds/agent").await.text;
     assert!(listed.contains("15 (current, the template of 13)  38 "), "{listed}");
