@@ -17,7 +17,7 @@ use self::summary::SnapshotSummary;
 use super::columns::fleet::{FleetSort, sort_rows};
 use super::columns::nodes::{NodeColumn, Sort};
 use super::daemonset_ref::DaemonSetRef;
-use super::dialog::Dialog;
+use super::dialog::{Dialog, Form};
 use super::filter::Filter;
 use super::hidden_nodes::HiddenNodes;
 use super::key_map::KeyMap;
@@ -433,6 +433,11 @@ impl RolloutPage {
 }
 
 impl Model {
+    /// Whether the dialog is open that asks whether to quit while rollouts are driven.
+    pub(crate) fn asks_to_quit(&self) -> bool {
+        matches!(&self.overlay, Overlay::Dialog(dialog) if matches!(dialog.form, Form::Quit(_)))
+    }
+
     pub(crate) fn theme(&self) -> &Theme {
         self.themes.current()
     }

@@ -20,7 +20,7 @@ use self::overlay::overlay_key;
 use super::action::{ActionId, in_keys};
 use super::commands::{self, connected, follow_pod, read_log};
 use super::daemonset_ref::DaemonSetRef;
-use super::dialog::{DialogEvent, Form};
+use super::dialog::DialogEvent;
 use super::key::Key;
 use super::message::{ConsoleEffect, Msg};
 use super::model::{HelpFind, Model, Overlay, ShownSnapshot, Uptime, WriteAccess};
@@ -230,7 +230,7 @@ fn settle(model: &mut Model) {
 
 fn on_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     model.status.take_if(|status| status.tone == StatusSeverity::UntilKey);
-    if key == Key::ctrl('c') && is_quit_dialog(model) {
+    if key == Key::ctrl('c') && model.asks_to_quit() {
         // The second ctrl-c quits without a question.
         return quit_at_once(model);
     }
@@ -258,7 +258,7 @@ fn on_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
 /// otherwise waits until there is room again.
 fn key_without_room(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     if key == Key::ctrl('c') || key.text() == Some('q') {
-        if is_quit_dialog(model) {
+        if model.asks_to_quit() {
             return quit_at_once(model);
         }
         model.overlay = Overlay::None;
@@ -267,7 +267,7 @@ fn key_without_room(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     if key == Key::ctrl('z') || key == Key::ctrl('l') {
         return dispatch(model, key);
     }
-    if key.code == KeyCode::Esc && is_quit_dialog(model) {
+    if key.code == KeyCode::Esc && model.asks_to_quit() {
         model.overlay = Overlay::None;
     }
     Vec::new()
@@ -275,10 +275,6 @@ fn key_without_room(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
 
 fn quit_at_once(model: &Model) -> Vec<ConsoleEffect> {
     vec![ConsoleEffect::Quit(model.driven().map(|page| page.target.clone()).collect())]
-}
-
-pub(crate) fn is_quit_dialog(model: &Model) -> bool {
-    matches!(&model.overlay, Overlay::Dialog(dialog) if matches!(dialog.form, Form::Quit(_)))
 }
 
 fn on_paste(model: &mut Model, text: &str) -> Vec<ConsoleEffect> {

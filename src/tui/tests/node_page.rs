@@ -113,8 +113,10 @@ fn crash_loop(pod: &str) -> Inspection {
 
 /// A console on the page of `ipc-031`, at this tab.
 fn on_tab(key: &str, width: u16, height: u16) -> TestConsole {
-    let mut console = TestConsole::on(running(), width, height).typed("/ipc-031<enter>");
+    // Where there is no room for a list keys do nothing: it is opened before that.
+    let mut console = TestConsole::on(running(), width.max(40), height.max(10)).typed("/ipc-031<enter>");
     console.type_keys(key);
+    console.tell(Msg::Resize(ratatui::layout::Size::new(width, height)));
     console
 }
 

@@ -8,7 +8,6 @@ use super::{
     RenderContext, ScreenParts, node, node_list, node_map, node_page, prewarm, put, put_lines, revisions, timeline,
 };
 use crate::tui::model::Page;
-use crate::tui::update::is_quit_dialog;
 use crate::tui::words::wrap;
 
 /// So many lines beside the list have room for the map and for a node.
@@ -60,7 +59,7 @@ pub(super) fn sentence(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer)
         },
         _ => format!("{} DaemonSets.", model.fleet.as_ref().map_or(0, |page| page.fleet.rows.len())),
     };
-    text.push_str(match is_quit_dialog(model) {
+    text.push_str(match model.asks_to_quit() {
         true => " You drive: q again quits, esc stays.",
         false => " Enlarge to 40x10; q quits.",
     });
