@@ -105,7 +105,7 @@ pub(crate) fn with_earlier(number: i64, known: &BTreeMap<i64, Vec<i64>>) -> Stri
 
 /// What was said when revisions had other numbers, with those that they have now: `revision 2` becomes `revision 4 (the template of 2)`. A
 /// change from one to another is left as it was.
-pub(crate) fn with_present_numbers(text: &str, known: &BTreeMap<i64, Vec<i64>>) -> String {
+pub fn with_present_numbers(text: &str, known: &BTreeMap<i64, Vec<i64>>) -> String {
     const REVISION: &str = "revision ";
     let mut parts = text.split(REVISION);
     let mut said = parts.next().unwrap_or_default().to_owned();
