@@ -301,3 +301,14 @@ fn a_new_image_says_what_changes_in_the_template() {
     assert!(text.contains("~ containers[agent].image: ") && text.contains(":v1.9.0 → "), "{text}");
     assert!(text.contains("agent:v2.0.0"), "{text}");
 }
+
+/// `m` marks a revision here: the footer does not offer it for the map as well, which a wide one has room for.
+#[test]
+fn the_footer_gives_a_key_one_meaning() {
+    let footer = |keys: &str| {
+        let shown = screen(&TestConsole::on(fixtures::running(), 200, 50).typed(keys));
+        shown.lines().last().unwrap_or_default().to_owned()
+    };
+    assert!(footer("").contains("m map"), "{}", footer(""));
+    assert!(footer("v").contains("m mark") && !footer("v").contains("m map"), "{}", footer("v"));
+}

@@ -13,7 +13,7 @@ use super::{RenderContext, ScreenParts, Shape, fleet, header, node_list, put, pu
 use crate::engine::model::step_ahead::NoStep;
 use crate::engine::report::snapshot::Phase;
 use crate::tui::action::condition::is_paused;
-use crate::tui::action::{ACTIONS, Action, ActionId, ActionScope, key_of};
+use crate::tui::action::{ACTIONS, Action, ActionId, ActionScope, bound, key_of, keys_of};
 use crate::tui::dialog::form::Form;
 use crate::tui::dialog::{Dialog, PreviewState};
 use crate::tui::filter::last_part;
@@ -378,7 +378,7 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
 }
 
 /// Whether the action has a place on the page that is open.
-fn is_for_here(model: &Model, action: &Action) -> bool {
+fn is_for_here(model: &Model, action: &'static Action) -> bool {
     // Elsewhere other actions are looked for.
     let of_revisions = matches!(action.id, ActionId::History | ActionId::Template);
     // The list of all DaemonSets is where `esc` leads to.
@@ -386,7 +386,11 @@ fn is_for_here(model: &Model, action: &Action) -> bool {
     // On the log of a pod's only container nothing makes another one.
     let shows_log = model.node_page().is_some_and(|page| page.tab.run().is_some());
     let leads_on = action.id != ActionId::NextContainer || !shows_log || (action.when)(model).is_ok();
-    action.in_scope(model) && (!of_revisions || lists_revisions(model)) && leads_back && leads_on
+    // On a screen of a rollout its own action may have the key of one of the rollout.
+    let keys = keys_of(model, action);
+    let is_reached =
+        || keys.is_empty() || keys.iter().any(|key| bound(model, *key).is_some_and(|it| it.id == action.id));
+    action.in_scope(model) && (!of_revisions || lists_revisions(model)) && leads_back && leads_on && is_reached()
 }
 
 /// Whether the filter is that of the nodes.
