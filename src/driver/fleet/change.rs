@@ -55,14 +55,17 @@ mod tests {
     use super::super::tests::{daemonset, record};
     use super::*;
 
-    #[test]
-    fn from_which_revision_to_which() {
-        let revision = |hash: &str, number: i64, version: &str| PartialRevision {
+    fn revision(hash: &str, number: i64, version: &str) -> PartialRevision {
+        PartialRevision {
             daemonset_uid: "uid".into(),
             hash: hash.into(),
             number,
             images: vec![("agent".into(), format!("registry.example/agent:{version}").into())],
-        };
+        }
+    }
+
+    #[test]
+    fn from_which_revision_to_which() {
         let (old, older, new) = (revision("b", 14, "v1"), revision("a", 13, "v0"), revision("c", 15, "v2"));
         let told = |daemonset: PartialDaemonSet, revisions: &[&PartialRevision], record: Option<&Record>| {
             let ListedChange { to, from, .. } = ListedChange::of(&daemonset, revisions, record);
@@ -83,12 +86,6 @@ mod tests {
 
     #[test]
     fn where_others_changed_the_template_the_target_is_that_of_the_record() {
-        let revision = |hash: &str, number: i64, version: &str| PartialRevision {
-            daemonset_uid: "uid".into(),
-            hash: hash.into(),
-            number,
-            images: vec![("agent".into(), format!("registry.example/agent:{version}").into())],
-        };
         // The template was set back from `c` to `b`, whose number is the highest since.
         let (back, target) = (revision("b", 16, "v1"), revision("c", 15, "v2"));
         let record = record(|record| {
