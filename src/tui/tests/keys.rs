@@ -592,27 +592,3 @@ fn a_page_down_skips_no_line_of_an_overlay() {
         }
     }
 }
-
-/// Where the terminal is too small for a form or a preview, no key writes, and `q` quits as the sentence says.
-#[test]
-fn without_room_no_key_does_what_cannot_be_seen() {
-    for (width, height) in [(39, 12), (60, 9), (36, 9)] {
-        let mut console = on_running().typed("P");
-        assert!(matches!(console.model.overlay, Overlay::Dialog(_)));
-        console.tell(Msg::Resize(ratatui::layout::Size::new(width, height)));
-        console.type_keys("<enter>y<tab><enter>SI");
-        assert_eq!(done(&console), [], "{width}x{height}");
-        console.tell(Msg::Resize(ratatui::layout::Size::new(80, 24)));
-        assert!(matches!(console.model.overlay, Overlay::Dialog(_)), "it waits until there is room");
-        console.tell(Msg::Resize(ratatui::layout::Size::new(width, height)));
-        let quits =
-            |console: &TestConsole| console.effects.iter().any(|effect| matches!(effect, ConsoleEffect::Quit(_)));
-        console.type_keys("q");
-        assert!(!quits(&console) && console.screen().contains("q again quits"), "{}", console.screen());
-        console.type_keys("q");
-        assert!(quits(&console));
-        let mut idle = TestConsole::on(fixtures::observed(), width, height);
-        idle.type_keys("/q");
-        assert!(quits(&idle));
-    }
-}

@@ -1,5 +1,7 @@
 //! What stays in sight on small screens: what matters most is not cut, and no line is left empty.
 
+use ratatui::layout::Size;
+
 use super::console::TestConsole;
 use super::fixtures::{self, ago, preview, running, target};
 use crate::driver::{Fleet, FleetRow};
@@ -11,7 +13,7 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{NodeState, RestartsView};
 use crate::engine::model::record::{Direction, Paused};
 use crate::engine::report::snapshot::{ImageChange, NodeView, Phase, Snapshot};
-use crate::tui::message::Msg;
+use crate::tui::message::{ConsoleEffect, Msg};
 use crate::tui::model::Overlay;
 use crate::tui::status::StatusSeverity;
 
@@ -406,4 +408,28 @@ fn images_that_are_refused_are_said_to_be_refused() {
     console.tell(Msg::Previewed(console.model.serial, Err(why.into())));
     assert!(asked(&console).contains("refused: v1.9.0 → v1.9.0-missing"), "{}", asked(&console));
     assert!(asked(&console).contains("It would be refused: admission denied it"), "{}", asked(&console));
+}
+
+/// Where the terminal is too small for a form or a preview, no key writes, and `q` quits as the sentence says.
+#[test]
+fn without_room_no_key_does_what_cannot_be_seen() {
+    for (width, height) in [(39, 12), (60, 9), (36, 9)] {
+        let mut console = TestConsole::on(running(), 80, 24).typed("P");
+        assert!(matches!(console.model.overlay, Overlay::Dialog(_)));
+        console.tell(Msg::Resize(Size::new(width, height)));
+        console.type_keys("<enter>y<tab><enter>SI");
+        assert!(!console.effects.iter().any(|effect| matches!(effect, ConsoleEffect::Do { .. })), "{width}x{height}");
+        console.tell(Msg::Resize(Size::new(80, 24)));
+        assert!(matches!(console.model.overlay, Overlay::Dialog(_)), "it waits until there is room");
+        console.tell(Msg::Resize(Size::new(width, height)));
+        let quits =
+            |console: &TestConsole| console.effects.iter().any(|effect| matches!(effect, ConsoleEffect::Quit(_)));
+        console.type_keys("q");
+        assert!(!quits(&console) && console.screen().contains("q again quits"), "{}", console.screen());
+        console.type_keys("q");
+        assert!(quits(&console));
+        let mut idle = TestConsole::on(fixtures::observed(), width, height);
+        idle.type_keys("/q");
+        assert!(quits(&idle));
+    }
 }
