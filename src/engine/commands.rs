@@ -11,6 +11,7 @@ mod ready_lately;
 mod release;
 pub(super) mod resolved;
 mod restarts;
+mod seen;
 mod surge;
 mod tuning;
 mod undo;
@@ -42,6 +43,9 @@ impl Engine {
             let danger = self.tuning_danger(&defaults.clone().and(command.tuning()));
             resolved.danger = resolved.danger.max(danger);
             resolved.edits.insert(0, Edit::BeginWith(defaults.clone()));
+        }
+        if !resolved.edits.is_empty() {
+            resolved.edits.extend(self.first_target(command));
         }
         Ok(resolved)
     }

@@ -9,6 +9,7 @@ mod defaults;
 mod diagnosis;
 mod ends;
 mod estimates;
+mod first_target;
 mod gates;
 mod halts;
 mod image_volumes;

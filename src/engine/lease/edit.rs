@@ -29,6 +29,9 @@ pub(crate) enum Edit {
     /// By itself: this is the revision that nodes are to have, as the change that was asked for is `made`, or none was.
     /// Halts up to this number are past then.
     Target { target: Str, made: Option<ChangeRequest>, acknowledged: u32 },
+    /// With a command that lets nodes go, or that pauses: its operator saw this revision, so it is the target of a record that has none yet
+    /// and for which no other template is asked. What somebody else makes of the template afterwards is theirs.
+    FirstTarget(Str),
     /// By itself: give up this change, which cannot be made, or which somebody else undid, and pause.
     Refuse { request: ChangeRequest, paused: Paused },
     /// By itself: ask to go back from the `failed` revision; not where somebody paused.
@@ -91,6 +94,7 @@ impl Edit {
             | Self::BeginWith(_)
             | Self::Change { .. }
             | Self::Target { .. }
+            | Self::FirstTarget(_)
             | Self::Refuse { .. }
             | Self::GoBack { .. }
             | Self::Hold(_)
@@ -190,6 +194,11 @@ impl Edit {
                 if let Some(made) = made {
                     intent.back_to = matches!(made.change, Change::Revision(_)).then(|| target.clone());
                     take_request(intent, made, None);
+                }
+            }
+            Self::FirstTarget(seen) => {
+                if intent.target.is_none() && intent.change.is_none() {
+                    intent.target = Some(seen.clone());
                 }
             }
             Self::Refuse { request, paused } => {

@@ -90,6 +90,7 @@ fn changed_since(edit: &Edit, before: Option<&Intent>, now: Option<&Intent>, beg
         | Edit::Begin
         | Edit::BeginWith(_)
         | Edit::Target { .. }
+        | Edit::FirstTarget(_)
         | Edit::Refuse { .. }
         | Edit::GoBack { .. }
         | Edit::Hold(_)

@@ -39,6 +39,7 @@ impl UnsentKind {
             | Edit::BeginWith(_)
             | Edit::Change { .. }
             | Edit::Target { .. }
+            | Edit::FirstTarget(_)
             | Edit::Refuse { .. }
             | Edit::CallOffRelease(_)
             | Edit::Partition(_)

@@ -47,8 +47,7 @@ fn what_the_brake_records_is_a_plan_before_the_first_step() {
     console.ask(&mut fake, Command::Step(Step::Updated(Int(3)))).unwrap();
     let preview = console.engine.preview(&Command::Step(Step::Updated(Int(5))), fake.now).unwrap();
     assert_eq!(preview.title, "Step: 5 nodes may be updated in total, 3 are selected");
-    let in_line = "Lets no other node go (5 may be updated in total): 3 nodes are in line already, at most 2 down and 2 pulling at a time.";
-    assert_eq!(preview.effects[0], in_line);
+    assert_eq!(preview.effects[0], "Moves nothing now: canary: 0 of 3 updated, 3 in line (zone=canary).");
 }
 
 /// Whoever rolled back, released, and asks for the revision before: that is the one that was rolled back from.

@@ -1,0 +1,37 @@
+//! The template that an operator saw as they asked.
+//!
+//! A record that a one-shot command begins has no target: nobody has asked for another template, and no driver has looked at the present one.
+//!
+//! ```text
+//!  bob: step --to 12 ── the template is v2 ─▶ the target is v2
+//!  eve: kubectl set image v3
+//!  bob: drive ─────────────────────────────▶ paused: the template was changed; without a target v3 would be rolled out, which nobody saw
+//! ```
+
+use super::super::lease::edit::Edit;
+use super::super::machine::Engine;
+use super::super::model::Str;
+use super::super::model::command::Command;
+
+impl Engine {
+    /// The edit that notes the present template as the target, where `command` lets nodes go or pauses, the record has no target, and it is
+    /// certain which revision the template has.
+    pub(super) fn first_target(&self, command: &Command) -> Option<Edit> {
+        match command.inner() {
+            Command::Step(_) | Command::Pause { .. } | Command::Resume => {}
+            // They ask for a template of their own.
+            Command::SetImage(_) | Command::Undo { .. } => return None,
+            // They let no node go. An adoption notes the target once it is made.
+            Command::Adopt | Command::Select(_) | Command::Tune(_) | Command::Tuned { .. } => return None,
+            // They are not about which template is rolled out.
+            Command::Release(_) | Command::Prewarm(_) => return None,
+            // A driver notes the target itself.
+            Command::Drive(_) | Command::StopDriving | Command::GiveUpDriving { .. } => return None,
+        }
+        let intent = self.intent();
+        let has_none = intent.target.is_none() && intent.change.is_none();
+        let seen: Option<&Str> = self.view.current.as_ref();
+        let certain = self.is_observed() && self.view.current_is_certain();
+        seen.filter(|_| has_none && certain).cloned().map(Edit::FirstTarget)
+    }
+}
