@@ -45,3 +45,4 @@ mod suspects;
 mod templates;
 mod tolerations;
 mod undriven;
+mod unrecorded;

@@ -279,8 +279,7 @@ impl Engine {
     pub(crate) fn meant<'a>(&'a self, nodes: &'a PrewarmNodes) -> impl Iterator<Item = &'a Row> {
         let ahead = if *nodes == PrewarmNodes::StepAhead { self.next_steps_nodes() } else { HashSet::new() };
         // Before it is adopted and has a target no node has a hold, as none is to be updated; and still it is known which ones will not be.
-        let untargeted =
-            self.recorded_intent().is_some_and(|intent| intent.target.is_none() || !self.is_adopted());
+        let untargeted = self.recorded_intent().is_some_and(|intent| intent.target.is_none() || !self.is_adopted());
         self.assessment.rows().filter(move |row| {
             let entry = &self.view.nodes[row.node];
             let held = || matches!(self.plan.hold(row.node), Some(Hold::Partition { .. } | Hold::Selector));

@@ -1,0 +1,65 @@
+//! A rollout of which no record tells, because its Lease was deleted or because its controller rolls: the first single command notes which
+//! template its operator saw.
+
+use super::fixture::DS;
+use super::played::{PlayedNodes, V1, V2};
+use crate::support::program::text;
+
+const V3: &str = "registry.test/agent:v3";
+
+fn delete_lease(made: &PlayedNodes) {
+    made.sandbox.admin().delete(&made.sandbox.path("leases.coordination.k8s.io", "rolldeck-agent")).ok();
+}
+
+fn deploy(made: &PlayedNodes, image: &str) {
+    let namespace = made.sandbox.namespace();
+    made.sandbox.admin().kubectl_ok(["set", "image", "ds/agent", &format!("agent={image}"), "-n", namespace]);
+}
+
+#[test]
+fn what_is_deployed_after_a_step_without_a_record_waits_for_a_resume() {
+    let Some(made) = PlayedNodes::new("unrecorded-step", 6) else { return };
+    made.roll_out_to("2");
+    delete_lease(&made);
+    made.operator.ok(&["step", DS, "--to", "4", "--yes"]);
+    deploy(&made, V3);
+    made.until_status("the change is seen", |status| {
+        status["templateRevision"].is_string() && status["templateRevision"] != status["to"]["hash"]
+    });
+    let status = made.said(&["status", DS]);
+    println!("{status}");
+    assert!(status.contains("the template was changed by kubectl-set in the middle of the rollout"), "{status}");
+    let mut driver = made.operator.drive(DS, &[]);
+    assert_eq!(driver.end().code(), Some(4), "{}", driver.seen());
+    println!("{}", driver.seen());
+    assert_eq!((made.kubelet.count(V1), made.kubelet.count(V2), made.kubelet.count(V3)), (4, 2, 0));
+    made.operator.ok(&["resume", DS, "--yes"]);
+    made.operator.ok(&["step", DS, "--to", "100%", "--yes"]);
+    let mut driver = made.drive();
+    assert!(driver.end().success(), "{}", driver.seen());
+    assert_eq!((made.kubelet.count(V3), made.kubelet.most_down()), (6, 1));
+}
+
+/// Its controller rolls v2 out, somebody stops that, and somebody else deploys v3 before it goes on.
+#[test]
+fn what_is_deployed_under_the_brake_is_named_to_whoever_resumes() {
+    let Some(made) = PlayedNodes::new("unrecorded-brake", 6) else { return };
+    made.kubelet.sleep_on(&made.nodes.iter().map(String::as_str).collect::<Vec<_>>());
+    deploy(&made, V2);
+    made.until("its controller replaces", |made| {
+        made.sandbox.pods().iter().any(|pod| pod["metadata"]["deletionTimestamp"].is_string())
+    });
+    made.operator.ok(&["pause", DS, "--yes"]);
+    made.kubelet.sleep_on(&[]);
+    deploy(&made, V3);
+    made.until_status("the change is seen", |status| {
+        status["templateRevision"].is_string() && status["templateRevision"] != status["to"]["hash"]
+    });
+    println!("{}", made.said(&["status", DS]));
+    let resume = made.said(&["resume", DS, "--dry-run"]);
+    println!("{resume}");
+    assert!(resume.contains("Rolls out the template as somebody else changed it: agent v2 → v3"), "{resume}");
+    let resumed = text(&made.operator.run(&["resume", DS, "--yes"]));
+    println!("{resumed}");
+    assert!(resumed.contains("the template as changed by somebody else is now rolled out"), "{resumed}");
+}
