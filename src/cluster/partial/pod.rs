@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::{Clamped, Interner, Text, instant, text, words};
 use crate::cluster::clip::{MESSAGE, NAME};
 use crate::engine::model::Str;
-use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase, WarmPodFact};
+use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase, READINESS_GATES, WarmPodFact};
 use crate::engine::model::starting_pod::StartingPodFact;
 use crate::engine::model::template::ContainerRole;
 
@@ -255,8 +255,9 @@ impl PodWire<'_> {
         let status = self.status.as_ref().unwrap_or(&none);
         let ready = status.condition("Ready");
         let unscheduled = status.condition("PodScheduled").filter(|scheduled| text(&scheduled.status) == "False");
-        let (reason, message) = match unscheduled.filter(|_| text(&status.reason).is_empty()) {
-            Some(unscheduled) => (&unscheduled.reason, &unscheduled.message),
+        let gated = ready.filter(|ready| text(&ready.reason) == READINESS_GATES);
+        let (reason, message) = match unscheduled.or(gated).filter(|_| text(&status.reason).is_empty()) {
+            Some(condition) => (&condition.reason, &condition.message),
             None => (&status.reason, &status.message),
         };
         let (reason, message) = (interner.optional_words(reason, NAME), words(message, MESSAGE));
@@ -431,6 +432,22 @@ mod tests {
         assert_eq!(pod.reason.as_deref(), Some("Unschedulable"));
         assert!(pod.message.is_some_and(|message| message.contains("Too many pods")));
         assert!(pod.containers.is_empty());
+    }
+
+    /// Any other reason of `Ready=False` says nothing that its containers do not say.
+    #[test]
+    fn readiness_gates_that_are_not_met_are_its_reason() {
+        let said = |reason: &str, status: &str| {
+            let json = format!(
+                r#"{{"metadata":{{"uid":"p"}},"status":{{"phase":"Running"{status},"conditions":[
+                {{"type":"Ready","status":"False","reason":"{reason}","message":"gate"}}]}}}}"#
+            );
+            let pod = read(&json);
+            (pod.reason.map(|reason| reason.to_string()), pod.message.map(|message| message.to_string()))
+        };
+        assert_eq!(said(READINESS_GATES, ""), (Some(READINESS_GATES.into()), Some("gate".into())));
+        assert_eq!(said("ContainersNotReady", ""), (None, None));
+        assert_eq!(said(READINESS_GATES, r#","reason":"Evicted""#), (Some("Evicted".into()), None));
     }
 
     #[test]

@@ -55,6 +55,8 @@ pub enum CauseKind {
     OutOfMemory,
     /// The container runs but is not ready.
     NotReady,
+    /// All its containers are ready, and a condition that its readiness gates name is not True.
+    ReadinessGate,
     /// The scheduler finds no place on its node.
     Unschedulable,
     /// The kubelet rejected or evicted the pod.

@@ -196,7 +196,8 @@ pub struct PodFact {
     pub ready: bool,
     /// When the `Ready` condition last changed its status, by the cluster's clock.
     pub ready_since: Option<Timestamp>,
-    /// `status.reason`, such as `Evicted` or `OutOfcpu`, or the reason of `PodScheduled=False`.
+    /// `status.reason`, such as `Evicted` or `OutOfcpu`, or the reason of `PodScheduled=False`, or
+    /// [`READINESS_GATES`] of `Ready=False`.
     pub reason: Option<Str>,
     /// The words that go with `reason`.
     pub message: Option<Str>,
@@ -205,6 +206,10 @@ pub struct PodFact {
     /// The containers for whose images its kubelet always asks the registry: those with `imagePullPolicy: Always`.
     pub always_pulled: Arc<[Str]>,
 }
+
+/// The reason of a pod's condition `Ready` where all its containers are ready, and a condition that one of its readiness gates names is not
+/// True.
+pub const READINESS_GATES: &str = "ReadinessGatesNotReady";
 
 impl PodFact {
     /// Whether all of it has ended, so that only finalizers keep its object. A kubelet that has ended a pod deletes it with a grace of

@@ -152,7 +152,8 @@ impl CauseKind {
             Self::Unschedulable => {
                 CauseConsequences { names_what_is_lacking: true, ..of(None, unrelated, None, ToldBy::Objects, of_else) }
             }
-            Self::NodeDown => of(None, unrelated, None, ToldBy::Objects, of_else),
+            // Whoever sets that condition is no part of the template, and may take its time.
+            Self::NodeDown | Self::ReadinessGate => of(None, unrelated, None, ToldBy::Objects, of_else),
             Self::StuckTerminating => CauseConsequences {
                 pod_wait: PodWaitWords::Added,
                 ..of(None, unrelated, None, ToldBy::Objects, of_else)
@@ -321,6 +322,7 @@ mod tests {
         CauseKind::ControllerIdle,
         CauseKind::Deadline,
         CauseKind::NodeDown,
+        CauseKind::ReadinessGate,
     ];
 
     #[test]

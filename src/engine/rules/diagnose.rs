@@ -146,6 +146,7 @@ fn cause(kind: CauseKind, message: Option<Str>) -> Cause {
 mod tests {
     use super::super::recognise::all_words;
     use super::*;
+    use crate::engine::model::facts::READINESS_GATES;
     use crate::engine::model::template::ContainerRole;
 
     fn waiting(reason: &str, message: &str) -> PodFact {
@@ -207,6 +208,22 @@ mod tests {
             assert_eq!(found, Some(want), "{reason}: {message}");
         }
         assert_eq!(diagnose(&waiting("ContainerCreating", ""), Timestamp::default()), None);
+    }
+
+    #[test]
+    fn a_readiness_gate_is_named_where_all_containers_are_ready() {
+        let says = "corresponding condition of pod readiness gate \"example.com/serves\" does not exist.";
+        let runs = || ContainerFact { ready: true, ..container(ContainerState::Running { since: None }) };
+        let ready = PodFact {
+            node: Some("n1".into()),
+            phase: PodPhase::Running,
+            containers: vec![runs()],
+            ..PodFact::default()
+        };
+        let gated = PodFact { reason: Some(READINESS_GATES.into()), message: Some(says.into()), ..ready.clone() };
+        let found = |pod: &PodFact| diagnose(pod, Timestamp::default()).map(|cause| (cause.kind, cause.message));
+        assert_eq!(found(&gated), Some((CauseKind::ReadinessGate, Some(says.into()))));
+        assert_eq!(found(&ready), Some((CauseKind::NotReady, None)));
     }
 
     #[test]

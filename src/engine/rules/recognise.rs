@@ -4,6 +4,7 @@
 //! The tests fail until a new cause is in the table, or is named there as one that is found otherwise.
 
 use crate::engine::model::cause::CauseKind;
+use crate::engine::model::facts::READINESS_GATES;
 #[cfg(test)]
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact};
 #[cfg(test)]
@@ -12,7 +13,7 @@ use crate::engine::model::template::ContainerRole;
 /// Where words are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TextSource {
-    /// The condition `PodScheduled`, where it is false.
+    /// The condition `PodScheduled`, where it is false, or `Ready`, where only readiness gates are missing.
     Pod,
     /// Why a container waits.
     Waiting,
@@ -50,6 +51,7 @@ const fn message(source: TextSource, cause: CauseKind, says: &'static [&'static 
 /// the one of the reason alone.
 static TABLE: &[TextEntry] = &[
     reason(TextSource::Pod, CauseKind::Unschedulable, &["Unschedulable"]),
+    reason(TextSource::Pod, CauseKind::ReadinessGate, &[READINESS_GATES]),
     reason(TextSource::Waiting, CauseKind::ImagePull, &["ErrImagePull", "ImagePullBackOff", "ImageInspectError"]),
     reason(TextSource::Waiting, CauseKind::ImageNetwork, &["RegistryUnavailable"]),
     reason(TextSource::Waiting, CauseKind::ImageName, &["InvalidImageName"]),

@@ -160,8 +160,8 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// What is wrong on the nodes after those, without a word of a kubelet.
-const OF_NO_KUBELET: [&str; 7] = [
+/// What is wrong on the nodes after those, where no container says anything.
+const OF_NO_KUBELET: [&str; 8] = [
     "unschedulable",
     "unschedulable",
     "unschedulable",
@@ -169,6 +169,7 @@ const OF_NO_KUBELET: [&str; 7] = [
     "quota exceeded",
     "kept by finalizers",
     "stuck terminating",
+    "readiness gate not met",
 ];
 
 /// Why no node here has this cause; `None`: one has.
@@ -187,6 +188,7 @@ fn not_here(cause: CauseKind) -> Option<&'static str> {
         | CauseKind::CrashLoop
         | CauseKind::InitFailure
         | CauseKind::OutOfMemory
+        | CauseKind::ReadinessGate
         | CauseKind::Unschedulable
         | CauseKind::QuotaExceeded
         | CauseKind::StuckTerminating
@@ -254,8 +256,8 @@ fn every_cause_is_found_with_its_evidence() {
     let (admin, namespace) = (sandbox.admin(), sandbox.namespace().to_owned());
     let cases = cases();
     // Beyond those of the kubelets.
-    let nodes = sandbox.nodes(cases.len() + 8);
-    let [small, full, crowded, down, unmade, held, stuck, well] = nodes[cases.len()..].as_array::<8>().unwrap();
+    let nodes = sandbox.nodes(cases.len() + 9);
+    let [small, full, crowded, down, unmade, held, stuck, well, gated] = nodes[cases.len()..].as_array::<9>().unwrap();
     let allocatable = |node: &str, amounts: Value| {
         admin.patch(&format!("/api/v1/nodes/{node}/status"), &json!({"status": {"allocatable": amounts}})).ok();
     };
@@ -314,12 +316,15 @@ fn every_cause_is_found_with_its_evidence() {
         }
     }
     let runs = container(&json!({"running": {"startedAt": "2026-11-23T07:00:00Z"}}), None, 0);
-    for node in [down, well] {
+    for node in [down, well, gated] {
         let mut runs = runs.clone();
         (runs[0]["ready"], runs[0]["imageID"]) = (json!(true), json!("registry.test/agent@sha256:1"));
         let ready = json!([{"type": "Ready", "status": "True", "lastTransitionTime": "2026-11-23T07:00:00Z"}]);
         status(node, json!({"phase": "Running", "containerStatuses": runs, "conditions": ready}));
     }
+    let says = "corresponding condition of pod readiness gate \"example.com/serves\" does not exist.";
+    let gate = json!([{"type": "Ready", "status": "False", "reason": "ReadinessGatesNotReady", "message": says}]);
+    status(gated, json!({"conditions": gate}));
     let unready =
         json!([{"type": "Ready", "status": "False", "reason": "KubeletNotReady", "message": "PLEG is not healthy"}]);
     admin.patch(&format!("/api/v1/nodes/{down}/status"), &json!({"status": {"conditions": unready}})).ok();
@@ -331,7 +336,7 @@ fn every_cause_is_found_with_its_evidence() {
 
     let operator = operator(&sandbox, &namespace);
     let wanted = cases.iter().zip(&nodes).map(|(case, node)| (node, case.cause));
-    let wanted = wanted.chain([small, full, crowded, down, unmade, held, stuck].into_iter().zip(OF_NO_KUBELET));
+    let wanted = wanted.chain([small, full, crowded, down, unmade, held, stuck, gated].into_iter().zip(OF_NO_KUBELET));
     let wanted: BTreeMap<&String, &str> = wanted.collect();
     let mut missing = Vec::new();
     let diagnosis = until("every cause is found", || {
@@ -374,6 +379,7 @@ fn every_cause_is_found_with_its_evidence() {
     let unscheduled = of(small)["evidence"].to_string();
     assert!(unscheduled.contains("1 Insufficient cpu") && !unscheduled.contains("ffinity"), "{unscheduled}");
     assert!(of(stuck)["evidence"].to_string().contains("within its grace of 1s"));
+    assert!(of(gated)["evidence"].to_string().contains("example.com/serves"), "{}", of(gated));
     let described = admin.kubectl_ok(["describe", "pod", "-n", &namespace, &made[held]]);
     assert!(described.contains("Terminating"), "{described}");
     let words = of(held).to_string();

@@ -142,6 +142,9 @@ pub(super) fn about(kind: CauseKind) -> &'static [&'static str] {
         CauseKind::NotReady => {
             &["look at the readiness probe and at the log: a container without a probe is ready once it runs"]
         }
+        CauseKind::ReadinessGate => &[
+            "look at the controller that sets the condition which the message names: its containers are ready, and no kubelet sets that condition",
+        ],
         CauseKind::Unschedulable => &[
             "free what the message names on the node, or lower the requests of the template",
             "give it a priority class, with which it takes the place of pods that matter less",

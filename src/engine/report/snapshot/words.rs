@@ -73,6 +73,7 @@ words! {
         Self::InitFailure => "init container fails",
         Self::OutOfMemory => "out of memory",
         Self::NotReady => "not ready",
+        Self::ReadinessGate => "readiness gate not met",
         Self::Unschedulable => "unschedulable",
         Self::Rejected => "rejected by kubelet",
         Self::AdmissionRefused => "admission refused",

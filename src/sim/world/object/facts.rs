@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::engine::model::Str;
 use crate::engine::model::facts::{
     ClusterEvent, ConditionStatus, ContainerFact, ContainerState, ControllerRef, DaemonSetFact, LeaseFact, ListedImage,
-    NodeFact, PodFact, REPORTED_IMAGES, RevisionFact, WarmPodFact, WarmSetFact,
+    NodeFact, PodFact, READINESS_GATES, REPORTED_IMAGES, RevisionFact, WarmPodFact, WarmSetFact,
 };
 use crate::engine::model::labels::Labels;
 use crate::engine::model::node_details::NodeDetails;
@@ -85,7 +85,8 @@ impl Object {
         let ready = Condition::find(&status.conditions, conditions::READY);
         let unscheduled = Condition::find(&status.conditions, conditions::POD_SCHEDULED)
             .filter(|condition| condition.status == ConditionStatus::False);
-        let (reason, message) = match (&status.reason, unscheduled) {
+        let gated = ready.filter(|ready| ready.reason.as_deref() == Some(READINESS_GATES));
+        let (reason, message) = match (&status.reason, unscheduled.or(gated)) {
             (None, Some(condition)) => (condition.reason.clone(), condition.message.clone()),
             (reason, _) => (reason.clone(), status.message.clone()),
         };
