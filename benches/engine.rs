@@ -87,6 +87,7 @@ fn fleet(nodes: u32) -> Engine {
         timing: Timing { act: Duration::from_secs(86_400), lease: Duration::from_secs(172_800), ..Timing::default() },
         rate: rolldeck::engine::model::config::RateLimit::default(),
         defaults: Default::default(),
+        restored_at: None,
     });
     for (number, image) in [(1, "agent:v1"), (2, "agent:v2")] {
         let revision = RevisionFact {

@@ -49,6 +49,7 @@ mod recorder;
 mod rights;
 #[cfg(test)]
 mod scripted;
+mod server_news;
 mod subjects;
 #[cfg(test)]
 mod tls_server;

@@ -188,7 +188,18 @@ impl ChangeFeed {
             counts: self.counts,
             told_budget: self.told_budget,
         };
-        match self.last.replace(snapshot.clone()) {
+        let restored = snapshot.alarms.iter().find(|alarm| matches!(alarm, Alarm::StateRestored { .. }));
+        let known = match (restored, &snapshot.phase) {
+            // All of it is read anew: what was known before is no change, and how things stand is told again then.
+            (Some(alarm), Phase::Loading) => {
+                if self.last.take().is_some() {
+                    telling.say(Topic::Alarm, alarm.to_string());
+                }
+                return telling.changes;
+            }
+            _ => self.last.replace(snapshot.clone()),
+        };
+        match known {
             None => telling.opening(),
             Some(last) => telling.since(&last),
         }

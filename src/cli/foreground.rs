@@ -28,7 +28,7 @@ use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::whole_secs;
 use crate::engine::model::time::ShortDuration;
-use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 use crate::process::signals::{self, Listener};
 
 /// How long stopping may take after a signal: the process is ended after [`signals::LEAVE_WITHIN`].
@@ -118,6 +118,13 @@ pub(crate) async fn run(
         }
         TaskEnd::Stuck(since) => foreground.stuck(since, &mut interrupted).await,
     }
+}
+
+/// What was known is not so any more, and nobody but a person can tell whether what was begun is still wanted.
+fn restored() -> CliError {
+    CliError::failed("the state of the cluster went back to an earlier one: nothing more is started from here").hinted(
+        "was it restored from a backup? Look at the nodes, and at what `rolldeck status` says, before you drive again",
+    )
 }
 
 /// How it comes to its end.
@@ -332,6 +339,10 @@ impl Foreground<'_> {
     /// Tells what changed.
     pub(crate) fn tell(&mut self, snapshot: &Arc<Snapshot>) -> Result<(), CliError> {
         self.warnings.say(snapshot, &self.streams);
+        // What it knew before cannot be compared with what is read anew.
+        if snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::StateRestored { .. })) {
+            return Err(restored());
+        }
         Ok(tell(&mut self.feed, snapshot, self.output)?)
     }
 

@@ -306,6 +306,11 @@ impl Cluster {
         self.http.clock()
     }
 
+    /// Changes when the state of the cluster is found to have gone back to an earlier one, as after a restore from a backup.
+    pub fn restored(&self) -> watch::Receiver<u64> {
+        self.http.news().restored()
+    }
+
     /// Counts of the requests so far.
     pub fn traffic(&self) -> &Traffic {
         self.http.traffic()

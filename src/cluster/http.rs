@@ -30,6 +30,7 @@ pub(super) use transfer::ListTransfer;
 use super::clock::Clock;
 use super::departure::Departure;
 use super::failure::Failure;
+use super::server_news::ServerNews;
 use super::transport::{Issued, Transport};
 use crate::engine::model::time::Timestamp;
 
@@ -60,6 +61,7 @@ pub(super) struct Http {
     traffic: Arc<Traffic>,
     skew: Arc<watch::Sender<Option<i64>>>,
     distance: Arc<AnswerTimes>,
+    news: Arc<ServerNews>,
     /// A connection for writes is being made although nothing is to be written yet.
     warming: Arc<AtomicBool>,
     /// How long the answer to a read may take, where the operator said so.
@@ -100,6 +102,7 @@ impl Http {
             traffic: Arc::default(),
             skew: Arc::new(watch::Sender::new(None)),
             distance: Arc::default(),
+            news: Arc::default(),
             warming: Arc::default(),
             read_timeout: None,
             streaming_lists: Arc::new(AtomicBool::new(true)),
@@ -125,6 +128,11 @@ impl Http {
 
     pub(super) fn traffic(&self) -> &Traffic {
         &self.traffic
+    }
+
+    /// What every watch has to know of the server.
+    pub(super) fn news(&self) -> &ServerNews {
+        &self.news
     }
 
     /// The API server's clock minus ours, in milliseconds, as it gets known.
@@ -161,7 +169,9 @@ impl Http {
         if call.method == Method::GET {
             call.timeout = self.read_timeout.unwrap_or(call.timeout);
         }
-        self.call_anew(call).await.map_err(|failure| self.transport.without_secrets(failure))
+        let answer = self.call_anew(call).await;
+        self.news.heard(&answer);
+        answer.map_err(|failure| self.transport.without_secrets(failure))
     }
 
     async fn call_anew(&self, call: Call<'_>) -> Result<Bytes, Failure> {
@@ -225,7 +235,9 @@ impl Http {
     /// Opens a stream of lines; `timeout` is for the answer to begin. With credentials as for [`Http::call`].
     pub(super) async fn lines(&self, path: &str, timeout: Duration) -> Result<Lines, Failure> {
         let timeout = self.read_timeout.unwrap_or(timeout);
-        self.lines_anew(path, timeout).await.map_err(|failure| self.transport.without_secrets(failure))
+        let lines = self.lines_anew(path, timeout).await;
+        self.news.heard(&lines);
+        lines.map_err(|failure| self.transport.without_secrets(failure))
     }
 
     async fn lines_anew(&self, path: &str, timeout: Duration) -> Result<Lines, Failure> {

@@ -16,6 +16,7 @@
 //! unless the server has forgotten what came since.
 
 mod parse;
+mod restored;
 mod telling;
 #[cfg(test)]
 mod tests;
@@ -139,6 +140,8 @@ enum WatchEnd {
     Expired,
     /// The server does not know streaming lists.
     NotStreamed,
+    /// The state of the server went back to an earlier one.
+    Restored,
     /// It failed.
     Failed(Failure),
 }
@@ -197,7 +200,7 @@ async fn watch_by<S: Subject>(
     let (backoff, never) = (Backoff::new(), None);
     let (heard_at, reported_at) = (never, never);
     let (unreadable, page) = (UnreadableObjects::default(), PAGE);
-    let (version, incomplete) = (None, None);
+    let (version, incomplete, reached, was_away) = (None, None, None, false);
     let watch = Watch {
         http,
         source,
@@ -207,6 +210,8 @@ async fn watch_by<S: Subject>(
         page,
         version,
         incomplete,
+        reached,
+        was_away,
         unreadable,
         health,
         heard_at,
@@ -230,6 +235,10 @@ struct Watch<S: Subject> {
     /// The listing has come to its end but is not complete, because an object in it cannot be read; what was told since is known
     /// up to this version.
     incomplete: Option<String>,
+    /// The newest version up to which everything was known, also before a listing that has still to come.
+    reached: Option<String>,
+    /// The server did not answer: what it knows may be another state than before.
+    was_away: bool,
     unreadable: UnreadableObjects,
     health: WatchHealth,
     /// When the server last said anything.
@@ -241,9 +250,17 @@ struct Watch<S: Subject> {
 
 impl<S: Subject> Watch<S> {
     async fn run(mut self) {
+        let (mut back, mut restored) = (self.http.news().back(), self.http.news().restored());
         loop {
             let began = self.http.clock().now();
-            let Err(end) = self.attempt().await;
+            let end = tokio::select! {
+                biased;
+                Ok(()) = restored.changed() => {
+                    self.begin_anew();
+                    continue;
+                }
+                Err(end) = self.attempt() => end,
+            };
             let lasted = self.http.clock().now().since(began);
             let wait = match end {
                 WatchEnd::Unheard => return,
@@ -254,7 +271,7 @@ impl<S: Subject> Watch<S> {
                 // Back off where the server closes watches at once, so that they are not reopened in a loop.
                 WatchEnd::Closed => Some(self.backoff.next(None, SHORT_LIVED)),
                 WatchEnd::Expired => {
-                    if self.version.take().is_none() && self.listing == Some(Listing::Paged) {
+                    if !self.forget_version() && self.listing == Some(Listing::Paged) {
                         self.listing = Some(Listing::Whole);
                     }
                     Some(self.backoff.next(None, SHORT_LIVED))
@@ -262,6 +279,10 @@ impl<S: Subject> Watch<S> {
                 WatchEnd::NotStreamed => {
                     self.listing = Some(Listing::Paged);
                     None
+                }
+                WatchEnd::Restored => {
+                    self.http.news().tell_restored();
+                    continue;
                 }
                 WatchEnd::Failed(failure) => {
                     if lasted >= WORKED {
@@ -274,8 +295,11 @@ impl<S: Subject> Watch<S> {
                     Some(wait)
                 }
             };
+            back.mark_unchanged();
             tokio::select! {
                 () = tokio::time::sleep(wait.unwrap_or_default()) => {}
+                // Another request was answered: there is nothing more to wait for.
+                Ok(()) = back.changed(), if matches!(self.health, WatchHealth::Down { .. }) => {}
                 () = self.out.closed() => return,
             }
         }
@@ -285,15 +309,23 @@ impl<S: Subject> Watch<S> {
     fn judge(&mut self, failure: &Failure, now: Timestamp) -> (WatchHealth, Duration) {
         let why = Str::from(failure.to_string());
         if failure.is_forbidden() {
-            // It has to be listed anew once it is permitted again.
-            self.version = None;
-            return (WatchHealth::Forbidden { why }, self.backoff.about(FORBIDDEN));
+            // It has to be listed anew once it is permitted again. An API server that starts refuses what it permits a moment later.
+            self.forget_version();
+            if self.reached.is_none() {
+                return (WatchHealth::Forbidden { why }, self.backoff.about(FORBIDDEN));
+            }
+            if !matches!(self.health, WatchHealth::Forbidden { .. }) {
+                self.backoff.reset();
+            }
+            return (WatchHealth::Forbidden { why }, self.backoff.next(None, FORBIDDEN));
         }
+        self.was_away |= restored::is_away(failure);
         (self.down(why, now), self.backoff.next(failure.retry_after(), LONGEST))
     }
 
     async fn attempt(&mut self) -> Result<Infallible, WatchEnd> {
         if let Some(version) = self.version.clone() {
+            self.check_version(&version).await?;
             return self.follow(&version).await;
         }
         if self.listing.is_none() {

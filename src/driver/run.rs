@@ -55,6 +55,10 @@ const LEAVING: Duration = Duration::from_secs(8);
 /// No timer is set further away than this.
 const FAR: Duration = Duration::from_secs(3_600);
 
+/// What a command is answered that was under way when the state of the cluster went back to an earlier one.
+const RESTORED: &str = "the state of the cluster went back to an earlier one meanwhile: was it restored from a backup? Look at the nodes, and \
+                        ask again if it is still wanted";
+
 /// What makes a driver's writes.
 pub(super) trait EffectExecutor: Clone + Send + 'static {
     /// Makes one write.
@@ -67,19 +71,35 @@ impl EffectExecutor for Writer {
     }
 }
 
-/// Starts a driver. `feed` is kept for as long as it runs. Whether the holder of the Lease is alive is known from what `seen_holders`
-/// tells, until it is seen here.
+/// What connects a driver with the cluster; `feed` is kept for as long as it runs.
+pub(super) struct Attached<H, F> {
+    /// Who drives, if anybody does from here.
+    pub(super) identity: Str,
+    pub(super) events: mpsc::Receiver<Event>,
+    pub(super) executor: H,
+    pub(super) feed: F,
+}
+
+/// What a driver knows of its surroundings.
+pub(super) struct Surroundings {
+    pub(super) clock: Clock,
+    /// Changes when the state of the cluster is found to have gone back to an earlier one.
+    pub(super) restored: watch::Receiver<u64>,
+    /// Tells whether the holder of the Lease is alive, until it is seen here.
+    pub(super) seen_holders: SeenHolders,
+}
+
+/// Starts a driver, which begins anew with what `attach` gives whenever the state of the cluster goes back to an earlier one.
 pub(super) fn spawn<H: EffectExecutor, F: Send + 'static>(
     config: Config,
-    clock: Clock,
-    events: mpsc::Receiver<Event>,
-    executor: H,
+    surroundings: Surroundings,
     audit_sink: AuditSink,
-    seen_holders: SeenHolders,
-    feed: F,
+    attached: Attached<H, F>,
+    attach: impl Fn() -> Attached<H, F> + Send + Sync + 'static,
 ) -> Rollout {
+    let Surroundings { clock, mut restored, seen_holders } = surroundings;
     let lease = (config.namespace.clone(), Str::from(lease_name(&config.name)));
-    let mut engine = Engine::new(config);
+    let mut engine = Engine::new(config.clone());
     if let Some(seen) = seen_holders.last(&lease) {
         engine.remember_holder(seen);
     }
@@ -88,7 +108,8 @@ pub(super) fn spawn<H: EffectExecutor, F: Send + 'static>(
     let (requests, asked) = mpsc::channel(REQUESTS);
     let rollout = Rollout { snapshots: snapshots.subscribe(), requests };
     let now = Instant::now();
-    let driver = Driver {
+    let Attached { identity: _, events, executor, mut feed } = attached;
+    let mut driver = Driver {
         engine,
         clock,
         executor,
@@ -104,9 +125,22 @@ pub(super) fn spawn<H: EffectExecutor, F: Send + 'static>(
         publish: Throttle::new(now, PUBLISH_GAP),
         leaving: None,
     };
+    restored.mark_unchanged();
     tokio::spawn(async move {
-        let fault = AssertUnwindSafe(driver.run()).catch_unwind().await.err();
-        drop(feed);
+        let drives = async {
+            loop {
+                tokio::select! {
+                    biased;
+                    Ok(()) = restored.changed() => {}
+                    () = driver.run() => return,
+                }
+                let Attached { identity, events, executor, feed: anew } = attach();
+                // Writes of the old feed's time are not waited for.
+                feed = anew;
+                driver.begin_anew(Config { identity, ..config.clone() }, events, executor);
+            }
+        };
+        let fault = AssertUnwindSafe(drives).catch_unwind().await.err();
         if let Some(fault) = fault {
             snapshots.send_modify(|last| *last = Arc::new(stopped(last, &*fault)));
         }
@@ -189,7 +223,20 @@ impl Throttle {
 }
 
 impl<H: EffectExecutor> Driver<H> {
-    async fn run(mut self) {
+    /// The state of the cluster went back to an earlier one: nothing of what is known is true for sure, so all of it is read again. What is
+    /// driven from here is not driven any more, because only a person can tell whether that is still wanted.
+    fn begin_anew(&mut self, config: Config, events: mpsc::Receiver<Event>, executor: H) {
+        let now = self.clock.now();
+        self.engine = Engine::new(Config { restored_at: Some(now), ..config });
+        (self.events, self.executor, self.effects) = (events, executor, JoinSet::new());
+        for (_, answer) in self.waiting.drain() {
+            let _ = answer.send(Err(CommandError::Failed(RESTORED.to_owned())));
+        }
+        self.decide.wanted(Urgency::Now);
+        self.publish.wanted(Urgency::Now);
+    }
+
+    async fn run(&mut self) {
         loop {
             if self.decide.is_its_turn() {
                 self.decide_now();

@@ -12,6 +12,7 @@ use super::seen_holders::SeenHolders;
 use super::{fleet, run};
 use crate::audit::{AuditedCluster, EntrySubject, Log, Origin, Place, Secrets};
 use crate::cluster::{Attachment, Cluster, ClusterTarget, ConnectError, TrafficCount, host_and_port};
+use crate::engine::model::Str;
 use crate::engine::model::config::RateLimit;
 use crate::engine::model::config::{Config, Role, Timing};
 use crate::engine::model::container_log::{LogNews, LogSource};
@@ -163,16 +164,26 @@ impl Session for ClusterSession {
 
     fn open(&self, namespace: &str, name: &str, role: Role) -> Rollout {
         let _on = self.runtime.enter();
-        let (sender, events) = mpsc::channel(run::EVENTS);
-        let Attachment { feed, writer } = self.cluster.attach(namespace, name, sender);
+        let (namespace, name): (Str, Str) = (namespace.into(), name.into());
+        let attach = {
+            let (cluster, identity) = (self.cluster.clone(), self.identity.clone());
+            let (namespace, name) = (namespace.clone(), name.clone());
+            move || {
+                let (sender, events) = mpsc::channel(run::EVENTS);
+                let Attachment { feed, writer } = cluster.attach(&namespace, &name, sender);
+                run::Attached { identity: identity.next(), events, executor: writer, feed }
+            }
+        };
+        let attached = attach();
         let config = Config {
-            namespace: namespace.into(),
-            name: name.into(),
-            identity: self.identity.next(),
+            namespace,
+            name,
+            identity: attached.identity.clone(),
             role,
             timing: self.timing,
             rate: RateLimit::default(),
             defaults: self.defaults.clone(),
+            restored_at: None,
         };
         let subject = EntrySubject {
             origin: self.origin.clone(),
@@ -182,8 +193,13 @@ impl Session for ClusterSession {
             identity: config.identity.clone(),
             role,
         };
-        let audit_sink = AuditSink::new(subject, self.log.clone(), writer.recorder(config.identity.clone()));
-        run::spawn(config, self.cluster.clock(), events, writer, audit_sink, self.seen_holders.clone(), feed)
+        let audit_sink = AuditSink::new(subject, self.log.clone(), attached.executor.recorder(config.identity.clone()));
+        let cluster = run::Surroundings {
+            clock: self.cluster.clock(),
+            restored: self.cluster.restored(),
+            seen_holders: self.seen_holders.clone(),
+        };
+        run::spawn(config, cluster, audit_sink, attached, attach)
     }
 
     fn fleet(&self, namespace: Option<&str>) -> watch::Receiver<Arc<Fleet>> {

@@ -28,6 +28,7 @@ mod logs;
 mod membership;
 mod mutating;
 mod others;
+mod outage;
 mod played;
 mod prewarm;
 mod quarantine;

@@ -84,6 +84,7 @@ impl<S: Subject> Watch<S> {
     }
 
     pub(super) async fn complete(&mut self, version: String) -> Result<(), WatchEnd> {
+        self.check_listed(&version)?;
         for news in self.subject.listed(version.parse().ok()) {
             tell(&self.out, news).await?;
         }

@@ -152,13 +152,76 @@ async fn tells_when_it_is_down_and_goes_on_without_a_new_list() {
         Says::Lines(vec![line("ADDED", "a", "1"), end_of_list("5")]),
         Says::Json(500, status(500, "InternalError", "etcd is away")),
         Says::HangsUp,
+        Says::Json(200, newest("5")),
         Says::LinesAndMore(vec![line("MODIFIED", "a", "6")]),
     ];
     let (events, server) = run(script, "a@6").await;
     assert_eq!(events[..5], ["listing", "a@1", "listed", "live", "down: etcd is away"]);
     assert!(events[5].starts_with("down: the connection broke"), "{events:?}");
     assert_eq!(events[6..], ["live", "a@6"]);
-    assert_eq!(server.lines(), [STREAM, &follow("5"), &follow("5"), &follow("5")]);
+    assert_eq!(server.lines(), [STREAM, &follow("5"), NEWEST, NEWEST, &follow("5")]);
+}
+
+/// What the server is asked for after it was away: one object, for the version of the list.
+const NEWEST: &str = "GET /x?labelSelector=a%3Db&limit=1";
+
+fn newest(version: &str) -> Value {
+    json!({"metadata": {"resourceVersion": version}, "items": []})
+}
+
+/// Its etcd was restored from a backup while it was away: a watch from 9 would be silent, and say nothing of that.
+#[tokio::test]
+async fn lists_anew_what_a_server_has_that_went_back() {
+    let script = vec![
+        Says::Lines(vec![line("ADDED", "a", "8"), end_of_list("9")]),
+        Says::Json(503, status(503, "ServiceUnavailable", "etcd is away")),
+        Says::Json(200, newest("4")),
+        Says::LinesAndMore(vec![line("ADDED", "a", "2"), end_of_list("4"), line("MODIFIED", "a", "5")]),
+    ];
+    let server = ScriptedServer::new(script).await;
+    let mut restored = server.http.news().restored();
+    let (out, mut shown) = mpsc::channel(16);
+    let source = Source { path: "/x".into(), labels: Some("a=b".into()), fields: None };
+    let task = tokio::spawn(watch(server.http.clone(), source, Plain, out));
+    let mut events = Vec::new();
+    while events.last().is_none_or(|said| said != "a@5") {
+        events.push(shown.recv().await.expect("the watch goes on"));
+    }
+    task.abort();
+    assert_eq!(events[..5], ["listing", "a@8", "listed", "live", "down: etcd is away"]);
+    assert_eq!(events[5..], ["listing", "a@2", "listed", "live", "a@5"]);
+    assert_eq!(server.lines(), [STREAM, &follow("9"), NEWEST, STREAM]);
+    assert!(restored.has_changed().unwrap(), "every rollout of the session is told");
+    restored.mark_unchanged();
+}
+
+/// It forgets what came since, and its list is older than what was known: that list is not believed, and a second one is.
+#[tokio::test]
+async fn a_list_that_is_older_than_what_was_known_tells_that_the_server_went_back() {
+    let gone = json!({"type": "ERROR", "object": status(410, "Expired", "too old resource version: 9 (900)")});
+    let script = vec![
+        Says::Lines(vec![line("ADDED", "a", "8"), end_of_list("9")]),
+        Says::Lines(vec![gone]),
+        Says::Lines(vec![line("ADDED", "a", "2"), end_of_list("4")]),
+        Says::LinesAndMore(vec![line("ADDED", "a", "2"), end_of_list("4"), line("MODIFIED", "a", "5")]),
+    ];
+    let (events, server) = run(script, "a@5").await;
+    assert_eq!(events[4..], ["listing", "a@2", "listing", "a@2", "listed", "a@5"]);
+    assert_eq!(server.lines(), [STREAM, &follow("9"), STREAM, STREAM]);
+}
+
+/// An API server that starts knows no roles yet. A minute is too long then, as nothing is seen meanwhile.
+#[tokio::test]
+async fn what_was_permitted_before_is_asked_for_again_soon() {
+    let script = vec![
+        Says::Lines(vec![line("ADDED", "a", "1"), end_of_list("5")]),
+        Says::Json(403, status(403, "Forbidden", "RBAC: clusterrole \"a\" not found")),
+        Says::LinesAndMore(vec![line("ADDED", "a", "1"), end_of_list("5"), line("MODIFIED", "a", "6")]),
+    ];
+    let began = std::time::Instant::now();
+    let (events, _server) = run(script, "a@6").await;
+    assert_eq!(events[4..6], ["forbidden: RBAC: clusterrole \"a\" not found", "listing"]);
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
 }
 
 #[tokio::test]

@@ -48,6 +48,9 @@ struct TestRun {
     events: mpsc::Sender<Event>,
     executor: ScriptedWrites,
     feed_ended: Arc<Mutex<bool>>,
+    restored: watch::Sender<u64>,
+    /// Where events go once the state of the cluster went back.
+    anew: Arc<Mutex<Option<mpsc::Sender<Event>>>>,
 }
 
 fn run(say: fn(&Effect) -> Executed) -> TestRun {
@@ -59,20 +62,27 @@ fn run(say: fn(&Effect) -> Executed) -> TestRun {
         timing: Timing::default(),
         rate: RateLimit::default(),
         defaults: Default::default(),
+        restored_at: None,
     };
     let (events, receiver) = mpsc::channel(EVENTS);
     let executor = ScriptedWrites::new(say);
     let feed_ended = Arc::new(Mutex::new(false));
-    let rollout = spawn(
-        config,
-        Clock::start(),
-        receiver,
-        executor.clone(),
-        AuditSink::default(),
-        SeenHolders::default(),
-        DroppedFeed(feed_ended.clone()),
-    );
-    TestRun { rollout, events, executor, feed_ended }
+    let (restored, anew) = (watch::Sender::new(0), Arc::<Mutex<Option<mpsc::Sender<Event>>>>::default());
+    let surroundings =
+        Surroundings { clock: Clock::start(), restored: restored.subscribe(), seen_holders: SeenHolders::default() };
+    let feed = DroppedFeed(feed_ended.clone());
+    let attached = Attached { identity: config.identity.clone(), events: receiver, executor: executor.clone(), feed };
+    let attach = {
+        let (executor, anew) = (executor.clone(), anew.clone());
+        move || {
+            let (events, receiver) = mpsc::channel(EVENTS);
+            *anew.lock().unwrap() = Some(events);
+            let feed = DroppedFeed(Arc::default());
+            Attached { identity: "ada@host/1.1".into(), events: receiver, executor: executor.clone(), feed }
+        }
+    };
+    let rollout = spawn(config, surroundings, AuditSink::default(), attached, attach);
+    TestRun { rollout, events, executor, feed_ended, restored, anew }
 }
 
 fn template() -> Template {
@@ -286,4 +296,37 @@ async fn a_flood_of_facts_is_shown_a_few_times_and_silence_not_at_all() {
     assert!((2..=15).contains(&shown), "5,000 facts in one second were shown {shown} times");
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert!(!run.rollout.snapshots.has_changed().unwrap(), "nothing happened, nothing is shown");
+}
+
+/// The server's state went back, as after a restore from a backup: what is under way is answered, everything is read again, and nobody drives.
+#[tokio::test]
+async fn what_was_known_of_a_cluster_that_went_back_is_forgotten() {
+    let mut run = run(|effect| match effect {
+        // It is still under way then.
+        Effect::PatchDaemonSet { .. } => {
+            only(Err(EffectError { kind: EffectErrorKind::Unknown, message: "no answer".into(), dry_run: false }))
+        }
+        effect => obedient(effect),
+    });
+    run.load(3).await;
+    run.until(|snapshot| snapshot.nodes.len() == 3).await;
+    let rollout = run.rollout.clone();
+    let asked = tokio::spawn(async move { rollout.command(Command::Adopt).await });
+    while !run.executor.asked().iter().any(|effect| matches!(effect, Effect::PatchDaemonSet { .. })) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    run.restored.send_modify(|times| *times += 1);
+    let said = asked.await.unwrap().unwrap_err().to_string();
+    assert!(said.starts_with("the state of the cluster went back to an earlier one"), "{said}");
+    let is_told =
+        |snapshot: &Arc<Snapshot>| snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::StateRestored { .. }));
+    let snapshot = run.until(is_told).await;
+    assert_eq!((snapshot.nodes.len(), *run.feed_ended.lock().unwrap()), (0, true));
+    let writes = run.executor.asked().len();
+    run.events = run.anew.lock().unwrap().take().expect("it is attached anew");
+    run.load(2).await;
+    let snapshot = run.until(|snapshot| snapshot.nodes.len() == 2).await;
+    assert!(is_told(&snapshot), "until somebody drives");
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(run.executor.asked().len(), writes, "nothing is written by itself");
 }

@@ -51,6 +51,7 @@ impl FakeConsole {
             timing: Timing::default(),
             rate,
             defaults: fake.defaults.clone(),
+            restored_at: None,
         };
         let mut engine = Engine::new(config);
         let now = fake.now;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::Str;
 use super::settings::Tuning;
+use super::time::Timestamp;
 
 /// What an engine is told once, when it is made.
 #[derive(Clone, Debug)]
@@ -23,6 +24,9 @@ pub struct Config {
     /// With which settings a record begins that this engine makes; the built-in defaults where it names none. They never change a record
     /// that is there.
     pub defaults: Tuning,
+    /// When the state of the cluster was found to have gone back to an earlier one, as after a restore from a backup, so that this engine
+    /// took the place of one that knew what is not so any more.
+    pub restored_at: Option<Timestamp>,
 }
 
 /// What an engine is there for.

@@ -6,6 +6,7 @@ use std::mem::discriminant;
 use super::snapshot::Alarm;
 use crate::engine::assess::plan::Limits;
 use crate::engine::assess::rows::Row;
+use crate::engine::lease::lock::Want;
 use crate::engine::machine::Engine;
 use crate::engine::machine::old_pods::{counted, where_and_why};
 use crate::engine::model::Str;
@@ -24,6 +25,8 @@ use crate::engine::rules::ownership::gitops_owner_of;
 impl Engine {
     pub(crate) fn alarms(&self, recorded: bool, intent: &Intent, now: Timestamp) -> Vec<Alarm> {
         let mut alarms = Vec::new();
+        let restored = self.config().restored_at.filter(|_| self.lock.want == Want::No);
+        alarms.extend(restored.map(|at| Alarm::StateRestored { at }));
         let daemonset = self.view.daemonset.as_ref();
         let rolling = self.strategy() == StrategyKind::RollingUpdate && daemonset.is_some();
         let down = self.budget.rollout + self.budget.suspect + self.budget.node + self.budget.pre_existing;

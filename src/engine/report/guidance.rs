@@ -157,6 +157,7 @@ impl Alarm {
             Self::HaltWaits { gate, .. } => gate.offers_undo().then_some(Remedy::Undo).into_iter().collect(),
             Self::RecordUnreadable { .. } => vec![Remedy::DropUnreadableRecord],
             Self::ForeignRecord => vec![Remedy::SetImage, Remedy::DropForeignRecord],
+            Self::StateRestored { .. } => vec![Remedy::Drive],
             Self::DeletionRefused { .. }
             | Self::ControllerIdle { .. }
             | Self::SiteOutage(_)

@@ -396,6 +396,11 @@ pub enum Alarm {
     ForeignRecord,
     /// The DaemonSet is being deleted: its controller makes no pod any more.
     BeingDeleted,
+    /// The state of the cluster went back to an earlier one, as after a restore from a backup, and nobody has asked from here to drive since.
+    StateRestored {
+        /// When that was found.
+        at: Timestamp,
+    },
 }
 
 /// One node. What few nodes have is boxed: there are thousands of nodes.
@@ -530,7 +535,8 @@ impl Alarm {
             | Self::ApiLatencyTooHigh { .. }
             | Self::RecordUnreadable { .. }
             | Self::ForeignRecord
-            | Self::BeingDeleted => None,
+            | Self::BeingDeleted
+            | Self::StateRestored { .. } => None,
         }
     }
 

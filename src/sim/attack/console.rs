@@ -89,6 +89,7 @@ impl SimulatedConsole {
             timing: Timing::default(),
             rate,
             defaults: Default::default(),
+            restored_at: None,
         };
         Self {
             api_client: ApiClient::new(identity, namespace, name),

@@ -13,7 +13,7 @@ use crate::engine::model::effect::WRITE_TIMEOUT;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::pod_wait::PodWait;
-use crate::engine::model::time::{ShortDuration, Timestamp};
+use crate::engine::model::time::{ShortDuration, Timestamp, UtcTime};
 use crate::engine::model::wait::{Short, Wait};
 use crate::engine::rules::causes::PodWaitWords;
 use crate::engine::rules::distance::FARTHEST;
@@ -238,6 +238,12 @@ impl fmt::Display for Alarm {
             Self::BeingDeleted => {
                 f.write_str("the DaemonSet is being deleted: its controller makes no pod any more, so none is replaced")
             }
+            Self::StateRestored { at } => write!(
+                f,
+                "the state of the cluster went back to an earlier one, found at {}: was it restored from a backup? Nothing is driven from \
+                 here since; look at the nodes, then drive again",
+                UtcTime { at: *at, now: *at }
+            ),
         }
     }
 }

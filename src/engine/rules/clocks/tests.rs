@@ -50,6 +50,7 @@ impl Wrong {
             timing: Timing::default(),
             rate: RateLimit::default(),
             defaults: Default::default(),
+            restored_at: None,
         });
         let mut node = self.fake.nodes["n1"].clone();
         node.clock_skew_millis = self.measured;

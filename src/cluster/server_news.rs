@@ -1,0 +1,85 @@
+//! What one request learns of the API server and every watch of the session has to know.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::watch;
+
+use super::failure::Failure;
+
+/// News of an API server.
+#[derive(Debug, Default)]
+pub(super) struct ServerNews {
+    /// The last connection that was asked for could not be had.
+    unreachable: AtomicBool,
+    /// How often it answered again after that.
+    back: watch::Sender<u64>,
+    /// How often its state was found to have gone back to an earlier one.
+    restored: watch::Sender<u64>,
+}
+
+impl ServerNews {
+    /// Takes in what became of a request.
+    pub(super) fn heard<T>(&self, answer: &Result<T, Failure>) {
+        match answer {
+            Err(Failure::Connect(_)) => self.unreachable.store(true, Ordering::Relaxed),
+            // Behind a load balancer it is not up yet.
+            Err(Failure::Refused { code: 500.., .. }) => {}
+            Ok(_) | Err(Failure::Refused { .. }) => {
+                if self.unreachable.swap(false, Ordering::Relaxed) {
+                    self.back.send_modify(|times| *times += 1);
+                }
+            }
+            // These say nothing of whether it can be reached.
+            Err(
+                Failure::Tls(_)
+                | Failure::Proxy(_)
+                | Failure::Credentials(_)
+                | Failure::TooLate
+                | Failure::Timeout(_)
+                | Failure::Broken(_)
+                | Failure::TooLong { .. }
+                | Failure::MutatedByAdmission(_)
+                | Failure::HandedBackByAdmission
+                | Failure::Malformed(_),
+            ) => {}
+        }
+    }
+
+    /// Tells every watch that the state of the server went back.
+    pub(super) fn tell_restored(&self) {
+        self.restored.send_modify(|times| *times += 1);
+    }
+
+    /// Changes when the server answers again that could not be reached.
+    pub(super) fn back(&self) -> watch::Receiver<u64> {
+        self.back.subscribe()
+    }
+
+    /// Changes when the state of the server was found to have gone back.
+    pub(super) fn restored(&self) -> watch::Receiver<u64> {
+        self.restored.subscribe()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_back_once_it_answers_again_and_not_with_every_answer() {
+        let refused =
+            |code: u16| Failure::Refused { code, reason: String::new(), message: String::new(), retry_after: None };
+        let news = ServerNews::default();
+        let mut back = news.back();
+        news.heard(&Ok(()));
+        assert!(!back.has_changed().unwrap(), "it was never away");
+        news.heard(&Err::<(), _>(Failure::Connect("refused".into())));
+        news.heard(&Err::<(), _>(refused(503)));
+        assert!(!back.has_changed().unwrap(), "what stands before it answers");
+        news.heard(&Err::<(), _>(refused(403)));
+        assert!(back.has_changed().unwrap());
+        back.mark_unchanged();
+        news.heard(&Ok(()));
+        assert!(!back.has_changed().unwrap());
+    }
+}

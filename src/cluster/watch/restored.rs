@@ -1,0 +1,78 @@
+//! An API server whose state went back to an earlier one, as after etcd was restored from a backup.
+//!
+//! ```text
+//!   live at 900 ─▶ down ─▶ the server answers: its newest version is 500 ─┬─▶ every watch of the session lists anew
+//!                                                                         └─▶ every rollout begins anew, and nobody drives (`driver/run.rs`)
+//! ```
+//!
+//! Versions of one kind only grow (KEP-5504), and a list that comes from no cache is as new as the server's state. An API server says nothing
+//! of a watch from a version that it does not know yet: without this check such a watch would be silent, and show what is not there any more.
+
+use std::time::Duration;
+
+use super::{Listing, Subject, Watch, WatchEnd, parse};
+use crate::cluster::failure::Failure;
+use crate::cluster::http::Call;
+
+/// How long the question for the newest version may take.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+impl<S: Subject> Watch<S> {
+    /// Before a watch whose server was away goes on from `version`: asks whether the server knows that version.
+    ///
+    /// # Errors
+    /// [`WatchEnd::Restored`] where its state is older than that.
+    pub(super) async fn check_version(&mut self, version: &str) -> Result<(), WatchEnd> {
+        if !self.was_away {
+            return Ok(());
+        }
+        let path = self.path(&[("limit", "1")]);
+        let body = self.http.call(Call::get(&path, TIMEOUT)).await?;
+        let newest = parse::page(&body)?.end.version;
+        self.was_away = false;
+        if is_older(&newest, version) { Err(WatchEnd::Restored) } else { Ok(()) }
+    }
+
+    /// A listing ends at `version`.
+    ///
+    /// # Errors
+    /// [`WatchEnd::Restored`] where this watch has seen a newer one before, and the list comes from no cache.
+    pub(super) fn check_listed(&self, version: &str) -> Result<(), WatchEnd> {
+        let cached = self.listing == Some(Listing::Whole);
+        let went_back = self.reached.as_ref().is_some_and(|reached| is_older(version, reached));
+        if went_back && !cached { Err(WatchEnd::Restored) } else { Ok(()) }
+    }
+
+    /// Everything is to be listed anew, from no version on; returns whether there was one.
+    pub(super) fn forget_version(&mut self) -> bool {
+        let known = self.version.take();
+        let was_known = known.is_some();
+        self.reached = known.or_else(|| self.reached.take());
+        was_known
+    }
+
+    /// Everything is to be listed anew, however old it is.
+    pub(super) fn begin_anew(&mut self) {
+        (self.version, self.incomplete, self.reached) = (None, None, None);
+    }
+}
+
+/// Whether the server did not answer, or what stands before it answered in its place.
+pub(super) fn is_away(failure: &Failure) -> bool {
+    match failure {
+        Failure::Connect(_) | Failure::Tls(_) | Failure::Proxy(_) | Failure::Timeout(_) => true,
+        Failure::Refused { code, .. } => *code >= 500,
+        Failure::Credentials(_)
+        | Failure::TooLate
+        | Failure::Broken(_)
+        | Failure::TooLong { .. }
+        | Failure::MutatedByAdmission(_)
+        | Failure::HandedBackByAdmission
+        | Failure::Malformed(_) => false,
+    }
+}
+
+/// Versions are opaque by contract, so they are compared only where both are numbers.
+fn is_older(candidate: &str, known: &str) -> bool {
+    matches!((candidate.parse::<u64>(), known.parse::<u64>()), (Ok(candidate), Ok(known)) if candidate < known)
+}

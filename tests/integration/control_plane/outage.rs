@@ -1,0 +1,182 @@
+//! The control plane itself fails in the middle of a rollout: its API server is restarted, its etcd stands still, or is restored from a backup.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rolldeck::engine::model::facts::StrategyKind;
+use serde_json::Value;
+
+use super::fixture::{DS, GOOD, NODES, SOON, SPEED, operator, scenario};
+use crate::support::control_plane::{Component, ControlPlane, eventually};
+use crate::support::hollow::{Hollow, HollowOptions, LeaseRenewal, Workloads};
+use crate::support::program::{Operator, text};
+
+const PODS: &str = "/api/v1/namespaces/edge/pods";
+
+/// A control plane with twenty hollow nodes, where somebody rolls out.
+struct Yard {
+    operator: Operator,
+    _hollow: Hollow,
+    plane: Arc<ControlPlane>,
+}
+
+impl Yard {
+    fn new() -> Option<Self> {
+        let plane = Arc::new(ControlPlane::start().ok()?);
+        let leases = LeaseRenewal::NotWritten;
+        let options = HollowOptions { speed: SPEED, workloads: Workloads::Create, leases, ..HollowOptions::default() };
+        let hollow = Hollow::start(&plane.target(), &scenario(StrategyKind::RollingUpdate), options).expect("nodes");
+        plane.until_exists("/api/v1/namespaces/edge");
+        let operator = operator(&plane, "edge");
+        let yard = Self { operator, _hollow: hollow, plane };
+        eventually("the agent serves everywhere", SOON, || (yard.serving("") == NODES).then_some(()));
+        Some(yard)
+    }
+
+    /// Where etcd keeps what it knows.
+    fn etcd(&self) -> PathBuf {
+        self.plane.directory().join("etcd")
+    }
+
+    /// Starts these again, one after the other.
+    fn start(&self, components: &[Component]) {
+        for component in components {
+            self.plane.restart(*component);
+            self.plane.until_healthy(*component).expect("it comes up");
+        }
+    }
+
+    /// How many nodes have a pod that is ready, with an image that ends like this.
+    fn serving(&self, image: &str) -> usize {
+        serving(&self.plane, image).expect("an answer")
+    }
+}
+
+fn serving(plane: &ControlPlane, image: &str) -> Option<usize> {
+    let pods = plane.admin().try_get(PODS).ok()?;
+    if pods.status != 200 {
+        return None;
+    }
+    let ready = |pod: &&Value| {
+        let conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let ready = conditions.iter().any(|is| is["type"] == "Ready" && is["status"] == "True");
+        let is = pod["spec"]["containers"][0]["image"].as_str().unwrap_or_default().ends_with(image);
+        ready && is && pod["metadata"]["deletionTimestamp"].is_null()
+    };
+    let items = pods.items();
+    let nodes: BTreeSet<&str> = items.iter().filter(ready).filter_map(|pod| pod["spec"]["nodeName"].as_str()).collect();
+    Some(nodes.len())
+}
+
+/// Looks on in a thread of its own, and remembers the most nodes that were down at once.
+struct Worst {
+    stop: Arc<AtomicBool>,
+    worst: Arc<AtomicUsize>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Worst {
+    fn watch(plane: &Arc<ControlPlane>) -> Self {
+        let (stop, worst) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let thread = std::thread::spawn({
+            let (plane, stop, worst) = (Arc::clone(plane), Arc::clone(&stop), Arc::clone(&worst));
+            move || {
+                while !stop.load(Ordering::Relaxed) {
+                    if let Some(up) = serving(&plane, "") {
+                        worst.fetch_max(NODES - up, Ordering::Relaxed);
+                    }
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+            }
+        });
+        Self { stop, worst, thread: Some(thread) }
+    }
+
+    fn end(mut self) -> usize {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().map(std::thread::JoinHandle::join);
+        self.worst.load(Ordering::Relaxed)
+    }
+}
+
+#[test]
+fn an_api_server_that_is_restarted_delays_a_rollout_and_no_more() {
+    let Some(yard) = Yard::new() else { return };
+    let worst = Worst::watch(&yard.plane);
+    yard.operator.ok(&["set-image", DS, &format!("agent={}", GOOD[1]), "--yes"]);
+    let mut drive = yard.operator.drive(DS, &["--to", "100%"]);
+    drive.until_updated(4);
+    yard.plane.stop(Component::ApiServer);
+    std::thread::sleep(Duration::from_secs(20));
+    println!("{}", text(&yard.operator.run(&["status", DS, "--timeout", "5s"])));
+    yard.start(&[Component::ApiServer]);
+    let end = drive.end();
+    let errors = drive.errors();
+    println!("{}{errors}", drive.seen());
+    println!("{}", text(&yard.operator.run(&["log", DS])));
+    assert!(end.success(), "{end}");
+    assert_eq!((yard.serving(GOOD[1]), worst.end() <= 2), (NODES, true));
+}
+
+#[test]
+fn an_etcd_that_stands_still_delays_a_rollout_and_no_more() {
+    let Some(yard) = Yard::new() else { return };
+    let worst = Worst::watch(&yard.plane);
+    yard.operator.ok(&["set-image", DS, &format!("agent={}", GOOD[1]), "--yes"]);
+    let mut drive = yard.operator.drive(DS, &["--to", "100%"]);
+    drive.until_updated(4);
+    yard.plane.pause(Component::Etcd);
+    std::thread::sleep(Duration::from_secs(30));
+    println!("{}", text(&yard.operator.run(&["status", DS, "--timeout", "5s"])));
+    yard.plane.resume(Component::Etcd);
+    let end = drive.end();
+    let errors = drive.errors();
+    println!("{}{errors}", drive.seen());
+    println!("{}", text(&yard.operator.run(&["log", DS])));
+    assert!(end.success(), "{end}");
+    assert_eq!((yard.serving(GOOD[1]), worst.end() <= 2), (NODES, true));
+}
+
+/// From the backup on, nothing of what the driver knew is so: it ends, shows what is there now, and nothing moves until somebody drives again.
+#[test]
+fn an_etcd_that_is_restored_from_a_backup_ends_the_driving_and_everything_is_read_anew() {
+    let Some(yard) = Yard::new() else { return };
+    yard.operator.ok(&["set-image", DS, &format!("agent={}", GOOD[1]), "--yes"]);
+    let mut drive = yard.operator.drive(DS, &["--to", "4"]);
+    drive.until_updated(4);
+    let backup = yard.plane.directory().join("backup");
+    yard.plane.stop(Component::Etcd);
+    copy(&yard.etcd(), &backup);
+    yard.start(&[Component::Etcd]);
+    yard.operator.until_status(DS, "it is driven again", SOON, |status| status["driver"]["state"] == "other");
+    yard.operator.ok(&["step", DS, "--to", "12", "--yes"]);
+    drive.until_updated(12);
+
+    yard.plane.stop(Component::ApiServer);
+    yard.plane.stop(Component::Etcd);
+    copy(&backup, &yard.etcd());
+    yard.start(&[Component::Etcd, Component::ApiServer, Component::ControllerManager, Component::Scheduler]);
+    let worst = Worst::watch(&yard.plane);
+    let end = drive.end();
+    let errors = drive.errors();
+    println!("{}{errors}", drive.seen());
+    assert_eq!(end.code(), Some(1));
+    assert!(errors.contains("the state of the cluster went back to an earlier one"), "{errors}");
+
+    let status = yard
+        .operator
+        .until_status(DS, "it is seen as it was", SOON, |status| status["counts"]["updated"].as_u64() == Some(4));
+    println!("{status:#}");
+    assert_eq!(yard.serving(GOOD[1]), 4, "what it says is so");
+    std::thread::sleep(Duration::from_secs(5));
+    assert_eq!((yard.serving(GOOD[1]), worst.end()), (4, 0), "nothing moves until somebody drives again");
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::remove_dir_all(to).ok();
+    assert!(Command::new("cp").arg("-a").arg(from).arg(to).status().expect("cp runs").success());
+}
