@@ -258,7 +258,9 @@ impl Engine {
             let passes = within.and_then(|at| totals().nth(at)).is_some_and(|total| total < limits.allowed);
             totals().position(|total| total > limits.allowed).filter(|_| passes && selectable <= limits.allowed)
         });
-        let step = cut_short.or(within);
+        // Where as many nodes may go as no step says, the rollout is on its way to the next step that lets as many go.
+        let on_the_way = || totals().position(|total| total >= limits.allowed).or(intent.steps.len().checked_sub(1));
+        let step = if limits.allowed > 0 { cut_short.or(within).max(on_the_way()) } else { cut_short.or(within) };
         let selected = self.assessment.rows().filter(|row| row.in_fleet && row.selected).count();
         PlanView {
             steps: intent.steps.to_vec(),

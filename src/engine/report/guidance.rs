@@ -279,8 +279,14 @@ impl Snapshot {
                 Some(Guidance { waits, remedies: (!drives).then_some(Remedy::Drive).into_iter().collect() })
             }
             Phase::Preparing | Phase::Releasing(_) => {
+                if let Some(changed) = self.template_of_others() {
+                    return Some(Guidance {
+                        waits: format!("{changed}; nobody drives"),
+                        remedies: vec![Remedy::Drive],
+                    });
+                }
                 let phase = &self.phase;
-                let waits = match &self.blocked {
+                let mut waits = match &self.blocked {
                     Some(blocked) => {
                         // Whoever looks once has seen nothing of how long it lasts.
                         let lasts = self.at.since(blocked.since);
@@ -289,7 +295,13 @@ impl Snapshot {
                     }
                     None => phase.to_string(),
                 };
-                Some(Guidance { waits, remedies: (!driven).then_some(Remedy::Drive).into_iter().collect() })
+                // Only a driver writes what is waited for here, and the one that is named may be gone.
+                let silent = self.silent_driver();
+                if let Some(silent) = &silent {
+                    waits.push_str(&format!("; {silent}"));
+                }
+                let drive = (!driven || silent.is_some()).then_some(Remedy::Drive);
+                Some(Guidance { waits, remedies: drive.into_iter().collect() })
             }
             Phase::Running if !driven => {
                 let waits = "nobody drives: what is under way finishes, nothing more is started".into();
@@ -322,6 +334,20 @@ impl Snapshot {
             }
             _ => None,
         }
+    }
+
+    /// `template changed by kubectl-set`: somebody else changed the template, and nobody drives who would pause the rollout for that. Nothing is
+    /// prepared then.
+    pub fn template_of_others(&self) -> Option<String> {
+        let is_undriven = matches!(self.driver, DriverView::Nobody | DriverView::Lost { .. });
+        if self.phase != Phase::Preparing || !is_undriven {
+            return None;
+        }
+        self.alarms.iter().find_map(|alarm| match alarm {
+            Alarm::TemplateChanged { by: Some(by), .. } => Some(format!("template changed by {by}")),
+            Alarm::TemplateChanged { by: None, .. } => Some("template changed by others".to_owned()),
+            _ => None,
+        })
     }
 
     /// Whether the driver should have renewed its lease by its own clock, and is not seen doing so.
@@ -449,7 +475,13 @@ impl Snapshot {
             }
             Some(Err(NoStep::SelectionDone(done))) => {
                 remedies.push(Remedy::LiftSelector { frees: done.lifting_frees });
-                done.to_string()
+                // Why none of the nodes that are left can go now; of those that can, or that are on their way, their rows say it.
+                let stuck = done.moving == 0 && done.in_line == 0 && done.updated < done.selected;
+                let left = stuck.then(|| self.left_by_cause(|node| done.selector.matches(&node.labels)));
+                match left.filter(|left| !left.is_empty()) {
+                    Some(left) => format!("{done}: {left}"),
+                    None => done.to_string(),
+                }
             }
             Some(Err(_)) => self.left_in_words(|_| true),
             None => "held".to_owned(),
@@ -497,12 +529,39 @@ impl Snapshot {
         }
     }
 
+    /// The cordoned nodes that a held rollout waits for: no step moves it on before one of them may be scheduled to again.
+    pub fn waits_for_cordoned(&self) -> Vec<&NodeView> {
+        let counts = |node: &NodeView| match &self.plan.next {
+            Some(Err(NoStep::SelectionDone(done))) => done.selector.matches(&node.labels),
+            Some(Err(_)) => true,
+            Some(Ok(_)) | None => false,
+        };
+        if self.phase != Phase::Held {
+            return Vec::new();
+        }
+        self.left(|node| node.hold == Some(Hold::Cordoned) && counts(node))
+    }
+
+    /// The nodes that are not updated, among those that count.
+    fn left(&self, counts: impl Fn(&NodeView) -> bool) -> Vec<&NodeView> {
+        let is_left = |node: &&NodeView| node.eligible && node.state != NodeState::Updated && counts(node);
+        self.nodes.iter().filter(is_left).collect()
+    }
+
     /// `waits for 3 nodes: 2 down, 1 cordoned (n7, n8, n9)`.
     fn left_in_words(&self, counts: impl Fn(&NodeView) -> bool) -> String {
-        let is_left = |node: &&NodeView| node.eligible && node.state != NodeState::Updated && counts(node);
-        let left: Vec<&NodeView> = self.nodes.iter().filter(is_left).collect();
+        match self.left(&counts).len() {
+            0 => self.vanished_in_words().unwrap_or_else(|| "every node is updated".to_owned()),
+            1 => format!("waits for 1 node: {}", self.left_by_cause(counts)),
+            left => format!("waits for {left} nodes: {}", self.left_by_cause(counts)),
+        }
+    }
+
+    /// `2 down, 1 cordoned (n7, n8, n9)`; empty where none is left.
+    fn left_by_cause(&self, counts: impl Fn(&NodeView) -> bool) -> String {
+        let left = self.left(counts);
         if left.is_empty() {
-            return self.vanished_in_words().unwrap_or_else(|| "every node is updated".to_owned());
+            return String::new();
         }
         let mut causes: Vec<(String, usize)> = Vec::new();
         for node in &left {
@@ -522,7 +581,6 @@ impl Snapshot {
         }
         let causes: Vec<String> = causes.into_iter().map(|(words, count)| format!("{count} {words}")).collect();
         let named = first_names(left.iter().map(|node| &*node.name));
-        let nodes = if left.len() == 1 { "1 node" } else { &format!("{} nodes", left.len()) };
-        format!("waits for {nodes}: {} ({named})", causes.join(", "))
+        format!("{} ({named})", causes.join(", "))
     }
 }

@@ -254,7 +254,7 @@ pub struct Counts {
 pub struct PlanView {
     /// The steps: how many nodes are updated in total after each.
     pub steps: Vec<IntOrPercent>,
-    /// Index into `steps` of the one that the partition corresponds to; `None` before the first.
+    /// Index into `steps` of the one that is taken: the first that lets as many nodes go as the partition does. `None` before the first.
     pub step: Option<usize>,
     /// How the partition is written.
     pub partition: Option<IntOrPercent>,

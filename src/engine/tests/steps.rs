@@ -100,7 +100,15 @@ fn a_canary_that_cannot_go_is_not_said_to_be_done() {
     step(&mut console, &mut fake).unwrap();
     assert_eq!(fake.at("hash2"), 2);
     let snapshot = console.snapshot(&fake);
-    assert_eq!(waits(&snapshot), "canary: 2 of 3 updated, 1 cannot go now (zone=canary)");
+    assert_eq!(waits(&snapshot), "canary: 2 of 3 updated, 1 cannot go now (zone=canary): 1 down (n2)");
+    assert!(snapshot.waits_for_cordoned().is_empty());
+    fake.set_node_ready("n2", true);
+    fake.change_node("n2", |node| node.unschedulable = true);
+    console.run_for(&mut fake, 30);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!(waits(&snapshot), "canary: 2 of 3 updated, 1 cannot go now (zone=canary): 1 cordoned (n2)");
+    let cordoned: Vec<&str> = snapshot.waits_for_cordoned().iter().map(|node| &*node.name).collect();
+    assert_eq!(cordoned, ["n2"]);
     console.ask(&mut fake, Command::Select(Some("zone=none".parse().unwrap()))).unwrap();
     assert_eq!(waits(&console.snapshot(&fake)), "no node matches zone=none");
 }
@@ -325,7 +333,7 @@ fn a_selector_in_place_of_another_counts_its_own_nodes_and_those_that_are_update
         console.ask(&mut fake, select("b")).unwrap(),
         "only nodes with zone=b are updated, 3 of 6 match; 2 nodes are updated already or on the way, and not selected"
     );
-    let plan = "step 2 of 4: 2 may be updated, partition 4, only zone=b (3 nodes); 2 updated, not selected";
+    let plan = "step 3 of 4: 2 may be updated, partition 4, only zone=b (3 nodes); 2 updated, not selected";
     assert_eq!(console.snapshot(&fake).plan_in_words(), plan);
 }
 

@@ -36,9 +36,10 @@ impl fmt::Display for Doing<'_> {
                     f.write_str(", its driver is silent")?;
                 }
             }
-            Phase::Preparing => match &snapshot.requested_change {
-                Some(asked) => write!(f, "preparing: {asked} is asked for, not made yet")?,
-                None => f.write_str("preparing")?,
+            Phase::Preparing => match (&snapshot.requested_change, snapshot.template_of_others()) {
+                (Some(asked), _) => write!(f, "preparing: {asked} is asked for, not made yet")?,
+                (None, Some(changed)) => f.write_str(&changed)?,
+                (None, None) => f.write_str("preparing")?,
             },
             Phase::Releasing(by) if !by.is_rolldeck() => {
                 write!(f, "releasing, as {} asked {} ago", by.by, ShortDuration(snapshot.at.since(by.at)))?;
