@@ -116,6 +116,14 @@ impl Engine {
                 _ if intent.releasing.is_some() => {
                     "This process becomes the driver until the DaemonSet is handed back.".into()
                 }
+                _ if self.is_template_of_others(&intent) => {
+                    let (changed, how) =
+                        (self.template_changed_words(), self.template_of_others_in_words(&intent));
+                    format!(
+                        "This process becomes the driver, and pauses the rollout at once: {changed} in the middle of it{how}. \
+                         Nothing moves before `resume`, which rolls that out, or `undo`."
+                    )
+                }
                 _ => "This process becomes the driver; the rollout moves while it runs.".into(),
             });
         }
@@ -179,8 +187,11 @@ impl Engine {
 
     /// Which nodes whoever drives lets go by what is recorded.
     fn goes_on(&self, intent: &Intent) -> LetsGo {
-        let rests =
-            !self.is_recorded() || intent.paused.is_some() || intent.releasing.is_some() || self.is_halted(intent);
+        let rests = !self.is_recorded()
+            || intent.paused.is_some()
+            || intent.releasing.is_some()
+            || self.is_halted(intent)
+            || self.is_template_of_others(intent);
         match intent.direction() {
             _ if rests => LetsGo::None,
             Direction::Back => LetsGo::Back,

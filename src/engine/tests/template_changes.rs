@@ -217,3 +217,31 @@ fn a_template_that_is_changed_again_while_it_is_paused_is_told_and_the_pause_of_
         assert_eq!(fake.at("hash2"), 6);
     }
 }
+
+/// Who drives a rollout whose template somebody else has changed meanwhile does not move it: it pauses.
+#[test]
+fn who_would_drive_a_template_of_others_is_told_that_it_pauses_at_once() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut console = FakeConsole::open(&fake, "ada");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 3);
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    let moves = |console: &mut FakeConsole, fake: &FakeCluster| {
+        let preview = console.engine.preview(&Command::Drive(Takeover::IfFree), fake.now).unwrap();
+        preview.effects.join("\n")
+    };
+    let before = moves(&mut console, &fake);
+    assert!(before.contains("the rollout moves while it runs"), "{before}");
+    fake.set_template(template("agent:v3"));
+    fake.reconcile();
+    console.run_for(&mut fake, 2);
+    let after = moves(&mut console, &fake);
+    assert_eq!(
+        after,
+        "This process becomes the driver, and pauses the rollout at once: the template was changed in the middle of it: agent v2 → v3. \
+         Nothing moves before `resume`, which rolls that out, or `undo`."
+    );
+    let snapshot = console.snapshot(&fake);
+    assert_eq!(snapshot.doing().to_string(), "template changed by others");
+    assert_eq!(snapshot.guidance().unwrap().waits, "template changed by others; nobody drives");
+}
