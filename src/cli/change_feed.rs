@@ -155,6 +155,8 @@ pub(crate) struct ChangeFeed {
     owes_phase: bool,
     /// The budget is told with each node that goes down or comes back, and not only where it is exceeded.
     counts: bool,
+    /// What can be done after a halt is not told: whoever follows ends there, and says it on standard error.
+    ends_at_a_halt: bool,
     /// The budget that was told last, and when.
     told_budget: Option<(BudgetView, Timestamp)>,
 }
@@ -162,13 +164,27 @@ pub(crate) struct ChangeFeed {
 impl ChangeFeed {
     pub(crate) fn new(place: &CommandPlace) -> Self {
         let place = place.clone();
-        Self { place, last: None, is_about_to_drive: false, owes_phase: false, counts: false, told_budget: None }
+        Self {
+            place,
+            last: None,
+            is_about_to_drive: false,
+            owes_phase: false,
+            counts: false,
+            ends_at_a_halt: false,
+            told_budget: None,
+        }
     }
 
     /// For programs, which draw how many nodes were down; for people that would be a line per node.
     #[must_use]
     pub(crate) fn counting(self, counts: bool) -> Self {
         Self { counts, ..self }
+    }
+
+    /// Whether what can be done after a halt is left out, as it is said on standard error as well.
+    #[must_use]
+    pub(crate) fn ending_at_a_halt(self, ends_at_a_halt: bool) -> Self {
+        Self { ends_at_a_halt, ..self }
     }
 
     /// From now on, that nobody drives, or that this process holds the lease for a write, is not told; what others do is. Nor is whether
@@ -186,6 +202,7 @@ impl ChangeFeed {
             is_about_to_drive: self.is_about_to_drive,
             owes_phase: self.owes_phase,
             counts: self.counts,
+            ends_at_a_halt: self.ends_at_a_halt,
             told_budget: self.told_budget,
         };
         let restored = snapshot.alarms.iter().find(|alarm| matches!(alarm, Alarm::StateRestored { .. }));
@@ -216,6 +233,7 @@ struct Telling<'a> {
     is_about_to_drive: bool,
     owes_phase: bool,
     counts: bool,
+    ends_at_a_halt: bool,
     told_budget: Option<(BudgetView, Timestamp)>,
 }
 
@@ -352,7 +370,7 @@ impl Telling<'_> {
         let counts = snapshot.counts;
         let text = format!("{}, {} of {} updated", snapshot.doing(), counts.updated, counts.nodes);
         self.say(Topic::Phase, text);
-        if let Some(halt_advice) = halt_advice(self.place, snapshot) {
+        if let Some(halt_advice) = halt_advice(self.place, snapshot).filter(|_| !self.ends_at_a_halt) {
             self.say(Topic::Advice, halt_advice);
         }
     }

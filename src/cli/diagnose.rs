@@ -20,7 +20,7 @@ use super::json;
 use super::load;
 use super::output::Output;
 use super::status::with_all_watches;
-use super::suggested_commands::{CommandPlace, CommandTarget, all_suggested_commands};
+use super::suggested_commands::{CommandPlace, CommandTarget, suggested_commands};
 use crate::driver::Session;
 use crate::engine::model::Str;
 use crate::engine::model::facts::Severity;
@@ -93,7 +93,7 @@ fn lines(place: &CommandPlace, snapshot: &Snapshot, diagnosis: &Diagnosis) -> Ve
     let undo = snapshot.remedies().contains(&Remedy::Undo).then(|| CommandTarget::new(place, snapshot).command("undo"));
     let undo = undo.flatten();
     let suggested: Vec<String> =
-        all_suggested_commands(place, snapshot).iter().map(|way| format!("    → {}", way.line())).collect();
+        suggested_commands(place, snapshot).iter().map(|way| format!("    → {}", way.line())).collect();
     lines.extend(suggested.iter().filter(|_| waits_for.is_none()).cloned());
     for (nth, finding) in findings.iter().enumerate() {
         lines.push(String::new());

@@ -119,8 +119,16 @@ impl Task for Drive<'_> {
         self.drive(foreground, &rollout).await
     }
 
+    fn ends_at_a_halt(&self) -> bool {
+        true
+    }
+
     fn out_of_time(&self, place: &CommandPlace, snapshot: &Snapshot, timeout: Duration) -> CliError {
-        self.left(place, snapshot).into_iter().fold(out_of_time(snapshot, timeout), CliError::hinted)
+        let goes_on = matches!(snapshot.phase, Phase::Preparing | Phase::Held | Phase::Running | Phase::Releasing(_));
+        let carries_on =
+            goes_on.then(|| "nothing more is started by this process; the same again carries on".to_owned());
+        let hints = carries_on.into_iter().chain(self.left(place, snapshot));
+        hints.fold(out_of_time(place, snapshot, timeout), CliError::hinted)
     }
 
     fn left(&self, _place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
@@ -189,6 +197,11 @@ impl Drive<'_> {
             // What would let it go on is said once each time, whether it waits for that or ends.
             let is_held = snapshot.phase == Phase::Held && course.drove && at_rest(&snapshot);
             if is_held && !was_held {
+                // Nodes that are in the way are named: a step does not move them.
+                let no_step = matches!(snapshot.plan.next, Some(Err(_)));
+                if let Some(guidance) = snapshot.guidance().filter(|_| no_step) {
+                    foreground.say(Topic::Advice, guidance.waits)?;
+                }
                 for next in suggested_commands(foreground.place(), &snapshot) {
                     foreground.say(Topic::Advice, format!("next: {}", next.line()))?;
                 }
@@ -247,9 +260,10 @@ fn is_stopped(place: &CommandPlace, snapshot: &Snapshot) -> Option<CliError> {
     if !finds_nothing(snapshot) || DriveEnd::new(DriveUntil::Complete).over(snapshot) != Some(Exit::Halted) {
         return None;
     }
-    let resume = CommandTarget::new(place, snapshot).named("resume");
     let why = format!("not driven, nothing is started while it is {}", how_it_stands(snapshot));
-    Some(CliError::new(CliErrorKind::Halted, why).hinted(format!("{resume} comes first, then the same again")))
+    let comes_first = what_comes_next(place, snapshot).into_iter();
+    let error = comes_first.fold(CliError::new(CliErrorKind::Halted, why), CliError::hinted);
+    Some(error.hinted("that comes first, then the same again"))
 }
 
 /// Where a driver would end as soon as it began because all is done: how it would end, and what to do instead.

@@ -44,6 +44,9 @@ pub(crate) trait Task {
     /// Does it, to its end.
     async fn whole(&mut self, foreground: &mut Foreground<'_>) -> Result<Exit, CliError>;
 
+    /// Whether it ends where the rollout halts.
+    fn ends_at_a_halt(&self) -> bool;
+
     /// What is said where there was not enough time.
     fn out_of_time(&self, place: &CommandPlace, snapshot: &Snapshot, timeout: Duration) -> CliError;
 
@@ -73,7 +76,9 @@ pub(crate) async fn run(
     let mut foreground = Foreground {
         session,
         args,
-        feed: ChangeFeed::new(&place).counting(output.format() != OutputFormat::Text),
+        feed: ChangeFeed::new(&place)
+            .counting(output.format() != OutputFormat::Text)
+            .ending_at_a_halt(output.format() == OutputFormat::Text && task.ends_at_a_halt()),
         output,
         streams: streams.clone(),
         open: None,

@@ -13,7 +13,7 @@ use super::error::{CliError, CliErrorKind, Exit, NOTHING_CHANGED};
 use super::json::{self, PreviewLines, TypeMeta};
 use super::load::{self, LoadPlace};
 use super::output::{Output, Streams};
-use super::suggested_commands::{CommandPlace, CommandTarget, SuggestedCommand, command_of, prewarm_command};
+use super::suggested_commands::{CommandPlace, CommandTarget, SuggestedCommand, suggested_commands};
 use crate::driver::{CommandError, Rollout, Session};
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Preview};
@@ -21,11 +21,9 @@ use crate::engine::model::config::{Role, Timing};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::whole_secs;
-use crate::engine::model::prewarm::PrewarmView;
-use crate::engine::model::record::{Halt, Paused};
+use crate::engine::model::record::{Direction, Halt, Paused};
 use crate::engine::model::time::{ShortDuration, Timestamp};
-use crate::engine::report::guidance::{Guidance, Remedy};
-use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 use crate::engine::report::trouble::TroubleKind;
 use crate::process::output::say_on_stderr;
 use crate::process::printable::Printable;
@@ -87,9 +85,13 @@ async fn carry_out(
     let place = LoadPlace { commands: &commands, namespace: Some(namespace) };
     let before = load::rollout(rollout, place, how.timeout).await?;
     let preview = match how.dry_run {
-        true => rollout.preview(command.clone()).await?,
-        false => preview(rollout, &command).await?,
+        true => rollout.preview(command.clone()).await.map_err(CliError::from),
+        false => preview(rollout, &command).await,
     };
+    let preview = preview.map_err(|error| match command.inner() {
+        Command::Resume if error.is_refusal() && before.started_at.is_some() => under_way(&commands, &before, error),
+        _ => error,
+    })?;
     if output.format() == OutputFormat::Text {
         show(&preview, output)?;
     }
@@ -115,6 +117,19 @@ async fn carry_out(
     };
     let said = report(&commands, &rollout.snapshot(), &preview, Some(&settled), output);
     Ok((said, Some(settled)))
+}
+
+/// Beside why nothing can be resumed, what the rollout does instead, and what lets it go on.
+fn under_way(place: &CommandPlace, snapshot: &Snapshot, error: CliError) -> CliError {
+    let does = match (&snapshot.phase, snapshot.direction, &snapshot.to) {
+        (Phase::Held | Phase::Running | Phase::Preparing, Direction::Back, Some(to)) => {
+            format!("rolling back to {}", to.called())
+        }
+        _ => snapshot.doing().to_string(),
+    };
+    let waits = snapshot.guidance().map(|guidance| format!("; {}", guidance.waits)).unwrap_or_default();
+    let error = error.hinted(format!("it is {does}, {}{waits}", snapshot.progress()));
+    suggested_commands(place, snapshot).iter().map(SuggestedCommand::line).fold(error, CliError::hinted)
 }
 
 /// Says once for which driver a command waits that is not done at once.
@@ -232,7 +247,7 @@ pub(crate) fn report(
     settled: Option<&str>,
     output: &mut Output,
 ) -> Result<Exit, CliError> {
-    let (next, driven_by) = if settled.is_some() { advice(place, snapshot) } else { Default::default() };
+    let (says, next) = if settled.is_some() { advice(place, snapshot) } else { Default::default() };
     match output.format() {
         OutputFormat::Json | OutputFormat::Yaml => output.value(&json::CommandResult {
             meta: TypeMeta::new("CommandResult"),
@@ -241,73 +256,69 @@ pub(crate) fn report(
             dry_run: settled.is_none(),
             preview: PreviewLines::new(preview),
             settled,
-            next: next.into_iter().chain(driven_by.map(|command| command.line())).collect(),
+            next: says.into_iter().chain(next.iter().map(SuggestedCommand::line)).collect(),
         })?,
         OutputFormat::Text => {
             match settled {
                 Some(settled) => output.line(settled)?,
                 None => output.line("Nothing was changed (--dry-run).")?,
             }
-            next.iter().try_for_each(|line| output.line(line))?;
-            if let Some(command) = driven_by {
-                output.line(format!("next: {}", command.line()))?;
-            }
+            says.iter().try_for_each(|line| output.line(line))?;
+            next.iter().try_for_each(|command| output.line(format!("next: {}", command.line())))?;
         }
     }
     Ok(Exit::Done)
 }
 
-/// What the operator would do next, as things stand; and where nobody drives who would carry out what was asked for, the command that does.
-fn advice(place: &CommandPlace, snapshot: &Snapshot) -> (Vec<String>, Option<SuggestedCommand>) {
-    let target = CommandTarget::new(place, snapshot);
-    let (mut lines, mut drives) = (Vec::new(), None);
-    match &snapshot.phase {
-        Phase::Held | Phase::Paused(_) => {
-            if let Some(Guidance { waits, remedies }) = snapshot.guidance() {
-                let first = remedies.iter().find(|remedy| **remedy != Remedy::Drive);
-                let remedy =
-                    first.and_then(|remedy| Some(format!("; {} {remedy}", target.named(&command_of(*remedy)?))));
-                lines.push(format!("{waits}{}.", remedy.unwrap_or_default()));
-            }
-        }
-        _ => lines.extend(halt_advice(place, snapshot)),
-    }
-    let is_said = lines.last().is_some_and(|line| line.starts_with("nobody drives"));
-    // Once the strategy is restored, only the record is left to go, and its controller replaces pods again.
-    let under_way = match snapshot.phase {
-        // Adopted, and every node has the template already: nothing is left to replace.
-        Phase::Preparing => snapshot.requested_change.is_some() || snapshot.counts.updated < snapshot.counts.nodes,
-        Phase::Held | Phase::Running => true,
-        Phase::Releasing(_) => snapshot.adopted,
+/// How things stand once a command was carried out, in sentences, and what the operator would do next: what `status` offers.
+fn advice(place: &CommandPlace, snapshot: &Snapshot) -> (Vec<String>, Vec<SuggestedCommand>) {
+    // Whoever carried it out itself is about to end.
+    let ends = matches!(snapshot.driver, DriverView::You { .. });
+    let left = ends.then(|| Snapshot { driver: DriverView::Nobody, ..snapshot.clone() });
+    let snapshot = left.as_ref().unwrap_or(snapshot);
+    // Nothing is left to do of what was asked for: adopted where every node has the template already, or released but for the record.
+    let is_done = match snapshot.phase {
+        Phase::Preparing => snapshot.requested_change.is_none() && snapshot.counts.updated >= snapshot.counts.nodes,
+        Phase::Releasing(_) => !snapshot.adopted,
         _ => false,
     };
-    match &snapshot.driver {
-        // Whoever carried it out itself is about to end.
-        DriverView::Nobody | DriverView::Lost { .. } | DriverView::You { .. } if under_way => {
-            if !is_said {
-                lines.push("Nobody drives: no pod is replaced before somebody does.".to_owned());
-            }
-            drives = Some(SuggestedCommand::new(target, "drive", Some("drive"), "replaces pods, so does the console"));
+    let mut next = suggested_commands(place, snapshot);
+    next.retain(|command| !is_done || !command.drives());
+    let is_template_changed = |alarm: &&Alarm| matches!(alarm, Alarm::TemplateChanged { .. });
+    let mut lines: Vec<String> =
+        snapshot.alarms.iter().filter(is_template_changed).map(|alarm| format!("{alarm}.")).collect();
+    match (&snapshot.phase, &snapshot.halt) {
+        (Phase::Halted, Some(halt)) => {
+            let places = halted_on(halt, snapshot);
+            lines.extend((!places.is_empty()).then(|| format!("halted: {}.", places.join(", "))));
         }
-        DriverView::Unconfirmed { .. } if under_way => lines.push(format!(
+        (Phase::Loading, _) => {}
+        _ if is_done => {}
+        _ => lines.extend(snapshot.guidance().map(|guidance| format!("{}.", guidance.waits))),
+    }
+    let is_under_way = matches!(
+        snapshot.phase,
+        Phase::Preparing | Phase::Held | Phase::Running | Phase::Releasing(_) if !is_done
+    );
+    match &snapshot.driver {
+        DriverView::Unconfirmed { .. } if is_under_way => lines.push(format!(
             "{}: if it is alive it carries it out, if not {} does.",
             snapshot.driving(),
-            target.named("drive")
+            CommandTarget::new(place, snapshot).named("drive")
         )),
-        DriverView::Other { holder, .. } if under_way => lines.push(format!("{holder} drives and carries it out.")),
+        DriverView::Other { holder, .. } if is_under_way => lines.push(format!("{holder} drives and carries it out.")),
         DriverView::Nobody | DriverView::Lost { .. } => {
-            let missing = |prewarm: &&PrewarmView| {
-                prewarm.request.paused.is_none() && prewarm.counts.present < prewarm.counts.nodes
-            };
-            if let Some(prewarm) = snapshot.prewarm.as_ref().filter(missing) {
-                let words = prewarm_command(&prewarm.request, &snapshot.revisions);
+            let says_so = lines.iter().any(|line| line.contains("nobody drives") || line.contains("somebody"));
+            if next.iter().any(SuggestedCommand::drives) && !says_so {
+                lines.push("Nobody drives: no pod is replaced before somebody does.".to_owned());
+            }
+            if next.iter().any(SuggestedCommand::prewarms) {
                 lines.push("Nobody drives: no pod is made for it before somebody does.".to_owned());
-                drives = Some(SuggestedCommand::new(target, "prewarm", words.as_deref(), "pre-warms"));
             }
         }
         _ => {}
     }
-    (lines, drives)
+    (lines, next)
 }
 
 /// Where a rollout halted, and what can be done about it; nothing where none is halted.

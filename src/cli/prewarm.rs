@@ -104,6 +104,10 @@ impl Task for PrewarmTask<'_> {
         follow(foreground, &rollout, &command, carries_on).await
     }
 
+    fn ends_at_a_halt(&self) -> bool {
+        false
+    }
+
     fn out_of_time(&self, place: &CommandPlace, snapshot: &Snapshot, timeout: Duration) -> CliError {
         let stands = snapshot.prewarm.as_ref().map(|prewarm| format!(": {prewarm}")).unwrap_or_default();
         let error = CliError::new(

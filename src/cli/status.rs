@@ -36,7 +36,6 @@ use super::output::Output;
 use super::suggested_commands::{CommandPlace, CommandTarget, SuggestedCommand, suggested_commands};
 use crate::driver::{Fleet, FleetRow, Rollout, Session};
 use crate::engine::model::config::Role;
-use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::whole_secs;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
@@ -77,7 +76,7 @@ pub(crate) async fn rollout(
             None => follow(&commands, &rollout, output).await,
             Some(patience) => match tokio::time::timeout(patience, follow(&commands, &rollout, output)).await {
                 Ok(end) => end,
-                Err(_late) => Err(out_of_time(&rollout.snapshot(), patience)),
+                Err(_late) => Err(out_of_time(&commands, &rollout.snapshot(), patience)),
             },
         };
     }
@@ -125,19 +124,21 @@ pub(crate) async fn with_all_watches(rollout: &Rollout, snapshot: Arc<Snapshot>)
     }
 }
 
-/// Says that a rollout was not over in time.
-pub(crate) fn out_of_time(snapshot: &Snapshot, patience: Duration) -> CliError {
+/// Says that a rollout was not over in time; of one that is paused also what lifts that.
+pub(crate) fn out_of_time(place: &CommandPlace, snapshot: &Snapshot, patience: Duration) -> CliError {
     let (doing, progress) = (snapshot.doing(), snapshot.progress());
-    CliError::new(
+    let error = CliError::new(
         CliErrorKind::TimedOut,
         format!("not over after {} s: {doing}, {progress}", whole_secs(patience).as_secs()),
-    )
+    );
+    what_comes_next(place, snapshot).into_iter().fold(error, CliError::hinted)
 }
 
 /// Follows a rollout until it is over: complete, halted, or the DaemonSet gone.
 async fn follow(place: &CommandPlace, rollout: &Rollout, output: &mut Output) -> Result<Exit, CliError> {
     let mut snapshots = rollout.snapshots.clone();
-    let mut feed = ChangeFeed::new(place).counting(output.format() != OutputFormat::Text);
+    let is_text = output.format() == OutputFormat::Text;
+    let mut feed = ChangeFeed::new(place).counting(!is_text).ending_at_a_halt(is_text);
     let streams = output.streams();
     loop {
         // Changes that happen while the output is slow are printed as one.
@@ -209,15 +210,15 @@ fn stopped(place: &CommandPlace, snapshot: &Snapshot) -> CliError {
     what_comes_next(place, snapshot).into_iter().fold(error, CliError::hinted)
 }
 
-/// What would let a rollout go on that is halted or that rolldeck has paused.
-pub(crate) fn what_comes_next(place: &CommandPlace, snapshot: &Snapshot) -> Option<String> {
+/// What would let a rollout go on that is halted or paused.
+pub(crate) fn what_comes_next(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
     match &snapshot.phase {
-        Phase::Halted => halt_advice(place, snapshot),
-        Phase::Paused(_) => {
-            let next = suggested_commands(place, snapshot).first().map(SuggestedCommand::line);
-            Some(next.unwrap_or_else(|| CommandTarget::new(place, snapshot).named("resume")))
+        Phase::Halted => {
+            let advice = halt_advice(place, snapshot);
+            vec![advice.unwrap_or_else(|| CommandTarget::new(place, snapshot).named("resume"))]
         }
-        _ => None,
+        Phase::Paused(_) => suggested_commands(place, snapshot).iter().map(SuggestedCommand::line).collect(),
+        _ => Vec::new(),
     }
 }
 
@@ -326,15 +327,11 @@ fn driver_line(place: &CommandPlace, snapshot: &Snapshot) -> String {
     let driving = snapshot.driving();
     let drive = || CommandTarget::new(place, snapshot).named("drive");
     let needs_one = matches!(snapshot.phase, Phase::Running | Phase::Held | Phase::Preparing | Phase::Releasing(_));
-    match &snapshot.driver {
-        // Where another command comes first, that is said below.
-        DriverView::Nobody | DriverView::Lost { .. } if needs_one && snapshot.remedies().contains(&Remedy::Drive) => {
-            format!("{driving}; {} would", drive())
-        }
-        _ if needs_one && snapshot.has_silent_driver() => {
-            format!("{driving}; if it has ended, {} would", drive())
-        }
-        _ if matches!(snapshot.phase, Phase::Paused(_)) && snapshot.has_silent_driver() => {
+    match snapshot.has_silent_driver() {
+        // The command is among those that come next.
+        true if snapshot.remedies().contains(&Remedy::Drive) => driving.to_string(),
+        true if needs_one => format!("{driving}; if it has ended, {} would", drive()),
+        true if matches!(snapshot.phase, Phase::Paused(_)) => {
             format!("{driving}; if it has ended, {} is to follow a resume", drive())
         }
         _ => driving.to_string(),

@@ -20,9 +20,14 @@ pub(crate) struct SuggestedCommand {
 }
 
 impl SuggestedCommand {
-    /// A command, and what it does. `words` are its name and its flags, quoted already; `None`: they cannot be.
-    pub(crate) fn new(target: CommandTarget<'_>, remedy: &'static str, words: Option<&str>, text: &str) -> Self {
-        Self { remedy, command: words.and_then(|words| target.command(words)), text: text.to_owned() }
+    /// Whether it is the command that drives.
+    pub(crate) fn drives(&self) -> bool {
+        self.remedy == spelled(Remedy::Drive).0
+    }
+
+    /// Whether it is the command that carries on what is to be pre-warmed.
+    pub(crate) fn prewarms(&self) -> bool {
+        self.remedy == PREWARM
     }
 
     /// `rolldeck resume --context prod -n edge ds/agent   (continues)`.
@@ -33,6 +38,12 @@ impl SuggestedCommand {
         }
     }
 }
+
+/// The kind of the command that carries pre-warming on.
+const PREWARM: &str = "prewarm";
+
+/// How many nodes one command takes out of being cordoned.
+const UNCORDONED: usize = 5;
 
 /// What is said instead of a command.
 const NOT_OFFERED: &str = "no command, as a name in it has characters that a shell may take for something else";
@@ -114,21 +125,9 @@ fn spelled(remedy: Remedy) -> (&'static str, Option<String>) {
     (kind, Some(command.to_owned()))
 }
 
-/// The command for a remedy, without the DaemonSet; `None` where it needs an argument that only the operator knows.
-pub(crate) fn command_of(remedy: Remedy) -> Option<String> {
-    spelled(remedy).1
-}
-
-/// What an operator can do about what stands in the way, for people; empty when nothing does. That nobody drives, and the command for it,
-/// is said beside the driver.
+/// What an operator can do about what stands in the way, most fitting first; empty when nothing does. `status` as text and as JSON, the answers
+/// of one-shot commands, `drive` and `diagnose` all take it from here. Each command is offered once.
 pub(crate) fn suggested_commands(place: &CommandPlace, snapshot: &Snapshot) -> Vec<SuggestedCommand> {
-    let mut suggested = all_suggested_commands(place, snapshot);
-    suggested.retain(|suggested| suggested.remedy != spelled(Remedy::Drive).0);
-    suggested
-}
-
-/// What an operator can do about what stands in the way, to drive included. Each command is offered once.
-pub(crate) fn all_suggested_commands(place: &CommandPlace, snapshot: &Snapshot) -> Vec<SuggestedCommand> {
     let mut suggested: Vec<SuggestedCommand> = Vec::new();
     for remedy in snapshot.remedies() {
         let (kind, Some(command)) = spelled(remedy) else { continue };
@@ -138,8 +137,24 @@ pub(crate) fn all_suggested_commands(place: &CommandPlace, snapshot: &Snapshot) 
             suggested.push(SuggestedCommand { remedy: kind, command, text: remedy.to_string() });
         }
     }
+    suggested.extend(uncordoning(place, snapshot));
     suggested.extend(prewarming(place, snapshot));
     suggested
+}
+
+/// What lets nodes go that are left and cordoned.
+fn uncordoning(place: &CommandPlace, snapshot: &Snapshot) -> Option<SuggestedCommand> {
+    let cordoned = snapshot.waits_for_cordoned();
+    let text = match (cordoned.len(), cordoned.len().saturating_sub(UNCORDONED)) {
+        (0, _) => return None,
+        (1, _) => "lets it go, which is cordoned".to_owned(),
+        (_, 0) => "lets them go, which are cordoned".to_owned(),
+        (_, more) => format!("lets them go, which are cordoned, as {more} more are"),
+    };
+    let names: Option<Vec<String>> = cordoned.iter().take(UNCORDONED).map(|node| shell_word(&node.name)).collect();
+    let flags = place.flags().map(|flags| if flags.is_empty() { flags } else { format!(" {flags}") });
+    let command = flags.zip(names).map(|(flags, names)| format!("kubectl{flags} uncordon {}", names.join(" ")));
+    Some(SuggestedCommand { remedy: "uncordon", command, text })
 }
 
 /// What can be done about pre-warming that stands still, or that failed somewhere. Where images do not come by themselves, it can be given up, too.
@@ -165,7 +180,7 @@ fn goes_on_prewarming(place: &CommandPlace, snapshot: &Snapshot) -> Option<Sugge
         ("prewarmResume", Some("prewarm --resume".to_owned()), "goes on pre-warming")
     } else if nobody && missing && !goes_on {
         let text = if prewarm.unobtainable.is_some() { "pulls again what failed" } else { "carries pre-warming on" };
-        ("prewarm", prewarm_command(&prewarm.request, &snapshot.revisions), text)
+        (PREWARM, prewarm_command(&prewarm.request, &snapshot.revisions), text)
     } else if nobody && goes_on && prewarm.has_all() {
         (
             "prewarmCancel",

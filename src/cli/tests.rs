@@ -9,6 +9,7 @@ mod halts;
 mod help;
 mod hostile;
 mod lines;
+mod next;
 mod offered;
 mod prewarm;
 mod report;

@@ -11,7 +11,7 @@ use super::revision::Revision;
 use super::watch::Watch;
 use super::{TypeMeta, kinds};
 use crate::cli::audit::unwritten;
-use crate::cli::suggested_commands::{CommandPlace, SuggestedCommand, all_suggested_commands};
+use crate::cli::suggested_commands::{CommandPlace, SuggestedCommand, suggested_commands};
 use crate::engine::model::Str;
 use crate::engine::model::budget::BudgetView;
 use crate::engine::model::clocks::NodeClocks;
@@ -188,7 +188,7 @@ impl<'a> StatusJson<'a> {
             prewarm: snapshot.prewarm.as_ref().map(PrewarmJson::new),
             timeline: snapshot.timeline.iter().map(TimelineLine::new).collect(),
             unaudited: unwritten(snapshot),
-            next: all_suggested_commands(place, snapshot),
+            next: suggested_commands(place, snapshot),
             nodes,
         }
     }

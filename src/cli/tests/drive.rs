@@ -122,7 +122,10 @@ async fn a_drive_that_halts_exits_with_its_own_code() {
     assert_eq!(output.code, Exit::Halted.code());
     let halt_advice = "failed on ipc-017: `rolldeck undo --context prod-eu -n edge ds/agent` rolls back, `rolldeck resume --context prod-eu -n edge ds/agent` \
                    goes on past it";
-    assert!(output.text.contains("image not found on 1 node") && output.text.contains(halt_advice), "{}", output.text);
+    assert!(output.text.contains("image not found on 1 node") && output.error.contains(halt_advice), "{}", output.text);
+    assert!(!output.text.contains("rolls back"), "it is said once: {}", output.text);
+    let json = Script::of(script::held_by_nobody()).then(halted.clone()).run("drive ds/agent -o json").await;
+    assert!(json.text.contains("rolls back") && json.error.contains(halt_advice), "{}{}", json.text, json.error);
     let output = Script::of(halted).run("status ds/agent").await;
     for next in ["next     rolldeck undo --context prod-eu -n edge ds/agent ", "next     rolldeck resume --context"] {
         assert!(output.text.contains(next), "{}", output.text);
@@ -138,14 +141,15 @@ async fn where_a_driver_would_end_at_once_none_is_begun_and_it_is_said_what_to_d
     (idle.phase, idle.adopted, idle.counts.available) = (Phase::Idle, true, idle.counts.nodes);
     let mut kept = script::held_by_nobody();
     (kept.phase, kept.settings.policies.finish) = (Phase::Complete, Finish::Keep);
-    let resume = "`rolldeck resume --context prod-eu -n edge ds/agent` comes first";
+    let resume = "`rolldeck resume --context prod-eu -n edge ds/agent`\nHint: that comes first, then the same again";
     let release = "`rolldeck release --context prod-eu -n edge ds/agent` hands it back";
     for (snapshot, code, said) in [(halted, 4, resume), (idle.clone(), 0, release), (kept, 0, release)] {
         let script = Script::of(snapshot);
         let output = script.run("drive ds/agent").await;
         assert_eq!((output.code, script.asked().len()), (code, 0), "{}", output.text);
-        let last = if code == 0 { output.text.lines().last() } else { output.error.lines().last() };
-        assert!(last.unwrap().contains(said), "{}{}", output.text, output.error);
+        let said_there =
+            if code == 0 { output.text.lines().last().unwrap().contains(said) } else { output.error.ends_with(said) };
+        assert!(said_there, "{}{}", output.text, output.error);
         assert!(!output.text.contains("you drive") && !output.text.contains("nobody drives"), "{}", output.text);
     }
     // Pods that nobody needs any more are deleted by whoever drives.
@@ -417,13 +421,13 @@ async fn all_nodes_that_failed_are_named_and_those_in_trouble() {
     nodes.push(script::cause(script::node("ipc-019", NodeState::PullFailed)));
     halted.nodes = nodes.clone().into();
     let output = Script::of(script::held_by_nobody()).then(halted.clone()).run("drive ds/agent").await;
-    assert!(output.text.contains("failed on ipc-017 ipc-018, in trouble on ipc-019: "), "{}", output.text);
+    assert!(output.error.contains("failed on ipc-017 ipc-018, in trouble on ipc-019: "), "{}", output.error);
     nodes.extend((20..30).map(|nth| script::cause(script::node(&name(nth), NodeState::Failed))));
     halted.nodes = nodes.into();
     let output = Script::of(script::held_by_nobody()).then(halted).run("drive ds/agent").await;
     let named = (20..26).map(|nth| format!(" ipc-{nth:03}")).collect::<String>();
     let said = format!("failed on ipc-017 ipc-018{named} and 4 more, in trouble on ipc-019: ");
-    assert!(output.text.contains(&said), "{}", output.text);
+    assert!(output.error.contains(&said), "{}", output.error);
 }
 
 #[tokio::test(start_paused = true)]
@@ -431,6 +435,7 @@ async fn a_drive_that_runs_out_of_time_stands_down() {
     let script = Script::of(script::held_by_nobody()).then(script::driving());
     let output = script.run("drive ds/agent --timeout 5m").await;
     assert_eq!((output.code, script.asked().last()), (3, Some(&Command::StopDriving)));
+    assert!(output.error.ends_with("Hint: nothing more is started by this process; the same again carries on"));
 }
 
 /// We drive, it is over in this way, and so many pods for pre-warming that nobody needs any more are there.

@@ -47,7 +47,12 @@ async fn a_driver_that_is_silent_is_followed_by_the_command_that_drives() {
     let of = async |snapshot: Snapshot| Script::of(snapshot).run("status ds/agent").await.text;
     let now = rollout().at;
     let silent = of(driven(now - Duration::from_secs(20))).await;
-    assert!(silent.contains("drove 20s ago by its clock; if it has ended, `rolldeck drive "), "{silent}");
+    assert!(silent.contains("drove 20s ago by its clock: if it has ended, nothing more is started\n"), "{silent}");
+    assert_eq!(silent.matches("rolldeck drive ").count(), 1, "{silent}");
+    assert!(
+        silent.contains("  next     rolldeck drive --context prod-eu -n edge ds/agent   (drives it)\n"),
+        "{silent}"
+    );
     let paused = Paused::new("ada".into(), now, None);
     let paused = Snapshot { phase: Phase::Paused(paused), ..driven(now - Duration::from_secs(20)) };
     let paused = of(paused).await;

@@ -281,7 +281,7 @@ async fn edits_are_made_at_once_and_say_who_carries_them_out() {
         assert_eq!((output.code, script.asked()), (0, vec![Command::Prewarm(command)]));
         let next = "Nobody drives: no pod is made for it before somebody does.\n\
                     next: rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 --context prod-eu -n edge \
-                    ds/agent   (pre-warms)\n";
+                    ds/agent   (carries pre-warming on)\n";
         assert!(output.text.ends_with(next), "{}", output.text);
     }
 }

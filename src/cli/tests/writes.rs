@@ -81,8 +81,10 @@ async fn a_write_is_shown_made_and_followed_by_advice() {
       nodes: ipc-001 ipc-002 ipc-003 ipc-004 ipc-005 ipc-006 ipc-007 ipc-008 … and 4 more
       API: PATCH leases/rolldeck-agent (intent)
     settled: Step
-    nobody drives; held: 38 of 60 nodes that may be updated have been, 1 failed; `rolldeck step --context prod-eu -n edge ds/agent` lets 60 nodes go, 120 in total.
-    next: rolldeck drive --context prod-eu -n edge ds/agent   (replaces pods, so does the console)
+    nobody drives; held: 38 of 60 nodes that may be updated have been, 1 failed.
+    next: rolldeck step --context prod-eu -n edge ds/agent   (lets 60 nodes go, 120 in total)
+    next: rolldeck undo --context prod-eu -n edge ds/agent   (rolls back)
+    next: rolldeck drive --context prod-eu -n edge ds/agent   (drives it)
     "#);
 }
 
@@ -149,7 +151,9 @@ async fn what_is_offered_next_moves_something() {
     let lift = "  next     rolldeck select --clear --context prod-eu -n edge ds/agent   (lifts the selector, which frees 57 nodes)";
     assert_eq!(next, [lift], "{output}");
     let output = Script::of(done).previews(Danger::None).run("step ds/agent --to 3").await.text;
-    assert!(output.ends_with("canary done, 3 of 3 (canary=true); `rolldeck select --clear --context prod-eu -n edge ds/agent` lifts the selector, which frees 57 nodes.\nops@bastion-2/4711 drives and carries it out.\n"), "{output}");
+    let says = "canary done, 3 of 3 (canary=true).\nops@bastion-2/4711 drives and carries it out.\n\
+                next: rolldeck select --clear --context prod-eu -n edge ds/agent   (lifts the selector, which frees 57 nodes)\n";
+    assert!(output.ends_with(says), "{output}");
 }
 
 #[tokio::test]
