@@ -48,6 +48,9 @@ const CLEANS_UP_WITHIN: Duration = Duration::from_secs(30);
 /// How long after its Lease a DaemonSet may go whose namespace is deleted.
 const GOES_WITHIN: Duration = Duration::from_secs(10);
 
+/// What helps where somebody else holds the lease.
+const HELD_BY_OTHER: &str = "`--take-over` asks them to hand over, and takes the lease of one that is gone";
+
 /// For how long somebody else has to hold the lease before it is taken over. A one-shot command holds it for its own write; a driver that stood
 /// still meanwhile sees that afterwards, and drives on.
 pub(super) const HELD_FOR: Duration = Duration::from_secs(2);
@@ -127,7 +130,19 @@ impl Task for Drive<'_> {
         let goes_on = matches!(snapshot.phase, Phase::Preparing | Phase::Held | Phase::Running | Phase::Releasing(_));
         let carries_on =
             goes_on.then(|| "nothing more is started by this process; the same again carries on".to_owned());
-        let hints = carries_on.into_iter().chain(self.left(place, snapshot));
+        let waited = match &snapshot.driver {
+            DriverView::Unconfirmed { holder, .. }
+            | DriverView::Other { holder, .. }
+            | DriverView::Waiting { holder: Some(holder) } => {
+                Some(format!("this process did not drive: {holder} holds the lease; {HELD_BY_OTHER}"))
+            }
+            DriverView::Unknown
+            | DriverView::Nobody
+            | DriverView::You { .. }
+            | DriverView::Waiting { holder: None }
+            | DriverView::Lost { .. } => carries_on,
+        };
+        let hints = waited.into_iter().chain(self.left(place, snapshot));
         hints.fold(out_of_time(place, snapshot, timeout), CliError::hinted)
     }
 
@@ -365,8 +380,7 @@ fn has_images(snapshot: &Snapshot, images: &[ContainerImage]) -> bool {
 }
 
 fn driven_by(holder: &str) -> CliError {
-    CliError::new(CliErrorKind::DrivenByOther, format!("{holder} drives this rollout"))
-        .hinted("`--take-over` asks them to hand over, and takes the lease of one that is gone")
+    CliError::new(CliErrorKind::DrivenByOther, format!("{holder} drives this rollout")).hinted(HELD_BY_OTHER)
 }
 
 /// Judges snapshot by snapshot whether the drive is over.

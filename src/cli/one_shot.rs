@@ -127,8 +127,8 @@ fn under_way(place: &CommandPlace, snapshot: &Snapshot, error: CliError) -> CliE
         }
         _ => snapshot.doing().to_string(),
     };
-    let waits = snapshot.guidance().map(|guidance| format!("; {}", guidance.waits)).unwrap_or_default();
-    let error = error.hinted(format!("it is {does}, {}{waits}", snapshot.progress()));
+    let waits = snapshot.guidance().map_or_else(|| snapshot.driving().to_string(), |guidance| guidance.waits);
+    let error = error.hinted(format!("it is {does}, {}; {waits}", snapshot.progress()));
     suggested_commands(place, snapshot).iter().map(SuggestedCommand::line).fold(error, CliError::hinted)
 }
 

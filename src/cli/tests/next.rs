@@ -64,7 +64,7 @@ fn next(text: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn status_and_one_shot_commands_offer_the_same() {
-    let silent = DriverView::Unconfirmed {
+    let silent = || DriverView::Unconfirmed {
         holder: "ops@bastion-2/7".into(),
         renewed_at: Some(rollout().at - Duration::from_secs(60)),
     };
@@ -74,8 +74,9 @@ async fn status_and_one_shot_commands_offer_the_same() {
         (not_begun(), vec!["step", "drive"]),
         (changed_by_others(Phase::Paused(by_ada())), vec!["resume", "undo"]),
         (changed_by_others(Phase::Preparing), vec!["resume", "undo", "drive"]),
-        (Snapshot { phase: Phase::Preparing, driver: silent, ..held_by_nobody() }, vec!["drive"]),
+        (Snapshot { phase: Phase::Preparing, driver: silent(), ..held_by_nobody() }, vec!["drive"]),
         (Snapshot { phase: Phase::Complete, ..held_by_nobody() }, vec!["drive", "release"]),
+        (Snapshot { phase: Phase::Complete, driver: silent(), ..held_by_nobody() }, vec!["drive", "release"]),
     ] {
         let status = next(&Script::of(snapshot.clone()).run("status ds/agent").await.text);
         let words: Vec<&str> = status.iter().filter_map(|line| line.split(' ').nth(1)).collect();
@@ -108,6 +109,10 @@ async fn who_resumes_what_does_not_stand_is_told_what_is_under_way() {
     ");
     let dry = Script::of(going_back()).refuses(refusal()).run("resume ds/agent --dry-run").await;
     assert_eq!(dry.error, output.error);
+    let nodes = [node("ipc-020", NodeState::Starting)].into();
+    let driven = Snapshot { phase: Phase::Running, nodes, ..driving() };
+    let driven = Script::of(driven).refuses(refusal()).run("resume ds/agent").await.error;
+    assert!(driven.contains("Hint: it is running, 38 of 120 updated; you drive"), "{driven}");
 }
 
 /// Who pauses, and who finds it paused, learns what lifting the pause brings with it, and that there is a way back. Where nobody changed
@@ -203,4 +208,15 @@ async fn what_is_released_but_for_the_record_needs_nobody_who_drives() {
     let text =
         Script::of(Snapshot { adopted: true, ..released }).previews(Danger::None).run("release ds/agent").await.text;
     assert_eq!(next(&text), ["rolldeck drive --context prod-eu -n edge ds/agent   (drives it)"], "{text}");
+}
+
+/// Whoever runs out of time while somebody else may still drive has waited for them, and done nothing.
+#[tokio::test(start_paused = true)]
+async fn a_drive_that_waited_for_who_holds_the_lease_says_so() {
+    let driver = DriverView::Unconfirmed { holder: "ops@bastion-2/7".into(), renewed_at: Some(rollout().at) };
+    let output = Script::of(Snapshot { driver, ..held_by_nobody() }).run("drive ds/agent --timeout 5s").await;
+    assert_eq!(output.code, 3);
+    let said =
+        "Hint: this process did not drive: ops@bastion-2/7 holds the lease; `--take-over` asks them to hand over";
+    assert!(output.error.contains(said), "{}", output.error);
 }

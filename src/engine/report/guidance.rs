@@ -320,7 +320,7 @@ impl Snapshot {
                 remedies: Vec::new(),
             }),
             Phase::Held => Some(self.held(drive)),
-            Phase::Complete => self.not_handed_back(driven),
+            Phase::Complete => self.not_handed_back(driven && !self.has_silent_driver()),
             Phase::Idle if self.adopted => Some(Guidance {
                 waits: "adopted: its controller replaces no pod until it is handed back".into(),
                 remedies: vec![Remedy::Release],
