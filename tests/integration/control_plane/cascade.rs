@@ -160,7 +160,8 @@ impl<'a> Run<'a> {
             Driver::Rolldeck => {
                 let mut driver = self.operator.drive(DS, &["--image", V2, "--to", "100%"]);
                 assert_eq!(driver.end().code(), Some(4), "it halts: {}", driver.seen());
-                says_why_where_and_what_next(driver.seen());
+                let errors = driver.errors();
+                says_why_where_and_what_next(&format!("{}{errors}", driver.seen()));
                 true
             }
         }
