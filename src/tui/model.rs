@@ -14,7 +14,7 @@ use ratatui::layout::Size;
 
 use self::filtering::{SearchTexts, fleet_row};
 use self::summary::SnapshotSummary;
-use super::columns::fleet::{FleetSort, sort_rows};
+use super::columns::fleet::{FleetSort, rank, sort_rows};
 use super::columns::nodes::{NodeColumn, Sort};
 use super::daemonset_ref::DaemonSetRef;
 use super::dialog::{Dialog, Form};
@@ -219,7 +219,7 @@ impl FleetPage {
         let passes = |index: &usize| self.filter.passes(&fleet_row(&rows[*index], fleet));
         self.rows = (0..rows.len()).filter(passes).collect();
         self.rows.sort_by(|a, b| {
-            let key = |index: usize| (rows[index].state.rank(), &rows[index].namespace, &rows[index].name);
+            let key = |index: usize| (rank(&rows[index]), &rows[index].namespace, &rows[index].name);
             key(*a).cmp(&key(*b))
         });
         sort_rows(self.sort, &mut self.rows, &self.fleet.rows);

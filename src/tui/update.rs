@@ -36,7 +36,8 @@ use crate::driver::{CommandError, FleetPrewarm, FleetRow};
 use crate::engine::model::command::Refusal;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::fleet_state::FleetState;
-use crate::engine::report::snapshot::Phase;
+use crate::engine::model::record::Direction;
+use crate::engine::report::snapshot::{Phase, Snapshot};
 
 /// Takes in what happened at `now`.
 pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEffect> {
@@ -145,9 +146,8 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
     effects
 }
 
-/// Moves cursors and the visible part of lists to where their rows are now.
-/// Puts into the list of DaemonSets what it does not know, and a rollout that is open does: since when it is in its state, and that all nodes
-/// have what is pre-warmed.
+/// Puts into the list of DaemonSets what it does not know, and a rollout that is open does: whether anything moves, since when it is in its
+/// state, and that all nodes have what is pre-warmed.
 fn complete_list(model: &mut Model) {
     let Some(list) = &mut model.fleet else { return };
     for page in &model.rollouts {
@@ -155,14 +155,16 @@ fn complete_list(model: &mut Model) {
         let is_it = |row: &FleetRow| row.namespace == page.target.namespace && row.name == page.target.name;
         let Some(at) = list.fleet.rows.iter().position(is_it) else { continue };
         let row = &list.fleet.rows[at];
-        let is_same = match row.state {
+        let state = state_on_its_page(&row.state, snapshot);
+        let recorded = row.since.filter(|_| state == row.state);
+        let is_same = match state {
             FleetState::Held => snapshot.phase == Phase::Held,
             FleetState::Rolling => snapshot.phase == Phase::Running,
             FleetState::UpToDate => snapshot.phase == Phase::Idle,
             FleetState::Adopted => snapshot.phase == Phase::Complete,
             _ => false,
         };
-        let since = row.since.or(page.phase_since.filter(|_| is_same));
+        let since = recorded.or(page.phase_since.filter(|_| is_same));
         let is_done = snapshot.prewarm.as_ref().is_some_and(|view| {
             let counts = &view.counts;
             view.error.is_none() && counts.nodes > 0 && counts.present == counts.nodes
@@ -171,13 +173,26 @@ fn complete_list(model: &mut Model) {
             Some(FleetPrewarm::Requested | FleetPrewarm::NobodyDrives) if is_done => Some(FleetPrewarm::Done),
             known => known,
         };
-        if (since, prewarm) != (row.since, row.prewarm) {
+        if (&state, since, prewarm) != (&row.state, row.since, row.prewarm) {
             let row = &mut Arc::make_mut(&mut list.fleet).rows[at];
-            (row.since, row.prewarm) = (since, prewarm);
+            (row.state, row.since, row.prewarm) = (state, since, prewarm);
+            list.arrange();
         }
     }
 }
 
+/// The state in the list as the page of the same rollout has it. Counters and record do not tell whether a node that is named as in progress
+/// still moves, or failed and holds the others.
+fn state_on_its_page(listed: &FleetState, snapshot: &Snapshot) -> FleetState {
+    match (listed, &snapshot.phase, snapshot.direction) {
+        (FleetState::Rolling | FleetState::RollingBack, Phase::Held, _) => FleetState::Held,
+        (FleetState::Held, Phase::Running, Direction::Forward) => FleetState::Rolling,
+        (FleetState::Held, Phase::Running, Direction::Back) => FleetState::RollingBack,
+        (listed, _, _) => listed.clone(),
+    }
+}
+
+/// Moves cursors and the visible part of lists to where their rows are now.
 fn settle(model: &mut Model) {
     let Measures { list_height: height, map } = Measures::of(model);
     let (cells, now, draws_map) = (model.size.width, model.now, view::draws_map(model));

@@ -8,9 +8,20 @@ use std::borrow::Cow;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
+use crate::engine::model::image::{is_same_repository, registry_of};
+
 /// The most bytes that one cell is given. Graphemes of natural languages, and emoji, have fewer; one that has more is made to
 /// flood a terminal, and marks without a width of their own would never fill a line.
 pub(crate) const CELL_BYTES: usize = 32;
+
+/// What versions alone would hide of a change from one image to another: that it comes from somewhere else.
+pub(crate) fn repository_change(was: &str, new: &str) -> Option<&'static str> {
+    match is_same_repository(was, new) {
+        true => None,
+        false if registry_of(was) == registry_of(new) => Some("repository changes!"),
+        false => Some("registry changes!"),
+    }
+}
 
 /// How many cells `text` takes.
 pub(crate) fn width(text: &str) -> usize {

@@ -10,7 +10,7 @@ use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::image::{version_of, without_user};
 use crate::engine::model::time::Timestamp;
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::width;
+use crate::tui::words::{repository_change, width};
 
 pub(crate) type FleetColumn = Column<FleetRow, Fleet, FleetCell>;
 
@@ -128,9 +128,10 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         },
     },
     FleetColumn {
-        name: "updated",
-        headers: &["UP-TO-DATE", "UPDATED"],
-        help: "pods of the new revision, well or not, of all; its page counts only nodes that are well, as the full part of the bar does",
+        name: "up-to-date",
+        headers: &["UP-TO-DATE", "NEW"],
+        help: "pods of the new revision, well or not, of all that its controller wants; its page calls updated only nodes that are well, as \
+               the full part of the bar does",
         kind: ColumnKind::Number,
         width: Width::Optional(&[
             Share { priority: 0, cells: |fleet, _| progress_width(fleet), keep: 12 },
@@ -142,8 +143,8 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         cell: |row, fleet, _| {
             let known = row.updated();
             let updated = known.map(|(_, updated)| updated);
-            // Where nothing is rolled out nobody asks whether what is down is up to date.
-            let well = known.filter(|_| row.from.is_some()).map(|(well, _)| well).or(updated).unwrap_or(0);
+            // As the bar of its page: what is down is not full, also where all pods are of one revision.
+            let well = known.map_or(0, |(well, _)| well);
             let numbers = progress_width(fleet);
             (FleetCell::Progress { updated, well, desired: row.counters.desired, numbers }, ThemeRole::Text)
         },
@@ -185,7 +186,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         order: None,
         words: Some(|row, _| standing(row)),
         searched: true,
-        cell: |row, _, _| text(&standing(row), standing_role(row)),
+        cell: |row, _, _| text(&standing(row), sign(row).1),
     },
     FleetColumn {
         name: "since",
@@ -242,12 +243,28 @@ pub(crate) fn sort_rows(sort: FleetSort, shown: &mut [usize], rows: &[FleetRow])
 pub(crate) fn sign(row: &FleetRow) -> (Glyph, ThemeRole) {
     match &row.state {
         FleetState::Halted(_) | FleetState::StrategyDrifted => (Glyph::Failed, ThemeRole::Bad),
+        _ if fails(row) => (Glyph::Failed, ThemeRole::Bad),
         FleetState::Degraded(_) | FleetState::Misscheduled(_) => (Glyph::Down, ThemeRole::Warn),
         FleetState::Undriven | FleetState::Paused(_) => (Glyph::Paused, ThemeRole::Warn),
         FleetState::Rolling | FleetState::RollingBack => (Glyph::Moving, ThemeRole::Busy),
         FleetState::Held if unavailable(row) > 0 => (Glyph::Down, ThemeRole::Warn),
         FleetState::Held | FleetState::Adopted => (Glyph::Outdated, ThemeRole::Text),
         FleetState::UpToDate => (Glyph::Updated, ThemeRole::Ok),
+    }
+}
+
+/// Whether its own page has failed nodes, as far as its counters and its starting pods tell: images cannot be pulled, or no pod at all is
+/// available and none is on its way to be.
+fn fails(row: &FleetRow) -> bool {
+    let is_down = row.counters.desired > 0 && row.counters.available == 0;
+    row.pulls.is_some_and(|pulls| pulls.failed > 0 || (is_down && pulls.pulling == 0 && pulls.starting == 0))
+}
+
+/// How much it wants to be looked at: what fails comes with what halted, whatever its rollout does.
+pub(crate) fn rank(row: &FleetRow) -> u8 {
+    match fails(row) {
+        true => row.state.rank().min(FleetState::StrategyDrifted.rank()),
+        false => row.state.rank(),
     }
 }
 
@@ -259,15 +276,12 @@ fn standing(row: &FleetRow) -> String {
             let why = format!("{}: {whose} down, or should not run it", row.state);
             row.standing().replacen(&row.state.to_string(), &why, 1)
         }
+        // Its controller leaves them out of how many it wants: `7/14` of a fleet of 20 nodes.
+        _ if row.counters.misscheduled > 0 => {
+            format!("{}, {}", row.standing(), FleetState::Misscheduled(row.counters.misscheduled))
+        }
         _ => row.standing(),
     }
-}
-
-/// The look of its state in words. Pulls that fail ask to be looked at, whatever the rollout does.
-fn standing_role(row: &FleetRow) -> ThemeRole {
-    let (_, role) = sign(row);
-    let fails = row.pulls.is_some_and(|pulls| pulls.failed > 0);
-    if role != ThemeRole::Bad && fails { ThemeRole::Warn } else { role }
 }
 
 /// `38/120`; `?/120` where it is not known.
@@ -322,7 +336,10 @@ fn images(row: &FleetRow) -> String {
         }
         _ => {
             let side = |image: &Option<Str>| image.as_deref().map_or_else(|| "none".to_owned(), short);
-            format!("{} → {}", side(&before), side(&after))
+            let both = before.as_deref().zip(after.as_deref());
+            let repository = both.and_then(|(before, after)| repository_change(before, after));
+            let repository = repository.map(|words| format!(", {words}")).unwrap_or_default();
+            format!("{} → {}{repository}", side(&before), side(&after))
         }
     };
     let container = if names.len() > 1 { format!("{name} ") } else { String::new() };
@@ -381,7 +398,7 @@ fn longest_of(fleet: &Fleet, cells: fn(&FleetRow) -> usize) -> usize {
 }
 
 fn progress_width(fleet: &Fleet) -> usize {
-    longest_of(fleet, |row| progress_words(Some(row.counters.updated), row.counters.desired).len()).max("UPDATED".len())
+    longest_of(fleet, |row| progress_words(Some(row.counters.updated), row.counters.desired).len()).max("NEW".len())
 }
 
 /// As wide as the largest count.
@@ -443,13 +460,15 @@ mod tests {
         type Images<'a> = &'a [(&'a str, &'a str)];
         let cases: &[(Images<'_>, Images<'_>, &str)] = &[
             (&[("a", "r/a:v1")], &[("a", "r/a:v2")], "v1 → v2"),
-            (&[("a", "r/a:v1")], &[("a", digest)], "v1 → sha256:01234567"),
+            (&[("a", "registry.example/a:v1")], &[("a", digest)], "v1 → sha256:01234567"),
             (&[("a", "r/a:v1")], &[("a", "r/a:v1")], "v1 (same)"),
             (&[("a", "r/a:v1")], &[("a", "u:p@s/a:v1")], "r/a:v1 → s/a:v1"),
             (&[("a", "a:v1"), ("b", "b:v1")], &[("a", "a:v1"), ("b", "b:v2")], "b v1 → v2"),
             (&[("a", "a:v1"), ("b", "b:v1")], &[("a", "a:v2"), ("b", "b:v2")], "a v1 → v2 +1"),
             (&[("a", "a:v1"), ("b", "b:v1")], &[("a", "a:v1")], "b v1 → none"),
             (&[], &[("a", "a:v2")], "? → v2"),
+            (&[("a", "r/a:v1")], &[("a", "r/b:v2")], "v1 → v2, repository changes!"),
+            (&[("a", "r.a/a:v1")], &[("a", "r.b/a:v2")], "v1 → v2, registry changes!"),
         ];
         for (before, after, want) in cases {
             let row = FleetRow { from: Some(revision(1, before)), to: revision(2, after), ..row("edge", "agent", 3) };
@@ -468,24 +487,20 @@ mod tests {
             let counters = DaemonSetCounters { desired: 3, available, ..DaemonSetCounters::default() };
             let pulls = Some(FleetPulls { pulling, failed, starting });
             let row = FleetRow { counters, state, pulls, prewarm, ..row("edge", "agent", 3) };
-            (standing(&row), standing_role(&row))
+            (standing(&row), sign(&row).1)
         };
         let requested = Some(FleetPrewarm::Requested);
         for (got, words, role) in [
             (counted(FleetState::Rolling, 2, [1, 0, 0], None), "1 pulling, rolling out", ThemeRole::Busy),
-            (
-                counted(FleetState::Rolling, 1, [1, 1, 0], None),
-                "1 pulling, 1 pull failed, rolling out",
-                ThemeRole::Warn,
-            ),
+            (counted(FleetState::Rolling, 1, [1, 1, 0], None), "1 pulling, 1 pull failed, rolling out", ThemeRole::Bad),
             (counted(FleetState::Rolling, 1, [0, 0, 2], None), "2 starting, rolling out", ThemeRole::Busy),
             (counted(FleetState::Held, 3, [2, 0, 0], requested), "pre-warm, 2 pulling, held", ThemeRole::Text),
             (counted(FleetState::Held, 2, [0, 0, 0], None), "held, 1 unavailable", ThemeRole::Warn),
-            (counted(FleetState::Degraded(2), 1, [0, 2, 0], None), "2 unavailable, 2 pulls failed", ThemeRole::Warn),
+            (counted(FleetState::Degraded(2), 1, [0, 2, 0], None), "2 unavailable, 2 pulls failed", ThemeRole::Bad),
             (
                 counted(FleetState::Misscheduled(2), 3, [0, 1, 0], None),
                 "2 misscheduled: their nodes are down, or should not run it, 1 pull failed",
-                ThemeRole::Warn,
+                ThemeRole::Bad,
             ),
             (counted(FleetState::Halted("x".into()), 1, [0, 2, 0], None), "halted: x, 2 pulls failed", ThemeRole::Bad),
         ] {
@@ -493,6 +508,10 @@ mod tests {
         }
         let unknown = FleetRow { pulls: None, state: FleetState::Rolling, ..row("edge", "agent", 0) };
         assert_eq!(unknown.standing(), "rolling out");
+        // Six of 20 nodes are down: why the list counts 14.
+        let counters = DaemonSetCounters { desired: 14, misscheduled: 6, ..DaemonSetCounters::default() };
+        let cut = FleetRow { counters, state: FleetState::Rolling, ..row("edge", "agent", 14) };
+        assert_eq!(standing(&cut), "rolling out, 6 misscheduled");
     }
 
     #[test]
@@ -509,7 +528,7 @@ mod tests {
             counted("none", 0, 7, Some(9), DrivenBy::Nobody),
         ];
         for (by, want) in [
-            ("updated", ["none", "half", "all"]),
+            ("up-to-date", ["none", "half", "all"]),
             ("available", ["none", "all", "half"]),
             ("since", ["none", "half", "all"]),
             ("driver", ["half", "none", "all"]),

@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn sorting_goes_round_and_begins_with_what_asks_to_be_looked_at() {
-        let of_fleet = ["trouble", "namespace", "name", "updated", "available", "since", "driver"];
+        let of_fleet = ["trouble", "namespace", "name", "up-to-date", "available", "since", "driver"];
         assert_eq!(round(FleetSort::default()), of_fleet);
         assert_eq!(round(Sort::default()), ["trouble", "name", "state", "revision", "restarts", "since"]);
         assert_eq!(Sort::default().named("zone").unwrap_err(), {

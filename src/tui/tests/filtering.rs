@@ -98,7 +98,7 @@ fn no_column_is_left_out() {
 #[test]
 fn the_fleet_the_timeline_and_the_revisions_have_columns_too() {
     let rows = |typed: &str| on_fleet().typed(&format!("/{typed}<enter>")).model.fleet.unwrap().rows.len();
-    assert_eq!((rows("ns=edge"), rows("namespace=edge"), rows("updated<lt>100"), rows("state=halted")), (2, 2, 3, 1));
+    assert_eq!((rows("ns=edge"), rows("namespace=edge"), rows("new<lt>100"), rows("state=halted")), (2, 2, 3, 1));
     let entries = |typed: &str| {
         let console = TestConsole::on(with_events(), 80, 24).typed(&format!("T/{typed}<enter>"));
         console.model.rollout().unwrap().timeline.as_ref().unwrap().len()

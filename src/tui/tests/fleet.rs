@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::console::TestConsole;
 use super::fixtures::{self, MINUTE, ago, fleet, preview, running, the_target};
-use crate::driver::{Fleet, FleetPrewarm, FleetRow};
+use crate::driver::{Fleet, FleetPrewarm, FleetPulls, FleetRow};
 use crate::engine::model::command::Command;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::event::WatchHealth;
@@ -61,11 +61,11 @@ fn the_worst_comes_first_and_other_orders_are_chosen_as_on_the_nodes() {
     assert_eq!(names(&console), ["ipc-agent", "log-shipper", "cilium", "node-exporter"], "by namespace");
     console.type_keys("s");
     assert_eq!(names(&console), ["cilium", "ipc-agent", "log-shipper", "node-exporter"], "by name");
-    console.type_keys(":sort updated<enter>");
+    console.type_keys(":sort up-to-date<enter>");
     assert_eq!(names(&console), ["log-shipper", "ipc-agent", "cilium", "node-exporter"]);
-    assert!(console.screen().contains("1-4 of 4 · sorted by updated"));
+    assert!(console.screen().contains("1-4 of 4 · sorted by up-to-date"));
     console.type_keys(":sort images<enter>");
-    let known = "trouble, namespace, name, updated, available, since, driver";
+    let known = "trouble, namespace, name, up-to-date, available, since, driver";
     assert_eq!(status(&console), format!("cannot sort by `images`; there are {known}"));
     console.type_keys(":sort trouble<enter>");
     assert_eq!(names(&console)[0], "ipc-agent");
@@ -124,17 +124,18 @@ fn a_pause_on_a_row_opens_its_daemonset_and_names_it() {
     assert_eq!(done(&console), [(the_target(), Command::Pause { why: None })], "though the console is read-only");
 }
 
-/// As kubectl calls them, and `:sort updated`: in every width one name, or its short form.
+/// As kubectl calls them, and `:sort up-to-date`. On the page of a rollout a node is updated only once its pod is well: no heading of the list
+/// says so of pods that may not be.
 #[test]
-fn the_pods_of_the_present_template_have_one_name() {
-    for (width, height, heading) in [(40, 12, " UPDATED "), (80, 24, " UPDATED "), (120, 40, " UP-TO-DATE ")] {
+fn pods_of_the_new_revision_are_not_called_updated_in_any_width() {
+    for (width, height, heading) in [(40, 12, " NEW "), (80, 24, " NEW "), (120, 40, " UP-TO-DATE ")] {
         let mut fleet = fleet();
         let screen = |fleet: &Fleet| {
             let mut console = TestConsole::on_fleet(width, height);
             console.tell(Msg::Fleet(fleet.clone().into()));
             console.screen()
         };
-        assert!(screen(&fleet).contains(heading), "{}", screen(&fleet));
+        assert!(screen(&fleet).contains(heading) && !screen(&fleet).contains("UPDATED"), "{}", screen(&fleet));
         // Of few nodes, too.
         fleet.rows.iter_mut().for_each(|row| (row.counters.desired, row.counters.updated) = (3, 3));
         assert!(screen(&fleet).contains(heading), "{}", screen(&fleet));
@@ -170,6 +171,51 @@ fn the_list_tells_what_a_rollout_that_is_open_knows() {
     let screen = console.screen();
     let row = screen.lines().find(|line| line.contains(" ipc-agent ")).unwrap_or_default();
     assert!(row.contains("pre-warmed, held") && row.contains(" 10s "), "{screen}");
+}
+
+/// A node that failed is named in the record as in progress, and holds the others: whether anything moves only the page knows.
+#[test]
+fn the_list_calls_a_rollout_that_is_open_held_as_its_page_does() {
+    let mut console = TestConsole::on(running(), 80, 24).with_fleet();
+    console.type_keys("<esc>");
+    let row = |console: &TestConsole| console.model.fleet.as_ref().unwrap().fleet.rows[2].clone();
+    let mut listed = fleet();
+    (listed.rows[2].state, listed.rows[2].since) = (FleetState::Rolling, Some(ago(9 * MINUTE)));
+    console.tell(Msg::Fleet(listed.clone().into()));
+    assert_eq!((row(&console).state, row(&console).since), (FleetState::Rolling, Some(ago(9 * MINUTE))));
+    console.see(Snapshot { phase: Phase::Held, ..running() });
+    assert_eq!((row(&console).state, row(&console).since), (FleetState::Held, Some(fixtures::noon())));
+    console.tell(Msg::Fleet(listed.clone().into()));
+    assert_eq!(row(&console).state, FleetState::Held, "whichever of both arrives last");
+    console.see(running());
+    assert_eq!(row(&console).state, FleetState::Rolling);
+    listed.rows[2].state = FleetState::Paused("by ops".into());
+    console.tell(Msg::Fleet(listed.into()));
+    assert_eq!(row(&console).state, FleetState::Paused("by ops".into()), "what is recorded is not overruled");
+}
+
+/// All pods are of one revision, and none of them is well: as on its page nothing of the bar is full, and the sign is that of failed nodes.
+#[test]
+fn a_fleet_whose_pods_all_fail_is_the_worst_of_the_list() {
+    let mut failing = fleet();
+    failing.rows.iter_mut().for_each(|row| row.state = FleetState::UpToDate);
+    let row = &mut failing.rows[1];
+    (row.state, row.from) = (FleetState::Degraded(120), None);
+    (row.counters.updated, row.counters.available) = (120, 0);
+    let listed = |failing: &Fleet| {
+        let mut console = TestConsole::on_fleet(120, 40);
+        console.tell(Msg::Fleet(failing.clone().into()));
+        console.screen().lines().nth(3).unwrap_or_default().to_owned()
+    };
+    failing.rows[1].pulls = Some(FleetPulls { failed: 120, ..FleetPulls::default() });
+    let failed = listed(&failing);
+    assert!(failed.starts_with(">✗ kube-system cilium") && failed.contains("[▒▒▒▒▒▒▒▒▒▒] 120/120"), "{failed}");
+    failing.rows[1].pulls = Some(FleetPulls::default());
+    assert!(listed(&failing).starts_with(">✗ "), "they crash: {}", listed(&failing));
+    failing.rows[1].pulls = Some(FleetPulls { pulling: 120, ..FleetPulls::default() });
+    assert!(listed(&failing).starts_with(">○ "), "they may be well soon: {}", listed(&failing));
+    failing.rows[1].pulls = None;
+    assert!(listed(&failing).starts_with(">○ "), "whether they are on their way is not known: {}", listed(&failing));
 }
 
 #[test]

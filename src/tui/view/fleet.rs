@@ -3,7 +3,7 @@
 //! ```text
 //!  prod-eu   all namespaces · 14 daemonsets · live                  READ-ONLY  rolldeck
 //! ─ 1-5 of 14 ────────────────────────────────────────────────────────────────────
-//!    NAMESPACE DAEMONSET     REV UPDATED AVL STATE                 FOR DRIVEN BY
+//!    NAMESPACE DAEMONSET     REV     NEW AVL STATE                 FOR DRIVEN BY
 //!  ✗ edge      ipc-agent   14→15  38/120 115 halted: 1 failed       2m you
 //!  ◐ kube-sys… cilium        3→4  97/120 119 rolling out             ? controller
 //! ```
@@ -131,7 +131,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
     if !fleet.rows.is_empty() || fleet.health != WatchHealth::Loading {
         table.draw_header(ctx, parts.list, Some(page.sort.name()), Column::header, buffer);
     }
-    let progress = FLEET_COLUMNS.iter().position(|column| column.name == "updated");
+    let progress = FLEET_COLUMNS.iter().position(|column| column.name == "up-to-date");
     let room = progress.and_then(|at| table.widths.get(at).copied()).unwrap_or(0);
     for (row, y) in (top..len).zip(rows.y..rows.bottom()) {
         if let Some(entry) = page.rows.get(row).and_then(|index| fleet.rows.get(*index)) {
