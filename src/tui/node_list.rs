@@ -279,7 +279,7 @@ impl NodeList {
 
     /// Selects the node of this name; if it is in a folded group, it shows with the next arrangement.
     pub(crate) fn select_node(&mut self, name: &Str) {
-        let row = self.list.current(self.len()).unwrap_or(0);
+        let row = self.current().unwrap_or(0);
         self.list.select(row, RowKey::Node(name.clone()));
     }
 
@@ -297,7 +297,7 @@ impl NodeList {
     /// arrangement.
     pub(crate) fn go_home(&mut self) {
         if let Some(home) = self.home.clone() {
-            let row = self.list.current(self.len()).unwrap_or(0);
+            let row = self.current().unwrap_or(0);
             self.list.select(row, home);
         }
     }
@@ -334,9 +334,12 @@ impl NodeList {
         (pinned, rows().skip(self.pinned + self.list.top()))
     }
 
-    /// The current row's place.
+    /// The current row's place. Before a row is selected that is the first node: the heading of a group is told nothing of, and would become
+    /// the current row as soon as no node moves any more.
     pub(crate) fn current(&self) -> Option<usize> {
-        self.list.current(self.len())
+        let node = || self.rows.iter().position(|row| matches!(row, NodeRow::Node(_)));
+        let first = self.list.selected().is_none().then(node).flatten();
+        first.or_else(|| self.list.current(self.len()))
     }
 
     fn current_row(&self) -> Option<NodeRow> {
@@ -385,7 +388,11 @@ impl NodeList {
     /// Selects by movement, with `height` lines for both parts.
     pub(crate) fn go(&mut self, movement: Move, height: usize, nodes: &[Arc<NodeView>]) {
         let viewport = self.viewport(height);
+        let current = self.current().filter(|_| self.list.selected().is_none());
         let mut list = std::mem::take(&mut self.list);
+        if let Some(row) = current {
+            list.select(row, self.key(row, nodes));
+        }
         list.go(movement, self.rows.len(), viewport, |row| self.key(row, nodes));
         self.list = list;
         self.drop_anchors(viewport, nodes);

@@ -179,7 +179,7 @@ impl NodeList {
     /// Opens or folds the group whose heading is the current row; the rows have to be arranged again then.
     pub(crate) fn toggle(&mut self) {
         if let Some((key, open)) = self.current_group().map(|group| (group.key, group.is_open)) {
-            let row = self.list.current(self.len()).unwrap_or(0);
+            let row = self.current().unwrap_or(0);
             self.list.select(row, RowKey::Group(key));
             self.set_open(key, !open);
         }

@@ -39,6 +39,10 @@ fn selected(console: &TestConsole) -> Option<String> {
     console.model.rollout()?.selected().map(|node| node.name.to_string())
 }
 
+fn current(console: &TestConsole) -> Option<String> {
+    console.model.rollout()?.current().map(|node| node.name.to_string())
+}
+
 #[test]
 fn groups_are_opened_and_folded_by_keys() {
     let console = |keys: &str| TestConsole::on(running(), 80, 24).typed(keys);
@@ -271,7 +275,7 @@ fn a_site_that_is_out_is_one_group_on_top() {
     let moving = target("ipc-200", NodeState::Soaking, 20);
     let console = TestConsole::on(with([moving].into_iter().chain(out).chain(rest).collect()), 80, 24);
     assert_snapshot!("nodes_site_out", list(&console));
-    assert_snapshot!("nodes_site_out_opened", list(&console.typed("<enter>")));
+    assert_snapshot!("nodes_site_out_opened", list(&console.typed("k<enter>")));
 }
 
 /// The engine lists nodes by name, whenever they began.
@@ -304,6 +308,42 @@ fn where_there_is_no_room_for_all_what_moves_is_seen_before_what_was_just_update
     assert!((6..12).all(|number| line_of(&console, &name(number)).is_some()), "{screen}");
 }
 
+/// The heading of a group is told nothing of: `enter` opens a node, and `l` its log, also after the only one that moved is done.
+#[test]
+fn before_a_row_is_selected_the_current_one_is_a_node() {
+    let nodes = |first: NodeView| {
+        let waiting = (2..=120).map(|nth| held(&format!("ipc-{nth:03}"), Hold::Partition { keep: 119 }));
+        with([first].into_iter().chain(waiting).collect())
+    };
+    for (width, height) in [(40, 12), (80, 24), (200, 50)] {
+        let mut console = TestConsole::on(nodes(target("ipc-001", NodeState::Soaking, 5)), width, height);
+        assert_eq!(current(&console).as_deref(), Some("ipc-001"));
+        console.see(nodes(updated("ipc-001", 0)));
+        assert_eq!(current(&console).as_deref(), Some("ipc-001"), "it lingers");
+        console.wait(6);
+        console.see(nodes(updated("ipc-001", 6)));
+        assert!(!list(&console).contains(">▸") && !list(&console).contains(">▾"), "{}", console.screen());
+        let current = current(&console).unwrap_or_default();
+        assert!(
+            console.screen().lines().any(|line| line.starts_with(&format!(">· {current}"))),
+            "{}",
+            console.screen()
+        );
+        let opened = console.typed("<enter>");
+        assert!(opened.model.node_page().is_some_and(|page| *page.node == *current), "{}", opened.screen());
+    }
+    // The heading is one row up.
+    let mut held = TestConsole::on(nodes(updated("ipc-001", 900)), 80, 24);
+    held.type_keys("k");
+    assert!(list(&held).contains(">▾ partition keeps"), "{}", list(&held));
+    // What was selected by hand stays, below the heading of its group.
+    let mut chosen = TestConsole::on(nodes(target("ipc-001", NodeState::Soaking, 5)), 80, 24).typed("jk");
+    chosen.see(nodes(updated("ipc-001", 0)));
+    chosen.wait(6);
+    chosen.see(nodes(updated("ipc-001", 6)));
+    assert_eq!(selected(&chosen).as_deref(), Some("ipc-001"), "{}", chosen.screen());
+}
+
 #[test]
 fn a_group_stays_open_when_only_its_reason_changes() {
     let nodes = |hold: Hold| {
@@ -312,13 +352,13 @@ fn a_group_stays_open_when_only_its_reason_changes() {
         with(next.chain(updated).collect())
     };
     let driven = || nodes(Hold::Budget { used: 2, limit: 2 });
-    let mut console = TestConsole::on(driven(), 80, 24).typed("jjj");
+    let mut console = TestConsole::on(driven(), 80, 24).typed("jj");
     assert!(list(&console).contains("\n>· ipc-022 "), "{}", list(&console));
     console.see(nodes(Hold::NobodyDrives));
     assert!(list(&console).contains("▾ nobody drives: 46 nodes"), "{}", list(&console));
     assert!(list(&console).contains("\n>· ipc-022 ") && list(&console).contains(" ipc-024 "), "{}", list(&console));
     // On its heading the selection goes along, and a group that was folded stays folded.
-    let mut folded = TestConsole::on(driven(), 80, 24).typed("<enter>");
+    let mut folded = TestConsole::on(driven(), 80, 24).typed("k<enter>");
     folded.see(nodes(Hold::NobodyDrives));
     assert!(list(&folded).contains(">▸ nobody drives: 46 nodes"), "{}", list(&folded));
     folded.see(driven());
