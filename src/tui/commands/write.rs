@@ -6,7 +6,6 @@ use super::effects::{Effects, refuse};
 use super::navigate;
 use crate::engine::model::command::{Command, Early, PrewarmCommand, Takeover};
 use crate::engine::model::driver::DriverView;
-use crate::engine::model::step_ahead::NoStep;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::action::condition;
 use crate::tui::dialog::{
@@ -99,13 +98,11 @@ pub(super) fn partition(model: &mut Model, keep: &str) -> Effects {
 
 pub(super) fn canary(model: &mut Model, selector: &str) -> Effects {
     let plan = model.rollout().and_then(|page| page.snapshot()).map(|snapshot| &snapshot.plan);
-    // When all selected nodes are updated, the form begins empty: the next step is to lift the selector.
-    let done = plan.is_some_and(|plan| matches!(plan.next, Some(Err(NoStep::SelectionDone(_)))));
-    let in_force = plan.and_then(|plan| plan.selector.as_ref());
+    let in_force = plan.and_then(|plan| plan.selector.as_ref()).map(ToString::to_string);
     let lifts = in_force.is_some();
-    let current = in_force.filter(|_| !done);
-    let current = current.map(|selector| selector.to_string()).unwrap_or_default();
-    dialog(model, Form::Canary(Canary::new(if selector.is_empty() { &current } else { selector }).lifting(lifts)))
+    // Also where all selected nodes are updated and it is lifted next: an empty field would look as if none were in force.
+    let typed = if selector.is_empty() { in_force.unwrap_or_default() } else { selector.to_owned() };
+    dialog(model, Form::Canary(Canary::new(&typed).lifting(lifts)))
 }
 
 /// The images that a form can be completed with: those of the DaemonSet's revisions, and of the other rollouts that are open.

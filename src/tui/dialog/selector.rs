@@ -59,6 +59,9 @@ impl Canary {
                 None => Err("type a label selector, such as canary=true; right completes".into()),
             };
         }
+        if snapshot.plan.selector.as_ref() == Some(&selector) {
+            return Err(format!("{selector} is in force: change it, or ctrl-u empties the field, which lifts it"));
+        }
         Ok(Command::Select(Some(selector)))
     }
 

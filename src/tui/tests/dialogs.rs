@@ -170,7 +170,7 @@ fn a_selector_that_no_node_has_is_not_confirmed_by_enter_alone() {
         assert!(done(&answered().typed("<enter><enter>")).is_empty(), "{keys}: the focus is on cancel");
         assert_eq!(done(&answered().typed("<tab><enter>")).len(), 1, "{keys}: who wants it can have it");
     }
-    for keys in ["N<c-u>line=line3", "W<down><down><down><down>line", ":tune site-label=line<enter>"] {
+    for keys in ["N<c-u>line!=line4", "W<down><down><down><down>line", ":tune site-label=line<enter>"] {
         let console = open(keys, (80, 24)).answered(preview(Danger::Bounded));
         assert!(!console.screen().contains("matches 0"), "{keys}:\n{}", console.screen());
         assert_eq!(done(&console.typed("<enter>")).len(), 1, "{keys}");
@@ -181,6 +181,18 @@ fn a_selector_that_no_node_has_is_not_confirmed_by_enter_alone() {
     nodes[0].labels = [("line", "lime3")].into_iter().collect();
     console.see(Snapshot { nodes: nodes.into(), ..running() });
     assert!(!console.screen().contains("matches 0"), "{}", console.screen());
+}
+
+/// Names of nodes of a cloud are longer than a line of a small dialog.
+#[test]
+fn no_name_of_a_node_is_torn_apart() {
+    let names = ["ip-10-0-123-45.eu-central-1.compute.internal", "ip-10-0-7-1.eu-central-1.compute.internal"];
+    let preview = Preview { nodes: names.map(Into::into).into(), ..preview(Danger::Bounded) };
+    let screen = TestConsole::on(running(), 40, 30).typed("AS").answered(preview).screen();
+    for (from, to) in [("│ ip-10-0-123-45.e", "compute.internal"), ("│ ip-10-0-7-1", "compute.internal")] {
+        let line = screen.lines().find(|line| line.contains(from));
+        assert!(line.is_some_and(|line| line.contains(to)), "{screen}");
+    }
 }
 
 /// A DaemonSet with two containers.

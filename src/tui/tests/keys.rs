@@ -66,7 +66,7 @@ fn writes_ask_first_and_are_confirmed_in_proportion() {
             "<enter>",
             Some(Command::Step(Step::Partition(IntOrPercent::Percent(30)))),
         ),
-        ("AN<c-u>line=line3", Danger::Bounded, "<enter>", Some(Command::Select(Some("line=line3".parse().unwrap())))),
+        ("AN<c-u>line!=line4", Danger::Bounded, "<enter>", Some(Command::Select(Some("line!=line4".parse().unwrap())))),
         ("AN<c-u>", Danger::Bounded, "<enter>", Some(Command::Select(None))),
         // Serious: enter on the form says what to press. The first tab reaches the action.
         ("AU", Danger::Serious, "<enter>", None),
@@ -102,7 +102,13 @@ fn going_on_past_a_halt_begins_on_cancel() {
 
 #[test]
 fn the_selector_is_lifted_where_it_has_nothing_left() {
-    let console = || TestConsole::on(fixtures::canary_done(), 80, 24).typed("AN");
+    // What is in force is in sight, and is not written again.
+    let begun = TestConsole::on(fixtures::canary_done(), 80, 24).typed("AN");
+    assert!(begun.screen().contains("Only nodes with: canary=true "), "{}", begun.screen());
+    let hint = "canary=true is in force: change it, or ctrl-u empties the field, which lifts";
+    assert!(begun.screen().contains(hint) && begun.screen().contains("[ Select ]"), "{}", begun.screen());
+    assert_eq!((asked(&begun), done(&begun.typed("<enter>"))), (None, vec![]));
+    let console = || TestConsole::on(fixtures::canary_done(), 80, 24).typed("AN<c-u>");
     assert_eq!(asked(&console()), Some(Command::Select(None)));
     // It frees many nodes: enter on the form does nothing, and drops nothing that was typed.
     let answered = || console().answered(preview(Danger::Serious));
@@ -112,7 +118,10 @@ fn the_selector_is_lifted_where_it_has_nothing_left() {
     assert_eq!(done(&answered().typed("<enter><tab><enter>")), [Command::Select(None)]);
     let early = console().typed("<enter>");
     assert!(early.screen().contains("what it would do is not known yet"), "{}", early.screen());
-    assert_eq!(asked(&on_running().typed("AN")), Some(Command::Select(Some("line=line3".parse().unwrap()))));
+    assert_eq!(
+        asked(&on_running().typed("AN<backspace>4")),
+        Some(Command::Select(Some("line=line4".parse().unwrap())))
+    );
 }
 
 #[test]

@@ -38,7 +38,10 @@ pub(super) fn fill_preview(body: &mut Body<'_>, preview: &Preview, dialog: &Dial
     // The first nodes are in sight before what is written; the others may be many.
     let names = !preview.nodes.is_empty() && !matches!(dialog.form, Form::Canary(_));
     if names {
-        let shown = preview.nodes.iter().take(FIRST_NODES).map(|node| &**node).collect::<Vec<_>>().join(" ");
+        // Lines end between names, also where a name is as long as a line.
+        let cells = body.cells;
+        let shown: Vec<_> = preview.nodes.iter().take(FIRST_NODES).map(|node| fit_middle(node, cells)).collect();
+        let shown = shown.join(" ");
         let more = if preview.nodes.len() > FIRST_NODES { " …" } else { "" };
         let nodes = count(count_of(dialog), "node");
         let order = if preview.nodes.len() > 1 { " in this order" } else { "" };
