@@ -12,6 +12,7 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{NodeState, RestartsView};
 use crate::engine::model::record::{Direction, Paused};
+use crate::engine::model::step_ahead::NoStep;
 use crate::engine::report::snapshot::{ImageChange, NodeView, Phase, Snapshot};
 use crate::tui::message::{ConsoleEffect, Msg};
 use crate::tui::model::Overlay;
@@ -125,6 +126,28 @@ fn a_dialog_on_a_small_screen_has_no_empty_line_and_cuts_nothing() {
     assert!(screen.contains("│ > on drift report   "), "{screen}");
 }
 
+/// What it leads to stays in sight while it stands still, and why it does has a line of its own, with the key that tells all of it.
+#[test]
+fn a_rollout_that_stands_still_says_where_it_leads_and_why() {
+    let lines = |snapshot: Snapshot, height: u16| {
+        let screen = TestConsole::on(snapshot, 40, height).screen();
+        screen.lines().skip(1).take(3).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let done = lines(fixtures::canary_done(), 12);
+    assert_eq!(done[0].trim_end(), " · held 3/120 down 0/2 v1.8.2 → v1.9.0");
+    assert_eq!(done[1].trim_end(), " canary done, 3 of 3 (canary=true)");
+    assert!(done[2].starts_with(" A arms: N lifts the selector"), "{done:?}");
+    let mut long = fixtures::canary_done();
+    if let Some(Err(NoStep::SelectionDone(done))) = &mut long.plan.next {
+        done.selector = "topology.kubernetes.io/zone=munich".parse().unwrap();
+    }
+    let long = lines(long, 12);
+    assert!(long[0].ends_with("v1.8.2 → v1.9.0") && long[1].ends_with("…   i: all"), "{long:?}");
+    assert_eq!(long[1].chars().count(), 39, "{long:?}");
+    let low = lines(fixtures::canary_done(), 11);
+    assert!(low[0].contains("canary"), "no row to spare: {low:?}");
+}
+
 #[test]
 fn what_a_rollout_waits_for_is_told_in_full_where_one_asks_what_is_wrong() {
     let words = |width, height| {
@@ -182,9 +205,9 @@ fn the_tag_is_told_however_long_the_name_of_the_registry_is() {
             (200, 50),
             "registry-munich.factory-automation.example.com/edge/agents/agent:v1.8.2 → registry-hamburg",
         ),
-        (&moved, (80, 24), " v1.8.2 → v1.9.0   rev 14 → 15 "),
-        (&moved, (40, 12), " down 2/2 → v1.9.0\n"),
-        (&two, (80, 24), " agent: v1.8.2 → v1.9.0 +1   rev 14 → 15 "),
+        (&moved, (80, 24), " v1.8.2 → v1.9.0, registry changes!   rev 14 → 15 "),
+        (&moved, (40, 12), " down 2/2 → v1.9.0!\n"),
+        (&two, (80, 24), " → v1.9.0 +1, registry changes!   rev 14 → 15 "),
     ] {
         let snapshot = Snapshot { image_changes: changes.to_vec(), ..fixtures::halted() };
         let screen = TestConsole::on(snapshot, size.0, size.1).screen();
@@ -193,7 +216,7 @@ fn the_tag_is_told_however_long_the_name_of_the_registry_is() {
     let registry = [change("agent", ["registry-munich", "v1"], ["registry-hamburg", "v1"])];
     let snapshot = Snapshot { image_changes: registry.to_vec(), ..fixtures::halted() };
     let screen = TestConsole::on(snapshot, 80, 24).screen();
-    assert!(screen.contains(" → regis"), "{screen}");
+    assert!(screen.contains(" v1 → v1, registry changes!"), "{screen}");
 }
 
 /// Where what it is changed from is on no node any more, nothing could stand before an arrow.

@@ -12,7 +12,11 @@
 //!
 //! ```text
 //!  edge/ipc-agent  you · live · ARMED 9m
-//!  v1.8.2 → v1.9.0 running 38/120 down 2/2
+//!  ▶ running 38/120 down 2/2 1 crash loop
+//!
+//!  · held 38/120 down 0/2 v1.8.2 → v1.9.0        where it stands still, and there is a row to spare
+//!  82 nodes wait: not selected   i: all
+//!  S lets 3 nodes go, 41 in total
 //! ```
 
 mod attention;
@@ -40,6 +44,7 @@ use crate::engine::model::record::Direction;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Phase;
 use crate::engine::report::snapshot::Snapshot;
+use crate::tui::action::ActionId;
 use crate::tui::model::RolloutPage;
 use crate::tui::model::ShownSnapshot;
 use crate::tui::theme::{Glyph, ThemeRole};
@@ -68,18 +73,22 @@ fn about_rollout(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<
     };
     let snapshot = &*shown.snapshot;
     if shape == Shape::Folded {
-        let mut lines = vec![identity(ctx, page, Some(shown), cells), folded(ctx, page, shown, cells)];
         // Whoever reads a log has few lines for it; the list of nodes says the rest.
         if page.node_page.is_some() {
-            return lines;
+            return vec![identity(ctx, page, Some(shown), cells), folded(ctx, page, shown, cells, false)];
         }
-        lines.extend(taken_over(ctx, shown, cells));
-        lines.extend(alarms(ctx, shape, snapshot, cells).into_iter().take(if area.height < 12 { 1 } else { 2 }));
-        lines.extend(paused_briefly(ctx, snapshot, cells, if area.height < 12 { 1 } else { 2 }));
-        // Where nothing else is said, what moves it; on a screen that has no row to spare the first line has to do.
-        if lines.len() == 2 && area.height >= 12 {
-            lines.extend(next_keys(ctx, snapshot, cells));
+        let mut below: Vec<Line<'static>> = taken_over(ctx, shown, cells).into_iter().collect();
+        below.extend(alarms(ctx, shape, snapshot, cells).into_iter().take(if area.height < 12 { 1 } else { 2 }));
+        below.extend(paused_briefly(ctx, snapshot, cells, if area.height < 12 { 1 } else { 2 }));
+        // Where nothing else is said, why it stands still and what moves it; on a screen that has no row to spare the first line has to do.
+        let reason = why_it_stands(ctx, page, shown, cells).filter(|_| below.is_empty() && area.height >= 12);
+        let mut lines =
+            vec![identity(ctx, page, Some(shown), cells), folded(ctx, page, shown, cells, reason.is_some())];
+        if below.is_empty() && area.height >= 12 {
+            below.extend(reason);
+            below.extend(next_keys(ctx, snapshot, cells));
         }
+        lines.append(&mut below);
         return lines;
     }
     let mut lines = vec![identity(ctx, page, Some(shown), cells)];
@@ -134,8 +143,46 @@ fn recorded(snapshot: &Snapshot) -> bool {
     snapshot.started_at.is_some() || (snapshot.adopted && snapshot.has_change())
 }
 
-/// The second of two lines.
-fn folded(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot, cells: usize) -> Line<'static> {
+/// Why nothing moves, on a line of its own; where that is cut, the key that tells all of it.
+fn why_it_stands(
+    ctx: &RenderContext<'_>,
+    page: &RolloutPage,
+    shown: &ShownSnapshot,
+    cells: usize,
+) -> Option<Line<'static>> {
+    let snapshot = &*shown.snapshot;
+    let stands = matches!(snapshot.phase, Phase::Held | Phase::Preparing | Phase::Complete | Phase::Releasing(_));
+    let is_told = |(words, _): &(String, ThemeRole)| *words != snapshot.phase.to_string();
+    let (words, role) = reason(ctx, page, shown).filter(|_| stands && snapshot.not_sent().is_none()).filter(is_told)?;
+    let room = cells.saturating_sub(2);
+    let more = format!("   {}: all", ActionId::Diagnose.key());
+    let words = match width(&words) <= room {
+        true => words,
+        false => format!("{}{more}", fit(&words, room.saturating_sub(width(&more)))),
+    };
+    Some(Line::from(ctx.span(format!(" {words}"), role)))
+}
+
+/// What is wrong first of all, else what it waits for.
+fn reason(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot) -> Option<(String, ThemeRole)> {
+    let snapshot = &*shown.snapshot;
+    // What halted it is said below.
+    let worst = page.summary.trouble.first().filter(|_| snapshot.phase != Phase::Halted);
+    let worst = worst.map(|trouble| (group(ctx, page, shown, trouble), ThemeRole::Bad));
+    worst.or_else(|| {
+        let waits = guidance(snapshot).filter(|_| !matches!(snapshot.phase, Phase::Paused(_)))?.waits;
+        Some((waits.trim_start_matches("held: ").to_owned(), ThemeRole::Text))
+    })
+}
+
+/// The second of two lines. Why nothing moves is left out where it is `told_below`.
+fn folded(
+    ctx: &RenderContext<'_>,
+    page: &RolloutPage,
+    shown: &ShownSnapshot,
+    cells: usize,
+    told_below: bool,
+) -> Line<'static> {
     let snapshot = &*shown.snapshot;
     match snapshot.daemonset {
         Presence::Present => {}
@@ -158,20 +205,12 @@ fn folded(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot, ce
     spans.push(ctx.span(numbers, role));
     let used: usize = spans.iter().map(|span| width(&span.content)).sum();
     let room = cells.saturating_sub(used + 1);
-    // What halted it is said below.
-    let worst = page
-        .summary
-        .trouble
-        .first()
-        .filter(|_| snapshot.phase != Phase::Halted)
-        .map(|trouble| (group(ctx, page, shown, trouble), ThemeRole::Bad));
-    let waits = guidance(snapshot).filter(|_| !matches!(snapshot.phase, Phase::Paused(_)));
-    let waits = waits.map(|guidance| (guidance.waits.trim_start_matches("held: ").to_owned(), ThemeRole::Text));
     let changed = || match room >= LEAST_WORDS {
         true => change_in(snapshot, room),
         false => snapshot.change().to_string(),
     };
-    let (rest, role) = worst.or(waits).unwrap_or_else(|| (changed(), ThemeRole::Text));
+    let reason = reason(ctx, page, shown).filter(|_| !told_below);
+    let (rest, role) = reason.unwrap_or_else(|| (changed(), ThemeRole::Text));
     // A word or less tells nothing.
     if room >= LEAST_WORDS || width(&rest) <= room {
         spans.push(Span::raw(" "));

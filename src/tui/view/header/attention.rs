@@ -190,6 +190,11 @@ pub(in crate::tui::view) fn keys_in_words(
     remedies: &[Remedy],
     does: impl Fn(Remedy) -> String,
 ) -> String {
+    keys(ctx, remedies, does).join("   ")
+}
+
+/// The same, key by key.
+fn keys(ctx: &RenderContext<'_>, remedies: &[Remedy], does: impl Fn(Remedy) -> String) -> Vec<String> {
     let read_only = ctx.model.armed_for().is_none();
     let writes = |remedy: &Remedy| matches!(action_of(*remedy).action().guard, Guard::Write(_));
     let arms = remedies.iter().position(writes).filter(|_| read_only);
@@ -197,7 +202,7 @@ pub(in crate::tui::view) fn keys_in_words(
         let arm = if arms == Some(nth) { arm_first() } else { String::new() };
         format!("{arm}{} {}", key_of(*remedy), does(*remedy))
     };
-    remedies.iter().enumerate().map(key).collect::<Vec<_>>().join("   ")
+    remedies.iter().enumerate().map(key).collect()
 }
 
 /// What is said before a key that writes while the console is read-only.
@@ -259,13 +264,13 @@ pub(super) fn alarms(ctx: &RenderContext<'_>, shape: Shape, snapshot: &Snapshot,
             _ => words,
         };
         let text = format!("{} {words}", ctx.glyph(Glyph::Alarm));
-        let hint = hint(ctx, &snapshot.remedies_of(alarm));
+        let hint = hint(ctx, shape, &snapshot.remedies_of(alarm), cells);
         // With room for two lines, the second has the keys.
-        let words = if shape == Shape::Folded && hint.is_some() { 1 } else { 2 };
+        let words = if shape == Shape::Folded && !hint.is_empty() { 1 } else { 2 };
         for line in wrapped(&text, cells.saturating_sub(2), words) {
             lines.push(Line::from(ctx.span(format!(" {line} "), ThemeRole::Alarm)));
         }
-        lines.extend(hint.map(|hint| Line::from(ctx.span(fit(&hint, cells).into_owned(), ThemeRole::Text))));
+        lines.extend(hint);
         if let Some(suspend_hint) = alarm.suspend_hint() {
             let text = format!("   suspend it: {suspend_hint}");
             lines.push(Line::from(ctx.span(fit(&text, cells).into_owned(), ThemeRole::Text)));
@@ -286,16 +291,20 @@ fn without_threshold(words: &str) -> String {
     }
 }
 
-/// The keys that help with an alarm, each with what it does.
-fn hint(ctx: &RenderContext<'_>, remedies: &[Remedy]) -> Option<String> {
-    (!remedies.is_empty()).then(|| format!("   {}", keys_in_words(ctx, remedies, key_does)))
+/// The keys that help with an alarm, each with what it does: lines end between them. Where lines are few they have one.
+fn hint(ctx: &RenderContext<'_>, shape: Shape, remedies: &[Remedy], cells: usize) -> Vec<Line<'static>> {
+    if shape == Shape::Folded && !remedies.is_empty() {
+        let words = format!("   {}", keys_in_words(ctx, remedies, key_does));
+        return vec![Line::from(ctx.span(fit(&words, cells).into_owned(), ThemeRole::Text))];
+    }
+    let words = keys(ctx, remedies, key_does).into_iter();
+    let words = words.map(|key| vec![ctx.span(fit(&key, cells.saturating_sub(3)).into_owned(), ThemeRole::Text)]);
+    flow(words.collect(), "   ", "   ", cells)
 }
 
 /// What the key for a remedy does, in as few words as a line under an alarm has room for.
 fn key_does(remedy: Remedy) -> String {
     let words = match remedy {
-        Remedy::Brake => "brake: set OnDelete now, stops it within a second; nothing else changes",
-        Remedy::RestoreOnDelete => "brake: set OnDelete again",
         Remedy::ResumeUnderOnDelete => "the same, and go on",
         Remedy::EnforceOnDelete => "do that by itself",
         Remedy::PauseOnDrift => "pause at the next drift instead",
@@ -314,6 +323,8 @@ fn key_does(remedy: Remedy) -> String {
         | Remedy::Select
         | Remedy::LiftSelector { .. }
         | Remedy::LimitPulls { .. }
+        | Remedy::Brake
+        | Remedy::RestoreOnDelete
         | Remedy::Resume => {
             return remedy.to_string();
         }
