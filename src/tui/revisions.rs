@@ -5,6 +5,7 @@
 pub(crate) mod text;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use self::text::RevisionText;
@@ -14,6 +15,7 @@ use crate::engine::model::Str;
 use crate::engine::model::image::version_of;
 use crate::engine::model::labels::Labels;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
+use crate::tui::words::repository_change;
 
 /// The revisions of one rollout, while they are shown.
 #[derive(Debug, Default)]
@@ -31,6 +33,8 @@ pub(crate) struct RevisionScreen {
     /// That of the template, where it is another one than the target.
     current: Option<Str>,
     undo: Option<Str>,
+    /// Which numbers revisions had before roll backs, in words, by the hash of each.
+    renumbered: BTreeMap<Str, String>,
     summary: Summary,
 }
 
@@ -56,6 +60,8 @@ impl RevisionScreen {
         self.target = snapshot.to.as_ref().map(|revision| revision.hash.clone());
         self.current = snapshot.template_revision.clone().filter(|hash| Some(hash) != self.target.as_ref());
         self.undo = snapshot.roll_back.as_ref().ok().cloned();
+        let renumbered = |one: &RevisionView| Some((one.hash.clone(), snapshot.renumbered_in_words(one)?));
+        self.renumbered = self.revisions.iter().filter_map(renumbered).collect();
         if self.marked.as_ref().is_some_and(|marked| self.find(marked).is_none()) {
             self.marked = None;
         }
@@ -248,6 +254,11 @@ impl RevisionScreen {
         self.target.as_ref() == Some(&revision.hash)
     }
 
+    /// Of a revision that a roll back has given its number, which one it had: `the template of 2`.
+    pub(crate) fn renumbered(&self, revision: &RevisionView) -> Option<&str> {
+        self.renumbered.get(&revision.hash).map(String::as_str)
+    }
+
     /// What is to be known of a revision: whether it is the target, where a roll back would go, the one that is marked.
     pub(crate) fn marks(&self, revision: &RevisionView) -> String {
         let is = |hash: &Option<Str>| hash.as_ref() == Some(&revision.hash);
@@ -268,12 +279,25 @@ impl RevisionScreen {
         let before = self.before(revision);
         let is_new = |image: &&(Str, Str)| before.is_some_and(|before| !before.images.contains(image));
         let (new, old): (Vec<_>, Vec<_>) = revision.images.iter().partition(is_new);
+        // The summary below the list has both in full.
+        let elsewhere = |container: &Str, image: &Str| {
+            let was = before.and_then(|before| before.images.iter().find(|(name, _)| name == container));
+            let words = was.and_then(|(_, was)| repository_change(was, image));
+            words.map(|words| format!(" ({words})")).unwrap_or_default()
+        };
         let image = |(container, image): &(Str, Str)| match (in_full, revision.images.len()) {
             (true, _) => format!("{container}={image}"),
-            (false, 1) => version_of(image).to_owned(),
-            (false, _) => format!("{container} {}", version_of(image)),
+            (false, 1) => format!("{}{}", version_of(image), elsewhere(container, image)),
+            (false, _) => format!("{container} {}{}", version_of(image), elsewhere(container, image)),
         };
         new.into_iter().chain(old).map(image).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether an image of this revision comes from another repository than in the revision before it.
+    pub(crate) fn comes_from_elsewhere(&self, revision: &RevisionView) -> bool {
+        let Some(before) = self.before(revision) else { return false };
+        let was = |name: &Str| before.images.iter().find(|(known, _)| known == name).map(|(_, image)| image);
+        revision.images.iter().any(|(name, image)| was(name).is_some_and(|was| repository_change(was, image).is_some()))
     }
 
     /// The versions of the images in this row, those that are new with this revision first.

@@ -30,6 +30,7 @@ mod pull_states;
 mod rail;
 mod reach;
 mod release;
+mod repository;
 mod revisions;
 mod rows;
 mod screens;

@@ -1,6 +1,7 @@
 //! The timeline of a rollout, shown in place of the nodes: newest first. Who did what, and what happened on which node.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use super::filter::{FieldKind, Filter, FilterField, FilterRow};
@@ -8,7 +9,7 @@ use super::list::{List, Move};
 use crate::engine::model::Str;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::labels::Labels;
-use crate::engine::model::rollout_event::RolloutEvent;
+use crate::engine::model::rollout_event::{RolloutEvent, with_present_numbers};
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Snapshot;
 use crate::engine::report::story::{ControllerMoment, NodeMoment, Story};
@@ -23,7 +24,7 @@ pub(crate) struct Timeline {
     /// By when it happened, oldest first.
     entries: Vec<TimelineEntry>,
     /// What `entries` were made of.
-    made_of: (Vec<Timestamp>, u64),
+    made_of: (Vec<Timestamp>, u64, BTreeMap<i64, Vec<i64>>),
     /// Those that pass the filter, newest first, as indices.
     rows: Vec<usize>,
 }
@@ -34,8 +35,8 @@ pub(crate) type Moment = (Timestamp, String);
 /// One thing that happened.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum TimelineEntry {
-    /// To the rollout.
-    Rollout(RolloutEvent),
+    /// To the rollout; and in words, in which revisions have the numbers that they have now.
+    Rollout(RolloutEvent, String),
     /// To the rollout, by the DaemonSet's own controller.
     Controller(ControllerMoment),
     /// To a node.
@@ -45,7 +46,7 @@ pub(crate) enum TimelineEntry {
 impl TimelineEntry {
     pub(crate) fn at(&self) -> Timestamp {
         match self {
-            Self::Rollout(event) => event.at,
+            Self::Rollout(event, _) => event.at,
             Self::Controller(moment) => moment.at,
             Self::Node(moment) => moment.at,
         }
@@ -54,7 +55,7 @@ impl TimelineEntry {
     /// Who did it, or the node; in brackets, as in `rolldeck log`, the process in which the rollout did it by itself.
     pub(crate) fn subject(&self) -> Str {
         match self {
-            Self::Rollout(event) => who(event),
+            Self::Rollout(event, _) => who(event),
             Self::Controller(_) => "controller".into(),
             Self::Node(moment) => moment.node.clone(),
         }
@@ -62,7 +63,7 @@ impl TimelineEntry {
 
     pub(crate) fn severity(&self) -> Severity {
         match self {
-            Self::Rollout(event) => event.severity(),
+            Self::Rollout(event, _) => event.severity(),
             Self::Controller(moment) => moment.change.severity(),
             Self::Node(moment) => moment.change.severity(),
         }
@@ -71,7 +72,7 @@ impl TimelineEntry {
     /// An Event's reason; empty for what no Event tells.
     pub(crate) fn reason(&self) -> &str {
         match self {
-            Self::Rollout(event) => event.reason(),
+            Self::Rollout(event, _) => event.reason(),
             Self::Controller(_) | Self::Node(_) => "",
         }
     }
@@ -108,7 +109,7 @@ impl FilterRow for TimelineEntry {
 impl fmt::Display for TimelineEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Rollout(event) => event.fmt(f),
+            Self::Rollout(_, words) => f.write_str(words),
             Self::Controller(moment) => moment.change.fmt(f),
             Self::Node(moment) => moment.change.fmt(f),
         }
@@ -124,10 +125,13 @@ impl Timeline {
 
     /// Takes in what a new snapshot tells.
     pub(crate) fn see(&mut self, snapshot: &Snapshot, story: &Story) {
-        let made_of = (snapshot.timeline.iter().map(|event| event.at).collect(), story.told());
+        let earlier = snapshot.all_earlier_numbers();
+        let made_of = (snapshot.timeline.iter().map(|event| event.at).collect(), story.told(), earlier.clone());
         if self.made_of != made_of || self.entries.is_empty() {
             self.made_of = made_of;
-            let events = snapshot.timeline.iter().cloned().map(TimelineEntry::Rollout);
+            // As `rolldeck status` has it: a roll back gives a revision another number.
+            let in_words = |event: &RolloutEvent| with_present_numbers(&event.to_string(), &earlier);
+            let events = snapshot.timeline.iter().map(|event| TimelineEntry::Rollout(event.clone(), in_words(event)));
             let controllers = story.of_controller().iter().cloned().map(TimelineEntry::Controller);
             let nodes = story.moments().cloned().map(TimelineEntry::Node);
             // Of the same instant nodes come first: what is done about the whole rollout follows from them.
@@ -177,7 +181,7 @@ impl Timeline {
 
     fn is_shown(&self, entry: &TimelineEntry) -> bool {
         match entry {
-            TimelineEntry::Rollout(_) | TimelineEntry::Controller(_) => true,
+            TimelineEntry::Rollout(..) | TimelineEntry::Controller(_) => true,
             // Who looks for a node wants all of it.
             TimelineEntry::Node(moment) => self.all_steps || !self.filter.is_all() || moment.change.is_of_note(),
         }

@@ -7,10 +7,12 @@ use ratatui::buffer::Cell;
 use serde_json::json;
 
 use super::console::TestConsole;
+use super::events::rollout_event;
 use super::fixtures;
-use crate::engine::model::command::Preview;
+use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::roll_back::NoRollBack;
+use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind};
 use crate::engine::model::template::Template;
 use crate::engine::model::template::diff::changes;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
@@ -311,4 +313,64 @@ fn the_footer_gives_a_key_one_meaning() {
     };
     assert!(footer("").contains("m map"), "{}", footer(""));
     assert!(footer("v").contains("m mark") && !footer("v").contains("m map"), "{}", footer("v"));
+}
+
+/// A roll back to revision 13, which its controller has numbered 15 since.
+fn numbered_anew() -> Snapshot {
+    let changed = RolloutEventKind::TemplateChanged { from: Some(14), to: Some(13), images: Vec::new() };
+    let undone = RolloutEventKind::Command(Command::Undo { to: None });
+    let said = "roll back: template is that of revision 13; nodes still on it count as updated";
+    let timeline = [
+        rollout_event(90, Some("ops@bastion-2"), undone, EventOutcome::Done, said),
+        rollout_event(80, None, changed, EventOutcome::Done, ""),
+    ];
+    let mut snapshot = Snapshot { timeline: timeline.into(), ..fixtures::running() };
+    let kept = snapshot.revisions.iter().filter(|revision| revision.number != Some(13)).cloned();
+    snapshot.revisions = kept.collect::<Vec<_>>().into();
+    snapshot
+}
+
+#[test]
+fn a_revision_that_a_roll_back_numbered_anew_is_known_by_both_numbers() {
+    let revisions = TestConsole::on(numbered_anew(), 80, 24).typed("v").screen();
+    assert!(revisions.contains("\n revision 15: the template of 13, numbered anew by a roll back\n"), "{revisions}");
+    let timeline = TestConsole::on(numbered_anew(), 120, 40).typed("T").screen();
+    assert!(timeline.contains("roll back: template is that of revision 15 (the template of 13); nodes"), "{timeline}");
+    // It is numbered while the timeline is open.
+    let mut before = numbered_anew();
+    before.to = before.to.map(|to| RevisionView { number: Some(13), ..to });
+    let mut console = TestConsole::on(before, 120, 40).typed("T");
+    assert!(console.screen().contains("template is that of revision 13; nodes"), "{}", console.screen());
+    console.see(numbered_anew());
+    assert!(console.screen().contains("(the template of 13)"), "{}", console.screen());
+}
+
+/// The present list has the target below where it comes from: until its controller has numbered it anew, and where others went back.
+#[test]
+fn a_number_that_falls_is_said_to_lead_to_an_earlier_revision() {
+    let mut snapshot = fixtures::running();
+    let screen = |snapshot: &Snapshot| TestConsole::on(snapshot.clone(), 120, 40).screen();
+    assert!(!screen(&snapshot).contains("earlier"), "{}", screen(&snapshot));
+    snapshot.to = snapshot.to.map(|to| RevisionView { number: Some(12), ..to });
+    assert!(screen(&snapshot).contains("rev 14 → 12 (an earlier one)"), "{}", screen(&snapshot));
+}
+
+/// At 80 columns it is cut after what the revision runs, and told in full below the list.
+#[test]
+fn why_a_revision_was_made_gives_way_to_what_it_runs() {
+    let mut snapshot = fixtures::running();
+    let versions =
+        ["agent", "proxy", "sidecar"].map(|name| (name.into(), format!("r.example/{name}:v10.0.0-rc.1").into()));
+    let cause = "kubectl set image daemonset/ipc-agent agent=registry.factory.example/edge/agent:v1.9.0";
+    let of_newest = |revision: &RevisionView| RevisionView {
+        images: versions.to_vec(),
+        change_cause: Some(cause.into()),
+        ..revision.clone()
+    };
+    snapshot.revisions = snapshot.revisions.iter().map(of_newest).collect::<Vec<_>>().into();
+    let screen = TestConsole::on(snapshot, 80, 24).typed("v").screen();
+    let row = screen.lines().find(|line| line.starts_with(">   15")).unwrap_or_default();
+    assert!(row.contains("35    1h  target") && row.contains("agent v10.0.0-rc.1, proxy v10.0.0-rc.1"), "{screen}");
+    let said = screen.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+    assert!(said.contains(&format!("cause: {cause}")), "{screen}");
 }

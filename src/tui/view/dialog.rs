@@ -27,6 +27,7 @@ mod preview;
 mod prewarm;
 mod takeover;
 mod tune;
+mod undo;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -43,9 +44,7 @@ use crate::engine::model::danger::Danger;
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::model::settings::Setting;
 use crate::engine::report::guidance::Remedy;
-use crate::engine::report::snapshot::RevisionView;
 use crate::engine::report::snapshot::Snapshot;
-use crate::engine::report::words::VersionWords;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::dialog::BudgetField;
 use crate::tui::dialog::Canary;
@@ -55,9 +54,8 @@ use crate::tui::dialog::Focus;
 use crate::tui::dialog::Form;
 use crate::tui::dialog::PreviewState;
 use crate::tui::dialog::StepForm;
-use crate::tui::dialog::Undo;
 use crate::tui::dialog::form::StepChoice;
-use crate::tui::model::{RolloutPage, ShownSnapshot};
+use crate::tui::model::RolloutPage;
 use crate::tui::status::{Status, StatusSeverity};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, width, wrap};
@@ -385,7 +383,7 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
             image::fill(body, form, matches!(dialog.answer, PreviewState::Refused(_)), focused);
         }
         Form::Canary(form) => fill_canary(body, form, &dialog.answer, snapshot, focused),
-        Form::Undo(form) => fill_undo(body, form, &dialog.answer, shown),
+        Form::Undo(form) => undo::fill(body, form, &dialog.answer, shown),
         Form::Adopt(form) => {
             fill_budget(body, &form.budget, focused);
             fill_drift(body, form.drift, focused);
@@ -544,39 +542,4 @@ fn completion_lines(completions: &[(String, usize)], cells: usize) -> Vec<String
     let fits = |shown: &usize| said(*shown).len() <= LINES;
     let shown = (0..=completions.len().min(24)).rev().find(fits).unwrap_or(0);
     said(shown)
-}
-
-fn fill_undo(body: &mut Body<'_>, form: &Undo, answer: &PreviewState, shown: &ShownSnapshot) {
-    let ctx = body.ctx;
-    let numbers = |revision: &RevisionView| revision.number.map(|number| number.to_string()).unwrap_or_default();
-    body.lines.push(Line::from(ctx.span("  REV   AGE  PODS  IMAGES", ThemeRole::Column)));
-    // The chosen one is always in view.
-    let first = form.chosen.saturating_sub(5);
-    for (index, revision) in form.revisions.iter().enumerate().skip(first).take(8) {
-        let age = revision.created_at.map(|at| ctx.age(shown, at)).unwrap_or_else(|| "?".to_owned());
-        let cause = revision.change_cause.as_ref().map(|cause| format!("   {cause}")).unwrap_or_default();
-        let halted = if revision.halted.is_some() { "   halted" } else { "" };
-        let text = format!(
-            "{:>3}  {age:>4}  {:>4}  {}{halted}{cause}",
-            numbers(revision),
-            revision.pods,
-            VersionWords(revision)
-        );
-        body.choice(index == form.chosen && form.unchosen.is_none(), &text);
-    }
-    if form.revisions.len() > first + 8 {
-        body.say(&format!("  … {} older", form.revisions.len() - first - 8), ThemeRole::Muted);
-    }
-    let chosen = form.revisions.get(form.chosen).filter(|_| form.unchosen.is_none());
-    // The preview says which images change, and that a rollout halted there.
-    let previewed = matches!(answer, PreviewState::Preview(_));
-    if let Some(halted) = chosen.and_then(|chosen| chosen.halted.as_ref()).filter(|_| !previewed) {
-        let ago = ctx.age(shown, halted.at);
-        body.say(&format!("{} halted at it {ago} ago: {}", ctx.glyph(Glyph::Alarm), halted.why), ThemeRole::Warn);
-    }
-    if let Some(chosen) = chosen.filter(|_| !previewed) {
-        for (container, image) in &chosen.images {
-            body.say(&format!("  {container}: {image}"), ThemeRole::Muted);
-        }
-    }
 }

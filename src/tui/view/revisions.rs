@@ -20,6 +20,7 @@ use ratatui::layout::Rect;
 use super::footer::skip_cells;
 use super::table::{ANYWHERE, mark_hits, select};
 use super::{RenderContext, ScreenParts, put, put_rule};
+use crate::engine::model::image::without_user;
 use crate::engine::model::template::diff::{FieldChange, FieldEdit};
 use crate::engine::report::snapshot::RevisionView;
 use crate::template_text::{DiffLine, DiffSign};
@@ -27,7 +28,7 @@ use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::revisions::RevisionScreen;
 use crate::tui::revisions::text::{RevisionText, TextKind, TextRow};
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{fit, fit_middle, width};
+use crate::tui::words::{fit, fit_middle, width, wrap};
 
 /// Cells of the columns before the images: number, nodes, age.
 const NUMBERS: [usize; 3] = [5, 6, 5];
@@ -109,9 +110,10 @@ fn draw_list(ctx: &RenderContext<'_>, shown: &ShownSnapshot, screen: &RevisionSc
     let used = 3 + NUMBERS.iter().sum::<usize>() + NUMBERS.len() + marks + 3;
     let left = cells.saturating_sub(used);
     let has_cause = rows().any(|revision| revision.change_cause.is_some());
-    let most = if has_cause { left / 2 } else { left };
-    let images = column(&mut (0..screen.len()).map(|row| screen.versions(row)), 6, most.max(6));
+    // What a revision runs goes before why it was made: that of the selected one is told in full below.
+    let images = column(&mut (0..screen.len()).map(|row| screen.versions(row)), 6, left.max(6));
     let cause = left.saturating_sub(images + 2);
+    let has_cause = has_cause && cause >= "CAUSE".len();
     let line = |texts: [&str; 6]| {
         let [number, pods, age, is, versions, because] = texts;
         let [first, second, third] = NUMBERS;
@@ -182,7 +184,11 @@ fn draw_summary(ctx: &RenderContext<'_>, screen: &RevisionScreen, area: Rect, bu
         TextKind::Template { .. } => String::new(),
     };
     say(&format!("{both}: {count}"), ThemeRole::Title);
-    let below = Rect { y: area.y + 1, height: area.height - 1, ..area };
+    let mut below = Rect { y: area.y + 1, height: area.height - 1, ..area };
+    for line in in_full(screen, selected, cells, usize::from(below.height) / 2) {
+        put(buffer, below.x + 1, below.y, &line, cells, ctx.style(ThemeRole::Text));
+        below = Rect { y: below.y + 1, height: below.height - 1, ..below };
+    }
     let all = text.len(text.sides(area.width));
     let room = usize::from(below.height);
     let shown = if all > room { room.saturating_sub(1) } else { all };
@@ -191,6 +197,22 @@ fn draw_summary(ctx: &RenderContext<'_>, screen: &RevisionScreen, area: Rect, bu
         let more = format!("  {} more lines: enter shows all", all - shown);
         put(buffer, area.x + 1, area.bottom() - 1, &more, cells, ctx.style(ThemeRole::Muted));
     }
+}
+
+/// What the row of the selected revision may have no room for: its images where one comes from somewhere else, which number it had, and why it was made.
+fn in_full(screen: &RevisionScreen, selected: &RevisionView, cells: usize, most: usize) -> Vec<String> {
+    let moved = screen.comes_from_elsewhere(selected);
+    let images =
+        selected.images.iter().filter(|_| moved).map(|(name, image)| format!("{name}: {}", without_user(image)));
+    let renumbered = screen
+        .renumbered(selected)
+        .map(|words| format!("{}: {words}, numbered anew by a roll back", selected.called()));
+    let cause = selected.change_cause.iter().map(|cause| format!("cause: {cause}"));
+    let lines = images
+        .chain(renumbered)
+        .chain(cause)
+        .flat_map(|text: String| wrap(&text, cells).take(most).collect::<Vec<_>>());
+    lines.take(most).collect()
 }
 
 /// `no field differs`, `1 field differs`, `4 fields differ`.

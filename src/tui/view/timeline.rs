@@ -164,9 +164,9 @@ fn draw_row(
     let (glyph, role) = sign(entry);
     put(buffer, area.x + 1, area.y, ctx.glyph(glyph), 1, ctx.style(role));
     let by = match entry {
-        TimelineEntry::Rollout(event) if event.by.is_none() => ThemeRole::Muted,
+        TimelineEntry::Rollout(event, _) if event.by.is_none() => ThemeRole::Muted,
         TimelineEntry::Controller(_) => ThemeRole::Muted,
-        TimelineEntry::Rollout(_) | TimelineEntry::Node(_) => ThemeRole::Text,
+        TimelineEntry::Rollout(..) | TimelineEntry::Node(_) => ThemeRole::Text,
     };
     let cells = [
         clock_time(entry.at()),
@@ -199,7 +199,7 @@ fn draw_cells(buffer: &mut Buffer, area: Rect, columns: &TimelineColumns, texts:
 /// The sign and the look of an entry.
 fn sign(entry: &TimelineEntry) -> (Glyph, ThemeRole) {
     let outcome = match entry {
-        TimelineEntry::Rollout(event) => Some(event.outcome),
+        TimelineEntry::Rollout(event, _) => Some(event.outcome),
         TimelineEntry::Controller(_) | TimelineEntry::Node(_) => None,
     };
     match (entry.severity(), outcome) {
@@ -245,7 +245,7 @@ fn lines(
     let subject = if matches!(entry, TimelineEntry::Node(_)) { "Node" } else { "Who" };
     say(subject, &entry.subject());
     say("When", &format!("{}, {} ago", entry.at(), ctx.age(shown, entry.at())));
-    let TimelineEntry::Rollout(event) = entry else { return lines };
+    let TimelineEntry::Rollout(event, _) = entry else { return lines };
     if let Some(claimed) = event.reported_by() {
         say("From", &format!("an Event that claims to be of {claimed}; whoever may create Events can write one"));
     }

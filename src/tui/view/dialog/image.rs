@@ -16,7 +16,7 @@ use crate::engine::model::image::{ImageRef, without_user};
 use crate::tui::dialog::ImageForm;
 use crate::tui::dialog::image::{ImageDifference, ImageLine, OfferedImage, completions};
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{fit, fit_middle, width};
+use crate::tui::words::{fit, fit_middle, is_wider, width, wrap};
 
 /// More completions are never shown.
 const MOST: usize = 24;
@@ -50,9 +50,19 @@ pub(super) fn change(body: &mut Body<'_>, now: &str, new: &str, is_refused: bool
         return;
     }
     let difference = ImageDifference::of(without_user(now), new, body.ctx.glyph(Glyph::Arrow));
-    match is_refused {
-        true => body.indented(&format!("refused: {}", difference.words), ThemeRole::Muted),
-        false => body.indented(&difference.words, ThemeRole::Title),
+    // Of another repository the name is told in full; from which one is told by the warning, where there is little room for both.
+    let arrow = body.ctx.glyph(Glyph::Arrow);
+    let cells = body.cells.saturating_sub(body.indent());
+    let words = match is_wider(&difference.words, cells) && body.cells < NARROW {
+        true => format!("{arrow} {new}"),
+        false => difference.words,
+    };
+    let (words, role) = match is_refused {
+        true => (format!("refused: {words}"), ThemeRole::Muted),
+        false => (words, ThemeRole::Title),
+    };
+    for line in wrap(&words, cells) {
+        body.indented(&line, role);
     }
     for warning in &difference.warnings {
         body.say(&format!("{} {warning}", body.ctx.glyph(Glyph::Alarm)), ThemeRole::Warn);

@@ -12,10 +12,11 @@ use crate::engine::model::person_of;
 use crate::engine::model::record::Direction;
 use crate::engine::report::snapshot::Alarm;
 use crate::engine::report::snapshot::Phase;
+use crate::engine::report::snapshot::RevisionView;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{count, fit, fit_middle, width};
+use crate::tui::words::{count, fit, fit_middle, repository_change, width};
 
 /// The bar is at least as long where the estimate stands beside it.
 const ESTIMATE_BAR: usize = 16;
@@ -40,19 +41,22 @@ enum Beside {
 
 /// The versions are given at least so many cells, if they are as long as that.
 const VERSIONS: usize = 24;
+/// And so many where they come from somewhere else, which is said beside them.
+const VERSIONS_FROM_ELSEWHERE: usize = 32;
 
 /// From which revision to which, how far the plan is, what it does now.
 pub(super) fn change(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Line<'static> {
     let snapshot = &*shown.snapshot;
     let versions = versions_of(ctx, snapshot, cells).iter().map(|span| width(&span.content)).sum::<usize>();
+    let least = if from_elsewhere(snapshot).is_some() { VERSIONS_FROM_ELSEWHERE } else { VERSIONS };
     let fits = |beside: &Beside| {
         let right: usize = state(ctx, shown, *beside, cells).iter().map(|span| width(&span.content)).sum();
-        versions.min(VERSIONS) + width(&numbers(snapshot, *beside)) + right + 2 <= cells
+        versions.min(least) + width(&numbers(snapshot, *beside)) + right + 2 <= cells
     };
     let beside = [Beside::All, Beside::Strategy, Beside::Step].into_iter().find(fits).unwrap_or(Beside::State);
     let mut right = state(ctx, shown, beside, cells);
     let right_cells: usize = right.iter().map(|span| width(&span.content)).sum();
-    let mut tail = format!("   {}", snapshot.numbers());
+    let mut tail = format!("   {}", revisions_of(snapshot));
     let room = cells.saturating_sub(right_cells + 2);
     let rail = rail(ctx, snapshot).filter(|rail| {
         let rail: usize = rail.iter().map(|span| width(&span.content)).sum();
@@ -91,6 +95,14 @@ fn state(ctx: &RenderContext<'_>, shown: &ShownSnapshot, beside: Beside, cells: 
     spans
 }
 
+/// `rev 14 → 15`. Numbers of revisions grow: one that falls leads to an earlier revision, and is said to.
+fn revisions_of(snapshot: &Snapshot) -> String {
+    let number = |revision: &Option<RevisionView>| revision.as_ref().and_then(|revision| revision.number);
+    let falls =
+        snapshot.has_change() && number(&snapshot.to).zip(number(&snapshot.from)).is_some_and(|(to, from)| to < from);
+    format!("{}{}", snapshot.numbers(), if falls { " (an earlier one)" } else { "" })
+}
+
 /// The numbers of the revisions, and which step it is.
 fn numbers(snapshot: &Snapshot, beside: Beside) -> String {
     // On the way back steps and partition are ignored.
@@ -98,9 +110,9 @@ fn numbers(snapshot: &Snapshot, beside: Beside) -> String {
     match snapshot.plan.steps.len() {
         total @ 1.. if recorded(snapshot) && is_forward && beside > Beside::State => {
             let step = current_step(&snapshot.plan, snapshot.counts.nodes).map_or(0, |step| step + 1);
-            format!("   {}   step {step} of {total}", snapshot.numbers())
+            format!("   {}   step {step} of {total}", revisions_of(snapshot))
         }
-        _ => format!("   {}", snapshot.numbers()),
+        _ => format!("   {}", revisions_of(snapshot)),
     }
 }
 
@@ -124,7 +136,14 @@ fn versions_of(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Ve
     vec![ctx.span(change_in(snapshot, cells), ThemeRole::Title)]
 }
 
-/// What is being changed, in so many cells: of long names the ends are left, which tell versions apart.
+/// That an image comes from another repository or registry, which versions alone would hide.
+fn from_elsewhere(snapshot: &Snapshot) -> Option<&'static str> {
+    let both = snapshot.image_changes.iter().filter_map(|change| change.from.as_deref().zip(change.to.as_deref()));
+    both.filter_map(|(from, to)| repository_change(from, to)).next()
+}
+
+/// What is being changed, in so many cells: of long names the ends are left, which tell versions apart. That an image comes from somewhere else
+/// goes before its version.
 pub(super) fn change_in(snapshot: &Snapshot, cells: usize) -> String {
     let words = snapshot.change().to_string();
     let Some(first) = snapshot.image_changes.first().filter(|_| width(&words) > cells) else {
@@ -143,6 +162,15 @@ pub(super) fn change_in(snapshot: &Snapshot, cells: usize) -> String {
         format!("…/{name}:{}", short_version(version_of(image)))
     });
     let versions = sides(|image| short_version(version_of(image)));
+    if let Some(elsewhere) = from_elsewhere(snapshot) {
+        let is_first = from.zip(to).is_some_and(|(from, to)| repository_change(from, to).is_some());
+        let new_in_full = to.filter(|_| is_first).map(|to| format!("{container}{} → {to}{more}", versions[0]));
+        let both = format!("{container}{} → {}{more}, {elsewhere}", versions[0], versions[1]);
+        let new = format!("→ {}{more}, {elsewhere}", versions[1]);
+        let (short, least) = (format!("→ {}{more} repo!", versions[1]), format!("→ {}{more}!", versions[1]));
+        let fitting = new_in_full.into_iter().chain([both, new, short, least]).find(|words| width(words) <= cells);
+        return fitting.unwrap_or_else(|| fit(&format!("→ {elsewhere}"), cells).into_owned());
+    }
     let joined = |[from, to]: &[String; 2]| format!("{container}{from} → {to}{more}");
     let is_told = |sides: &&[String; 2]| sides[0] != sides[1] && width(&joined(sides)) <= cells;
     if let Some(told) = [&named, &versions].into_iter().find(is_told) {

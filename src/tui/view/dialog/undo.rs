@@ -1,0 +1,66 @@
+//! The form of a roll back: the revisions that there are to go back to, and the images of the chosen one.
+//!
+//! ```text
+//!   REV   AGE  PODS  IMAGES
+//! > 14     9d    85  v1.8.2
+//!   13    41d     0  v1.8.1   registry changes!   nightly build
+//!   agent: registry.example/edge/agent:v1.8.2
+//! ```
+
+use ratatui::text::Line;
+
+use super::Body;
+use crate::engine::report::snapshot::{RevisionView, Snapshot};
+use crate::engine::report::words::VersionWords;
+use crate::tui::dialog::{PreviewState, Undo};
+use crate::tui::model::ShownSnapshot;
+use crate::tui::theme::{Glyph, ThemeRole};
+use crate::tui::words::repository_change;
+
+pub(super) fn fill(body: &mut Body<'_>, form: &Undo, answer: &PreviewState, shown: &ShownSnapshot) {
+    let ctx = body.ctx;
+    let numbers = |revision: &RevisionView| revision.number.map(|number| number.to_string()).unwrap_or_default();
+    body.lines.push(Line::from(ctx.span("  REV   AGE  PODS  IMAGES", ThemeRole::Column)));
+    // The chosen one is always in view.
+    let first = form.chosen.saturating_sub(5);
+    for (index, revision) in form.revisions.iter().enumerate().skip(first).take(8) {
+        let age = revision.created_at.map(|at| ctx.age(shown, at)).unwrap_or_else(|| "?".to_owned());
+        let cause = revision.change_cause.as_ref().map(|cause| format!("   {cause}")).unwrap_or_default();
+        let halted = if revision.halted.is_some() { "   halted" } else { "" };
+        let elsewhere = repository_change_to(&shown.snapshot, revision).map(|words| format!("   {words}"));
+        let elsewhere = elsewhere.unwrap_or_default();
+        let text = format!(
+            "{:>3}  {age:>4}  {:>4}  {}{elsewhere}{halted}{cause}",
+            numbers(revision),
+            revision.pods,
+            VersionWords(revision)
+        );
+        body.choice(index == form.chosen && form.unchosen.is_none(), &text);
+    }
+    if form.revisions.len() > first + 8 {
+        body.say(&format!("  … {} older", form.revisions.len() - first - 8), ThemeRole::Muted);
+    }
+    let chosen = form.revisions.get(form.chosen).filter(|_| form.unchosen.is_none());
+    // The preview says which images change, and that a rollout halted there.
+    let previewed = matches!(answer, PreviewState::Preview(_));
+    if let Some(halted) = chosen.and_then(|chosen| chosen.halted.as_ref()).filter(|_| !previewed) {
+        let ago = ctx.age(shown, halted.at);
+        body.say(&format!("{} halted at it {ago} ago: {}", ctx.glyph(Glyph::Alarm), halted.why), ThemeRole::Warn);
+    }
+    // In full also beside the preview, which cuts long names.
+    let elsewhere = chosen.filter(|chosen| repository_change_to(&shown.snapshot, chosen).is_some());
+    if let Some(chosen) = elsewhere.or(chosen.filter(|_| !previewed)) {
+        for (container, image) in &chosen.images {
+            body.say(&format!("  {container}: {image}"), ThemeRole::Muted);
+        }
+    }
+}
+
+/// That a revision has an image from somewhere else than the target.
+fn repository_change_to(snapshot: &Snapshot, revision: &RevisionView) -> Option<&'static str> {
+    let now = |container: &str| {
+        let images = snapshot.to.as_ref().map(|target| &target.images)?;
+        images.iter().find(|(name, _)| **name == *container).map(|(_, image)| image)
+    };
+    revision.images.iter().filter_map(|(name, image)| repository_change(now(name)?, image)).next()
+}
