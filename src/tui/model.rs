@@ -30,7 +30,7 @@ use super::prompt::Prompt;
 use super::revisions::RevisionScreen;
 use super::status::{Status, StatusSeverity};
 use super::theme::{Glyphs, Theme, Themes};
-use super::timeline::Timeline;
+use super::timeline::{LiftedPauses, Timeline};
 use crate::config::Bookmark;
 use crate::driver::Fleet;
 use crate::engine::model::Str;
@@ -255,6 +255,8 @@ pub(crate) struct RolloutPage {
     pub(crate) summary: SnapshotSummary,
     /// What happened since it was opened, and what the pods tell of the time before.
     pub(crate) story: Story,
+    /// The pauses that were lifted since it was opened.
+    pub(crate) pauses: LiftedPauses,
     /// The timeline, while it is shown instead of the nodes.
     pub(crate) timeline: Option<Timeline>,
     /// Pre-warming, while it is shown instead of the nodes.
@@ -336,6 +338,7 @@ impl RolloutPage {
             target,
             live: None,
             phase_since: None,
+            pauses: LiftedPauses::default(),
             frozen: None,
             hidden: HiddenNodes::default(),
             stopped: false,
@@ -385,12 +388,13 @@ impl RolloutPage {
         self.summary = SnapshotSummary::of(&shown.snapshot);
         self.summary.table = std::mem::take(&mut self.summary.table).no_narrower_than(&before);
         self.story.observe(&shown.snapshot);
+        self.pauses.observe(&shown.snapshot);
         let before = self.snapshot().map(|before| &before.phase).filter(|phase| **phase != Phase::Loading);
         if before.is_none_or(|before| discriminant(before) != discriminant(&shown.snapshot.phase)) {
             self.phase_since = before.map(|_| shown.snapshot.at);
         }
         if let Some(timeline) = &mut self.timeline {
-            timeline.see(&shown.snapshot, &self.story);
+            timeline.see(&shown.snapshot, &self.story, &self.pauses);
         }
         if let Some(prewarm) = &mut self.prewarm {
             prewarm.see(&shown.snapshot);

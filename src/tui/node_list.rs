@@ -37,6 +37,8 @@ const MOST_UNWELL: usize = 3;
 const SAMPLE: usize = 9;
 /// So many lines of the pinned part stay empty between one node and the next, so that the rest does not move up and down.
 const KEPT: usize = 3;
+/// Where both parts have fewer lines than this, none is left empty.
+const KEPT_FROM: usize = 10;
 
 /// The list of nodes: its rows, what is selected, which groups are folded.
 #[derive(Debug, Default)]
@@ -403,7 +405,7 @@ impl NodeList {
         self.height = height;
         let most = self.most_pinned(self.rows.len() - self.pinned);
         let need = self.pinned.min(most);
-        let is_over = need == 0 && self.groups.len() < 2;
+        let is_over = need == 0 && (self.groups.len() < 2 || height < KEPT_FROM);
         let far_too_many = self.pinned_lines > KEPT && need * 3 <= self.pinned_lines;
         if need > self.pinned_lines || self.pinned_lines > most || is_over || far_too_many {
             self.pinned_lines = need;

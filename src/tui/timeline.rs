@@ -1,9 +1,13 @@
 //! The timeline of a rollout, shown in place of the nodes: newest first. Who did what, and what happened on which node.
 
+mod lifted;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use self::lifted::LiftedPause;
+pub(crate) use self::lifted::LiftedPauses;
 use super::filter::{FieldKind, Filter, FilterField, FilterRow};
 use super::list::{List, Move};
 use crate::engine::model::Str;
@@ -24,7 +28,7 @@ pub(crate) struct Timeline {
     /// By when it happened, oldest first.
     entries: Vec<TimelineEntry>,
     /// What `entries` were made of.
-    made_of: (Vec<Timestamp>, u64, BTreeMap<i64, Vec<i64>>),
+    made_of: (Vec<Timestamp>, u64, BTreeMap<i64, Vec<i64>>, usize),
     /// Those that pass the filter, newest first, as indices.
     rows: Vec<usize>,
 }
@@ -39,6 +43,8 @@ pub(crate) enum TimelineEntry {
     Rollout(RolloutEvent, String),
     /// To the rollout, by the DaemonSet's own controller.
     Controller(ControllerMoment),
+    /// To the rollout, by somebody of whom no Event tells.
+    Lifted(LiftedPause),
     /// To a node.
     Node(NodeMoment),
 }
@@ -48,6 +54,7 @@ impl TimelineEntry {
         match self {
             Self::Rollout(event, _) => event.at,
             Self::Controller(moment) => moment.at,
+            Self::Lifted(pause) => pause.at,
             Self::Node(moment) => moment.at,
         }
     }
@@ -57,6 +64,7 @@ impl TimelineEntry {
         match self {
             Self::Rollout(event, _) => who(event),
             Self::Controller(_) => "controller".into(),
+            Self::Lifted(_) => "?".into(),
             Self::Node(moment) => moment.node.clone(),
         }
     }
@@ -65,6 +73,7 @@ impl TimelineEntry {
         match self {
             Self::Rollout(event, _) => event.severity(),
             Self::Controller(moment) => moment.change.severity(),
+            Self::Lifted(_) => Severity::Normal,
             Self::Node(moment) => moment.change.severity(),
         }
     }
@@ -73,7 +82,7 @@ impl TimelineEntry {
     pub(crate) fn reason(&self) -> &str {
         match self {
             Self::Rollout(event, _) => event.reason(),
-            Self::Controller(_) | Self::Node(_) => "",
+            Self::Controller(_) | Self::Lifted(_) | Self::Node(_) => "",
         }
     }
 }
@@ -111,22 +120,24 @@ impl fmt::Display for TimelineEntry {
         match self {
             Self::Rollout(_, words) => f.write_str(words),
             Self::Controller(moment) => moment.change.fmt(f),
+            Self::Lifted(pause) => pause.fmt(f),
             Self::Node(moment) => moment.change.fmt(f),
         }
     }
 }
 
 impl Timeline {
-    pub(crate) fn of(snapshot: &Snapshot, story: &Story) -> Self {
+    pub(crate) fn of(snapshot: &Snapshot, story: &Story, pauses: &LiftedPauses) -> Self {
         let mut timeline = Self::default();
-        timeline.see(snapshot, story);
+        timeline.see(snapshot, story, pauses);
         timeline
     }
 
     /// Takes in what a new snapshot tells.
-    pub(crate) fn see(&mut self, snapshot: &Snapshot, story: &Story) {
+    pub(crate) fn see(&mut self, snapshot: &Snapshot, story: &Story, pauses: &LiftedPauses) {
         let earlier = snapshot.all_earlier_numbers();
-        let made_of = (snapshot.timeline.iter().map(|event| event.at).collect(), story.told(), earlier.clone());
+        let times = snapshot.timeline.iter().map(|event| event.at).collect();
+        let made_of = (times, story.told(), earlier.clone(), pauses.lifted.len());
         if self.made_of != made_of || self.entries.is_empty() {
             self.made_of = made_of;
             // As `rolldeck status` has it: a roll back gives a revision another number.
@@ -135,7 +146,9 @@ impl Timeline {
             let controllers = story.of_controller().iter().cloned().map(TimelineEntry::Controller);
             let nodes = story.moments().cloned().map(TimelineEntry::Node);
             // Of the same instant nodes come first: what is done about the whole rollout follows from them.
-            self.entries = nodes.chain(controllers).chain(events).collect();
+            let untold = pauses.lifted.iter().filter(|pause| !pause.is_told(&snapshot.timeline));
+            let lifted = untold.cloned().map(TimelineEntry::Lifted);
+            self.entries = nodes.chain(controllers).chain(lifted).chain(events).collect();
             self.entries.sort_by_key(TimelineEntry::at);
             self.arrange();
         }
@@ -181,7 +194,7 @@ impl Timeline {
 
     fn is_shown(&self, entry: &TimelineEntry) -> bool {
         match entry {
-            TimelineEntry::Rollout(..) | TimelineEntry::Controller(_) => true,
+            TimelineEntry::Rollout(..) | TimelineEntry::Controller(_) | TimelineEntry::Lifted(_) => true,
             // Who looks for a node wants all of it.
             TimelineEntry::Node(moment) => self.all_steps || !self.filter.is_all() || moment.change.is_of_note(),
         }

@@ -366,7 +366,7 @@ pub(super) fn fold(model: &mut Model, open: bool) -> Effects {
 pub(super) fn timeline(model: &mut Model, filter: &str) -> Effects {
     let Some(page) = model.rollout_mut() else { return Vec::new() };
     let open = page.timeline.is_none() || !filter.is_empty();
-    let timeline = page.snapshot().map(|snapshot| Timeline::of(snapshot, &page.story));
+    let timeline = page.snapshot().map(|snapshot| Timeline::of(snapshot, &page.story, &page.pauses));
     page.timeline = open.then(|| timeline.unwrap_or_default());
     (page.prewarm, page.node_page, page.revisions) = (None, None, None);
     if filter.is_empty() {

@@ -1,13 +1,15 @@
 //! What a pause is where it is paused already, and where a dialog leads that was opened by mistake.
 
 use super::console::TestConsole;
+use super::events::rollout_event;
 use super::fixtures::{self, ago, preview, running, the_target};
 use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::{Direction, Paused};
-use crate::engine::report::snapshot::Snapshot;
+use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind};
+use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::message::{ConsoleEffect, Msg};
 use crate::tui::model::{Overlay, Page};
 
@@ -27,6 +29,28 @@ fn status(console: &TestConsole) -> &str {
 fn halted_and_paused() -> Snapshot {
     let paused = Some(Paused::new("ops@bastion-2".into(), ago(60), None));
     Snapshot { paused, strategy: StrategyKind::OnDelete, ..fixtures::halted() }
+}
+
+/// Events tell who lifted a pause. Where they may not be written or read, the record tells that it is gone.
+#[test]
+fn a_pause_that_somebody_lifted_is_on_the_timeline_also_without_an_event() {
+    let paused = Paused::new("ops@bastion-2/3f9a1c".into(), ago(90), Some("uplink is down".into()));
+    let paused = Snapshot { paused: Some(paused.clone()), phase: Phase::Paused(paused), ..fixtures::running() };
+    let said = "the pause by ops@bastion-2 (uplink is down) is lifted; no Event tells by whom";
+    let mut console = TestConsole::on(paused.clone(), 120, 40).typed("T");
+    assert!(!console.screen().contains("is lifted"), "{}", console.screen());
+    console.see(fixtures::running());
+    assert!(console.screen().contains(said), "{}", console.screen());
+    let reopened = console.typed("TT");
+    assert!(reopened.screen().contains(said), "{}", reopened.screen());
+    assert!(reopened.typed("<enter>").screen().contains(said));
+    // The Event comes a moment later.
+    let mut told = TestConsole::on(paused, 120, 40).typed("T");
+    told.see(fixtures::running());
+    let resumed = RolloutEventKind::Command(Command::Resume);
+    let resumed = rollout_event(1, Some("ada@host"), resumed, EventOutcome::Done, "resumed");
+    told.see(Snapshot { timeline: [resumed].into(), ..fixtures::running() });
+    assert!(told.screen().contains("resumed") && !told.screen().contains("is lifted"), "{}", told.screen());
 }
 
 #[test]

@@ -143,7 +143,9 @@ fn a_rollout_that_stands_still_says_where_it_leads_and_why() {
     }
     let long = lines(long, 12);
     assert!(long[0].ends_with("v1.8.2 → v1.9.0") && long[1].ends_with("…   i: all"), "{long:?}");
-    assert_eq!(long[1].chars().count(), 39, "{long:?}");
+    assert_eq!(long[1].chars().count(), 40, "{long:?}");
+    let node = TestConsole::on(fixtures::canary_done(), 40, 12).typed("<enter>").screen();
+    assert!(node.lines().nth(1).is_some_and(|line| line.ends_with("v1.8.2 → v1.9.0")), "{node}");
     let low = lines(fixtures::canary_done(), 11);
     assert!(low[0].contains("canary"), "no row to spare: {low:?}");
 }

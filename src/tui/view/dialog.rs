@@ -438,12 +438,17 @@ fn fill_step(body: &mut Body<'_>, form: &StepForm, snapshot: &Snapshot, focused:
         Some(Err(_)) | None => "none that moves anything".to_owned(),
     };
     let total = |step: &IntOrPercent| step.of(nodes, Rounding::Up).min(nodes);
+    // What it does goes before what it is called.
+    let (next_step, step_back) = match body.cells < NARROW {
+        true => ("next  ", "back  "),
+        false => ("next step     ", "step back     "),
+    };
     let before = plan.steps.iter().rev().find(|step| total(step) < allowed);
     for choice in StepChoice::ALL {
         let chosen = form.choice == choice;
         match choice {
             StepChoice::Next => {
-                body.choice(chosen, &format!("next step     {next}"));
+                body.choice(chosen, &format!("{next_step}{next}"));
             }
             StepChoice::Back => {
                 let none = if allowed > 0 { "0" } else { "none" };
@@ -452,7 +457,7 @@ fn fill_step(body: &mut Body<'_>, form: &StepForm, snapshot: &Snapshot, focused:
                     0 => "starts no more".to_owned(),
                     more => format!("{more} more may go"),
                 };
-                body.choice(chosen, &format!("step back     {to} (reverts no node, {goes_on})"));
+                body.choice(chosen, &format!("{step_back}{to} (reverts no node, {goes_on})"));
             }
             StepChoice::Updated => number_field(body, chosen, "updated       ", &form.updated, focused),
             StepChoice::Keep => number_field(body, chosen, "keep old      ", &form.keep, focused),

@@ -74,14 +74,15 @@ fn about_rollout(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<
     let snapshot = &*shown.snapshot;
     if shape == Shape::Folded {
         // Whoever reads a log has few lines for it; the list of nodes says the rest.
+        let reason = why_it_stands(ctx, page, shown, cells);
         if page.node_page.is_some() {
-            return vec![identity(ctx, page, Some(shown), cells), folded(ctx, page, shown, cells, false)];
+            return vec![identity(ctx, page, Some(shown), cells), folded(ctx, page, shown, cells, reason.is_some())];
         }
         let mut below: Vec<Line<'static>> = taken_over(ctx, shown, cells).into_iter().collect();
         below.extend(alarms(ctx, shape, snapshot, cells).into_iter().take(if area.height < 12 { 1 } else { 2 }));
         below.extend(paused_briefly(ctx, snapshot, cells, if area.height < 12 { 1 } else { 2 }));
         // Where nothing else is said, why it stands still and what moves it; on a screen that has no row to spare the first line has to do.
-        let reason = why_it_stands(ctx, page, shown, cells).filter(|_| below.is_empty() && area.height >= 12);
+        let reason = reason.filter(|_| below.is_empty() && area.height >= 12);
         let mut lines =
             vec![identity(ctx, page, Some(shown), cells), folded(ctx, page, shown, cells, reason.is_some())];
         if below.is_empty() && area.height >= 12 {
@@ -154,7 +155,7 @@ fn why_it_stands(
     let stands = matches!(snapshot.phase, Phase::Held | Phase::Preparing | Phase::Complete | Phase::Releasing(_));
     let is_told = |(words, _): &(String, ThemeRole)| *words != snapshot.phase.to_string();
     let (words, role) = reason(ctx, page, shown).filter(|_| stands && snapshot.not_sent().is_none()).filter(is_told)?;
-    let room = cells.saturating_sub(2);
+    let room = cells.saturating_sub(1);
     let more = format!("   {}: all", ActionId::Diagnose.key());
     let words = match width(&words) <= room {
         true => words,
