@@ -186,7 +186,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         order: None,
         words: Some(|row, _| standing(row)),
         searched: true,
-        cell: |row, _, _| text(&standing(row), sign(row).1),
+        cell: |row, _, _| text(&standing(row), standing_role(row)),
     },
     FleetColumn {
         name: "since",
@@ -254,10 +254,19 @@ pub(crate) fn sign(row: &FleetRow) -> (Glyph, ThemeRole) {
 }
 
 /// Whether its own page has failed nodes, as far as its counters and its starting pods tell: images cannot be pulled, or no pod at all is
-/// available and none is on its way to be.
+/// available and none is on its way to be. Of a rollout that somebody drives gates judge it, which halt: until then a pull is tried again.
 fn fails(row: &FleetRow) -> bool {
+    let Some(pulls) = row.pulls else { return false };
+    let is_judged = matches!(row.driven_by, DrivenBy::You | DrivenBy::Other(_) | DrivenBy::Unconfirmed(_));
     let is_down = row.counters.desired > 0 && row.counters.available == 0;
-    row.pulls.is_some_and(|pulls| pulls.failed > 0 || (is_down && pulls.pulling == 0 && pulls.starting == 0))
+    (pulls.failed > 0 && !is_judged) || (is_down && pulls.pulling == 0 && pulls.starting == 0)
+}
+
+/// The look of its state in words. Pulls that fail ask to be looked at, whatever the rollout does.
+fn standing_role(row: &FleetRow) -> ThemeRole {
+    let (_, role) = sign(row);
+    let fails = row.pulls.is_some_and(|pulls| pulls.failed > 0);
+    if role != ThemeRole::Bad && fails { ThemeRole::Warn } else { role }
 }
 
 /// How much it wants to be looked at: what fails comes with what halted, whatever its rollout does.
@@ -487,7 +496,7 @@ mod tests {
             let counters = DaemonSetCounters { desired: 3, available, ..DaemonSetCounters::default() };
             let pulls = Some(FleetPulls { pulling, failed, starting });
             let row = FleetRow { counters, state, pulls, prewarm, ..row("edge", "agent", 3) };
-            (standing(&row), sign(&row).1)
+            (standing(&row), standing_role(&row))
         };
         let requested = Some(FleetPrewarm::Requested);
         for (got, words, role) in [
@@ -508,6 +517,14 @@ mod tests {
         }
         let unknown = FleetRow { pulls: None, state: FleetState::Rolling, ..row("edge", "agent", 0) };
         assert_eq!(unknown.standing(), "rolling out");
+        // Whoever drives halts for what fails.
+        let pulls = Some(FleetPulls { failed: 1, ..FleetPulls::default() });
+        let counters = DaemonSetCounters { desired: 3, available: 2, ..DaemonSetCounters::default() };
+        let judged = FleetRow { counters, state: FleetState::Rolling, pulls, ..row("edge", "agent", 3) };
+        let judged = FleetRow { driven_by: DrivenBy::You, ..judged };
+        assert_eq!((sign(&judged).0, standing_role(&judged)), (Glyph::Moving, ThemeRole::Warn));
+        let undriven = FleetRow { driven_by: DrivenBy::Controller, ..judged };
+        assert_eq!((sign(&undriven).0, standing_role(&undriven)), (Glyph::Failed, ThemeRole::Bad));
         // Six of 20 nodes are down: why the list counts 14.
         let counters = DaemonSetCounters { desired: 14, misscheduled: 6, ..DaemonSetCounters::default() };
         let cut = FleetRow { counters, state: FleetState::Rolling, ..row("edge", "agent", 14) };
