@@ -305,11 +305,14 @@ fn text(text: &str, role: ThemeRole) -> (FleetCell, ThemeRole) {
     (FleetCell::Text(text.to_owned()), role)
 }
 
-/// `14→15`; `15` while nothing changes; `?` for a number that is not known.
+/// `14→15`; `15` while nothing changes; `?` for a number that is not known. Numbers grow: one that falls leads to an older revision.
 fn revisions(row: &FleetRow) -> String {
     let number = |revision: &FleetRevision| revision.number.map_or_else(|| "?".to_owned(), |number| number.to_string());
     match &row.from {
-        Some(from) => format!("{}→{}", number(from), number(&row.to)),
+        Some(from) => {
+            let older = row.to.number.zip(from.number).is_some_and(|(to, from)| to < from);
+            format!("{}→{}{}", number(from), number(&row.to), if older { " older" } else { "" })
+        }
         None => number(&row.to),
     }
 }
@@ -487,6 +490,8 @@ mod tests {
         assert_eq!((images(&steady), revisions(&steady)), ("a v1, b v2".to_owned(), "7".to_owned()));
         let unknown = FleetRow { from: Some(FleetRevision::default()), ..steady };
         assert_eq!(revisions(&unknown), "?→7");
+        let back = FleetRow { from: Some(revision(9, &[])), ..unknown };
+        assert_eq!(revisions(&back), "9→7 older");
     }
 
     #[test]

@@ -350,9 +350,9 @@ fn a_revision_that_a_roll_back_numbered_anew_is_known_by_both_numbers() {
 fn a_number_that_falls_is_said_to_lead_to_an_earlier_revision() {
     let mut snapshot = fixtures::running();
     let screen = |snapshot: &Snapshot| TestConsole::on(snapshot.clone(), 120, 40).screen();
-    assert!(!screen(&snapshot).contains("earlier"), "{}", screen(&snapshot));
+    assert!(!screen(&snapshot).contains("older"), "{}", screen(&snapshot));
     snapshot.to = snapshot.to.map(|to| RevisionView { number: Some(12), ..to });
-    assert!(screen(&snapshot).contains("rev 14 → 12 (an earlier one)"), "{}", screen(&snapshot));
+    assert!(screen(&snapshot).contains("rev 14 → 12 (older)"), "{}", screen(&snapshot));
 }
 
 /// At 80 columns it is cut after what the revision runs, and told in full below the list.

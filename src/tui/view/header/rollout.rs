@@ -100,7 +100,7 @@ fn revisions_of(snapshot: &Snapshot) -> String {
     let number = |revision: &Option<RevisionView>| revision.as_ref().and_then(|revision| revision.number);
     let falls =
         snapshot.has_change() && number(&snapshot.to).zip(number(&snapshot.from)).is_some_and(|(to, from)| to < from);
-    format!("{}{}", snapshot.numbers(), if falls { " (an earlier one)" } else { "" })
+    format!("{}{}", snapshot.numbers(), if falls { " (older)" } else { "" })
 }
 
 /// The numbers of the revisions, and which step it is.
