@@ -26,7 +26,7 @@ fn another_registry_is_said_in_the_header_of_every_width() {
         (50, 24, "→ v1.9.0 repo!"),
         (80, 24, "v1.8.2 → v1.9.0, registry changes!"),
         (120, 40, "v1.8.2 → v1.9.0, registry changes!"),
-        (200, 50, "v1.8.2 → mirror.factory-north.example/platform/agent:v1.9.0"),
+        (200, 50, "/edge/agent:v1.8.2 → mirror.factory-north.example/platform/agent:v1.9.0, registry changes!"),
     ] {
         let mut snapshot = from_elsewhere();
         if width < 80 {

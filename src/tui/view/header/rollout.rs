@@ -147,7 +147,9 @@ fn from_elsewhere(snapshot: &Snapshot) -> Option<&'static str> {
 pub(super) fn change_in(snapshot: &Snapshot, cells: usize) -> String {
     let words = snapshot.change().to_string();
     let Some(first) = snapshot.image_changes.first().filter(|_| width(&words) > cells) else {
-        return fit_middle(&words, cells).into_owned();
+        let said = from_elsewhere(snapshot).map(|elsewhere| format!("{words}, {elsewhere}"));
+        let said = said.filter(|said| width(said) <= cells).unwrap_or(words);
+        return fit_middle(&said, cells).into_owned();
     };
     let more = snapshot.image_changes.len() - 1;
     let (container, more) = match more {
@@ -164,7 +166,8 @@ pub(super) fn change_in(snapshot: &Snapshot, cells: usize) -> String {
     let versions = sides(|image| short_version(version_of(image)));
     if let Some(elsewhere) = from_elsewhere(snapshot) {
         let is_first = from.zip(to).is_some_and(|(from, to)| repository_change(from, to).is_some());
-        let new_in_full = to.filter(|_| is_first).map(|to| format!("{container}{} → {to}{more}", versions[0]));
+        let new_in_full =
+            to.filter(|_| is_first).map(|to| format!("{container}{} → {to}{more}, {elsewhere}", versions[0]));
         let both = format!("{container}{} → {}{more}, {elsewhere}", versions[0], versions[1]);
         let new = format!("→ {}{more}, {elsewhere}", versions[1]);
         let (short, least) = (format!("→ {}{more} repo!", versions[1]), format!("→ {}{more}!", versions[1]));
