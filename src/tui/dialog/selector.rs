@@ -60,7 +60,7 @@ impl Canary {
             };
         }
         if snapshot.plan.selector.as_ref() == Some(&selector) {
-            return Err(format!("{selector} is in force: change it, or ctrl-u empties the field, which lifts it"));
+            return Err(format!("{selector} is in force: change it, or ctrl-u empties the field to lift it"));
         }
         Ok(Command::Select(Some(selector)))
     }

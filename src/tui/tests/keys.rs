@@ -105,7 +105,7 @@ fn the_selector_is_lifted_where_it_has_nothing_left() {
     // What is in force is in sight, and is not written again.
     let begun = TestConsole::on(fixtures::canary_done(), 80, 24).typed("AN");
     assert!(begun.screen().contains("Only nodes with: canary=true "), "{}", begun.screen());
-    let hint = "canary=true is in force: change it, or ctrl-u empties the field, which lifts";
+    let hint = "canary=true is in force: change it, or ctrl-u empties the field to lift it";
     assert!(begun.screen().contains(hint) && begun.screen().contains("[ Select ]"), "{}", begun.screen());
     assert_eq!((asked(&begun), done(&begun.typed("<enter>"))), (None, vec![]));
     let console = || TestConsole::on(fixtures::canary_done(), 80, 24).typed("AN<c-u>");
