@@ -183,6 +183,17 @@ fn a_selector_that_no_node_has_is_not_confirmed_by_enter_alone() {
     assert!(!console.screen().contains("matches 0"), "{}", console.screen());
 }
 
+/// An empty field would look as if no selector were in force, also where all of its nodes are updated.
+#[test]
+fn the_form_for_a_selector_begins_with_the_one_in_force() {
+    let console = TestConsole::on(fixtures::canary_done(), 80, 24).typed("AN");
+    let screen = console.screen();
+    assert!(screen.contains("Only nodes with: canary=true ") && screen.contains("[ Select ]"), "{screen}");
+    let hint = "canary=true is in force: change it, or ctrl-u empties the field to lift it";
+    assert!(screen.contains(hint), "{screen}");
+    assert!(done(&console.typed("<enter>")).is_empty(), "what is in force is not written again");
+}
+
 /// Names of nodes of a cloud are longer than a line of a small dialog.
 #[test]
 fn no_name_of_a_node_is_torn_apart() {

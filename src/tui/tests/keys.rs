@@ -102,12 +102,6 @@ fn going_on_past_a_halt_begins_on_cancel() {
 
 #[test]
 fn the_selector_is_lifted_where_it_has_nothing_left() {
-    // What is in force is in sight, and is not written again.
-    let begun = TestConsole::on(fixtures::canary_done(), 80, 24).typed("AN");
-    assert!(begun.screen().contains("Only nodes with: canary=true "), "{}", begun.screen());
-    let hint = "canary=true is in force: change it, or ctrl-u empties the field to lift it";
-    assert!(begun.screen().contains(hint) && begun.screen().contains("[ Select ]"), "{}", begun.screen());
-    assert_eq!((asked(&begun), done(&begun.typed("<enter>"))), (None, vec![]));
     let console = || TestConsole::on(fixtures::canary_done(), 80, 24).typed("AN<c-u>");
     assert_eq!(asked(&console()), Some(Command::Select(None)));
     // It frees many nodes: enter on the form does nothing, and drops nothing that was typed.
