@@ -21,6 +21,8 @@ impl Engine {
                 };
                 return Err(Refusal::NotLoaded(why));
             }
+            // Its Lease may outlive it, as under `--cascade=orphan`: who holds it gives it back.
+            Presence::Absent if matches!(command, Command::StopDriving | Command::GiveUpDriving { .. }) => {}
             Presence::Absent => {
                 let name = format!("no DaemonSet {}/{}", self.config().namespace, self.config().name);
                 return Err(Refusal::NotLoaded(name.into()));

@@ -277,3 +277,17 @@ fn an_adoption_is_done_once_the_original_strategy_is_saved() {
     console.ask(&mut fake, Command::Adopt).unwrap();
     assert!(fake.daemonset.annotations.get(ORIGINAL_STRATEGY).is_some());
 }
+
+/// Its Lease may stay, with the DaemonSet gone: who drove gives it back all the same, and does not renew it for as long as the process takes to end.
+#[test]
+fn who_stops_driving_a_daemonset_that_is_gone_gives_the_lease_back() {
+    let mut fake = FakeCluster::rolling(3, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.run_for(&mut fake, 3);
+    assert!(fake.lease.as_ref().is_some_and(|lease| lease.holder.is_some()));
+    console.engine.observe(Event::DaemonSetGone(None), fake.now);
+    console.run_for(&mut fake, 1);
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    assert_eq!(fake.lease.as_ref().and_then(|lease| lease.holder.as_deref()), None);
+}

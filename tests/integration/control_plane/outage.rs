@@ -167,8 +167,7 @@ fn an_etcd_that_is_restored_from_a_backup_ends_the_driving_and_everything_is_rea
     assert_eq!(end.code(), Some(1));
     assert!(errors.contains("the state of the cluster went back to an earlier one"), "{errors}");
 
-    let status = yard
-        .operator
+    yard.operator
         .until_status(DS, "it is seen as it was", SOON, |status| status["counts"]["updated"].as_u64() == Some(4));
     assert_eq!(yard.serving(GOOD[1]), 4, "what it says is so");
     std::thread::sleep(Duration::from_secs(5));
