@@ -550,3 +550,17 @@ fn a_step_below_what_is_updated_says_that_it_reverts_nothing() {
         assert_eq!(said, want);
     }
 }
+
+/// Where as many nodes may go as no step of the plan says, the rollout is on its way to the next step that lets as many go.
+#[test]
+fn the_step_of_the_plan_is_the_one_that_the_rollout_is_on_its_way_to() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    // The plan is 1, 10%, 50%, 100%.
+    let cases = [(0, None), (1, Some(0)), (2, Some(1)), (3, Some(2)), (10, Some(2)), (11, Some(3)), (20, Some(3))];
+    for (allowed, step) in cases {
+        console.partition(&mut fake, 20 - allowed);
+        assert_eq!(console.snapshot(&fake).plan.step, step, "{allowed}");
+    }
+}

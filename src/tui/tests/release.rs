@@ -52,7 +52,7 @@ fn waiting() -> Snapshot {
     };
     snapshot.budget = BudgetView { max_unavailable: 2, max_pulling: 2, ..BudgetView::default() };
     (snapshot.plan.keep, snapshot.plan.allowed, snapshot.plan.selector) = (0, 117, None);
-    snapshot.plan.step = Some(2);
+    snapshot.plan.step = Some(3);
     snapshot
 }
 

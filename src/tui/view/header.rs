@@ -21,7 +21,6 @@
 
 mod attention;
 mod identity;
-mod others;
 mod prewarm;
 mod rail;
 mod rollout;
@@ -34,9 +33,6 @@ use self::attention::{alarms, clocks, gitops_owner, next_keys, paused_briefly, t
 pub(super) use self::attention::{blocker, group, keys_in_words};
 use self::identity::identity;
 pub(super) use self::identity::{access, banner, warnings};
-use self::others::guidance;
-pub(super) use self::others::template_of_others;
-pub(super) use self::rail::current_step;
 use self::rollout::{budget, change, change_in, doing, progress};
 use super::{RenderContext, Shape};
 use crate::engine::model::presence::Presence;
@@ -171,7 +167,7 @@ fn reason(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot) ->
     let worst = page.summary.trouble.first().filter(|_| snapshot.phase != Phase::Halted);
     let worst = worst.map(|trouble| (group(ctx, page, shown, trouble), ThemeRole::Bad));
     worst.or_else(|| {
-        let waits = guidance(snapshot).filter(|_| !matches!(snapshot.phase, Phase::Paused(_)))?.waits;
+        let waits = snapshot.guidance().filter(|_| !matches!(snapshot.phase, Phase::Paused(_)))?.waits;
         Some((waits.trim_start_matches("held: ").to_owned(), ThemeRole::Text))
     })
 }

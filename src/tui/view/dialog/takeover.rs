@@ -7,7 +7,7 @@
 //! ```
 
 use super::super::RenderContext;
-use super::super::header::{as_of, current_step, group, template_of_others};
+use super::super::header::{as_of, group};
 use super::Body;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::record::Direction;
@@ -20,7 +20,7 @@ pub(super) fn fill(body: &mut Body<'_>, page: &RolloutPage, shown: &ShownSnapsho
     let ctx = body.ctx;
     // Where no rollout is recorded, there is nothing to take over but pre-warming.
     if snapshot.started_at.is_some() {
-        let changed = template_of_others(snapshot);
+        let changed = snapshot.template_of_others();
         let stands = changed.is_some() || matches!(snapshot.phase, Phase::Paused(_) | Phase::Halted);
         let role = if stands { ThemeRole::Warn } else { ThemeRole::Text };
         let state = changed.as_ref().map_or_else(|| state(ctx, shown), |changed| format!("{changed}, it pauses first"));
@@ -40,8 +40,7 @@ pub(super) fn fill(body: &mut Body<'_>, page: &RolloutPage, shown: &ShownSnapsho
 /// `Step 2 of 4, 31 of 120 updated; `
 fn step(snapshot: &Snapshot) -> String {
     let progress = snapshot.progress();
-    let step = current_step(&snapshot.plan, snapshot.counts.nodes);
-    match (snapshot.direction, step, snapshot.plan.steps.len()) {
+    match (snapshot.direction, snapshot.plan.step, snapshot.plan.steps.len()) {
         (Direction::Forward, Some(step), all @ 1..) => format!("Step {} of {all}, {progress}; ", step + 1),
         (Direction::Forward | Direction::Back, ..) => format!("{progress}; "),
     }

@@ -3,7 +3,6 @@
 use ratatui::text::{Line, Span};
 
 use super::super::{RenderContext, Shape, flow};
-use super::others::guidance;
 use super::{as_of, recorded, unsent};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
@@ -63,8 +62,8 @@ pub(in crate::tui::view) fn blocker(
         _ => None,
     };
     let guided = match since {
-        Some(since) => guidance(&as_of(ctx, shown, since)),
-        None => guidance(snapshot),
+        Some(since) => as_of(ctx, shown, since).guidance(),
+        None => snapshot.guidance(),
     };
     let Some(Guidance { waits, remedies }) = guided else { return Vec::new() };
     let warn = matches!(shown.snapshot.phase, Phase::Paused(_)) || remedies.contains(&Remedy::Drive);

@@ -71,17 +71,9 @@ fn totals(plan: &PlanView, nodes: u32) -> Vec<u32> {
     plan.steps.iter().map(|step| step.of(nodes, Rounding::Up).min(nodes)).collect()
 }
 
-/// The step that is taken, `None` before the first. Where an operator let as many nodes go as no step of the plan says, as after a selector
-/// was lifted, the rollout is on its way to the next step that lets as many go.
-pub(in crate::tui::view) fn current_step(plan: &PlanView, nodes: u32) -> Option<usize> {
-    let on_the_way =
-        |totals: Vec<u32>| totals.iter().position(|total| *total >= plan.allowed).or(totals.len().checked_sub(1));
-    if plan.allowed > 0 { plan.step.max(on_the_way(totals(plan, nodes))) } else { plan.step }
-}
-
 /// The steps of the plan, and no others.
 fn stops(plan: &PlanView, nodes: u32) -> Vec<RailStop> {
-    let (totals, current) = (totals(plan, nodes), current_step(plan, nodes));
+    let (totals, current) = (totals(plan, nodes), plan.step);
     let stop = |(nth, (step, total)): (usize, (&IntOrPercent, &u32))| RailStop {
         name: step.to_string(),
         total: *total,
@@ -190,12 +182,8 @@ mod tests {
             stops(&plan, 120).into_iter().map(name).collect()
         };
         assert_eq!(names(None, 0), ["2", "10%", "100%"]);
-        assert_eq!(names(None, 1), ["2 now", "10%", "100%"]);
-        assert_eq!(names(Some(0), 2), ["2 now", "10%", "100%"]);
-        assert_eq!(names(Some(0), 3), ["2", "10% now", "100%"]);
-        // A selector cuts the second step short; once it is lifted, the first is the last that was taken in whole.
+        assert_eq!(names(Some(0), 1), ["2 now", "10%", "100%"]);
         assert_eq!(names(Some(1), 3), ["2", "10% now", "100%"]);
-        assert_eq!(names(None, 20), ["2", "10%", "100% now"]);
         assert_eq!(names(Some(2), 120), ["2", "10%", "100% now"]);
     }
 }

@@ -3,8 +3,8 @@
 use ratatui::text::{Line, Span};
 
 use super::super::{RenderContext, flow};
-use super::rail::{current_step, gates, rail, speed};
-use super::{prewarm, recorded, template_of_others, unsent};
+use super::rail::{gates, rail, speed};
+use super::{prewarm, recorded, unsent};
 use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::image::{repository_of, version_of, without_user};
@@ -109,7 +109,7 @@ fn numbers(snapshot: &Snapshot, beside: Beside) -> String {
     let is_forward = snapshot.direction == Direction::Forward;
     match snapshot.plan.steps.len() {
         total @ 1.. if recorded(snapshot) && is_forward && beside > Beside::State => {
-            let step = current_step(&snapshot.plan, snapshot.counts.nodes).map_or(0, |step| step + 1);
+            let step = snapshot.plan.step.map_or(0, |step| step + 1);
             format!("   {}   step {step} of {total}", revisions_of(snapshot))
         }
         _ => format!("   {}", revisions_of(snapshot)),
@@ -224,7 +224,7 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, in_full: boo
         Phase::Complete if snapshot.release_waits() => (Glyph::Paused, ThemeRole::Warn, None),
         Phase::Idle | Phase::Complete => (Glyph::Updated, ThemeRole::Ok, None),
         Phase::Native => (Glyph::Moving, ThemeRole::Warn, None),
-        Phase::Preparing if template_of_others(snapshot).is_some() => (Glyph::Paused, ThemeRole::Warn, None),
+        Phase::Preparing if snapshot.template_of_others().is_some() => (Glyph::Paused, ThemeRole::Warn, None),
         Phase::Preparing | Phase::Releasing(_) => (Glyph::Moving, ThemeRole::Busy, None),
         Phase::Held => (Glyph::Outdated, ThemeRole::Text, None),
         // It began with the rollout that it takes back, which says nothing of how long it goes back.
@@ -237,7 +237,7 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, in_full: boo
         // The change is recorded, and the DaemonSet not patched yet.
         Phase::Preparing if snapshot.requested_change.is_some() => "asked, not written yet".to_owned(),
         // By whom is said below.
-        Phase::Preparing if template_of_others(snapshot).is_some() => "template changed".to_owned(),
+        Phase::Preparing if snapshot.template_of_others().is_some() => "template changed".to_owned(),
         Phase::Paused(_) => "PAUSED".to_owned(),
         Phase::Halted => "HALTED".to_owned(),
         Phase::Idle | Phase::Complete => snapshot.doing().to_string(),
