@@ -219,7 +219,7 @@ impl Engine {
             let cut = step == Step::Next && self.next_step(&intent).is_ok_and(|ahead| ahead.cut_by_selector);
             if cut {
                 lines.push(format!(
-                    "Of the nodes of this step only these match {selector}; the others wait for a later step."
+                    "Of the nodes of this step only these match {selector}; the others wait until it is lifted."
                 ));
             } else if settled && later > 0 {
                 lines.push(format!("When {selector} is lifted, {} more may go at once.", counted(later as usize)));

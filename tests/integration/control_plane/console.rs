@@ -123,6 +123,8 @@ fn a_canary_selector_by_keys_keeps_all_others_as_they_are() {
     std::thread::sleep(QUIET / 3);
     assert_eq!(replaced(&before, &fixture.witness.pods()), canaries, "nobody but the canaries");
     console.press(&["N"]);
+    console.until("ctrl-u empties the field to lift it");
+    console.press(&["C-u"]);
     console.until("[ Lift selector ]");
     console.choose("Lift selector");
     fixture.until("all serve v2", |witness| witness.serving(":v2").len() == NODES);
