@@ -13,6 +13,7 @@ use std::time::Duration;
 use super::{Listing, Subject, Watch, WatchEnd, parse};
 use crate::cluster::failure::Failure;
 use crate::cluster::http::Call;
+use crate::engine::model::version::is_older;
 
 /// How long the question for the newest version may take.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -70,9 +71,4 @@ pub(super) fn is_away(failure: &Failure) -> bool {
         | Failure::HandedBackByAdmission
         | Failure::Malformed(_) => false,
     }
-}
-
-/// Versions are opaque by contract, so they are compared only where both are numbers.
-fn is_older(candidate: &str, known: &str) -> bool {
-    matches!((candidate.parse::<u64>(), known.parse::<u64>()), (Ok(candidate), Ok(known)) if candidate < known)
 }

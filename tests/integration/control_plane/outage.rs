@@ -103,17 +103,14 @@ impl Worst {
     }
 }
 
-#[test]
-fn an_api_server_that_is_restarted_delays_a_rollout_and_no_more() {
+/// Rolls out while `fails` stops a part of the control plane and starts it again: it takes longer, and no more is down than may be.
+fn goes_on_after(fails: impl FnOnce(&Yard)) {
     let Some(yard) = Yard::new() else { return };
     let worst = Worst::watch(&yard.plane);
     yard.operator.ok(&["set-image", DS, &format!("agent={}", GOOD[1]), "--yes"]);
     let mut drive = yard.operator.drive(DS, &["--to", "100%"]);
     drive.until_updated(4);
-    yard.plane.stop(Component::ApiServer);
-    std::thread::sleep(Duration::from_secs(10));
-    println!("{}", text(&yard.operator.run(&["status", DS, "--timeout", "5s"])));
-    yard.start(&[Component::ApiServer]);
+    fails(&yard);
     let end = drive.end();
     let errors = drive.errors();
     println!("{}{errors}", drive.seen());
@@ -123,22 +120,23 @@ fn an_api_server_that_is_restarted_delays_a_rollout_and_no_more() {
 }
 
 #[test]
+fn an_api_server_that_is_restarted_delays_a_rollout_and_no_more() {
+    goes_on_after(|yard| {
+        yard.plane.stop(Component::ApiServer);
+        std::thread::sleep(Duration::from_secs(10));
+        println!("{}", text(&yard.operator.run(&["status", DS, "--timeout", "5s"])));
+        yard.start(&[Component::ApiServer]);
+    });
+}
+
+#[test]
 fn an_etcd_that_stands_still_delays_a_rollout_and_no_more() {
-    let Some(yard) = Yard::new() else { return };
-    let worst = Worst::watch(&yard.plane);
-    yard.operator.ok(&["set-image", DS, &format!("agent={}", GOOD[1]), "--yes"]);
-    let mut drive = yard.operator.drive(DS, &["--to", "100%"]);
-    drive.until_updated(4);
-    yard.plane.pause(Component::Etcd);
-    std::thread::sleep(Duration::from_secs(12));
-    println!("{}", text(&yard.operator.run(&["status", DS, "--timeout", "5s"])));
-    yard.plane.resume(Component::Etcd);
-    let end = drive.end();
-    let errors = drive.errors();
-    println!("{}{errors}", drive.seen());
-    println!("{}", text(&yard.operator.run(&["log", DS])));
-    assert!(end.success(), "{end}");
-    assert_eq!((yard.serving(GOOD[1]), worst.end() <= 2), (NODES, true));
+    goes_on_after(|yard| {
+        yard.plane.pause(Component::Etcd);
+        std::thread::sleep(Duration::from_secs(12));
+        println!("{}", text(&yard.operator.run(&["status", DS, "--timeout", "5s"])));
+        yard.plane.resume(Component::Etcd);
+    });
 }
 
 /// From the backup on, nothing of what the driver knew is so: it ends, shows what is there now, and nothing moves until somebody drives again.
