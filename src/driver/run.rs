@@ -125,7 +125,6 @@ pub(super) fn spawn<H: EffectExecutor, F: Send + 'static>(
         publish: Throttle::new(now, PUBLISH_GAP),
         leaving: None,
     };
-    restored.mark_unchanged();
     tokio::spawn(async move {
         let drives = async {
             loop {
