@@ -526,7 +526,7 @@ fn why_it_ends(place: &CommandPlace, snapshot: &Snapshot, exit: Exit) -> Option<
 
 fn record_deleted() -> CliError {
     CliError::failed("the Lease of the rollout was deleted, and with it what was asked for; nothing more is started from here")
-        .hinted("`rolldeck status` says where it stands; a step records it anew, with the partition and the limits that it names")
+        .hinted("`rolldeck status` says where it stands; `rolldeck adopt` records it anew, with the limits that its flags name: --max-unavailable, --soak and the others")
 }
 
 /// Who was given the lease on request, after this process had it last.

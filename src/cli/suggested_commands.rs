@@ -119,6 +119,7 @@ fn spelled(remedy: Remedy) -> (&'static str, Option<String>) {
         Remedy::LimitPulls { to } => return ("limitPulls", Some(format!("tune --max-pulling {to}"))),
         Remedy::Release => ("release", "release"),
         Remedy::ReleaseEarly => ("releaseEarly", "release --early"),
+        Remedy::RecordAnew => ("recordAnew", "adopt"),
         Remedy::DropUnreadableRecord => ("dropUnreadableRecord", "release"),
         Remedy::DropForeignRecord => ("dropForeignRecord", "release"),
     };

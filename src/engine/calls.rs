@@ -51,9 +51,9 @@ impl Engine {
         self.note_taken_away(&event);
         match event {
             Event::Lease(fact) => self.lease_is(*fact, Lock::observe, now),
-            Event::LeaseGone(version) => self.lock.observe_gone(version),
+            Event::LeaseGone(version) => self.lock.observe_gone(version, now),
             Event::Listed(Watched::Lease, version) if self.is_gone_by(Watched::Lease, version) => {
-                self.lock.observe_absent();
+                self.lock.observe_absent(now);
             }
             Event::Listed(Watched::DaemonSet, version) if self.is_gone_by(Watched::DaemonSet, version) => {
                 self.view.observe(Event::DaemonSetGone(version), now);
@@ -104,7 +104,7 @@ impl Engine {
         self.freshness.touch();
         match event {
             Event::Lease(fact) => self.lease_is(*fact, Lock::learn, now),
-            Event::LeaseGone(version) => self.lock.observe_gone(version),
+            Event::LeaseGone(version) => self.lock.observe_gone(version, now),
             Event::DaemonSet(_)
             | Event::DaemonSetGone(_)
             | Event::Revision(_)
@@ -295,7 +295,8 @@ impl Engine {
             reported_driver: _,
         } = self;
         let silent_from = lock.view(*now).silent_from(Timing::default().lease).map(|at| view.our_time(at));
-        let of_several_parts = [self.watch_health_changes_at(), self.lease_write_is_shown_at(), silent_from];
+        let of_several_parts =
+            [self.watch_health_changes_at(), self.lease_write_is_shown_at(), silent_from, self.record_missed_at()];
         let judged = [assessment.changes_at, suspects.changes_at()];
         judged
             .into_iter()

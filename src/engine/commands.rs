@@ -98,7 +98,11 @@ impl Engine {
             let says = "adopted already: its controller replaces no pod".to_owned();
             return Resolved { drive: false, ..Resolved::new(Vec::new(), Needs::Adopted, says, Danger::None) };
         }
-        let says = if back { "OnDelete is set again" } else { "adopted" };
+        let says = match back {
+            true => "OnDelete is set again",
+            false if self.record_is_missing() => "recorded anew",
+            false => "adopted",
+        };
         let says = format!("{says}: its controller replaces no pod any more");
         let needs = if back { Needs::Braked } else { Needs::Adopted };
         let resolved = Resolved::new(vec![Edit::Begin], needs, says, Danger::Bounded);
@@ -201,7 +205,11 @@ impl Engine {
     fn resolve_drive(&self, takeover: Takeover, by: By, now: Timestamp) -> Result<Resolved, Refusal> {
         if !self.has_work() {
             return Err(Refusal::NotNow(
-                "no rollout is recorded, so there is nothing to drive: `set-image` begins one".into(),
+                match self.record_is_missing() {
+                    true => "no record is left of the rollout, so there is nothing to drive: `adopt` records it anew, with the limits that its flags name",
+                    false => "no rollout is recorded, so there is nothing to drive: `set-image` begins one",
+                }
+                .into(),
             ));
         }
         let (edits, danger) = match (self.lock.living_other(now), takeover) {

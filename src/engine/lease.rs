@@ -4,3 +4,4 @@ pub(super) mod edit;
 pub(super) mod edits;
 pub(super) mod lock;
 mod overtaken;
+mod record_on_lease;

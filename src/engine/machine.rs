@@ -22,6 +22,7 @@ mod strategy_drift;
 pub(super) mod surge;
 pub(super) mod suspects;
 mod taken_away;
+mod unrecorded;
 pub(super) mod unsent;
 
 use std::borrow::Cow;

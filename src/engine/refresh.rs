@@ -6,9 +6,7 @@ use super::assess::plan::{Limits, NodeLookup, Obstacles, Plan, budget};
 use super::assess::rows::{AssessmentInput, Row};
 use super::machine::Engine;
 use super::model::Str;
-use super::model::budget::Replacer;
 use super::model::event::{WatchHealth, Watched};
-use super::model::facts::StrategyKind;
 use super::model::record::{Intent, Progress};
 use super::model::time::Timestamp;
 
@@ -31,7 +29,7 @@ impl Engine {
         self.view.give_up_warm_pods(now);
         self.forget_lost_answers(now);
         self.deletions.let_nodes_go(now);
-        let intent = self.assessed_intent().map(Cow::into_owned).unwrap_or_default();
+        let intent = self.assessed_intent().map_or_else(|| self.intent_to_begin_with(), Cow::into_owned);
         self.follow_refusals(&intent, now);
         let target = intent.target.clone().or_else(|| self.view.current.clone());
         let images =
@@ -46,10 +44,8 @@ impl Engine {
         let mut touched = self.view.take_touched();
         self.view.follow_missing(&mut touched, now);
         self.note_vanished();
-        touched.all |= self.freshness.depends_on(target.as_ref(), &intent, &self.progress);
-        let recorded = self.lock.record().is_some();
         let looks_on = self.progress.started_at.is_none();
-        let controller_replaces = !recorded && self.strategy() == StrategyKind::RollingUpdate;
+        let controller_replaces = self.controller_replaces();
         let is_under_way = |engine: &Self| engine.is_under_way() || engine.assessment.controller_rolls_out();
         let mut under_way = is_under_way(self);
         let pods_seen_until = match self.health(Watched::Pods) {
@@ -58,7 +54,9 @@ impl Engine {
             }
             WatchHealth::Loading | WatchHealth::Live | WatchHealth::Forbidden { .. } => None,
         };
+        let mut before_begin = self.before_begin();
         loop {
+            touched.all |= self.freshness.depends_on(target.as_ref(), &intent, &self.progress, &before_begin);
             let deletions = &self.deletions;
             let deleting = |uid: &str| deletions.contains(uid);
             let warming = &self.warming.writes;
@@ -68,6 +66,7 @@ impl Engine {
                 target,
                 intent: &intent,
                 progress,
+                before_begin: &before_begin,
                 under_way,
                 deleting: &deleting,
                 warming: &warming,
@@ -77,22 +76,18 @@ impl Engine {
             self.assessment.refresh(&self.view, &touched, &question);
             let max_unavailable = Limits::of(&self.view, &Intent::default(), &self.assessment).max_unavailable;
             self.assessment.follow_controller(target, (looks_on, controller_replaces), max_unavailable);
-            // `under_way` follows from the rows, and blame follows from `under_way`: assess again if it has changed.
-            if is_under_way(self) == under_way {
+            // These follow from the rows, and blame follows from them: assess again if they have changed.
+            let (now_under_way, now_before_begin) = (is_under_way(self), self.before_begin());
+            if now_under_way == under_way && now_before_begin == before_begin {
                 break;
             }
-            (under_way, touched.all) = (!under_way, true);
+            (under_way, before_begin, touched.all) = (now_under_way, now_before_begin, true);
         }
         self.judge_suspects(&intent, now);
         let mut limits = Limits::of(&self.view, &intent, &self.assessment);
         limits.room_for_names = self.room_for_names(&intent, limits.max_unavailable);
         self.budget = budget(&self.assessment, &limits, intent.budgets.strict);
-        // A brake does not make what its controller has done ours.
-        if controller_replaces || (recorded && looks_on) {
-            self.budget.replaced_by = Replacer::Controller;
-        } else if recorded && self.progress.adopted && self.strategy() == StrategyKind::RollingUpdate {
-            self.budget.replaced_by = Replacer::Both;
-        }
+        self.budget.replaced_by = self.replaced_by();
         self.pace_sites(&intent, &limits, now);
         let rollout_hold = self.rollout_hold(&intent, now);
         let refused = |row: &Row| self.refused_deletion(row, now);

@@ -46,7 +46,7 @@ impl Engine {
         // What the cluster has; what it has not yet is told beside it.
         let saved = self.saved_intent();
         let recorded = saved.is_some();
-        let intent = saved.map(Cow::into_owned).unwrap_or_default();
+        let intent = saved.map_or_else(|| self.intent_to_begin_with(), Cow::into_owned);
         let daemonset = self.view.daemonset.as_ref();
         let limits = Limits::of(&self.view, &intent, &self.assessment);
         let counts = self.counts(&intent);

@@ -42,6 +42,7 @@ mod steps;
 mod story;
 mod template_changes;
 mod unready;
+mod unrecorded;
 mod unseen;
 mod vanished;
 mod waits;

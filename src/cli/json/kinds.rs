@@ -30,6 +30,7 @@ pub(super) fn alarm(alarm: &Alarm) -> &'static str {
         Alarm::WriteFailing { .. } => "writeFailing",
         Alarm::RecordUnreadable { .. } => "recordUnreadable",
         Alarm::ForeignRecord => "foreignRecord",
+        Alarm::RecordMissing => "recordMissing",
         Alarm::BeingDeleted => "beingDeleted",
         Alarm::StateRestored { .. } => "stateRestored",
     }

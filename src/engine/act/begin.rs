@@ -1,10 +1,9 @@
 //! The beginning of a rollout, and nodes for which something special is recorded as long as it lasts.
 
-use crate::engine::assess::rows::{Row, was_never_ready};
+use crate::engine::assess::rows::{Row, an_earlier_rollout_took_down};
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::event::{WatchHealth, Watched};
-use crate::engine::model::facts::PodFact;
 use crate::engine::model::node::{NodeIx, NodeState};
 use crate::engine::model::record::{EXCEPTIONS_LIMIT, Progress};
 use crate::engine::model::time::Timestamp;
@@ -47,7 +46,7 @@ impl Engine {
             return;
         }
         self.progress.started_at = Some(now);
-        self.progress.origin = self.majority_revision(self.view.current.as_ref());
+        self.progress.origin = self.origin_of_a_beginning(self.intent().direction());
         let down = self.assessment.rows().filter(|row| row.in_fleet && !row.available);
         let before = down.filter(|row| {
             row.state == NodeState::NodeDown
@@ -61,13 +60,11 @@ impl Engine {
             before.into_iter().take(EXCEPTIONS_LIMIT).map(|row| (self.name(row), row.since.unwrap_or(now))).collect();
     }
 
-    /// Whether a rollout whose record is gone took the node down: its pod is neither of the revision where this rollout comes from nor has it
-    /// served since it was made. Somebody may have deleted the lease, or created the DaemonSet anew, in the middle.
+    /// Whether a rollout that is not recorded took the node down, so that it is not down before this one.
     fn an_earlier_rollout_took_down(&self, row: &Row) -> bool {
         let pod = row.pod.and_then(|pod| self.view.pod(pod)).map(|pod| &pod.fact);
-        let other = |pod: &&PodFact| self.progress.origin.is_some() && pod.revision != self.progress.origin;
-        let fails = || row.cause.as_ref().is_some_and(|cause| cause.kind.speaks_against_revision());
-        pod.filter(other).is_some_and(|pod| fails() || was_never_ready(pod, self.skew_of(row.node)))
+        let (origin, cause) = (self.progress.origin.as_ref(), row.cause.as_deref());
+        pod.is_some_and(|pod| an_earlier_rollout_took_down(pod, origin, cause, self.skew_of(row.node)))
     }
 
     fn skew_of(&self, node: NodeIx) -> Option<i64> {

@@ -265,7 +265,7 @@ impl Engine {
                     // There is no Lease. Its watch may have shown that before a late answer made us believe in it again, and will
                     // not show it a second time.
                     EffectErrorKind::NotFound if self.lock.resource_version() == in_flight.against => {
-                        self.lock.observe_absent();
+                        self.lock.observe_absent(now);
                         self.lock.retry_at = now;
                     }
                     EffectErrorKind::Conflict | EffectErrorKind::NotFound => {

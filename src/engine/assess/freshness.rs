@@ -1,6 +1,6 @@
 //! Whether the last assessment still holds.
 
-use super::inputs::Inputs;
+use super::inputs::{BeforeBegin, Inputs};
 use crate::engine::model::Str;
 use crate::engine::model::record::{Intent, Progress};
 use crate::engine::model::time::Timestamp;
@@ -33,10 +33,16 @@ impl Freshness {
     }
 
     /// Notes that the rows depend on these now; returns whether they are something else than before.
-    pub(crate) fn depends_on(&mut self, target: Option<&Str>, intent: &Intent, progress: &Progress) -> bool {
-        let same = self.inputs.as_ref().is_some_and(|inputs| inputs.is_of(target, intent, progress));
+    pub(crate) fn depends_on(
+        &mut self,
+        target: Option<&Str>,
+        intent: &Intent,
+        progress: &Progress,
+        before_begin: &BeforeBegin,
+    ) -> bool {
+        let same = self.inputs.as_ref().is_some_and(|inputs| inputs.is_of(target, intent, progress, before_begin));
         if !same {
-            self.inputs = Some(Inputs::of(target, intent, progress));
+            self.inputs = Some(Inputs::of(target, intent, progress, before_begin));
         }
         !same
     }

@@ -8,6 +8,15 @@ use crate::engine::model::record::{Direction, Intent, Progress};
 use crate::engine::model::settings::Gates;
 use crate::engine::model::time::Timestamp;
 
+/// How nodes stand before a rollout has begun, as they will once it begins: a preview promises what a driver then does.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct BeforeBegin {
+    /// The revision where a rollout would come from that began now; `None` where one has begun.
+    pub(crate) origin: Option<Str>,
+    /// Whether pods at the target soak already: rolldeck replaces pods, whatever the record says of that.
+    pub(crate) soaks: bool,
+}
+
 /// What an assessment of all nodes depends on, beside what was observed of each.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Inputs {
@@ -21,13 +30,20 @@ pub(crate) struct Inputs {
     failed_at_halt: Vec<Str>,
     in_progress: BTreeSet<Str>,
     origin: Option<Str>,
+    before_begin: BeforeBegin,
     started_at: Option<Timestamp>,
     began: Option<Timestamp>,
 }
 
 impl Inputs {
     /// Whether this is what an assessment would depend on now.
-    pub(crate) fn is_of(&self, target: Option<&Str>, intent: &Intent, progress: &Progress) -> bool {
+    pub(crate) fn is_of(
+        &self,
+        target: Option<&Str>,
+        intent: &Intent,
+        progress: &Progress,
+        before_begin: &BeforeBegin,
+    ) -> bool {
         let Self {
             target: target_then,
             direction,
@@ -39,6 +55,7 @@ impl Inputs {
             failed_at_halt,
             in_progress,
             origin,
+            before_begin: before_begin_then,
             started_at,
             began,
         } = self;
@@ -52,12 +69,13 @@ impl Inputs {
             && *failed_at_halt == progress.failed_at_halt()
             && *in_progress == progress.in_progress
             && *origin == progress.origin
+            && before_begin_then == before_begin
             && *started_at == progress.started_at
             && *began == progress.marks.began()
     }
 
     /// All of the record is named: a row that depends on what is not taken in here is not assessed again when that changes.
-    pub(crate) fn of(target: Option<&Str>, intent: &Intent, progress: &Progress) -> Self {
+    pub(crate) fn of(target: Option<&Str>, intent: &Intent, progress: &Progress, before_begin: &BeforeBegin) -> Self {
         let Intent {
             selector,
             gates,
@@ -115,6 +133,7 @@ impl Inputs {
             failed_at_halt: progress.failed_at_halt().to_vec(),
             in_progress: in_progress.clone(),
             origin: origin.clone(),
+            before_begin: before_begin.clone(),
             started_at: *started_at,
             began: marks.began(),
         }

@@ -20,11 +20,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use self::availability::Soaks;
+pub(crate) use self::blame::an_earlier_rollout_took_down;
 use self::controllers_rollout::ControllersRollout;
-pub(crate) use self::controllers_rollout::was_never_ready;
 use self::image::SharedImages;
 use self::pods_on_node::OnNode;
 use self::restarts::watched_state;
+use crate::engine::assess::inputs::BeforeBegin;
 use crate::engine::model::Str;
 use crate::engine::model::cause::Cause;
 use crate::engine::model::event::{WatchHealth, Watched};
@@ -46,6 +47,7 @@ pub(crate) struct AssessmentInput<'a> {
     pub(crate) target: Option<&'a Str>,
     pub(crate) intent: &'a Intent,
     pub(crate) progress: &'a Progress,
+    pub(crate) before_begin: &'a BeforeBegin,
     /// Whether anything is being rolled out: where nothing is, nobody is unavailable because of it.
     pub(crate) under_way: bool,
     /// Pods whose deletion was sent and is not yet seen, by uid.
@@ -281,9 +283,13 @@ impl<'a> Assessor<'a> {
             Some(absence) if absence.failed => NodeState::Failed,
             _ => self.state(in_fleet, down, shown_at_target, shown_available, failed.is_some(), &shown),
         };
+        let unreplaced = absence.as_ref().is_some_and(|absence| absence.trouble);
+        let cause = failed.or(absence.and_then(|absence| absence.cause)).or_else(|| self.cause(fact, down, &shown));
         let put_there = self.put_there(at_target, pods.live);
         let blame = (in_fleet && !available).then(|| match (self.question.under_way || pods.being_deleted, down) {
-            (true, _) => self.blame((&entry.name, fact), (down, at_target, replaced, put_there), pods.live),
+            (true, _) => {
+                self.blame((&entry.name, fact), (down, at_target, replaced, put_there), (pods.live, cause.as_ref()))
+            }
             (false, true) => Blame::Node,
             (false, false) => Blame::PreExisting,
         });
@@ -299,8 +305,6 @@ impl<'a> Assessor<'a> {
         }
         let image = self.image(entry, shown.live, shown_at_target, replaced);
         let images = self.pulls_of(entry, shown.live, shown_at_target, replaced);
-        let unreplaced = absence.as_ref().is_some_and(|absence| absence.trouble);
-        let cause = failed.or(absence.and_then(|absence| absence.cause)).or_else(|| self.cause(fact, down, &shown));
         let acknowledged_failures = self.question.progress.acknowledged_failures.contains(&entry.name);
         let selected = self
             .question

@@ -270,6 +270,12 @@ impl Engine {
             Command::Adopt if self.is_adopted() && self.is_recorded() => {
                 vec!["Adopted already: nothing changes.".into()]
             }
+            Command::Adopt if self.record_is_missing() => {
+                vec![
+                    "Records the rollout anew; OnDelete is set already. No pod is replaced.".into(),
+                    "Undone by release.".into(),
+                ]
+            }
             Command::Adopt => [
                 "Sets OnDelete and saves the original update strategy. No pod is replaced.".into(),
                 "Undone by release.".into(),

@@ -1,10 +1,14 @@
 //! Warnings of a preview that say which protection a command leaves without effect.
 
+use std::time::Duration;
+
+use crate::engine::assess::plan::Limits;
 use crate::engine::machine::Engine;
 use crate::engine::machine::release::Then;
 use crate::engine::model::command::{Command, Early, PrewarmCommand};
 use crate::engine::model::labels::Selector;
 use crate::engine::model::quantity::Rounding;
+use crate::engine::model::time::ShortDuration;
 use crate::engine::rules::site::site_of;
 
 impl Engine {
@@ -12,7 +16,36 @@ impl Engine {
     pub(super) fn left_unprotected(&self, command: &Command) -> Vec<String> {
         let early =
             matches!(command, Command::Release(Early::Accept)).then(|| self.released_early_in_brief()).flatten();
-        self.never_halts(command).into_iter().chain(self.label_of_no_node(command)).chain(early).collect()
+        let unrecorded = self.begins_unrecorded(command);
+        unrecorded
+            .into_iter()
+            .chain(self.never_halts(command))
+            .chain(self.label_of_no_node(command))
+            .chain(early)
+            .collect()
+    }
+
+    /// With which limits a command goes on with a rollout whose own are not known, as its record is gone.
+    fn begins_unrecorded(&self, command: &Command) -> Option<String> {
+        match command.inner() {
+            Command::SetImage(_) | Command::Step(_) | Command::Select(_) | Command::Resume | Command::Undo { .. } => {}
+            // Whoever adopts names the limits.
+            Command::Adopt => return None,
+            // These let no node go.
+            Command::Pause { .. } | Command::Release(_) | Command::Prewarm(_) => return None,
+            Command::Tune(_) | Command::Tuned { .. } => return None,
+            Command::Drive(_) | Command::StopDriving | Command::GiveUpDriving { .. } => return None,
+        }
+        let mut intent = self.intent_to_begin_with();
+        intent.tune(&command.tuning());
+        let (down, soak) = (Limits::of(&self.view, &intent, &self.assessment).max_unavailable, intent.soak_secs());
+        self.record_is_missing().then(|| {
+            format!(
+                "No record is left of the rollout: its limits are not known. A new one begins, with at most {down} down, a soak time of \
+                 {} and the other defaults: where it had others, set them first.",
+                ShortDuration(Duration::from_secs(soak.into()))
+            )
+        })
     }
 
     /// A label for sites that no node has, and which one is probably meant: the limits of each site then hold for all nodes together.

@@ -108,6 +108,8 @@ pub(crate) struct Lock {
     outdated: Option<(Option<Str>, Timestamp)>,
     /// The resource version at which one was seen to be deleted last.
     gone_at: Option<u64>,
+    /// Since when a record that was seen here is not there any more.
+    pub(super) record_gone_at: Option<Timestamp>,
 }
 
 impl Lock {
@@ -128,6 +130,7 @@ impl Lock {
             retry_at: Timestamp::default(),
             outdated: None,
             gone_at: None,
+            record_gone_at: None,
         }
     }
 
@@ -164,7 +167,9 @@ impl Lock {
         if self.outdated.as_ref().is_some_and(|(outdated, _)| outdated.as_ref() != Some(&fact.resource_version)) {
             self.outdated = None;
         }
+        let had_record = self.any_record().is_some();
         self.known = KnownLease::Present(Box::new(fact));
+        self.follow_record(had_record, now);
         if !self.holds() {
             (self.renewed_at, self.proof) = (None, None);
         }
@@ -213,45 +218,26 @@ impl Lock {
     }
 
     /// Takes in that it was deleted, as of this resource version where that is a number.
-    pub(crate) fn observe_gone(&mut self, version: Option<u64>) {
+    pub(crate) fn observe_gone(&mut self, version: Option<u64>, now: Timestamp) {
         // One that was made since is there: a watch that is late tells of the one before it.
         if is_behind(version, self.resource_version().and_then(|known| known.parse().ok())) {
             return;
         }
         self.gone_at = self.gone_at.max(version);
-        self.observe_absent();
+        self.observe_absent(now);
     }
 
     /// Takes in that there is no lease.
-    pub(crate) fn observe_absent(&mut self) {
+    pub(crate) fn observe_absent(&mut self, now: Timestamp) {
         if let KnownLease::Present(fact) = &self.known {
             self.gone = Some(fact.uid.clone());
         }
+        let had_record = self.any_record().is_some();
         self.known = KnownLease::Absent;
+        self.follow_record(had_record, now);
         (self.renewed_at, self.proof) = (None, None);
         self.outdated = None;
         self.lost.clear();
-    }
-
-    /// The lease's record, as far as it can be read and is not of another DaemonSet.
-    pub(crate) fn record(&self) -> Option<&Record> {
-        self.any_record().filter(|record| !self.is_foreign(record))
-    }
-
-    /// The lease's record, where it is of another DaemonSet of the same name.
-    pub(crate) fn foreign_record(&self) -> Option<&Record> {
-        self.any_record().filter(|record| self.is_foreign(record))
-    }
-
-    fn any_record(&self) -> Option<&Record> {
-        match &self.known {
-            KnownLease::Present(fact) => fact.record.as_ref().ok()?.as_ref(),
-            KnownLease::Nothing | KnownLease::Absent => None,
-        }
-    }
-
-    fn is_foreign(&self, record: &Record) -> bool {
-        self.daemonset.as_ref().zip(record.daemonset_uid.as_ref()).is_some_and(|(seen, named)| seen != named)
     }
 
     /// What is to be pre-warmed, as far as it can be read and is not of another DaemonSet.
@@ -520,7 +506,7 @@ mod tests {
         lock.observe(lease(Some("other"), 3, 3_000), at(103));
         assert!(matches!(lock.view(at(104)), DriverView::Other { .. }));
         // One that is made before our eyes is alive.
-        lock.observe_absent();
+        lock.observe_absent(at(104));
         lock.observe(LeaseFact { uid: "anew".into(), ..lease(Some("other"), 4, 0) }, at(105));
         assert!(matches!(lock.view(at(105)), DriverView::Other { .. }));
     }
@@ -571,12 +557,12 @@ mod tests {
     fn a_late_answer_does_not_bring_back_a_lease_that_is_gone() {
         let mut lock = Lock::new("me".into(), Timing::default());
         lock.observe(lease(Some("me"), 1, 0), at(100));
-        lock.observe_absent();
+        lock.observe_absent(at(100));
         lock.learn(lease(Some("me"), 2, 0), at(101));
         assert_eq!(lock.known, KnownLease::Absent);
         lock.learn(LeaseFact { uid: "another".into(), ..lease(Some("me"), 3, 0) }, at(102));
         assert!(lock.holds());
-        lock.observe_absent();
+        lock.observe_absent(at(102));
         // What its watch says comes in order: that it was gone came from a list that was behind.
         lock.observe(lease(Some("me"), 4, 0), at(103));
         assert!(lock.holds());

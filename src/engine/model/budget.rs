@@ -105,6 +105,8 @@ pub enum Replacer {
     Rolldeck,
     /// The DaemonSet's own controller: rolldeck only looks on, or has stopped it and replaced no pod yet.
     Controller,
+    /// Nobody who is recorded: the record is gone, or nobody has driven under it yet. An earlier rollout, its controller, or whoever else.
+    Unrecorded,
     /// Whoever drives the recorded rollout, and the controller, which somebody let loose meanwhile: nobody can tell whose doing each pod is.
     Both,
 }

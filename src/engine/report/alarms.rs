@@ -45,6 +45,9 @@ impl Engine {
         if self.lock.foreign_record().is_some() && daemonset.is_some() {
             alarms.push(Alarm::ForeignRecord);
         }
+        if self.record_is_missing() {
+            alarms.push(Alarm::RecordMissing);
+        }
         if self.is_being_deleted() {
             alarms.push(Alarm::BeingDeleted);
         }

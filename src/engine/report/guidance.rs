@@ -89,6 +89,8 @@ pub enum Remedy {
     Release,
     /// Hand it back although its controller then removes pods that serve.
     ReleaseEarly,
+    /// Record a rollout anew whose record is gone.
+    RecordAnew,
     /// Drop a record that cannot be read, and hand the DaemonSet back.
     DropUnreadableRecord,
     /// Drop the record of an earlier DaemonSet of the same name.
@@ -125,6 +127,7 @@ impl fmt::Display for Remedy {
             Self::LimitPulls { to } => write!(f, "limits how many pull at once, to {to} for example"),
             Self::Release => f.write_str("hands it back to its controller"),
             Self::ReleaseEarly => f.write_str("releases all the same: these pods are removed"),
+            Self::RecordAnew => f.write_str("records the rollout anew, with the limits that its flags name"),
             Self::DropUnreadableRecord => f.write_str("drops the record and restores the strategy"),
             Self::DropForeignRecord => f.write_str("drops the record of the earlier DaemonSet"),
         }
@@ -157,6 +160,7 @@ impl Alarm {
             Self::HaltWaits { gate, .. } => gate.offers_undo().then_some(Remedy::Undo).into_iter().collect(),
             Self::RecordUnreadable { .. } => vec![Remedy::DropUnreadableRecord],
             Self::ForeignRecord => vec![Remedy::SetImage, Remedy::DropForeignRecord],
+            Self::RecordMissing => vec![Remedy::RecordAnew, Remedy::Release],
             Self::StateRestored { .. } => vec![Remedy::Drive],
             Self::DeletionRefused { .. }
             | Self::ControllerIdle { .. }

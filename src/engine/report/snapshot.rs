@@ -394,6 +394,8 @@ pub enum Alarm {
     },
     /// The record on the Lease is of an earlier DaemonSet of the same name: nothing is driven by it.
     ForeignRecord,
+    /// Rolldeck has set `OnDelete`, and no record says for which rollout: its limits, soak time, partition and selector are not known.
+    RecordMissing,
     /// The DaemonSet is being deleted: its controller makes no pod any more.
     BeingDeleted,
     /// The state of the cluster went back to an earlier one, as after a restore from a backup, and nobody has asked from here to drive since.
@@ -535,6 +537,7 @@ impl Alarm {
             | Self::ApiLatencyTooHigh { .. }
             | Self::RecordUnreadable { .. }
             | Self::ForeignRecord
+            | Self::RecordMissing
             | Self::BeingDeleted
             | Self::StateRestored { .. } => None,
         }

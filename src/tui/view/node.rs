@@ -302,6 +302,7 @@ fn in_words(blame: Blame, committed: bool, replaced_by: Replacer) -> &'static st
     match blame {
         Blame::Rollout if !committed => "before its update began: charged to the budget, as it was next",
         Blame::Rollout if replaced_by == Replacer::Controller => "by its controller",
+        Blame::Rollout if replaced_by == Replacer::Unrecorded => "not recorded by whom: charged to the budget",
         Blame::Rollout if replaced_by == Replacer::Both => "by the rollout or its controller: charged to the budget",
         Blame::Suspect if replaced_by == Replacer::Controller => "since after its controller had given it a new pod",
         Blame::Rollout => "by the rollout: charged to the budget",

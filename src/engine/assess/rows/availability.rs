@@ -83,11 +83,11 @@ impl<'a> Assessor<'a> {
         elapsed.saturating_sub(unseen)
     }
 
-    /// For how many seconds a pod has to be ready before it counts as available. The soak time is that of a recorded rollout: what the
-    /// DaemonSet's own controller does is judged by `minReadySeconds` alone.
+    /// For how many seconds a pod has to be ready before it counts as available. The soak time is that of a rollout of rolldeck's, also
+    /// before somebody drives it: what the DaemonSet's own controller does is judged by `minReadySeconds` alone.
     pub(super) fn soak_secs(&self, at_target: bool) -> u32 {
         let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
-        let soaks = at_target && self.question.progress.started_at.is_some();
+        let soaks = at_target && (self.question.progress.started_at.is_some() || self.question.before_begin.soaks);
         if soaks { min_ready.max(self.question.intent.soak_secs()) } else { min_ready }
     }
 

@@ -1,8 +1,10 @@
 //! Whose fault it is that a node is unavailable: the rollout's, its own, or that of what was before.
 
 use super::Assessor;
+use super::controllers_rollout::was_never_ready;
 use crate::engine::model::Str;
-use crate::engine::model::facts::{ConditionStatus, NodeFact};
+use crate::engine::model::cause::Cause;
+use crate::engine::model::facts::{ConditionStatus, NodeFact, PodFact};
 use crate::engine::model::node::Blame;
 use crate::engine::model::record::Direction;
 use crate::engine::rules::clocks::by_server;
@@ -29,7 +31,7 @@ impl Assessor<'_> {
         &self,
         (name, node): (&Str, Option<&NodeFact>),
         (down, at_target, replaced, put_there): (bool, bool, bool, bool),
-        pod: Option<&PodEntry>,
+        (pod, cause): (Option<&PodEntry>, Option<&Cause>),
     ) -> Blame {
         let progress = self.question.progress;
         if progress.down_before.contains_key(name) || self.was_down_before(name, node, at_target, pod) {
@@ -45,8 +47,16 @@ impl Assessor<'_> {
             (false, false) if put_there || in_progress => Blame::Rollout,
             // On the way back pods that never left the revision are at the target: nobody touched them.
             (false, false) if at_target && self.question.intent.direction() == Direction::Forward => Blame::Rollout,
+            // Nobody drives yet, and whoever does will not take it for down before: see `Engine::begin`.
+            (false, false) if self.was_taken_down_earlier(node, pod, cause) => Blame::Rollout,
             (false, false) => Blame::PreExisting,
         }
+    }
+
+    fn was_taken_down_earlier(&self, node: Option<&NodeFact>, pod: Option<&PodEntry>, cause: Option<&Cause>) -> bool {
+        let origin = self.question.before_begin.origin.as_ref();
+        let skew = node.and_then(|node| node.clock_skew_millis);
+        pod.is_some_and(|pod| an_earlier_rollout_took_down(&pod.fact, origin, cause, skew))
     }
 
     /// Whether the cluster shows that a node was down before the rollout began. It is asked only if the record had no room for
@@ -69,4 +79,18 @@ impl Assessor<'_> {
         let old = pod.is_some_and(|pod| !at_target && pod.fact.created_at < began_at);
         !going && (not_ready_since.is_some_and(|since| since < began_at) || (is_ready && old))
     }
+}
+
+/// Whether a rollout that is not recorded took a node down: its pod is neither of the revision `origin`, where this rollout comes from, nor
+/// has it served since it was made. Somebody may have deleted the Lease, created the DaemonSet anew or changed its template in the middle.
+/// `skew`: by how many milliseconds the node's clock is ahead of the server's.
+pub(crate) fn an_earlier_rollout_took_down(
+    pod: &PodFact,
+    origin: Option<&Str>,
+    cause: Option<&Cause>,
+    skew: Option<i64>,
+) -> bool {
+    let other = origin.is_some() && pod.revision.as_ref() != origin;
+    let fails = || cause.is_some_and(|cause| cause.kind.speaks_against_revision());
+    other && (fails() || was_never_ready(pod, skew))
 }

@@ -235,6 +235,10 @@ impl fmt::Display for Alarm {
                 "the rollout that is recorded was of an earlier DaemonSet of this name: nothing is driven by it; a new \
                  rollout replaces it, a release drops it",
             ),
+            Self::RecordMissing => f.write_str(
+                "no record is left of the rollout for which rolldeck set OnDelete: its limits, soak time, partition and selector are not \
+                 known, and nothing is driven",
+            ),
             Self::BeingDeleted => {
                 f.write_str("the DaemonSet is being deleted: its controller makes no pod any more, so none is replaced")
             }

@@ -12,6 +12,7 @@ impl BudgetView {
         match (blame, self.replaced_by) {
             (Blame::Rollout, Replacer::Rolldeck) => "ours",
             (Blame::Rollout, Replacer::Controller) => "by its controller",
+            (Blame::Rollout, Replacer::Unrecorded) => "not recorded by whom",
             (Blame::Rollout, Replacer::Both) => "ours or its controller's",
             (Blame::Suspect, _) => "suspect",
             (Blame::Node, _) => "not by the rollout",

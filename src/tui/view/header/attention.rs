@@ -226,6 +226,8 @@ fn action_of(remedy: Remedy) -> ActionId {
             ActionId::Resume
         }
         Remedy::Undo => ActionId::Undo,
+        // Setting limits begins a record.
+        Remedy::RecordAnew => ActionId::Tune,
         Remedy::EnforceOnDelete | Remedy::PauseOnDrift | Remedy::RaiseBudget { .. } | Remedy::LimitPulls { .. } => {
             ActionId::Tune
         }
@@ -312,6 +314,7 @@ fn key_does(remedy: Remedy) -> String {
         Remedy::ResumeWithTemplate => "continue with it",
         Remedy::Undo => "roll back",
         Remedy::ReleaseEarly => "release all the same; it goes on by itself once they fit",
+        Remedy::RecordAnew => "set its limits, which begins a new record",
         Remedy::DropUnreadableRecord => "use the rolldeck that wrote it, or release",
         Remedy::DropForeignRecord => "drop the old record",
         Remedy::StepForRevision => "let a node be updated",

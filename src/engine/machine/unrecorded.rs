@@ -1,0 +1,89 @@
+//! What holds of a rollout as long as no record tells of it, or nobody has driven it under its record yet.
+//!
+//! ```text
+//!  the Lease is deleted in the middle ── OnDelete stays, and nothing says with which limits it was to go on
+//!  somebody steps ────────────────────── a new record, with the settings that a record begins with
+//!  somebody drives ───────────────────── the rollout begins: what is down and was never up at another revision is charged to it
+//! ```
+
+use std::time::Duration;
+
+use super::Engine;
+use crate::engine::assess::inputs::BeforeBegin;
+use crate::engine::model::Str;
+use crate::engine::model::budget::Replacer;
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::presence::Presence;
+use crate::engine::model::record::{Direction, Intent};
+use crate::engine::model::time::Timestamp;
+
+/// A release restores the strategy before the record goes, and the two are told by different watches: for so long the one that is about
+/// the DaemonSet may be late.
+const TOLD_WITHIN: Duration = Duration::from_secs(5);
+
+impl Engine {
+    /// Whether rolldeck has set `OnDelete`, and no record says for which rollout: somebody has deleted its Lease, or the one who braked
+    /// may not write one. What was asked for is not known then, limits and soak time included.
+    pub(crate) fn record_is_missing(&self) -> bool {
+        let there = self.view.presence == Presence::Present && !self.is_being_deleted();
+        let late = self.record_missed_at().is_some_and(|at| self.now < at);
+        there && !late && self.is_adopted() && !self.is_recorded() && self.lock.shows_no_record()
+    }
+
+    /// From when on a record that is gone is missed, where it was there before.
+    pub(crate) fn record_missed_at(&self) -> Option<Timestamp> {
+        self.lock.record_gone_at().map(|at| at + TOLD_WITHIN)
+    }
+
+    /// The intent of a record that is made now by a command that names no settings.
+    pub(crate) fn intent_to_begin_with(&self) -> Intent {
+        let mut intent = Intent::default();
+        if self.is_adopted() {
+            intent.tune(&self.config().defaults);
+        }
+        intent
+    }
+
+    /// How nodes stand as long as no rollout has begun.
+    pub(crate) fn before_begin(&self) -> BeforeBegin {
+        if self.progress.started_at.is_some() {
+            return BeforeBegin::default();
+        }
+        // Only of a node that is down is it asked where the rollout comes from.
+        let any_down = self.assessment.rows().any(|row| row.in_fleet && !row.available);
+        let direction = self.assessed_intent().map_or(Direction::Forward, |intent| intent.direction());
+        let origin = if any_down { self.origin_of_a_beginning(direction) } else { None };
+        BeforeBegin { origin, soaks: self.is_adopted() }
+    }
+
+    /// The revision where a rollout comes from that begins now: the one that most nodes have, beside the template's. Where it leads back and
+    /// most nodes have never left the revision to which it leads, it is that one: the others were on their way from there.
+    pub(crate) fn origin_of_a_beginning(&self, direction: Direction) -> Option<Str> {
+        let most_have = self.majority_revision(None).filter(|_| direction == Direction::Back);
+        match most_have {
+            Some(most_have) if Some(&most_have) == self.view.current.as_ref() => Some(most_have),
+            _ => self.majority_revision(self.view.current.as_ref()),
+        }
+    }
+
+    /// Whether the DaemonSet's own controller replaces pods, and no rollout of rolldeck's is recorded.
+    pub(crate) fn controller_replaces(&self) -> bool {
+        self.lock.record().is_none() && self.strategy() == StrategyKind::RollingUpdate
+    }
+
+    /// Whose doing it is that nodes are down for the rollout.
+    pub(crate) fn replaced_by(&self) -> Replacer {
+        let record = self.lock.record();
+        let (begun, rolling) = (self.progress.started_at.is_some(), self.strategy() == StrategyKind::RollingUpdate);
+        match record {
+            None if rolling => Replacer::Controller,
+            None if self.is_adopted() => Replacer::Unrecorded,
+            None => Replacer::Rolldeck,
+            // A brake does not make what its controller has done ours.
+            Some(record) if !begun && (rolling || record.intent.paused.is_some()) => Replacer::Controller,
+            Some(_) if !begun => Replacer::Unrecorded,
+            Some(_) if rolling && self.progress.adopted => Replacer::Both,
+            Some(_) => Replacer::Rolldeck,
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! A rollout whose record is gone: what is said of it, and that nobody is promised more than whoever drives then does.
+
+use super::*;
+use crate::engine::fake_cluster::template;
+use crate::engine::model::command::Step;
+use crate::engine::model::config::Role;
+use crate::engine::model::quantity::IntOrPercent::Int;
+use crate::engine::model::settings::Secs;
+
+fn one_shot(fake: &mut FakeCluster, who: &str, command: Command) -> Result<String, String> {
+    FakeConsole::open_as(fake, who, Role::OneShot).ask(fake, command)
+}
+
+/// A rollout of v2 whose two nodes do not start, and whose Lease somebody deletes.
+fn without_record() -> (FakeCluster, FakeConsole) {
+    let mut fake = FakeCluster::rolling(10, 2);
+    fake.defaults = Tuning::default();
+    let mut ada = FakeConsole::open(&fake, "ada");
+    ada.set_image(&mut fake, "agent:v2");
+    ada.partition(&mut fake, 8);
+    fake.slow = true;
+    ada.run_for(&mut fake, 5);
+    assert_eq!(fake.at("hash2"), 2);
+    delete_lease(&mut fake, &mut ada);
+    (fake, ada)
+}
+
+fn delete_lease(fake: &mut FakeCluster, console: &mut FakeConsole) {
+    fake.lease = None;
+    console.engine.observe(Event::LeaseGone(None), fake.now);
+}
+
+fn is_missing(console: &mut FakeConsole, fake: &FakeCluster) -> bool {
+    console.snapshot(fake).alarms.contains(&Alarm::RecordMissing)
+}
+
+#[test]
+fn that_no_record_is_left_is_said_with_what_a_new_one_begins_with() {
+    let (mut fake, mut ada) = without_record();
+    assert!(!is_missing(&mut ada, &fake), "a release is told by two watches, of which one may be late");
+    ada.run_for(&mut fake, 6);
+    let snapshot = ada.snapshot(&fake);
+    assert!(snapshot.alarms.contains(&Alarm::RecordMissing), "{:?}", snapshot.alarms);
+    assert_eq!(snapshot.budget.to_string(), "down 2 of 2: 2 not recorded by whom");
+
+    let mut bob = FakeConsole::open_as(&fake, "bob", Role::OneShot);
+    assert!(is_missing(&mut bob, &fake), "who comes later sees it at once");
+    let preview = bob.engine.preview(&Command::Step(Step::Updated(Int(4))), fake.now).unwrap();
+    let warns = "No record is left of the rollout: its limits are not known. A new one begins, with at most 2 down, a soak time of 10s \
+                 and the other defaults: where it had others, set them first.";
+    assert!(preview.warnings.contains(&warns.to_owned()), "{:?}", preview.warnings);
+    let refused = one_shot(&mut fake, "bob", Command::Drive(Takeover::IfFree)).unwrap_err();
+    assert!(refused.contains("`adopt` records it anew"), "{refused}");
+
+    let preview = bob.engine.preview(&Command::Adopt, fake.now).unwrap();
+    assert_eq!(preview.effects[0], "Records the rollout anew; OnDelete is set already. No pod is replaced.");
+    let tuning = Tuning { soak_secs: Some(Secs(60)), ..Tuning::default() };
+    let adopt = Command::Tuned { tuning, command: Box::new(Command::Adopt) };
+    assert_eq!(one_shot(&mut fake, "bob", adopt).unwrap(), "recorded anew: its controller replaces no pod any more");
+    let snapshot = FakeConsole::open(&fake, "eve").snapshot(&fake);
+    assert!(!snapshot.alarms.contains(&Alarm::RecordMissing));
+    assert_eq!(snapshot.budget.to_string(), "down 2 of 2: 2 not recorded by whom");
+}
+
+#[test]
+fn a_release_is_not_taken_for_a_record_that_is_missing() {
+    let mut fake = FakeCluster::rolling(4, 2);
+    let mut ada = FakeConsole::open(&fake, "ada");
+    ada.set_image(&mut fake, "agent:v2");
+    ada.partition(&mut fake, 0);
+    for _ in 0..60 {
+        ada.run_for(&mut fake, 1);
+        assert!(!is_missing(&mut ada, &fake));
+    }
+    assert_eq!((fake.at("hash2"), ada.snapshot(&fake).adopted), (4, false));
+}
+
+/// Before anybody drives under the new record, a node counts as updated only once it has soaked for as long as is shown.
+#[test]
+fn nodes_soak_for_as_long_as_is_shown_also_before_somebody_drives() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    fake.defaults = Tuning::default();
+    let mut ada = FakeConsole::open(&fake, "ada");
+    ada.set_image(&mut fake, "agent:v2");
+    ada.partition(&mut fake, 8);
+    ada.run_for(&mut fake, 5);
+    delete_lease(&mut fake, &mut ada);
+    let mut bob = FakeConsole::open(&fake, "bob");
+    let snapshot = bob.snapshot(&fake);
+    assert_eq!((snapshot.settings.gates.soak_secs, snapshot.counts.updated), (Secs(10), 0));
+    bob.run_for(&mut fake, 15);
+    assert_eq!(bob.snapshot(&fake).counts.updated, 2);
+}
+
+/// What it says of the nodes that are down is what it says once somebody drives: nothing is promised that a driver does not do.
+#[test]
+fn nodes_that_a_rollout_took_down_are_charged_before_somebody_drives_too() {
+    let (mut fake, _) = without_record();
+    fake.set_template(template("agent:v3"));
+    fake.reconcile();
+    one_shot(&mut fake, "bob", Command::Step(Step::Updated(Int(6)))).unwrap();
+    let mut bob = FakeConsole::open(&fake, "bob");
+    let before = bob.snapshot(&fake);
+    assert_eq!(before.budget.to_string(), "down 2 of 2: 2 not recorded by whom");
+    bob.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+    bob.run_for(&mut fake, 1);
+    let after = bob.snapshot(&fake);
+    assert_eq!(after.budget.to_string(), "down 2 of 2: 2 ours");
+    assert_eq!(after.budget.charged, before.budget.charged);
+}
+
+/// Its controller rolls v2, which does not start; somebody stops that, and somebody asks for the way back.
+#[test]
+fn what_its_controller_took_down_is_charged_on_the_way_back_before_somebody_drives_too() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    fake.wait(1_000);
+    fake.set_template(template("agent:v2"));
+    fake.reconcile();
+    fake.slow = true;
+    for node in ["n1", "n2"] {
+        fake.remove_pod(node);
+        fake.create_pod(node);
+    }
+    one_shot(&mut fake, "ada", Command::Pause { why: None }).unwrap();
+    one_shot(&mut fake, "ada", Command::Undo { to: None }).unwrap();
+    let before = FakeConsole::open(&fake, "bob").snapshot(&fake);
+    assert_eq!((before.budget.charged, before.budget.pre_existing), (2, 0), "{}", before.budget);
+}
