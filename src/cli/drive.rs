@@ -25,7 +25,7 @@ use super::args::{ContainerImage, DriveArgs, DriveUntil, by_container};
 use super::change_feed::Topic;
 use super::error::{CliError, CliErrorKind, Exit};
 use super::foreground::{self, Foreground, Task, TaskArgs};
-use super::one_shot::{self, Consent};
+use super::one_shot::{self, Consent, SEEN_WITHIN};
 use super::output::Output;
 use super::status::{deleted, how_it_stands, out_of_time, standing, what_comes_next};
 use super::suggested_commands::{CommandPlace, CommandTarget, suggested_commands};
@@ -162,7 +162,7 @@ impl Drive<'_> {
         }
         let mut begins = false;
         for command in edits.iter().chain([&Command::Drive(self.takeover())]) {
-            match rollout.preview(command.clone()).await {
+            match rollout.preview_once_seen(command, SEEN_WITHIN).await {
                 Err(CommandError::Refused(Refusal::NotNow(_))) if begins => {}
                 Err(CommandError::Refused(refusal)) => {
                     rollout.refused(command.clone(), &refusal.to_string()).await;

@@ -18,7 +18,7 @@ use super::audit::{CLOSE_WITHIN, Warnings};
 use super::change_feed::{ChangeFeed, FeedEntry, Topic};
 use super::error::{CliError, CliErrorKind, Exit};
 use super::load::{self, LoadPlace};
-use super::one_shot::{self, Consent};
+use super::one_shot::{self, Consent, SEEN_WITHIN};
 use super::output::{Output, Streams};
 use super::status::tell;
 use super::suggested_commands::CommandPlace;
@@ -293,7 +293,7 @@ impl Foreground<'_> {
 
     /// Says what a command would do, and that nothing was changed.
     pub(crate) async fn dry_run(&mut self, rollout: &Rollout, command: Command) -> Result<Exit, CliError> {
-        let preview = rollout.preview(command).await?;
+        let preview = rollout.preview_once_seen(&command, SEEN_WITHIN).await?;
         self.show(&preview)?;
         one_shot::report(&self.place, &rollout.snapshot(), &preview, None, self.output)
     }

@@ -31,6 +31,9 @@ use crate::process::printable::Printable;
 /// How many node names a preview shows.
 const FIRST_NODES: usize = 8;
 
+/// How long a command waits for a view that is too stale to judge by.
+pub(crate) const SEEN_WITHIN: Duration = Duration::from_secs(10);
+
 /// A command that takes longer says what it waits for.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
@@ -85,7 +88,7 @@ async fn carry_out(
     let place = LoadPlace { commands: &commands, namespace: Some(namespace) };
     let before = load::rollout(rollout, place, how.timeout).await?;
     let preview = match how.dry_run {
-        true => rollout.preview(command.clone()).await.map_err(CliError::from),
+        true => rollout.preview_once_seen(&command, SEEN_WITHIN).await.map_err(CliError::from),
         false => preview(rollout, &command).await,
     };
     let preview = preview.map_err(|error| match command.inner() {
@@ -168,7 +171,7 @@ fn waits_for_driver(driver: &DriverView) -> Option<String> {
 
 /// Previews a command that is about to be given. Where it is refused already, that is recorded.
 pub(crate) async fn preview(rollout: &Rollout, command: &Command) -> Result<Preview, CliError> {
-    let refusal = match rollout.preview(command.clone()).await {
+    let refusal = match rollout.preview_once_seen(command, SEEN_WITHIN).await {
         Err(CommandError::Refused(refusal)) => refusal,
         preview => return Ok(preview?),
     };

@@ -19,7 +19,7 @@ use super::args::{How, PrewarmArgs, by_container};
 use super::change_feed::Topic;
 use super::error::{CliError, CliErrorKind, Exit};
 use super::foreground::{self, Foreground, Task, TaskArgs};
-use super::one_shot::{self, Consent};
+use super::one_shot::{self, Consent, SEEN_WITHIN};
 use super::output::Output;
 use super::status::{deleted, some_of};
 use super::suggested_commands::{CommandPlace, CommandTarget, prewarm_named};
@@ -73,7 +73,7 @@ impl Task for PrewarmTask<'_> {
         // What is refused is refused before anything is told.
         let asked = Command::Prewarm(command.clone());
         let preview = match self.args.dry_run {
-            true => rollout.preview(asked).await?,
+            true => rollout.preview_once_seen(&asked, SEEN_WITHIN).await?,
             false => one_shot::preview(&rollout, &asked).await?,
         };
         if command == PrewarmCommand::Cancel && !preview.nodes.is_empty() {

@@ -98,13 +98,21 @@ impl Failure {
     }
 
     pub(super) fn broken(error: &(dyn Error + 'static)) -> Self {
-        Self::Broken(root_cause(error))
+        let why = root_cause(error);
+        // The words of a library, with a link to its manual.
+        let unsaid = why.contains("close_notify");
+        Self::Broken(if unsaid { "the other end closed it without saying so".to_owned() } else { why })
     }
 
     /// Whether the connection was closed or reset, which only the other end or something on the way can do: up to then it worked. One that
     /// nobody answers on breaks too, by the keepalive of HTTP/2 or of the kernel; both call that "timed out".
     pub(crate) fn is_broken_from_afar(&self) -> bool {
         matches!(self, Self::Broken(why) if !why.contains("timed out"))
+    }
+
+    /// Whether nobody answered: in time, or on its connection at all.
+    pub(crate) fn is_silence(&self) -> bool {
+        matches!(self, Self::Timeout(_)) || matches!(self, Self::Broken(why) if why.contains("timed out"))
     }
 
     /// The same with every text that came from outside passed through `change`.

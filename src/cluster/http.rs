@@ -484,6 +484,9 @@ impl StatusBody {
         };
         let message = match namespace_that_goes(&message) {
             Some(namespace) => format!("namespace {namespace} is being deleted: {message}"),
+            None if message.contains("Too large resource version") => {
+                format!("the cache of the API server that answers is behind the cluster's state: {message}")
+            }
             None => message,
         };
         Failure::Refused { code, reason: self.reason, message, retry_after: asked.map(Duration::from_secs) }

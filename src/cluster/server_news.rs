@@ -13,6 +13,10 @@ pub(super) struct ServerNews {
     unreachable: AtomicBool,
     /// How often it answered again after that.
     back: watch::Sender<u64>,
+    /// It did not answer the last request in time.
+    silent: AtomicBool,
+    /// How often it answered again after that, or another server did in its place.
+    doubted: watch::Sender<u64>,
     /// How often its state was found to have gone back to an earlier one.
     restored: watch::Sender<u64>,
 }
@@ -22,11 +26,15 @@ impl ServerNews {
     pub(super) fn heard<T>(&self, answer: &Result<T, Failure>) {
         match answer {
             Err(Failure::Connect(_)) => self.unreachable.store(true, Ordering::Relaxed),
+            Err(failure) if failure.is_silence() => self.silent.store(true, Ordering::Relaxed),
             // Behind a load balancer it is not up yet.
             Err(Failure::Refused { code: 500.., .. }) => {}
             Ok(_) | Err(Failure::Refused { .. }) => {
                 if self.unreachable.swap(false, Ordering::Relaxed) {
                     self.back.send_modify(|times| *times += 1);
+                }
+                if self.silent.swap(false, Ordering::Relaxed) {
+                    self.doubted.send_modify(|times| *times += 1);
                 }
             }
             // These say nothing of whether it can be reached.
@@ -55,6 +63,12 @@ impl ServerNews {
         self.back.subscribe()
     }
 
+    /// Changes when a request is answered after one was not: behind a load balancer another server may answer now, and a watch that is
+    /// open to the one that does not would be silent without an error.
+    pub(super) fn doubted(&self) -> watch::Receiver<u64> {
+        self.doubted.subscribe()
+    }
+
     /// Changes when the state of the server was found to have gone back.
     pub(super) fn restored(&self) -> watch::Receiver<u64> {
         self.restored.subscribe()
@@ -81,5 +95,23 @@ mod tests {
         back.mark_unchanged();
         news.heard(&Ok(()));
         assert!(!back.has_changed().unwrap());
+    }
+
+    #[test]
+    fn open_watches_are_in_doubt_once_it_answers_after_a_silence() {
+        let news = ServerNews::default();
+        let mut doubted = news.doubted();
+        for silence in
+            [Failure::Timeout(std::time::Duration::from_secs(4)), Failure::Broken("operation timed out".into())]
+        {
+            news.heard(&Err::<(), _>(silence));
+            assert!(!doubted.has_changed().unwrap(), "nobody answers yet");
+            news.heard(&Ok(()));
+            assert!(doubted.has_changed().unwrap());
+            doubted.mark_unchanged();
+        }
+        news.heard(&Err::<(), _>(Failure::Broken("reset".into())));
+        news.heard(&Ok(()));
+        assert!(!doubted.has_changed().unwrap(), "who breaks off says so on each connection");
     }
 }

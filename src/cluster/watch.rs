@@ -68,6 +68,8 @@ const SILENCE: Duration = Duration::from_secs(75);
 const HEARD_EVERY: Duration = Duration::from_secs(10);
 /// A streaming list that is silent for this long will never begin: a proxy in between does not support it.
 const LIST_SILENCE: Duration = Duration::from_secs(20);
+/// A watch that was silent for so long when the server answers after a silence may be open to another server that does not answer.
+const IN_DOUBT: Duration = Duration::from_secs(3);
 /// How soon to ask again for what is forbidden.
 const FORBIDDEN: Duration = Duration::from_secs(60);
 /// A watch that lasted this long has worked: the back-off starts again.
@@ -465,6 +467,7 @@ impl<S: Subject> Watch<S> {
 
     /// Reads a watch to its end.
     async fn read(&mut self, mut lines: Lines, mut silence: Duration) -> Result<Infallible, WatchEnd> {
+        let mut doubted = self.http.news().doubted();
         loop {
             let line = tokio::select! {
                 biased;
@@ -474,6 +477,13 @@ impl<S: Subject> Watch<S> {
                         self.heard_at = Some(self.http.clock().now());
                     }
                 })?,
+                Ok(()) = doubted.changed() => {
+                    let heard_at = self.heard_at.unwrap_or_default();
+                    if self.version.is_some() && self.http.clock().now().since(heard_at) >= IN_DOUBT {
+                        return Err(WatchEnd::Closed);
+                    }
+                    continue;
+                }
                 () = self.out.closed() => return Err(WatchEnd::Unheard),
             };
             let Some(line) = line else {

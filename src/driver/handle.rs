@@ -3,6 +3,7 @@
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -95,6 +96,28 @@ impl Rollout {
         let (answer, answered) = oneshot::channel();
         self.requests.send(Request::Preview(command, answer)).await.map_err(|_gone| CommandError::Stopped)?;
         Ok(answered.await.map_err(|_gone| CommandError::Stopped)??)
+    }
+
+    /// As [`Rollout::preview`]. For `patience` at most it is asked again while the view is too stale to judge: a connection that breaks is
+    /// made again within moments.
+    ///
+    /// # Errors
+    /// As [`Rollout::preview`].
+    pub(crate) async fn preview_once_seen(
+        &self,
+        command: &Command,
+        patience: Duration,
+    ) -> Result<Preview, CommandError> {
+        let deadline = tokio::time::Instant::now() + patience;
+        let mut snapshots = self.snapshots.clone();
+        loop {
+            match self.preview(command.clone()).await {
+                Err(CommandError::Refused(Refusal::Stale(_))) if tokio::time::Instant::now() < deadline => {
+                    let _ = tokio::time::timeout_at(deadline, snapshots.changed()).await;
+                }
+                preview => return preview,
+            }
+        }
     }
 
     /// Has it recorded that a command was refused before it was given, and why. Nothing is recorded where the driver is gone.

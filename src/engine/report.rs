@@ -198,12 +198,11 @@ impl Engine {
 
     /// Whether a first listing is still out of what the rows are made of, and may yet come.
     fn is_loading(&self) -> bool {
-        use super::model::event::WatchHealth::Loading;
         let rows_need = |watched: &Watched| match watched {
             Watched::Pods | Watched::Nodes | Watched::Revisions => true,
             Watched::DaemonSet | Watched::Events | Watched::Lease | Watched::WarmPods => false,
         };
-        Watched::ALL.iter().filter(|watched| rows_need(watched)).any(|watched| *self.view.health(*watched) == Loading)
+        Watched::ALL.iter().filter(|watched| rows_need(watched)).any(|watched| self.view.watches.is_unlisted(*watched))
     }
 
     fn counts(&self, intent: &Intent) -> Counts {

@@ -45,5 +45,6 @@ mod surge;
 mod suspects;
 mod templates;
 mod tolerations;
+mod two_servers;
 mod undriven;
 mod unrecorded;

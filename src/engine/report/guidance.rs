@@ -16,7 +16,7 @@
 
 use std::fmt;
 
-use super::snapshot::{Alarm, NodeView, Phase, Snapshot};
+use super::snapshot::{Alarm, NodeView, Phase, Snapshot, WatchView};
 use crate::engine::model::config::Timing;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
@@ -366,7 +366,12 @@ impl Snapshot {
 
     /// `loading: waits for pods, nodes`.
     fn loading_in_words(&self) -> Option<String> {
-        let loading = self.watches.iter().filter(|watch| watch.health == WatchHealth::Loading);
+        let waits = |watch: &&WatchView| match watch.health {
+            WatchHealth::Loading => true,
+            WatchHealth::Down { .. } => watch.watched.is_needed(),
+            WatchHealth::Live | WatchHealth::Lagging { .. } | WatchHealth::Forbidden { .. } => false,
+        };
+        let loading = self.watches.iter().filter(waits);
         let kinds: Vec<String> = loading.map(|watch| watch.watched.to_string()).collect();
         (!kinds.is_empty()).then(|| format!("loading: waits for {}", kinds.join(", ")))
     }

@@ -64,6 +64,8 @@ struct WatchState {
     pub(crate) heard_at: Option<Timestamp>,
     /// It was heard although nothing had changed: so it sends bookmarks, and silence means that it does not work any more.
     pub(crate) sends_bookmarks: bool,
+    /// A list of it has begun: what is known of it is from the cluster.
+    pub(crate) list_began: bool,
     /// It has named the one object that it is about (DaemonSet, Lease) since its list began.
     pub(crate) seen_since_list: bool,
     /// The newest version that it has shown.
@@ -82,6 +84,17 @@ impl WatchStates {
     /// What the cluster adapter reports of a watch.
     pub(crate) fn reported(&self, watched: Watched) -> &WatchHealth {
         &self.state(watched).reported
+    }
+
+    /// Whether nothing of it is known yet: its first list has not begun, be it that the server does not answer.
+    pub(crate) fn is_unlisted(&self, watched: Watched) -> bool {
+        let state = self.state(watched);
+        match state.reported {
+            WatchHealth::Loading => true,
+            WatchHealth::Down { .. } => !state.list_began,
+            // Nothing more will be known of what is forbidden.
+            WatchHealth::Forbidden { .. } | WatchHealth::Live | WatchHealth::Lagging { .. } => false,
+        }
     }
 
     /// Takes in what the adapter reports of a watch; returns whether it has changed.
@@ -111,6 +124,7 @@ impl WatchStates {
             Event::Lease(fact) => state.show(&fact.resource_version),
             Event::DaemonSet(fact) => state.show(&fact.resource_version),
             Event::Listing(_) => {
+                state.list_began = true;
                 state.seen_since_list = false;
                 state.skipped = None;
             }

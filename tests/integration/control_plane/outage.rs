@@ -18,14 +18,14 @@ use crate::support::program::{Operator, text};
 const PODS: &str = "/api/v1/namespaces/edge/pods";
 
 /// A control plane with twenty hollow nodes, where somebody rolls out.
-struct Yard {
-    operator: Operator,
+pub(super) struct Yard {
+    pub(super) operator: Operator,
     _hollow: Hollow,
-    plane: Arc<ControlPlane>,
+    pub(super) plane: Arc<ControlPlane>,
 }
 
 impl Yard {
-    fn new() -> Option<Self> {
+    pub(super) fn new() -> Option<Self> {
         let plane = Arc::new(ControlPlane::start().ok()?);
         let leases = LeaseRenewal::NotWritten;
         let options = HollowOptions { speed: SPEED, workloads: Workloads::Create, leases, ..HollowOptions::default() };
@@ -51,7 +51,7 @@ impl Yard {
     }
 
     /// How many nodes have a pod that is ready, with an image that ends like this.
-    fn serving(&self, image: &str) -> usize {
+    pub(super) fn serving(&self, image: &str) -> usize {
         serving(&self.plane, image).expect("an answer")
     }
 }
@@ -73,14 +73,14 @@ fn serving(plane: &ControlPlane, image: &str) -> Option<usize> {
 }
 
 /// Looks on in a thread of its own, and remembers the most nodes that were down at once.
-struct Worst {
+pub(super) struct Worst {
     stop: Arc<AtomicBool>,
     worst: Arc<AtomicUsize>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Worst {
-    fn watch(plane: &Arc<ControlPlane>) -> Self {
+    pub(super) fn watch(plane: &Arc<ControlPlane>) -> Self {
         let (stop, worst) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let thread = std::thread::spawn({
             let (plane, stop, worst) = (Arc::clone(plane), Arc::clone(&stop), Arc::clone(&worst));
@@ -96,7 +96,7 @@ impl Worst {
         Self { stop, worst, thread: Some(thread) }
     }
 
-    fn end(mut self) -> usize {
+    pub(super) fn end(mut self) -> usize {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.take().map(std::thread::JoinHandle::join);
         self.worst.load(Ordering::Relaxed)

@@ -16,6 +16,7 @@
 mod client;
 mod files;
 mod filter;
+mod other_api_server;
 mod programs;
 mod sandbox;
 mod supervisor;
@@ -40,6 +41,7 @@ use supervisor::Supervisor;
 pub(crate) use super::ledger::{Delete, Ledger, PodState, Step, Unserved};
 pub(crate) use client::Answer;
 pub(crate) use filter::WatchFilter;
+pub(crate) use other_api_server::OtherApiServer;
 pub(crate) use sandbox::{Sandbox, daemon_set, sandbox};
 pub(crate) use user::{Grant, User};
 pub(crate) use witness::Witness;

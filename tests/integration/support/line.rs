@@ -5,9 +5,8 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -28,25 +27,40 @@ struct LineState {
     round_trip: AtomicU64,
     holds: AtomicBool,
     closed: AtomicBool,
+    /// Where the next connections lead to, in turn.
+    servers: Mutex<Vec<String>>,
+    /// How many connections were made.
+    connections: AtomicUsize,
+    /// One end of each connection.
+    open: Mutex<Vec<TcpStream>>,
+}
+
+impl LineState {
+    fn next_server(&self) -> String {
+        let servers = self.servers.lock().unwrap();
+        servers[self.connections.fetch_add(1, Ordering::Relaxed) % servers.len()].clone()
+    }
 }
 
 impl Line {
     /// A line to `server` (`127.0.0.1:6443`) on which an answer takes at least `round_trip`.
     pub(crate) fn to(server: &str, round_trip: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (address, server) = (listener.local_addr().unwrap(), server.to_owned());
+        let address = listener.local_addr().unwrap();
         let line = Self { state: Arc::default(), address, directory: TempDir::new().unwrap() };
         line.set_round_trip(round_trip);
+        line.lead_to(&[server]);
         let state = line.state.clone();
         std::thread::spawn(move || {
             for near in listener.incoming().map_while(Result::ok) {
                 if state.closed.load(Ordering::Relaxed) {
                     return;
                 }
-                let Ok(far) = TcpStream::connect(&server) else { continue };
+                let Ok(far) = TcpStream::connect(state.next_server()) else { continue };
                 let opened = Instant::now() + Duration::from_micros(state.round_trip.load(Ordering::Relaxed));
                 let _ = (near.set_nodelay(true), far.set_nodelay(true));
                 let (Ok(near_too), Ok(far_too)) = (near.try_clone(), far.try_clone()) else { continue };
+                state.open.lock().unwrap().extend(near.try_clone());
                 carry(near, far, opened, state.clone());
                 carry(far_too, near_too, opened, state.clone());
             }
@@ -62,6 +76,23 @@ impl Line {
     /// What is under way, and what follows, arrives only once it is let go.
     pub(crate) fn hold(&self, holds: bool) {
         self.state.holds.store(holds, Ordering::Relaxed);
+    }
+
+    /// From now on each new connection leads to the next of these servers, as behind a load balancer.
+    pub(crate) fn lead_to(&self, servers: &[&str]) {
+        *self.state.servers.lock().unwrap() = servers.iter().map(|server| (*server).to_owned()).collect();
+    }
+
+    /// Ends all connections.
+    pub(crate) fn cut(&self) {
+        for open in self.state.open.lock().unwrap().drain(..) {
+            let _ = open.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// Its near end: `127.0.0.1:40404`.
+    pub(crate) fn address(&self) -> String {
+        self.address.to_string()
     }
 
     /// A copy of `kubeconfig` by which the server is at the other end of the line.

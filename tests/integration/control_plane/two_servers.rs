@@ -1,0 +1,86 @@
+//! A control plane with two API servers behind a load balancer: one stops answering, or its cache is behind that of the other.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::fixture::{DS, GOOD, NODES};
+use super::outage::{Worst, Yard};
+use crate::support::control_plane::OtherApiServer;
+use crate::support::line::{Line, server_of};
+use crate::support::program::text;
+
+/// How often the load balancer gives a client another server.
+const EVERY: Duration = Duration::from_secs(3);
+
+#[test]
+fn an_api_server_that_stops_answering_delays_a_rollout_until_the_other_one_is_asked() {
+    let Some(mut yard) = Yard::new() else { return };
+    let other = OtherApiServer::start(&yard.plane, &yard.plane.etcd());
+    let balancer = Line::to(other.address(), Duration::ZERO);
+    let first = server_of(yard.operator.kubeconfig());
+    yard.operator.use_kubeconfig(balancer.kubeconfig(yard.operator.kubeconfig()));
+    let worst = Worst::watch(&yard.plane);
+    let mut drive = yard.operator.drive(DS, &["--image", &format!("agent={}", GOOD[1]), "--to", "100%"]);
+    drive.until_updated(4);
+    other.pause();
+    balancer.lead_to(&[&first]);
+    let frozen = Instant::now();
+    drive.until_updated(8);
+    println!("8 nodes {:.1?} after it froze", frozen.elapsed());
+    let end = drive.end();
+    let errors = drive.errors();
+    println!("{}{errors}", drive.seen());
+    assert!(end.success(), "{end}");
+    assert_eq!((yard.serving(GOOD[1]), worst.end() <= 2), (NODES, true));
+}
+
+/// Every few seconds the driver meets the other server, of which one is always some seconds behind: what it shows was so, and the driver
+/// knows better.
+#[test]
+fn an_api_server_whose_cache_is_behind_changes_nothing_but_the_time_it_takes() {
+    let Some(mut yard) = Yard::new() else { return };
+    let slow = Line::to(&yard.plane.etcd(), Duration::ZERO);
+    let behind = OtherApiServer::start(&yard.plane, &slow.address());
+    slow.set_round_trip(Duration::from_secs(1));
+    let first = server_of(yard.operator.kubeconfig());
+    let balancer = Line::to(&first, Duration::ZERO);
+    balancer.lead_to(&[&first, behind.address()]);
+    yard.operator.use_kubeconfig(balancer.kubeconfig(yard.operator.kubeconfig()));
+    let worst = Worst::watch(&yard.plane);
+    let began = Instant::now();
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                std::thread::sleep(EVERY);
+                balancer.cut();
+            }
+        });
+        let mut drive = yard.operator.drive(DS, &["--image", &format!("agent={}", GOOD[1]), "--to", "100%"]);
+        let end = drive.end();
+        ended.store(true, Ordering::Relaxed);
+        let errors = drive.errors();
+        println!("{}{errors}", drive.seen());
+        println!("{}", text(&yard.operator.run(&["log", DS])));
+        assert!(end.success(), "{end}");
+    });
+    println!("{NODES} of {NODES} after {:.1?}", began.elapsed());
+    assert_eq!((yard.serving(GOOD[1]), worst.end() <= 2), (NODES, true));
+}
+
+/// A list that such a server cannot give in time is not taken for an empty one.
+#[test]
+fn what_an_api_server_cannot_tell_is_not_made_up() {
+    let Some(mut yard) = Yard::new() else { return };
+    let slow = Line::to(&yard.plane.etcd(), Duration::ZERO);
+    let behind = OtherApiServer::start(&yard.plane, &slow.address());
+    let balancer = Line::to(behind.address(), Duration::ZERO);
+    yard.operator.use_kubeconfig(balancer.kubeconfig(yard.operator.kubeconfig()));
+    slow.set_round_trip(Duration::from_secs(3));
+    for _ in 0..2 {
+        let said = text(&yard.operator.run(&["status", DS]));
+        println!("{said}");
+        let cannot = said.contains("cannot read from the cluster") && said.contains("is behind the cluster's state");
+        assert!(said.contains("20 of 20 available") || cannot, "{said}");
+    }
+}
