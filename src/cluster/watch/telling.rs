@@ -80,7 +80,8 @@ impl<S: Subject> Watch<S> {
         }
         self.incomplete = Some(version);
         self.heard_at = Some(self.http.clock().now());
-        self.tell_open().await
+        self.tell_open().await?;
+        self.tell_heard().await
     }
 
     pub(super) async fn complete(&mut self, version: String) -> Result<(), WatchEnd> {

@@ -61,3 +61,32 @@ fn a_node_that_was_updated_stays_so_when_the_watch_turns_out_to_have_been_silent
     fake.wait(60);
     assert_eq!((console.state(&fake, "n1").0, console.snapshot(&fake).counts.updated), (NodeState::Updated, 1));
 }
+
+/// An API server whose cache is behind refuses each list: no pod is known then, and not that there is none.
+#[test]
+fn a_list_that_did_not_come_is_not_an_empty_one() {
+    use crate::engine::machine::Engine;
+    let fake = FakeCluster::rolling(3, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.engine = Engine::new(console.engine.config().clone());
+    let mut tell = |event| console.engine.observe(event, fake.now);
+    tell(Event::DaemonSet(Box::new(fake.daemonset.clone())));
+    fake.revisions.iter().for_each(|revision| tell(Event::Revision(Box::new(revision.clone()))));
+    fake.nodes.values().for_each(|node| tell(Event::Node(Box::new(node.clone()))));
+    tell(Event::LeaseGone(None));
+    for watched in Watched::ALL.into_iter().filter(|watched| *watched != Watched::Pods) {
+        tell(Event::Watch(watched, WatchHealth::Live));
+    }
+    tell(Event::Listing(Watched::Pods));
+    let why = Str::from("its cache is behind");
+    tell(Event::Watch(Watched::Pods, WatchHealth::Down { since: fake.now, why }));
+    let snapshot = console.snapshot(&fake);
+    assert_eq!((&snapshot.phase, snapshot.nodes.len()), (&Phase::Loading, 0));
+    assert_eq!(snapshot.guidance().unwrap().waits, "loading: waits for pods");
+
+    console.engine.observe(Event::Listing(Watched::Pods), fake.now);
+    fake.pods.values().for_each(|pod| console.engine.observe(Event::Pod(Box::new(pod.clone())), fake.now));
+    console.engine.observe(Event::Listed(Watched::Pods, None), fake.now);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!((&snapshot.phase, snapshot.nodes.len()), (&Phase::Idle, 3), "however it is since then");
+}

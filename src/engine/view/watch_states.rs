@@ -64,8 +64,8 @@ struct WatchState {
     pub(crate) heard_at: Option<Timestamp>,
     /// It was heard although nothing had changed: so it sends bookmarks, and silence means that it does not work any more.
     pub(crate) sends_bookmarks: bool,
-    /// A list of it has begun: what is known of it is from the cluster.
-    pub(crate) list_began: bool,
+    /// It was listed to the end, be it that an object could not be read: what is known of it is all there was.
+    pub(crate) was_listed: bool,
     /// It has named the one object that it is about (DaemonSet, Lease) since its list began.
     pub(crate) seen_since_list: bool,
     /// The newest version that it has shown.
@@ -86,12 +86,12 @@ impl WatchStates {
         &self.state(watched).reported
     }
 
-    /// Whether nothing of it is known yet: its first list has not begun, be it that the server does not answer.
+    /// Whether nothing of it is known yet: its first list has not come to its end, be it that the server does not answer.
     pub(crate) fn is_unlisted(&self, watched: Watched) -> bool {
         let state = self.state(watched);
         match state.reported {
             WatchHealth::Loading => true,
-            WatchHealth::Down { .. } => !state.list_began,
+            WatchHealth::Down { .. } => !state.was_listed,
             // Nothing more will be known of what is forbidden.
             WatchHealth::Forbidden { .. } | WatchHealth::Live | WatchHealth::Lagging { .. } => false,
         }
@@ -104,6 +104,7 @@ impl WatchStates {
         if matches!((&state.reported, &health), (WatchHealth::Down { .. }, WatchHealth::Live)) {
             state.back_at = Some(now);
         }
+        state.was_listed |= health == WatchHealth::Live;
         state.reported = health;
         news
     }
@@ -120,11 +121,10 @@ impl WatchStates {
         let state = &mut self.0[watched as usize];
         state.heard_at = Some(state.heard_at.map_or(now, |known| known.max(now)));
         match event {
-            Event::Heard(..) => state.sends_bookmarks = true,
+            Event::Heard(..) => (state.sends_bookmarks, state.was_listed) = (true, true),
             Event::Lease(fact) => state.show(&fact.resource_version),
             Event::DaemonSet(fact) => state.show(&fact.resource_version),
             Event::Listing(_) => {
-                state.list_began = true;
                 state.seen_since_list = false;
                 state.skipped = None;
             }
@@ -134,12 +134,14 @@ impl WatchStates {
                 skipped.count = skipped.count.saturating_add(1);
             }
             // A list shows everything that was written before it.
-            Event::Listed(_, Some(version)) => state.catch_up(&version.to_string().into()),
+            Event::Listed(_, version) => {
+                state.was_listed = true;
+                version.iter().for_each(|version| state.catch_up(&version.to_string().into()));
+            }
             // The object is gone: no write to it can be shown any more.
             Event::LeaseGone(_) | Event::DaemonSetGone(_) => state.pending_writes.clear(),
             // We write none of these, or do not wait for what they show.
-            Event::Listed(_, None)
-            | Event::Revision(_)
+            Event::Revision(_)
             | Event::RevisionGone(_)
             | Event::Node(_)
             | Event::NodeGone(_)
