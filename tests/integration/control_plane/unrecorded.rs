@@ -21,7 +21,16 @@ fn what_is_deployed_after_a_step_without_a_record_waits_for_a_resume() {
     let Some(made) = PlayedNodes::new("unrecorded-step", 6) else { return };
     made.roll_out_to("2");
     delete_lease(&made);
-    made.operator.ok(&["step", DS, "--to", "4", "--yes"]);
+    let status = made.said(&["status", DS]);
+    println!("{status}");
+    assert!(status.contains("no record is left of the rollout for which rolldeck set OnDelete"), "{status}");
+    assert!(status.contains("rolldeck adopt"), "{status}");
+    let step = text(&made.operator.run(&["step", DS, "--to", "4", "--yes"]));
+    println!("{step}");
+    assert!(
+        step.contains("No record is left of the rollout: its limits are not known. A new one begins, with at most"),
+        "{step}"
+    );
     deploy(&made, V3);
     made.until_status("the change is seen", |status| {
         status["templateRevision"].is_string() && status["templateRevision"] != status["to"]["hash"]
