@@ -1,6 +1,8 @@
 //! The control plane itself fails in the middle of a rollout: its API server is restarted, its etcd stands still, or is restored from a backup.
 
 use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -8,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rolldeck::engine::model::facts::StrategyKind;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::fixture::{DS, GOOD, NODES, SOON, SPEED, operator, scenario};
 use crate::support::control_plane::{Component, ControlPlane, eventually};
@@ -40,6 +42,20 @@ impl Yard {
     /// Where etcd keeps what it knows.
     fn etcd(&self) -> PathBuf {
         self.plane.directory().join("etcd")
+    }
+
+    /// Asks etcd itself for something, by the HTTP side of its API.
+    fn etcd_call(&self, what: &str, body: &Value) {
+        let (host, body) = (self.plane.etcd(), body.to_string());
+        let mut stream = TcpStream::connect(&host).expect("etcd listens");
+        let head = format!(
+            "POST /v3/{what} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {}\r\n",
+            body.len()
+        );
+        stream.write_all(format!("{head}\r\n{body}").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
 
     /// Starts these again, one after the other.
@@ -129,13 +145,21 @@ fn an_api_server_that_is_restarted_delays_a_rollout_and_no_more() {
     });
 }
 
+/// First it stands still; then it has no room, so that nothing can be written and everything can be read.
 #[test]
-fn an_etcd_that_stands_still_delays_a_rollout_and_no_more() {
+fn an_etcd_that_stands_still_or_has_no_room_delays_a_rollout_and_no_more() {
     goes_on_after(|yard| {
         yard.plane.pause(Component::Etcd);
         std::thread::sleep(Duration::from_secs(12));
         println!("{}", text(&yard.operator.run(&["status", DS, "--timeout", "5s"])));
         yard.plane.resume(Component::Etcd);
+        yard.operator.until_status(DS, "it goes on", SOON, |status| status["counts"]["updated"].as_u64() >= Some(6));
+
+        yard.etcd_call("maintenance/alarm", &json!({"action": "ACTIVATE", "alarm": "NOSPACE"}));
+        let pause = text(&yard.operator.run(&["pause", DS, "--yes", "--timeout", "5s"]));
+        println!("{pause}");
+        assert!(pause.contains("the pause was not sent") && pause.contains("database space exceeded"), "{pause}");
+        yard.etcd_call("maintenance/alarm", &json!({"action": "DEACTIVATE", "alarm": "NOSPACE"}));
     });
 }
 
