@@ -31,6 +31,7 @@ use super::model::event::{Permission, Right};
 use super::model::facts::StrategyKind;
 use super::model::record::{By, Change, Paused};
 use super::model::settings::Tuning;
+use super::model::step_ahead::NothingRecorded;
 use super::model::time::Timestamp;
 use super::writes::pending::Needs;
 
@@ -112,11 +113,10 @@ impl Engine {
     fn resolve_tune(&self, tuning: &Tuning) -> Result<Resolved, Refusal> {
         // A console may set limits before there is a rollout. A one-shot command would leave behind a record of no rollout.
         if self.config().role == Role::OneShot && !self.is_recorded() {
-            return Err(Refusal::NotNow(
-                "no rollout is recorded, so there is nothing to tune: `adopt`, `set-image` and `drive --image` take the \
-                 same flags"
-                    .into(),
-            ));
+            return Err(Refusal::NotNow(format!(
+                "{}, so there is nothing to tune: `adopt`, `set-image` and `drive --image` take the same flags",
+                self.nothing_recorded()
+            )));
         }
         self.check_tuning(tuning)?;
         let changes = tuning.changes(&self.intent().settings());
@@ -204,13 +204,11 @@ impl Engine {
 
     fn resolve_drive(&self, takeover: Takeover, by: By, now: Timestamp) -> Result<Resolved, Refusal> {
         if !self.has_work() {
-            return Err(Refusal::NotNow(
-                match self.record_is_missing() {
-                    true => "no record is left of the rollout, so there is nothing to drive: `adopt` records it anew, with the limits that its flags name",
-                    false => "no rollout is recorded, so there is nothing to drive: `set-image` begins one",
-                }
-                .into(),
-            ));
+            let how = match self.nothing_recorded() {
+                NothingRecorded::AnyMore => "`adopt` records it anew, with the limits that its flags name",
+                NothingRecorded::AtAll | NothingRecorded::OfThisDaemonSet => "`set-image` begins one",
+            };
+            return Err(Refusal::NotNow(format!("{}, so there is nothing to drive: {how}", self.nothing_recorded())));
         }
         let (edits, danger) = match (self.lock.living_other(now), takeover) {
             (Some(holder), Takeover::IfFree) => return Err(Refusal::DrivenBy { holder: holder.clone() }),

@@ -1,6 +1,7 @@
 //! The snapshot: what was assessed and planned, put into plain values for a front end.
 
 mod alarms;
+mod budget;
 pub mod clocks;
 pub mod diagnosis;
 mod estimates;
@@ -89,7 +90,7 @@ impl Engine {
             roll_back: self.usual_roll_back().map(|revision| revision.hash.clone()),
             counts,
             pulls: PullSummary { counts: self.pull_counts(), ..self.view.pull_summary().clone() },
-            budget: self.budget,
+            budget: self.budget_view(&intent, &nodes),
             estimate: self.rollout_estimate(&phase, &intent, &limits, now),
             times: self.update_times(),
             plan: self.plan_view(&intent, &limits),
@@ -216,6 +217,7 @@ impl Engine {
             committed: count(&|row| row.committed),
             available: count(&|row| row.available),
             leaked: count(&|row| forward && row.at_target && !row.selected),
+            leaked_updated: count(&|row| forward && row.is_settled() && !row.selected),
             failed: count(&|row| row.state == NodeState::Failed || self.suspects.judgement().has_failed(row.node)),
             next: self.plan.in_line,
             misscheduled: u32::try_from(

@@ -41,6 +41,7 @@ mod said_before;
 mod steps;
 mod story;
 mod template_changes;
+mod told;
 mod unready;
 mod unrecorded;
 mod unseen;

@@ -23,7 +23,7 @@ impl Engine {
     pub(super) fn resolve_resume(&self) -> Result<Resolved, Refusal> {
         let record = self
             .record()
-            .ok_or_else(|| Refusal::NotNow("no rollout is recorded, so there is nothing to resume".into()))?;
+            .ok_or_else(|| Refusal::NotNow(format!("{}, so there is nothing to resume", self.nothing_recorded())))?;
         let Progress {
             // It is acknowledged; the driver then accepts what halted it (`go_on_past_halt` in `act/halt.rs`).
             halt,

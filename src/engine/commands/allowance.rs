@@ -33,7 +33,7 @@ impl Engine {
         // A record that nothing follows from would only say that something is being prepared. One that is there is gone on with: whoever asked
         // for the adoption may have been killed before it.
         if !self.is_recorded() && !self.has_rollout(&intent) {
-            return Err(Refusal::NotNow(NoStep::NoRollout.to_string()));
+            return Err(Refusal::NotNow(NoStep::NoRollout(self.nothing_recorded()).to_string()));
         }
         let fleet = self.assessment.fleet;
         let allowed = Limits::of(&self.view, &intent, &self.assessment).allowed;
@@ -96,9 +96,10 @@ impl Engine {
     pub(super) fn resolve_select(&self, selector: &Option<Selector>) -> Result<Resolved, Refusal> {
         // A console adopts the DaemonSet as its driver. A one-shot command would leave behind a record of no rollout.
         if self.config().role == Role::OneShot && !self.is_recorded() {
-            return Err(Refusal::NotNow(
-                "no rollout is recorded, so there is nothing to select for: `adopt` or `set-image` first".into(),
-            ));
+            return Err(Refusal::NotNow(format!(
+                "{}, so there is nothing to select for: `adopt` or `set-image` first",
+                self.nothing_recorded()
+            )));
         }
         let selector = selector.clone().filter(|selector| !selector.is_empty());
         if selector.is_some() && self.intent().direction() == Direction::Back {

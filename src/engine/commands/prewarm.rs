@@ -207,7 +207,8 @@ impl Engine {
             PrewarmNodes::NextStep | PrewarmNodes::StepAhead
                 if !self.is_recorded() && !self.has_rollout(&self.intent()) =>
             {
-                Err(Refusal::NotNow("no rollout is recorded, so there is no step whose nodes could be meant".into()))
+                let nothing = self.nothing_recorded();
+                Err(Refusal::NotNow(format!("{nothing}, so there is no step whose nodes could be meant")))
             }
             PrewarmNodes::All | PrewarmNodes::NextStep | PrewarmNodes::StepAhead => Ok(()),
             PrewarmNodes::Node(name) if fleet().any(|entry| entry.name == *name) => Ok(()),

@@ -7,6 +7,7 @@ use crate::engine::lease::edit::{Edit, PrewarmEdit};
 use crate::engine::lease::lock::LeaseContents;
 use crate::engine::model::Str;
 use crate::engine::model::record::{By, Intent, Record};
+use crate::engine::model::step_ahead::NothingRecorded;
 
 impl Engine {
     /// The record as it will be once all edits are saved.
@@ -54,6 +55,15 @@ impl Engine {
     /// Whether there is a record, or will be once all edits are saved.
     pub(crate) fn is_recorded(&self) -> bool {
         self.recorded_intent().is_some()
+    }
+
+    /// What is said where [`Self::is_recorded`] says no.
+    pub(crate) fn nothing_recorded(&self) -> NothingRecorded {
+        match self.lock.foreign_record() {
+            Some(_) => NothingRecorded::OfThisDaemonSet,
+            None if self.record_is_missing() => NothingRecorded::AnyMore,
+            None => NothingRecorded::AtAll,
+        }
     }
 
     /// The intent as it will be once all edits are saved; `None` where nothing is recorded.

@@ -22,7 +22,7 @@ impl Engine {
             return Err(NoStep::TemplateChanged { how: self.template_of_others_in_words(intent).into() });
         }
         if !self.has_rollout(intent) {
-            return Err(NoStep::NoRollout);
+            return Err(NoStep::NoRollout(self.nothing_recorded()));
         }
         if self.has_nothing_to_roll(intent) {
             return Err(NoStep::AllUpdated);

@@ -13,10 +13,18 @@ pub struct BudgetView {
     /// How that was written.
     #[serde(skip)]
     pub max_unavailable_setting: Option<IntOrPercent>,
+    /// The DaemonSet's own `maxUnavailable` in nodes, where an operator has set a higher one for the rollout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own_max_unavailable: Option<u32>,
     /// Unavailable because of the rollout: being replaced, or not available at the new revision.
     pub rollout: u32,
     /// Of `rollout`: had been ready at the new revision, and restarted. They were not down when the next ones were taken down.
     pub restarted: u32,
+    /// Of `rollout`: rolldeck did not take them down. Somebody deleted the pod, evicted it, or the node is new.
+    pub by_others: u32,
+    /// Of `rollout`: ready, and not known since when. They may have been available for long to who saw them become ready.
+    #[serde(skip)]
+    pub ready_since_unknown: u32,
     /// Unavailable because their node went down after it got the new pod.
     pub suspect: u32,
     /// Unavailable because their node is down, still at the old revision.

@@ -77,6 +77,13 @@ pub enum PodWait {
         /// Since when, where an event told.
         since: Option<Timestamp>,
     },
+    /// The node is outdated, and its pod pulls images that are no longer the target's. Kubelets do not break off a pull.
+    PullOfOther {
+        /// The images that are not there, without their registries.
+        images: Arc<[Str]>,
+        /// Since when, where an event told. Without one it is only known that they are not there.
+        since: Option<Timestamp>,
+    },
     /// A container runs and is not ready.
     Ready {
         /// The container.
@@ -97,6 +104,12 @@ pub enum PodWait {
         /// Whether it is known since when it is ready. If not, it is over then at the latest.
         since_known: bool,
     },
+    /// Its pod is ready, it is not known since when, and it is not this process that drives: each process counts from when it first saw
+    /// it, so that only whoever drives knows when it becomes available.
+    SoakSeenByDriver {
+        /// How long it has to be ready in all.
+        secs: u32,
+    },
 }
 
 impl PodWait {
@@ -112,12 +125,14 @@ impl PodWait {
             Self::Controller { since }
             | Self::Init { since, .. }
             | Self::Pull { since }
+            | Self::PullOfOther { since, .. }
             | Self::Ready { since, .. } => *since,
             Self::DeletionAnswer
             | Self::NodeBack
             | Self::Finalizers(_)
             | Self::Container { .. }
             | Self::PodReady
+            | Self::SoakSeenByDriver { .. }
             | Self::OldPod => None,
         }
     }
@@ -176,6 +191,13 @@ impl fmt::Display for PodWaitAsOf<'_> {
                 f.write_str("pulls")?;
                 lasting(f, since)
             }
+            PodWait::PullOfOther { images, since: None } => {
+                write!(f, "may still pull {}, no longer the target", images.join(" "))
+            }
+            PodWait::PullOfOther { images, since } => {
+                write!(f, "still pulls {}, no longer the target,", images.join(" "))?;
+                lasting(f, since)
+            }
             PodWait::Ready { name, since } => {
                 write!(f, "{name} runs")?;
                 lasting(f, since)?;
@@ -185,6 +207,13 @@ impl fmt::Display for PodWaitAsOf<'_> {
             PodWait::PodReady => f.write_str("its containers are ready, the pod is not"),
             PodWait::Soak { ends_at, since_known: false, .. } => {
                 write!(f, "ready, not known since when: available in {} at most", ShortDuration(ends_at.since(self.at)))
+            }
+            PodWait::SoakSeenByDriver { secs } => {
+                write!(
+                    f,
+                    "ready, not known since when: available once whoever drives has seen it so for {}",
+                    Secs(*secs)
+                )
             }
             PodWait::Soak { secs: needed, ends_at, since_known: true } => {
                 let left = ends_at.since(self.at);

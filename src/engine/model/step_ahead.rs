@@ -19,6 +19,27 @@ pub struct StepAhead {
     pub cut_by_selector: bool,
 }
 
+/// That no rollout of this DaemonSet is recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NothingRecorded {
+    /// None at all.
+    AtAll,
+    /// None any more: its record is gone.
+    AnyMore,
+    /// The one that is recorded was of an earlier DaemonSet of the same name.
+    OfThisDaemonSet,
+}
+
+impl fmt::Display for NothingRecorded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::AtAll => "no rollout is recorded",
+            Self::AnyMore => "no record is left of the rollout",
+            Self::OfThisDaemonSet => "the rollout that is recorded was of an earlier DaemonSet of this name",
+        })
+    }
+}
+
 /// Why there is no next step.
 #[derive(Clone, PartialEq, Debug)]
 pub enum NoStep {
@@ -39,7 +60,7 @@ pub enum NoStep {
     /// Every node is at the target, or on its way there.
     AllUpdated,
     /// No rollout is recorded, and none is under way.
-    NoRollout,
+    NoRollout(NothingRecorded),
     /// Every node that the selector matches and that can be updated is at the target, or on its way there.
     SelectionDone(SelectionDone),
     /// The nodes that are left cannot be updated now: they are down or cordoned.
@@ -94,9 +115,7 @@ impl fmt::Display for NoStep {
                 "somebody else changed the template in the middle of the rollout{how}; `resume` rolls it out as it is now, `undo` goes back"
             ),
             Self::Last => f.write_str("this is the last step: every node may be updated"),
-            Self::NoRollout => {
-                f.write_str("no rollout is recorded, so there is no step to take: `set-image` begins one")
-            }
+            Self::NoRollout(nothing) => write!(f, "{nothing}, so there is no step to take: `set-image` begins one"),
             Self::AllUpdated => f.write_str("a step moves nothing: every node is updated, or on its way"),
             Self::SelectionDone(done) if done.moving > 0 => {
                 write!(f, "a step moves nothing: {done}; wait until they are updated")

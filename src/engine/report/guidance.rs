@@ -63,6 +63,8 @@ pub enum Remedy {
     RestoreOnDelete,
     /// Go on after a pause.
     Resume,
+    /// Lift the pause of a DaemonSet of which no rollout was recorded when it was stopped.
+    LiftPause,
     /// Go on after a strategy drift, under `OnDelete`.
     ResumeUnderOnDelete,
     /// Go on with a template that somebody else has changed.
@@ -117,6 +119,7 @@ impl fmt::Display for Remedy {
             Self::Brake => f.write_str("brakes: sets OnDelete at once, nothing else changes"),
             Self::RestoreOnDelete => f.write_str("sets OnDelete again at once, and nothing else"),
             Self::Resume => f.write_str("continues"),
+            Self::LiftPause => f.write_str("lifts the pause, and moves nothing before a step or a release"),
             Self::ResumeUnderOnDelete => f.write_str("sets OnDelete again and continues"),
             Self::ResumeWithTemplate => f.write_str("rolls out the template as it is now"),
             Self::ResumePastFailures => f.write_str("continues, the failures so far accepted"),
@@ -270,7 +273,7 @@ impl Snapshot {
                 let remedies = match self.started_at {
                     Some(_) => [Remedy::Resume].into_iter().chain(undo).collect(),
                     // The brake of a rollout that is not ours: going on replaces no pod, and leaves what fails as it is.
-                    None => undo.into_iter().chain([Remedy::Resume]).collect(),
+                    None => undo.into_iter().chain([Remedy::LiftPause]).collect(),
                 };
                 Some(Guidance { waits: self.doing().to_string(), remedies })
             }

@@ -9,7 +9,8 @@ use crate::engine::model::record::Direction;
 use crate::engine::model::rollout_event::EventOutcome;
 use crate::engine::model::time::Timestamp;
 
-/// The last rollout: `last rollout complete`, `last rollout rolled back`, `last rollout released early`.
+/// The last rollout: `last rollout complete`, `last rollout rolled back`, `last rollout released early`, `last rollout released without its
+/// record, how far it was is not known`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LastRollout {
     /// When it ended.
@@ -28,6 +29,8 @@ pub enum RolloutEnd {
     RolledBack,
     /// It was handed back before every node was at the target: the rest was left to the DaemonSet's own controller.
     ReleasedEarly,
+    /// It was handed back after its record was deleted: nobody could tell then whether every node was where it was to be.
+    NotKnown,
 }
 
 impl fmt::Display for LastRollout {
@@ -36,6 +39,7 @@ impl fmt::Display for LastRollout {
             RolloutEnd::Complete => "last rollout complete",
             RolloutEnd::RolledBack => "last rollout rolled back",
             RolloutEnd::ReleasedEarly => "last rollout released early",
+            RolloutEnd::NotKnown => "last rollout released without its record, how far it was is not known",
         })
     }
 }
@@ -51,18 +55,27 @@ impl Snapshot {
         let mut events: Vec<_> = done.collect();
         events.sort_by_key(|event| event.at);
         let (mut last, mut direction, mut under_way) = (None, Direction::Forward, false);
+        let mut is_lost = false;
         for event in events {
             match event.reason() {
-                "RolloutUndone" | "RolloutRollingBack" => (direction, under_way) = (Direction::Back, true),
-                "RolloutImageSet" => (direction, under_way) = (Direction::Forward, true),
-                "RolloutTemplateChanged" | "RolloutStepped" | "RolloutHalted" => under_way = true,
+                "RolloutRecordDeleted" => is_lost = true,
+                "RolloutUndone" | "RolloutRollingBack" => {
+                    (direction, under_way, is_lost) = (Direction::Back, true, false)
+                }
+                "RolloutImageSet" => (direction, under_way, is_lost) = (Direction::Forward, true, false),
+                // A step records it anew.
+                "RolloutTemplateChanged" | "RolloutStepped" | "RolloutHalted" => (under_way, is_lost) = (true, false),
                 "RolloutComplete" => {
                     let ended = match direction {
                         Direction::Forward => RolloutEnd::Complete,
                         Direction::Back => RolloutEnd::RolledBack,
                     };
                     last = Some(LastRollout { at: event.at, ended });
-                    (direction, under_way) = (Direction::Forward, false);
+                    (direction, under_way, is_lost) = (Direction::Forward, false, false);
+                }
+                "RolloutReleased" if is_lost => {
+                    last = Some(LastRollout { at: event.at, ended: RolloutEnd::NotKnown });
+                    (direction, under_way, is_lost) = (Direction::Forward, false, false);
                 }
                 // What is released once it is complete has ended before.
                 "RolloutReleased" if under_way => {

@@ -239,6 +239,8 @@ pub struct Counts {
     pub available: u32,
     /// At the target revision outside the plan: not matching the selector.
     pub leaked: u32,
+    /// Of these, how many are among those that are updated.
+    pub leaked_updated: u32,
     /// Failed at the target revision, or down since their update for longer than they may be.
     pub failed: u32,
     /// Outdated, with nothing in their way but the budget.

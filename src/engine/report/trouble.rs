@@ -41,12 +41,7 @@ impl TroubleKind {
             // Another image was given after one that fails: what the rollout took down stays in sight until it serves again.
             (NodeState::Outdated, Some(Blame::Rollout), Some(cause)) => Some(Self::Struggling(cause)),
             (NodeState::NodeDown | NodeState::Outdated | NodeState::Ineligible, _, _) => None,
-            // A pod that has just started is not ready for a while in the ordinary course. One that was ready already is not.
-            (NodeState::Starting | NodeState::Soaking, _, Some(cause))
-                if cause.is_ordinary_at_start() && !node.lost_readiness =>
-            {
-                None
-            }
+            _ if starts_in_time(node) => None,
             (_, Some(Blame::Rollout), Some(cause)) => Some(Self::Struggling(cause)),
             _ => None,
         }
@@ -62,6 +57,16 @@ impl TroubleKind {
             Self::Struggling(_) => 4,
         }
     }
+}
+
+/// Whether its pod has just started, and is not ready as in the ordinary course: that is no trouble. One that was ready already, or that keeps
+/// restarting, does not start in time.
+pub fn starts_in_time(node: &NodeView) -> bool {
+    let is_ordinary = node.cause.as_ref().is_some_and(|cause| cause.kind.is_ordinary_at_start());
+    matches!(node.state, NodeState::Starting | NodeState::Soaking)
+        && is_ordinary
+        && !node.lost_readiness
+        && !node.keeps_restarting()
 }
 
 /// Whether a node is in trouble, or its containers restarted after it had been ready.

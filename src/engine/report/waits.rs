@@ -5,12 +5,14 @@ use std::sync::Arc;
 use crate::engine::assess::rows::{Row, Soaks};
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact};
 use crate::engine::model::node::NodeState;
 use crate::engine::model::pod_wait::{Blocked, PodWait};
 use crate::engine::model::record::Intent;
 use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;
+use crate::engine::rules::pulls::{has_image_of, images_present};
 use crate::engine::writes::deletions::SentDeletion;
 
 impl Engine {
@@ -46,6 +48,9 @@ impl Engine {
             }
             (NodeState::Soaking, Some(_)) => match row.available_at {
                 // The time in which pods are not seen does not count.
+                Some(Soaks { secs, since_known: false, .. }) if !self.drives() => {
+                    Some(PodWait::SoakSeenByDriver { secs })
+                }
                 Some(Soaks { secs, ends_at, since_known }) => {
                     let unseen = self.assessment.unseen_for(self.now);
                     Some(PodWait::Soak { secs, ends_at: ends_at + unseen, since_known })
@@ -55,8 +60,27 @@ impl Engine {
                 // It is watched because it restarted, which its row shows anyway.
                 None => None,
             },
+            (NodeState::Outdated, Some(pod)) => self.pull_of_other(row, &pod.fact),
             _ => None,
         }
+    }
+
+    /// Whether this process drives, and its lease has not run out: what it counts is what decides.
+    fn drives(&self) -> bool {
+        matches!(self.driver_view(self.now), DriverView::You { lapsed: false, .. })
+    }
+
+    /// What the pod of an outdated node still pulls: images of a revision that was the target before.
+    fn pull_of_other(&self, row: &Row, pod: &PodFact) -> Option<PodWait> {
+        let since = self.view.pulling_since(pod).map(|at| self.view.our_time(at));
+        if pod.ready || images_present(pod) || !(row.pulls || since.is_some()) {
+            return None;
+        }
+        let revision = self.view.revision(pod.revision.as_ref()?)?;
+        let missing = revision.template.needed_images().iter().filter(|needed| !has_image_of(pod, &needed.user));
+        let images: Vec<Str> =
+            missing.map(|needed| needed.image.rsplit('/').next().unwrap_or_default().into()).collect();
+        (!images.is_empty()).then(|| PodWait::PullOfOther { images: images.into(), since })
     }
 
     /// A pod that is on its way out.

@@ -89,18 +89,36 @@ impl Snapshot {
     /// The plan in one line. On the way back it does not count.
     pub fn plan_in_words(&self) -> String {
         match self.direction {
-            Direction::Forward => match self.counts.leaked {
-                0 => self.plan.to_string(),
-                leaked => format!("{}; {leaked} updated, not selected", self.plan),
+            Direction::Forward => match self.leaked_in_words() {
+                None => self.plan.to_string(),
+                Some(leaked) => format!("{}; {leaked}", self.plan),
             },
             Direction::Back => "a roll back goes to every node: partition, steps and selector do not count".to_owned(),
+        }
+    }
+
+    /// How many nodes have the new revision outside of the selector, in numbers that add up with those of [`Self::progress`]: a node whose pod is
+    /// not available yet is not updated. `3 of those updated are not selected`; `None` where there are none.
+    pub fn leaked_in_words(&self) -> Option<String> {
+        let (leaked, updated) = (self.counts.leaked, self.counts.leaked_updated);
+        match (leaked, updated) {
+            (0, _) => None,
+            (1, 1) => Some("1 of those updated is not selected".to_owned()),
+            (leaked, updated) if leaked == updated => Some(format!("{leaked} of those updated are not selected")),
+            (1, _) => Some("1 not selected is on its way to it".to_owned()),
+            (leaked, 0) => Some(format!("{leaked} not selected are on their way to it")),
+            (leaked, 1) => Some(format!("1 of those updated is not selected, {} more on the way", leaked - 1)),
+            (leaked, updated) => {
+                Some(format!("{updated} of those updated are not selected, {} more on the way", leaked - updated))
+            }
         }
     }
 
     /// The budget, and once a rollout is recorded how many pull slots are taken and by what: `down 2 of 2: 2 ours, pull slots 1 of 2`.
     pub fn budget_and_slots(&self) -> String {
         let budget = &self.budget;
-        match self.started_at {
+        let above = budget.limit_above_own().map(|above| format!("; {above}")).unwrap_or_default();
+        let said = match self.started_at {
             Some(_) => match self.prewarm_limit() {
                 Some(limit) => {
                     let (most, by) = (budget.max_pulling, budget.holders_of_slots());
@@ -109,7 +127,8 @@ impl Snapshot {
                 None => format!("{budget}, pull slots {}", budget.slots_in_words()),
             },
             None => budget.to_string(),
-        }
+        };
+        said + &above
     }
 
     /// `pull slots 2 of 2`; where pre-warming has another limit than the rollout, both: `pull slots 4: updates up to 2, pre-warm up to 8`.

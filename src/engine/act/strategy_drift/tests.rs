@@ -71,7 +71,7 @@ fn what_is_down_while_its_controller_is_let_loose_is_not_called_ours() {
     console.run(&mut fake);
     assert_eq!(console.snapshot(&fake).budget.to_string(), "down 1 of 2: 1 ours or its controller's");
     console.ask(&mut fake, Command::Adopt).unwrap();
-    assert_eq!(console.snapshot(&fake).budget.to_string(), "down 1 of 2: 1 ours");
+    assert_eq!(console.snapshot(&fake).budget.to_string(), "down 1 of 2: 1 by others");
 }
 
 #[test]

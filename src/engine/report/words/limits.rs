@@ -20,6 +20,24 @@ impl BudgetView {
         }
     }
 
+    /// ` (1 crashed once ready, 2 ready, not known since when)`: of the nodes that rolldeck took down, which are not down because of the last
+    /// ones.
+    fn write_ours_beyond(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.restarted, self.ready_since_unknown) {
+            (0, 0) => Ok(()),
+            (0, ready) => write!(f, " ({ready} ready, not known since when)"),
+            (crashed, 0) => write!(f, " ({crashed} crashed once ready)"),
+            (crashed, ready) => write!(f, " ({crashed} crashed once ready, {ready} ready, not known since when)"),
+        }
+    }
+
+    /// `4 may be down as set for the rollout, 1 by the DaemonSet itself`: that an operator's limit is above what the DaemonSet's owner wrote, who may
+    /// have lowered that since. `None` where it is not.
+    pub fn limit_above_own(&self) -> Option<String> {
+        let own = self.own_max_unavailable?;
+        Some(format!("{} may be down as set for the rollout, {own} by the DaemonSet itself", self.max_unavailable))
+    }
+
     /// Nodes that are down and not charged to the rollout.
     pub fn not_ours(&self) -> u32 {
         self.node + self.pre_existing
@@ -35,18 +53,23 @@ impl fmt::Display for BudgetView {
         let mut lead = ": ";
         let charged = ours.iter().chain(others.iter().filter(|_| self.strict));
         for (count, blame) in charged.filter(|(count, _)| *count > 0) {
-            write!(f, "{lead}{count} {}", self.called(*blame))?;
+            let by_others = if *blame == Blame::Rollout { self.by_others.min(*count) } else { 0 };
+            if *count > by_others {
+                write!(f, "{lead}{} {}", count - by_others, self.called(*blame))?;
+                lead = ", ";
+            }
             // How it came that more are down than may be.
             if self.charged > self.max_unavailable {
                 match (blame, self.replaced_by) {
-                    (Blame::Rollout, Replacer::Rolldeck) if self.restarted > 0 => {
-                        write!(f, " ({} crashed once ready)", self.restarted)?;
-                    }
+                    (Blame::Rollout, Replacer::Rolldeck) => self.write_ours_beyond(f)?,
                     (Blame::Suspect, _) => f.write_str(" (fell later)")?,
                     (Blame::Rollout | Blame::Node | Blame::PreExisting, _) => {}
                 }
             }
-            lead = ", ";
+            if by_others > 0 {
+                write!(f, "{lead}{by_others} by others")?;
+                lead = ", ";
+            }
         }
         if !self.strict && self.not_ours() > 0 {
             let alone = if self.not_ours() == 1 { "by itself" } else { "by themselves" };

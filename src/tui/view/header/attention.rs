@@ -222,9 +222,11 @@ fn action_of(remedy: Remedy) -> ActionId {
         Remedy::Select | Remedy::LiftSelector { .. } => ActionId::Canary,
         Remedy::SetImage => ActionId::Image,
         Remedy::Brake | Remedy::RestoreOnDelete => ActionId::Pause,
-        Remedy::Resume | Remedy::ResumeUnderOnDelete | Remedy::ResumeWithTemplate | Remedy::ResumePastFailures => {
-            ActionId::Resume
-        }
+        Remedy::Resume
+        | Remedy::LiftPause
+        | Remedy::ResumeUnderOnDelete
+        | Remedy::ResumeWithTemplate
+        | Remedy::ResumePastFailures => ActionId::Resume,
         Remedy::Undo => ActionId::Undo,
         // Setting limits begins a record.
         Remedy::RecordAnew => ActionId::Tune,
@@ -310,6 +312,7 @@ fn key_does(remedy: Remedy) -> String {
         Remedy::EnforceOnDelete => "do that by itself",
         Remedy::PauseOnDrift => "pause at the next drift instead",
         Remedy::RaiseBudget { to } => return format!("raise the budget: max-unavailable {to}"),
+        Remedy::LiftPause => "lift the pause",
         Remedy::ResumePastFailures => "continue past it",
         Remedy::ResumeWithTemplate => "continue with it",
         Remedy::Undo => "roll back",

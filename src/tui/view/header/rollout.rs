@@ -386,13 +386,11 @@ pub(super) fn budget(
             words.push(vec![ctx.span(text, ThemeRole::Title)]);
         }
     }
+    words.extend(budget.limit_above_own().map(|above| vec![ctx.span(above, ThemeRole::Warn)]));
     let estimate = estimate(snapshot).filter(|_| !has_estimate);
     words.extend(estimate.map(|text| vec![ctx.span(text, ThemeRole::Text)]));
     words.extend(prewarm::part(ctx, snapshot).map(|part| vec![part]));
-    if snapshot.counts.leaked > 0 {
-        let text = format!("{} updated, not selected", snapshot.counts.leaked);
-        words.push(vec![ctx.span(text, ThemeRole::Warn)]);
-    }
+    words.extend(snapshot.leaked_in_words().map(|text| vec![ctx.span(text, ThemeRole::Warn)]));
     if snapshot.counts.misscheduled > 0 {
         let text = format!("{} misscheduled", snapshot.counts.misscheduled);
         words.push(vec![ctx.span(text, ThemeRole::Warn)]);

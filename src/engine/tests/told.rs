@@ -1,0 +1,216 @@
+//! What the words of a snapshot say beside the numbers that they tell: whose doing it is, and what is not known.
+
+use super::*;
+use crate::engine::model::facts::{ClusterEvent, PodPhase};
+use crate::engine::model::settings::{Limit, Secs};
+use crate::engine::report::guidance::Remedy;
+use crate::engine::report::last_rollout::RolloutEnd;
+use crate::engine::report::trouble::starts_in_time;
+
+fn budget(console: &mut FakeConsole, fake: &FakeCluster) -> String {
+    console.snapshot(fake).budget.to_string()
+}
+
+/// Clocks of nodes that nobody has measured: each process counts from when it first saw a pod ready, the one that drives before it, too.
+#[test]
+fn what_is_ready_and_not_known_since_when_is_said_where_more_are_down_than_may_be() {
+    let mut fake = FakeCluster::rolling(4, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::Tune(Tuning { soak_secs: Some(Secs(10)), ..Tuning::default() })).unwrap();
+    console.partition(&mut fake, 2);
+    console.run_for(&mut fake, 30);
+    assert_eq!(budget(&mut console, &fake), "down 0 of 1");
+    let mut late = FakeConsole::open(&fake, "late");
+    assert_eq!(budget(&mut late, &fake), "down 2 of 1: 2 ours (2 ready, not known since when)");
+    fake.wait(10);
+    assert_eq!(budget(&mut late, &fake), "down 0 of 1", "as far as it has seen it itself");
+}
+
+/// Under a selector a pod that is lost comes back at the new revision: until it is available its node is not among those that are updated.
+#[test]
+fn nodes_that_were_not_selected_are_told_in_numbers_that_add_up() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    fake.change_node("n1", |node| node.labels = [("canary", "true")].into_iter().collect());
+    console.ask(&mut fake, Command::Select(Some("canary=true".parse().unwrap()))).unwrap();
+    console.partition(&mut fake, 5);
+    console.run_for(&mut fake, 10);
+    fake.slow = true;
+    for node in ["n4", "n5"] {
+        fake.remove_pod(node);
+        fake.create_pod(node);
+    }
+    console.run_for(&mut fake, 2);
+    let told = |console: &mut FakeConsole, fake: &FakeCluster| {
+        let snapshot = console.snapshot(fake);
+        (snapshot.progress(), snapshot.leaked_in_words().unwrap_or_default())
+    };
+    assert_eq!(told(&mut console, &fake), ("1 of 6 updated".into(), "2 not selected are on their way to it".into()));
+    fake.set_ready("n4", true);
+    console.run_for(&mut fake, 2);
+    let (progress, leaked) = told(&mut console, &fake);
+    assert_eq!((&*progress, &*leaked), ("2 of 6 updated", "1 of those updated is not selected, 1 more on the way"));
+    fake.set_ready("n5", true);
+    console.run_for(&mut fake, 2);
+    let (progress, leaked) = told(&mut console, &fake);
+    assert_eq!((&*progress, &*leaked), ("3 of 6 updated", "2 of those updated are not selected"));
+}
+
+/// Pods that somebody deletes by hand come back at the new revision, and are down meanwhile: that is not what the rollout took down.
+#[test]
+fn pods_that_somebody_deletes_by_hand_are_not_called_ours() {
+    let mut fake = FakeCluster::rolling(8, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    fake.slow = true;
+    console.partition(&mut fake, 4);
+    fake.kubelets();
+    console.run_for(&mut fake, 2);
+    assert_eq!(budget(&mut console, &fake), "down 2 of 2: 2 ours");
+    for node in ["n5", "n6", "n7", "n8"] {
+        fake.remove_pod(node);
+        fake.create_pod(node);
+    }
+    console.run_for(&mut fake, 2);
+    assert_eq!(budget(&mut console, &fake), "down 6 of 2: 2 ours, 4 by others");
+    let snapshot = console.snapshot(&fake);
+    assert_eq!((snapshot.budget.rollout, snapshot.budget.by_others), (6, 4));
+    // Another process reads in the record which ones the driver took down.
+    let mut late = FakeConsole::open(&fake, "late");
+    assert_eq!(budget(&mut late, &fake), "down 6 of 2: 2 ours, 4 by others");
+    // One that was ready, and is not any more, is the revision's: nobody took it down.
+    fake.set_ready("n5", true);
+    console.run_for(&mut fake, 2);
+    fake.set_ready("n5", false);
+    console.run_for(&mut fake, 2);
+    assert_eq!(budget(&mut console, &fake), "down 6 of 2: 3 ours, 3 by others");
+}
+
+/// Whoever set the limit is not told by anybody else that the DaemonSet's owner has lowered theirs since.
+#[test]
+fn a_limit_above_the_daemonsets_own_is_said_with_both() {
+    let mut fake = FakeCluster::rolling(8, 4);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    let four = Tuning { max_unavailable: Some(Limit::At(IntOrPercent::Int(4))), ..Tuning::default() };
+    console.ask(&mut fake, Command::Tune(four)).unwrap();
+    let said = |console: &mut FakeConsole, fake: &FakeCluster| console.snapshot(fake).budget_and_slots();
+    assert_eq!(said(&mut console, &fake), "down 0 of 4, pull slots 0 of 4");
+    fake.set_strategy(json!({"type": "OnDelete", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}));
+    console.run_for(&mut fake, 2);
+    let above = "down 0 of 4, pull slots 0 of 4; 4 may be down as set for the rollout, 1 by the DaemonSet itself";
+    assert_eq!(said(&mut console, &fake), above);
+    // What nobody has set follows the DaemonSet.
+    let own = Tuning { max_unavailable: Some(Limit::Default), ..Tuning::default() };
+    console.ask(&mut fake, Command::Tune(own)).unwrap();
+    assert_eq!(said(&mut console, &fake), "down 0 of 1, pull slots 0 of 1");
+}
+
+/// Kubelets do not break off a pull.
+#[test]
+fn an_outdated_node_says_which_image_it_still_pulls() {
+    let mut fake = FakeCluster::rolling(4, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "registry.example/agent:v2");
+    fake.slow = true;
+    console.partition(&mut fake, 3);
+    fake.kubelets();
+    fake.change_pod("n1", |pod| {
+        (pod.bound, pod.phase) = (true, PodPhase::Pending);
+        pod.containers[0].image_present = false;
+        pod.containers[0].state = ContainerState::Waiting { reason: "ContainerCreating".into(), message: None };
+    });
+    console.run_for(&mut fake, 1);
+    console.set_image(&mut fake, "registry.example/agent:v3");
+    console.run_for(&mut fake, 5);
+    let (state, why) = console.state(&fake, "n1");
+    assert_eq!(state, NodeState::Outdated);
+    assert_eq!(why, "partition keeps 4; may still pull agent:v2, no longer the target");
+    let uid = fake.pods.values().find(|pod| pod.node.as_deref() == Some("n1")).unwrap().uid.clone();
+    let event = ClusterEvent {
+        version: Some(1),
+        object: uid,
+        node: Some("n1".into()),
+        container: Some("agent".into()),
+        reason: "Pulling".into(),
+        message: "Pulling image \"registry.example/agent:v2\"".into(),
+        at: fake.now,
+        first_at: None,
+        count: 1,
+        ..ClusterEvent::default()
+    };
+    console.engine.observe(Event::Cluster(Box::new(event)), fake.now);
+    fake.wait(12);
+    assert_eq!(console.state(&fake, "n1").1, "partition keeps 4; still pulls agent:v2, no longer the target, for 12s");
+    fake.change_pod("n1", |pod| pod.containers[0].image_present = true);
+    assert_eq!(console.state(&fake, "n1").1, "partition keeps 4");
+}
+
+/// The brake: a DaemonSet is stopped of which no rollout is recorded. To resume it moves nothing.
+#[test]
+fn lifting_the_pause_of_what_was_only_stopped_is_not_called_going_on() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    fake.set_template(template("agent:v2"));
+    fake.reconcile();
+    fake.remove_pod("n1");
+    fake.create_pod("n1");
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.run(&mut fake);
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    let snapshot = console.snapshot(&fake);
+    assert!(matches!(snapshot.phase, Phase::Paused(_)), "{:?}", snapshot.phase);
+    assert_eq!(snapshot.remedies(), [Remedy::LiftPause]);
+    assert_eq!(Remedy::LiftPause.to_string(), "lifts the pause, and moves nothing before a step or a release");
+    console.ask(&mut fake, Command::Resume).unwrap();
+    console.run_for(&mut fake, 120);
+    assert_eq!((fake.deleted.len(), fake.at("hash2")), (0, 1));
+    console.ask(&mut fake, Command::Step(Step::Updated(IntOrPercent::Int(2)))).unwrap();
+    console.run_for(&mut fake, 120);
+    assert_eq!(fake.at("hash2"), 2, "a step does");
+}
+
+#[test]
+fn a_pod_that_starts_is_in_no_trouble_until_it_was_ready() {
+    let mut fake = FakeCluster::rolling(4, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    fake.slow = true;
+    console.partition(&mut fake, 3);
+    fake.kubelets();
+    let of = |console: &mut FakeConsole, fake: &FakeCluster| {
+        let snapshot = console.snapshot(fake);
+        let node = snapshot.nodes.iter().find(|node| &*node.name == "n1").unwrap();
+        (node.cause.as_ref().map(|cause| cause.kind), starts_in_time(node))
+    };
+    console.run_for(&mut fake, 2);
+    assert_eq!(of(&mut console, &fake), (Some(CauseKind::NotReady), true));
+    fake.set_ready("n1", true);
+    console.run_for(&mut fake, 2);
+    fake.set_ready("n1", false);
+    console.run_for(&mut fake, 2);
+    assert_eq!(of(&mut console, &fake), (Some(CauseKind::NotReady), false));
+}
+
+/// Without the record nobody can tell whether every node was where it was to be when it was handed back.
+#[test]
+fn what_is_released_without_its_record_is_not_called_released_early() {
+    let mut fake = FakeCluster::rolling(4, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 3);
+    console.run_for(&mut fake, 30);
+    fake.lease = None;
+    console.engine.observe(Event::LeaseGone(None), fake.now);
+    console.run_for(&mut fake, 5);
+    console.ask(&mut fake, Command::Release(Early::Accept)).unwrap();
+    for node in ["n1", "n2", "n3", "n4"] {
+        fake.remove_pod(node);
+        fake.create_pod(node);
+    }
+    console.run_for(&mut fake, 30);
+    let last = console.snapshot(&fake).last_rollout().unwrap();
+    assert_eq!(last.ended, RolloutEnd::NotKnown);
+    assert_eq!(last.to_string(), "last rollout released without its record, how far it was is not known");
+}
