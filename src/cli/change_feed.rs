@@ -151,6 +151,8 @@ pub(crate) struct ChangeFeed {
     last: Option<Arc<Snapshot>>,
     /// This process is about to drive: what leads to that is not told.
     is_about_to_drive: bool,
+    /// That this process drives was told as the answer to the command.
+    driving_is_told: bool,
     /// What the rollout does was not told, as it becomes another thing once this process drives.
     owes_phase: bool,
     /// The budget is told with each node that goes down or comes back, and not only where it is exceeded.
@@ -168,6 +170,7 @@ impl ChangeFeed {
             place,
             last: None,
             is_about_to_drive: false,
+            driving_is_told: false,
             owes_phase: false,
             counts: false,
             ends_at_a_halt: false,
@@ -193,6 +196,11 @@ impl ChangeFeed {
         self.is_about_to_drive = is_about_to_drive;
     }
 
+    /// The answer to a command has said that this process drives: the next change of who drives says so only where it says more.
+    pub(crate) fn has_told_driving(&mut self) {
+        self.driving_is_told = true;
+    }
+
     /// What changed since it was asked last; at first, how things stand.
     pub(crate) fn tell(&mut self, snapshot: &Arc<Snapshot>) -> Vec<FeedEntry> {
         let mut telling = Telling {
@@ -200,6 +208,7 @@ impl ChangeFeed {
             snapshot,
             changes: Vec::new(),
             is_about_to_drive: self.is_about_to_drive,
+            driving_is_told: self.driving_is_told,
             owes_phase: self.owes_phase,
             counts: self.counts,
             ends_at_a_halt: self.ends_at_a_halt,
@@ -221,6 +230,7 @@ impl ChangeFeed {
             Some(last) => telling.since(&last),
         }
         self.owes_phase = telling.owes_phase;
+        self.driving_is_told = telling.driving_is_told;
         self.told_budget = telling.told_budget;
         telling.changes
     }
@@ -231,6 +241,7 @@ struct Telling<'a> {
     snapshot: &'a Snapshot,
     changes: Vec<FeedEntry>,
     is_about_to_drive: bool,
+    driving_is_told: bool,
     owes_phase: bool,
     counts: bool,
     ends_at_a_halt: bool,
@@ -339,7 +350,11 @@ impl Telling<'_> {
         if self.is_about_to_drive && self.is_on_our_way() {
             return;
         }
-        self.say(Topic::Driver, self.snapshot.driving().to_string());
+        let told = std::mem::take(&mut self.driving_is_told);
+        let drives = matches!(self.snapshot.driver, DriverView::You { lapsed: false, .. });
+        if !(told && drives && !self.snapshot.only_prewarms()) {
+            self.say(Topic::Driver, self.snapshot.driving().to_string());
+        }
     }
 
     /// Whether nobody else has to do with it that this process is about to drive.

@@ -193,6 +193,7 @@ impl Drive<'_> {
         }
         foreground.settle(rollout, Command::Drive(takeover)).await?;
         foreground.about_to_drive(false);
+        foreground.has_told_driving();
         self.follow(foreground, rollout).await
     }
 
@@ -200,12 +201,15 @@ impl Drive<'_> {
     async fn follow(&self, foreground: &mut Foreground<'_>, rollout: &Rollout) -> Result<Exit, CliError> {
         let mut snapshots = rollout.snapshots.clone();
         let mut course = DriveEnd::new(self.args.until);
-        let mut was_held = false;
+        let (mut was_held, mut released_by) = (false, None);
         loop {
             foreground.room().await;
             let snapshot = snapshots.borrow_and_update().clone();
             foreground.tell(&snapshot)?;
             let end = course.end(&snapshot, Instant::now());
+            if let Phase::Releasing(by) = &snapshot.phase {
+                released_by = Some(by.by.clone());
+            }
             if let (Some(Ok(_)), Some(left)) = (&end, leftovers(&snapshot)) {
                 foreground.say(Topic::Advice, left)?;
             }
@@ -223,7 +227,10 @@ impl Drive<'_> {
             }
             was_held = is_held;
             match end {
-                Some(Ok(exit)) => return why_it_ends(foreground.place(), &snapshot, exit).map_or(Ok(exit), Err),
+                Some(Ok(exit)) => {
+                    let why = why_it_ends(foreground.place(), &snapshot, exit, released_by.as_deref());
+                    return why.map_or(Ok(exit), Err);
+                }
                 Some(error) => return error,
                 None => {}
             }
@@ -510,15 +517,20 @@ fn at_rest(snapshot: &Snapshot) -> bool {
     !snapshot.nodes.iter().any(|node| node.state.is_moving())
 }
 
-/// Why a drive ends that is not done, and what would let it go on; `None` where it is done.
-fn why_it_ends(place: &CommandPlace, snapshot: &Snapshot, exit: Exit) -> Option<CliError> {
+/// Why a drive ends that is not done, and what would let it go on; `None` where it is done. `released_by`: who asked for the release that was
+/// recorded last, where one was seen.
+fn why_it_ends(place: &CommandPlace, snapshot: &Snapshot, exit: Exit, released_by: Option<&str>) -> Option<CliError> {
     let (kind, why) = match (exit, &snapshot.phase) {
         (Exit::Done, _) => return None,
         (Exit::Halted, Phase::Paused(_) | Phase::Halted) => (CliErrorKind::Halted, how_it_stands(snapshot)),
         (Exit::Halted, _) => {
             (CliErrorKind::Halted, format!("it was rolled back meanwhile; now {}", how_it_stands(snapshot)))
         }
-        _ => (CliErrorKind::Incomplete, format!("it was released before its end; now {}", how_it_stands(snapshot))),
+        _ => {
+            let by = released_by.map(|by| format!(" by {by}")).unwrap_or_default();
+            let why = format!("it was released{by} before its end; now {}", how_it_stands(snapshot));
+            (CliErrorKind::Incomplete, why)
+        }
     };
     let error = CliError::new(kind, format!("driving ends: {why}"));
     Some(what_comes_next(place, snapshot).into_iter().fold(error, CliError::hinted))

@@ -331,6 +331,13 @@ impl Foreground<'_> {
         self.feed.about_to_drive(is_about_to_drive);
     }
 
+    /// That this process drives was said to people. A program is told each change of who drives as one.
+    pub(crate) fn has_told_driving(&mut self) {
+        if self.output.format() == OutputFormat::Text {
+            self.feed.has_told_driving();
+        }
+    }
+
     /// Waits until there is room in the output: changes that happen while it is slow are told as one.
     pub(crate) async fn room(&self) {
         self.streams.room().await;

@@ -51,6 +51,7 @@ use crate::engine::report::guidance::Remedy;
 use crate::engine::report::snapshot::pull_words::PullRate;
 use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
+use crate::engine::report::trouble::starts_in_time;
 
 /// How long a look may take when nothing else is said.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -346,7 +347,7 @@ fn trouble(snapshot: &Snapshot) -> Vec<(&'static str, String)> {
             (NodeState::NodeDown, _, Some(blame)) => snapshot.budget.called(blame).to_owned(),
             (NodeState::Failed | NodeState::NodeDown, Some(cause), _) => cause.to_string(),
             (NodeState::Failed | NodeState::NodeDown, None, _) => "cause not known".to_owned(),
-            (_, Some(cause), _) => cause.to_string(),
+            (_, Some(cause), _) if !starts_in_time(node) => cause.to_string(),
             _ if node.restarted.is_some() => "restarted since its update".to_owned(),
             _ if node.suspect.is_some_and(SuspectView::has_failed) => "went down after its update".to_owned(),
             _ => continue,

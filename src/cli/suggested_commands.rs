@@ -109,6 +109,7 @@ fn spelled(remedy: Remedy) -> (&'static str, Option<String>) {
         Remedy::Brake => ("brake", "pause"),
         Remedy::RestoreOnDelete => ("restoreOnDelete", "adopt"),
         Remedy::Resume => ("resume", "resume"),
+        Remedy::LiftPause => ("liftPause", "resume"),
         Remedy::ResumeUnderOnDelete => ("resumeUnderOnDelete", "resume"),
         Remedy::ResumeWithTemplate => ("resumeWithTemplate", "resume"),
         Remedy::ResumePastFailures => ("resumePastFailures", "resume"),

@@ -1,10 +1,10 @@
 //! What happened lately, and who drives: the lines `recent` of `status`.
 //!
 //! ```text
-//! 40m ago  ops@bastion-2: drives the rollout now
-//!  4m ago  ops@bastion-2: step to the next: 12 of 120 nodes may be updated, partition keeps 108
-//!  9s ago  ada@bastion-3 reported: max unavailable: default → 10%
 //!  2s ago  (ada@bastion-3) reported: halted: image not found on 1 node (driven by ada@bastion-3)
+//!  9s ago  ada@bastion-3 reported: max unavailable: default → 10%
+//!  4m ago  ops@bastion-2: step to the next: 12 of 120 nodes may be updated, partition keeps 108
+//! 40m ago  ops@bastion-2: drives the rollout now
 //! ```
 
 use crate::engine::model::rollout_event::{RolloutEvent, with_present_numbers};
@@ -14,17 +14,20 @@ use crate::engine::report::snapshot::Snapshot;
 /// How many of the last things that happened are told.
 const RECENT: usize = 5;
 
-/// The last things that happened, a line each and the oldest first. The last one about who drives is among them however long ago it was.
+/// The last things that happened, a line each and the newest first. The last one about who drives is among them however long ago it was.
 pub(super) fn recent(snapshot: &Snapshot) -> Vec<String> {
-    let (earlier, last) = snapshot.timeline.split_at(snapshot.timeline.len().saturating_sub(RECENT));
-    let driver = match last.iter().any(RolloutEvent::is_about_the_driver) {
+    // What Events tell comes in the order in which they are listed.
+    let mut newest: Vec<&RolloutEvent> = snapshot.timeline.iter().rev().collect();
+    newest.sort_by_key(|event| std::cmp::Reverse(event.at));
+    let (last, earlier) = newest.split_at(newest.len().min(RECENT));
+    let driver = match last.iter().any(|event| event.is_about_the_driver()) {
         true => None,
-        false => earlier.iter().rfind(|event| event.is_about_the_driver()),
+        false => earlier.iter().find(|event| event.is_about_the_driver()),
     };
-    let events: Vec<(String, &RolloutEvent)> = driver
-        .into_iter()
-        .chain(last)
-        .map(|event| (ShortDuration(snapshot.at.since(event.at)).to_string(), event))
+    let events: Vec<(String, &RolloutEvent)> = last
+        .iter()
+        .chain(driver)
+        .map(|event| (ShortDuration(snapshot.at.since(event.at)).to_string(), *event))
         .collect();
     let widest = events.iter().map(|(ago, _)| ago.chars().count()).max().unwrap_or(0);
     let earlier = snapshot.all_earlier_numbers();

@@ -17,7 +17,7 @@ use crate::engine::model::event::Right;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::{PrewarmLeftover, PrewarmView};
-use crate::engine::model::record::{Direction, Halt, HaltingGate, OURSELVES, Paused};
+use crate::engine::model::record::{By, Direction, Halt, HaltingGate, OURSELVES, Paused};
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility};
 use crate::engine::model::settings::Finish;
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
@@ -41,7 +41,6 @@ async fn a_drive_tells_its_changes_and_ends_with_the_rollout() {
     2026-11-18T11:16:40Z settled: Set image
     2026-11-18T11:16:40Z settled: Step
     2026-11-18T11:16:40Z settled: Drive
-    2026-11-18T11:16:50Z you drive
     2026-11-18T11:16:50Z running, 38 of 120 updated
     2026-11-18T11:17:00Z ipc-020: terminating
     2026-11-18T11:17:00Z ipc-020: updated, 38 of 120
@@ -75,7 +74,6 @@ async fn a_drive_does_not_leave_when_its_strategy_is_set_back() {
     let tail: Vec<&str> = output.text.lines().skip(4).collect();
     assert_snapshot!(tail.join("\n"), @r#"
     2026-11-18T11:16:40Z settled: Drive
-    2026-11-18T11:16:50Z you drive
     2026-11-18T11:16:50Z the update strategy was changed back by argocd-controller of Argo CD (application edge-agents): its controller replaces pods by itself; to suspend it: argocd app set edge-agents --sync-policy none (or ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true)
     2026-11-18T11:16:50Z rolled by its controller, 38 of 120 updated
     2026-11-18T11:16:50Z the update strategy was changed back by argocd-controller of Argo CD (application edge-agents) once lately: OnDelete is set again; to suspend it: argocd app set edge-agents --sync-policy none (or ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true)
@@ -175,7 +173,6 @@ async fn a_drive_ends_where_rolldeck_itself_paused_and_stays_where_an_operator_d
     assert_eq!(script.asked().last(), Some(&Command::StopDriving));
     let last: Vec<&str> = output.text.lines().skip(4).collect();
     assert_snapshot!(last.join("\n"), @r#"
-    2026-11-18T11:16:50Z you drive
     2026-11-18T11:16:50Z running, 38 of 120 updated
     2026-11-18T11:16:50Z paused by ops@a 10m ago: link down, 38 of 120 updated
     2026-11-18T11:16:50Z paused by rolldeck 10m ago: rolling back to revision 14 was refused: admission webhook denied the request, 38 of 120 updated
@@ -406,6 +403,12 @@ async fn what_ends_because_it_halted_says_so_as_every_error_does() {
     let output = begun().then(native).run("drive ds/agent").await;
     assert_eq!(output.code, 3);
     assert_snapshot!(output.error, @"Error: driving ends: it was released before its end; now rolled by its controller");
+    let releasing = Phase::Releasing(By { by: "ada@bastion-3".into(), at: at(600) });
+    let releasing = Snapshot { phase: releasing, ..script::driving() };
+    let native = Snapshot { phase: Phase::Native, ..script::driving() };
+    let output = begun().then(releasing).then(native).run("drive ds/agent").await;
+    let why = "Error: driving ends: it was released by ada@bastion-3 before its end; now rolled by its controller";
+    assert_eq!(output.error, why);
 }
 
 /// When it halts, others may have the same trouble, and count as failed a moment later.

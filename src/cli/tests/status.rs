@@ -111,13 +111,18 @@ async fn what_happened_lately_says_who_drives() {
     };
     let script = Script::of(Snapshot { timeline: timeline.clone().into(), ..rollout() });
     assert_snapshot!(recent(&script.run("status ds/agent").await.text), @r"
-      recent    1h ago  ops@bastion-2: drives the rollout now
-               58m ago  ops@bastion-2: resumed
-                9m ago  ops@bastion-2: resumed
-                5s ago  ops@bastion-2: resumed
+      recent    3s ago  ops@bastion-2: resumed
                 4s ago  ops@bastion-2: resumed
-                3s ago  ops@bastion-2: resumed
+                5s ago  ops@bastion-2: resumed
+                9m ago  ops@bastion-2: resumed
+               58m ago  ops@bastion-2: resumed
+                1h ago  ops@bastion-2: drives the rollout now
     ");
+    // Events come in the order in which they are listed, which is not when they happened.
+    let listed: Vec<_> = [3, 1, 0, 6, 5, 4, 2].into_iter().map(|nth: usize| timeline[nth].clone()).collect();
+    let unsorted = Script::of(Snapshot { timeline: listed.into(), ..rollout() });
+    let both = (unsorted.run("status ds/agent").await.text, script.run("status ds/agent").await.text);
+    assert_eq!(recent(&both.0), recent(&both.1));
     timeline.remove(1);
     let script = Script::of(Snapshot { timeline: timeline.into(), ..rollout() });
     assert_eq!(recent(&script.run("status ds/agent").await.text).lines().count(), 5, "nothing tells who drives");
@@ -546,4 +551,18 @@ fn every_value_of_a_node_is_told_under_its_own_name() {
         let said: Vec<&str> = which.into_iter().filter(|name| told[*name] == true).collect();
         assert_eq!(said, [name]);
     }
+}
+
+/// A pod that starts within its time is no trouble; one that was ready already is.
+#[tokio::test]
+async fn a_pod_that_starts_in_time_is_not_listed_as_trouble() {
+    let starts = |lost_readiness| {
+        let not_ready = Some(Box::new(Cause { kind: CauseKind::NotReady, container: None, message: None }));
+        NodeView { cause: not_ready, lost_readiness, ..node("ipc-020", NodeState::Starting) }
+    };
+    let script = |node: NodeView| Script::of(Snapshot { nodes: [node].into(), ..rollout() });
+    let in_time = script(starts(false)).run("status ds/agent").await.text;
+    let lost = script(starts(true)).run("status ds/agent").await.text;
+    assert!(!in_time.contains("trouble"), "{in_time}");
+    assert!(lost.contains("  trouble  1 not ready: ipc-020\n"), "{lost}");
 }
