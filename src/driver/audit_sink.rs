@@ -29,6 +29,13 @@ impl AuditSink {
         Self { subject: Some(subject), log, events: Some(events), complaints }
     }
 
+    /// One that writes to a log, and no Events.
+    #[cfg(test)]
+    pub(super) fn to_log(subject: EntrySubject, log: Log) -> Self {
+        let complaints = vec![log.complaint()];
+        Self { subject: Some(subject), log: Some(log), events: None, complaints }
+    }
+
     /// Writes the event, which happened to the DaemonSet with this uid, where its visibility says. Returns at once.
     pub(super) fn tell(&self, rollout_event: &RolloutEvent, uid: Option<&Str>) {
         let Some(subject) = &self.subject else { return };

@@ -78,6 +78,8 @@ pub(super) struct Attached<H, F> {
     pub(super) events: mpsc::Receiver<Event>,
     pub(super) executor: H,
     pub(super) feed: F,
+    /// Writes what happens under this identity.
+    pub(super) audit_sink: AuditSink,
 }
 
 /// What a driver knows of its surroundings.
@@ -93,7 +95,6 @@ pub(super) struct Surroundings {
 pub(super) fn spawn<H: EffectExecutor, F: Send + 'static>(
     config: Config,
     surroundings: Surroundings,
-    audit_sink: AuditSink,
     attached: Attached<H, F>,
     attach: impl Fn() -> Attached<H, F> + Send + Sync + 'static,
 ) -> Rollout {
@@ -108,7 +109,7 @@ pub(super) fn spawn<H: EffectExecutor, F: Send + 'static>(
     let (requests, asked) = mpsc::channel(REQUESTS);
     let rollout = Rollout { snapshots: snapshots.subscribe(), requests };
     let now = Instant::now();
-    let Attached { identity: _, events, executor, mut feed } = attached;
+    let Attached { identity: _, events, executor, mut feed, audit_sink } = attached;
     let mut driver = Driver {
         engine,
         clock,
@@ -133,9 +134,10 @@ pub(super) fn spawn<H: EffectExecutor, F: Send + 'static>(
                     Ok(()) = restored.changed() => {}
                     () = driver.run() => return,
                 }
-                let Attached { identity, events, executor, feed: anew } = attach();
+                let Attached { identity, events, executor, feed: anew, audit_sink } = attach();
                 // Writes of the old feed's time are not waited for.
                 feed = anew;
+                driver.audit_sink = audit_sink;
                 driver.begin_anew(Config { identity, ..config.clone() }, events, executor);
             }
         };

@@ -168,10 +168,21 @@ impl Session for ClusterSession {
         let attach = {
             let (cluster, identity) = (self.cluster.clone(), self.identity.clone());
             let (namespace, name) = (namespace.clone(), name.clone());
+            let (origin, secrets, log) = (self.origin.clone(), self.secrets.clone(), self.log.clone());
             move || {
                 let (sender, events) = mpsc::channel(run::EVENTS);
                 let Attachment { feed, writer } = cluster.attach(&namespace, &name, sender);
-                run::Attached { identity: identity.next(), events, executor: writer, feed }
+                let identity = identity.next();
+                let subject = EntrySubject {
+                    origin: origin.clone(),
+                    secrets: secrets.clone(),
+                    namespace: namespace.clone(),
+                    name: name.clone(),
+                    identity: identity.clone(),
+                    role,
+                };
+                let audit_sink = AuditSink::new(subject, log.clone(), writer.recorder(identity.clone()));
+                run::Attached { identity, events, executor: writer, feed, audit_sink }
             }
         };
         let attached = attach();
@@ -185,21 +196,12 @@ impl Session for ClusterSession {
             defaults: self.defaults.clone(),
             restored_at: None,
         };
-        let subject = EntrySubject {
-            origin: self.origin.clone(),
-            secrets: self.secrets.clone(),
-            namespace: config.namespace.clone(),
-            name: config.name.clone(),
-            identity: config.identity.clone(),
-            role,
-        };
-        let audit_sink = AuditSink::new(subject, self.log.clone(), attached.executor.recorder(config.identity.clone()));
         let cluster = run::Surroundings {
             clock: self.cluster.clock(),
             restored: self.cluster.restored(),
             seen_holders: self.seen_holders.clone(),
         };
-        run::spawn(config, cluster, audit_sink, attached, attach)
+        run::spawn(config, cluster, attached, attach)
     }
 
     fn fleet(&self, namespace: Option<&str>) -> watch::Receiver<Arc<Fleet>> {

@@ -1,6 +1,7 @@
 use std::sync::Mutex;
 
 use super::*;
+use crate::audit::{EntrySubject, Log, Secrets};
 use crate::engine::model::command::Refusal;
 use crate::engine::model::config::RateLimit;
 use crate::engine::model::config::{Role, Timing};
@@ -54,6 +55,14 @@ struct TestRun {
 }
 
 fn run(say: fn(&Effect) -> Executed) -> TestRun {
+    run_audited(say, |_identity| AuditSink::default())
+}
+
+/// The same, with what each identity writes its audit lines to.
+fn run_audited(
+    say: fn(&Effect) -> Executed,
+    audit: impl Fn(&'static str) -> AuditSink + Send + Sync + 'static,
+) -> TestRun {
     let config = Config {
         namespace: "edge".into(),
         name: "agent".into(),
@@ -71,17 +80,19 @@ fn run(say: fn(&Effect) -> Executed) -> TestRun {
     let surroundings =
         Surroundings { clock: Clock::start(), restored: restored.subscribe(), seen_holders: SeenHolders::default() };
     let feed = DroppedFeed(feed_ended.clone());
-    let attached = Attached { identity: config.identity.clone(), events: receiver, executor: executor.clone(), feed };
+    let (identity, audit_sink) = (config.identity.clone(), audit("ada@host/1"));
+    let attached = Attached { identity, events: receiver, executor: executor.clone(), feed, audit_sink };
     let attach = {
         let (executor, anew) = (executor.clone(), anew.clone());
         move || {
             let (events, receiver) = mpsc::channel(EVENTS);
             *anew.lock().unwrap() = Some(events);
             let feed = DroppedFeed(Arc::default());
-            Attached { identity: "ada@host/1.1".into(), events: receiver, executor: executor.clone(), feed }
+            let (identity, audit_sink) = ("ada@host/1.1", audit("ada@host/1.1"));
+            Attached { identity: identity.into(), events: receiver, executor: executor.clone(), feed, audit_sink }
         }
     };
-    let rollout = spawn(config, surroundings, AuditSink::default(), attached, attach);
+    let rollout = spawn(config, surroundings, attached, attach);
     TestRun { rollout, events, executor, feed_ended, restored, anew }
 }
 
@@ -329,4 +340,40 @@ async fn what_was_known_of_a_cluster_that_went_back_is_forgotten() {
     assert!(is_told(&snapshot), "until somebody drives");
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!(run.executor.asked().len(), writes, "nothing is written by itself");
+}
+
+/// Whoever reads the audit log finds the process by the name that its Lease has: another one, once the state of the cluster went back.
+#[tokio::test]
+async fn after_the_cluster_went_back_the_audit_log_has_the_new_identity() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("audit.jsonl");
+    let log = Log::to(path.clone());
+    let mut run = run_audited(obedient, move |identity| {
+        let subject = EntrySubject {
+            origin: Arc::default(),
+            secrets: Secrets::new(Vec::new),
+            namespace: "edge".into(),
+            name: "agent".into(),
+            identity: identity.into(),
+            role: Role::Driver,
+        };
+        AuditSink::to_log(subject, log.clone())
+    });
+    run.load(3).await;
+    run.until(|snapshot| snapshot.nodes.len() == 3).await;
+    let undo = || Command::Undo { to: Some(99) };
+    run.rollout.command(undo()).await.unwrap_err();
+    run.restored.send_modify(|times| *times += 1);
+    run.until(|snapshot| snapshot.nodes.is_empty()).await;
+    run.events = run.anew.lock().unwrap().take().expect("it is attached anew");
+    run.load(2).await;
+    run.until(|snapshot| snapshot.nodes.len() == 2).await;
+    run.rollout.command(undo()).await.unwrap_err();
+    let TestRun { rollout, .. } = run;
+    rollout.close().await;
+    let text = std::fs::read_to_string(path).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let refused = lines.filter(|line| line["outcome"] == "refused");
+    let identities: Vec<_> = refused.map(|line| line["identity"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(identities, ["ada@host/1", "ada@host/1.1"]);
 }
