@@ -15,6 +15,7 @@ mod log;
 mod origin;
 pub(crate) mod private;
 mod read;
+mod renumbered;
 
 use std::path::{Path, PathBuf};
 
@@ -22,6 +23,7 @@ pub(crate) use self::entry::{EntrySubject, EventText};
 pub(crate) use self::log::Log;
 pub(crate) use self::origin::{AuditedCluster, Origin, Place};
 pub use self::read::{LogError, LogFilter, LogLine, LogRead, LoggedCluster, read};
+pub use self::renumbered::Renumbered;
 pub(crate) use crate::scrub::Secrets;
 
 /// Where the audit log is kept.

@@ -69,6 +69,12 @@ pub struct LogError {
 }
 
 impl LogLine {
+    /// A line as it is in the file; `None` where a full disk cut it short, so that it is not JSON.
+    pub(super) fn parse(written: String) -> Option<Self> {
+        let fields = serde_json::from_str(&written).ok()?;
+        Some(Self { fields, written })
+    }
+
     /// The whole line, as it was written.
     pub fn written(&self) -> &str {
         &self.written
@@ -153,9 +159,7 @@ fn read_one(path: &Path, filter: &LogFilter, read: &mut LogRead) -> io::Result<(
     }
     for line in BufReader::new(file).split(b'\n') {
         let Ok(written) = String::from_utf8(line?) else { continue };
-        // A line that a full disk cut short is not JSON.
-        let Ok(fields) = serde_json::from_str(&written) else { continue };
-        let line = LogLine { fields, written };
+        let Some(line) = LogLine::parse(written) else { continue };
         if !line.passes(filter) {
             continue;
         }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::args::{DaemonSetName, Global, LogArgs, LogTo, OutputFormat};
 use super::error::{CliError, CliErrorKind, Exit};
 use super::output::{Output, Streams};
-use crate::audit::{self, AuditLog, LogFilter, LogLine, LogRead, LoggedCluster};
+use crate::audit::{self, AuditLog, LogFilter, LogLine, LogRead, LoggedCluster, Renumbered};
 use crate::config::nearest;
 use crate::driver::{Clock, Rollout, server_of_context};
 use crate::engine::model::event::{Permission, Right};
@@ -53,11 +53,20 @@ pub(crate) fn run(args: &LogArgs, global: &Global, output: &mut Output) -> Resul
     let first = args.tail.map_or(0, |tail| lines.len().saturating_sub(tail));
     let lines = &lines[first..];
     let clusters = Clusters::of(lines);
+    // What changed a number may be before the lines that are asked for, and a step that is not printed.
+    let every = LogFilter { since: None, all: true, ..filter.clone() };
+    let every = match output.format() {
+        OutputFormat::Text if !lines.is_empty() => {
+            audit::read(path, &every).map_err(|error| CliError::failed(error.to_string()))?.lines
+        }
+        OutputFormat::Text | OutputFormat::Json | OutputFormat::Yaml => Vec::new(),
+    };
+    let renumbered = Renumbered::of(&every);
     for line in lines {
         match output.format() {
             OutputFormat::Json if output.is_whole() => output.write(Printable::json_again(line.written()))?,
             OutputFormat::Json | OutputFormat::Yaml => output.record(line.fields())?,
-            OutputFormat::Text => output.line(in_words(line, &clusters))?,
+            OutputFormat::Text => output.line(in_words(line, &clusters, &renumbered))?,
         }
     }
     if lines.is_empty()
@@ -127,13 +136,13 @@ impl<'a> Clusters<'a> {
     }
 }
 
-fn in_words(line: &LogLine, clusters: &Clusters<'_>) -> String {
+fn in_words(line: &LogLine, clusters: &Clusters<'_>, renumbered: &Renumbered<'_>) -> String {
     let time = line.at().map(|at| at.to_rfc3339().replace('T', " ")).unwrap_or_default();
     let text = |field| line.text(field).unwrap_or("?");
     // An entry without a person is shown under the process in which the rollout did it.
     let by = if line.text("by").is_some() { line.who().to_owned() } else { format!("({})", person_of(line.who())) };
     let cluster = clusters.name(line).map(|name| format!("{name}  ")).unwrap_or_default();
-    format!("{time}  {by}  {cluster}{}/{}  {}", text("namespace"), text("name"), text("message"))
+    format!("{time}  {by}  {cluster}{}/{}  {}", text("namespace"), text("name"), renumbered.message(line))
 }
 
 /// Which part of the audit log or of the Events is not written, in words.
@@ -315,6 +324,44 @@ mod tests {
         let here = LoggedCluster { uid: None, server: "a:6443".to_owned(), context: "admin@k".to_owned() };
         insta::assert_snapshot!(left_out(&here, &["b:6443".to_owned()].into()).unwrap(), @"Note: context `admin@k` leads to a:6443. Lines that name this context and another server are left out (b:6443); without `--context` they are printed.");
         assert_eq!(left_out(&here, &BTreeSet::new()), None);
+    }
+
+    /// Also where the change that gave it the new number is not among the lines that are printed. JSON has each line as it was written.
+    #[test]
+    fn a_revision_that_a_roll_back_has_given_another_number_is_called_by_both() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("audit.jsonl");
+        let line = |minute: u32, event: &str, args: &str, detail: bool, message: &str| {
+            format!(
+                r#"{{"time":"2026-11-21T14:{minute}:05Z","identity":"ada@b/1","cluster":{{"context":"k"}},"namespace":"edge","name":"agent","by":"ada@b","event":"{event}","args":{args},"outcome":"done","detail":{detail},"message":"{message}"}}"#
+            )
+        };
+        let lines = [
+            line(10, "templateChanged", r#"{"from":2,"to":3}"#, true, "template changed: revision 2 → 3"),
+            line(11, "templateChanged", r#"{"from":3,"to":2}"#, true, "template changed: revision 3 → that of 2"),
+            line(
+                12,
+                "undo",
+                r#"{"to":2}"#,
+                false,
+                "roll back: template is that of revision 2; nodes still on it count",
+            ),
+            line(13, "complete", r#"{"nodes":4,"back":true,"revision":4}"#, false, "rolled back"),
+        ];
+        std::fs::write(&path, lines.join("\n")).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        let global = Global { audit_log: Some(LogTo(AuditLog::File(path))), ..Global::default() };
+        let printed = |format| {
+            let kept = Kept::default();
+            let last = LogArgs { tail: Some(2), ..LogArgs::default() };
+            run(&last, &global, &mut kept.output(format, Charset::Unicode)).unwrap();
+            kept.text()
+        };
+        insta::assert_snapshot!(printed(OutputFormat::Text), @r"
+        2026-11-21 14:12:05Z  ada@b  edge/agent  roll back: template is that of revision 4 (the template of 2); nodes still on it count
+        2026-11-21 14:13:05Z  ada@b  edge/agent  rolled back
+        ");
+        assert!(printed(OutputFormat::Json).contains("that of revision 2;"));
     }
 
     #[test]

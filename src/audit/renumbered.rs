@@ -1,0 +1,133 @@
+//! Which numbers the revisions have by now of which lines tell: a roll back gives the revision that it goes to a new one. It is known as far
+//! as lines of the same DaemonSet tell.
+
+use std::collections::BTreeMap;
+
+use super::read::LogLine;
+use crate::engine::model::command::Command;
+use crate::engine::model::rollout_event::{
+    EventOutcome, RolloutEvent, RolloutEventKind, TemplateResponse, Visibility, earlier_numbers, with_present_numbers,
+};
+
+/// What tells DaemonSets apart, which may be of the same name: server, or context where none is known; namespace, name, uid.
+type Key<'a> = [&'a str; 4];
+
+/// The numbers that revisions had, of each DaemonSet.
+#[derive(Debug, Default)]
+pub struct Renumbered<'a>(BTreeMap<Key<'a>, BTreeMap<i64, Vec<i64>>>);
+
+fn key(line: &LogLine) -> Key<'_> {
+    let text = |field| line.text(field).unwrap_or_default();
+    [line.server().or_else(|| line.context()).unwrap_or_default(), text("namespace"), text("name"), text("uid")]
+}
+
+impl<'a> Renumbered<'a> {
+    /// As `lines` tell, oldest first.
+    pub fn of(lines: &'a [LogLine]) -> Self {
+        let mut told: BTreeMap<Key<'a>, Told> = BTreeMap::new();
+        for line in lines {
+            if let Some(event) = event(line) {
+                let told = told.entry(key(line)).or_default();
+                told.now = None;
+                told.events.push(event);
+            } else if let Some(now) = revision_of_its_target(line) {
+                told.entry(key(line)).or_default().now = Some(now);
+            }
+        }
+        Self(told.into_iter().map(|(key, told)| (key, earlier_numbers(told.events.iter(), told.now))).collect())
+    }
+
+    /// What a line says, with the numbers that revisions have by now: `revision 4 (the template of 2)`.
+    pub fn message(&self, line: &LogLine) -> String {
+        let said = line.text("message").unwrap_or("?");
+        let known = self.0.iter().find(|(known, _)| **known == key(line));
+        known.map_or_else(|| said.to_owned(), |(_, known)| with_present_numbers(said, known))
+    }
+}
+
+/// What lines tell of one DaemonSet.
+#[derive(Debug, Default)]
+struct Told {
+    events: Vec<RolloutEvent>,
+    /// The number of the revision that is rolled out since the last of these, where a line says it.
+    now: Option<i64>,
+}
+
+/// The revision that a rollout led to, by its number then, where it ended or halted.
+fn revision_of_its_target(line: &LogLine) -> Option<i64> {
+    let tells = matches!(line.text("event"), Some("complete" | "halted")) && line.text("outcome") == Some("done");
+    line.fields()["args"]["revision"].as_i64().filter(|_| tells)
+}
+
+/// The rollout event that a line tells, as far as it is about the numbers of revisions.
+fn event(line: &LogLine) -> Option<RolloutEvent> {
+    let number = |field: &str| line.fields()["args"][field].as_i64();
+    let is_done = line.text("outcome") == Some("done");
+    let kind = match line.text("event")? {
+        "templateChanged" if is_done => {
+            RolloutEventKind::TemplateChanged { from: number("from"), to: number("to"), images: Vec::new() }
+        }
+        "templateChangedByOthers" => RolloutEventKind::TemplateChangedByOthers {
+            manager: None,
+            how: Default::default(),
+            then: TemplateResponse::Noted,
+        },
+        // What its operator was told has the number that the revision had.
+        "undo" if is_done => RolloutEventKind::Command(Command::Undo { to: number("to") }),
+        _ => return None,
+    };
+    Some(RolloutEvent {
+        at: line.at().unwrap_or_default(),
+        by: None,
+        kind,
+        outcome: EventOutcome::Done,
+        command: None,
+        said: line.text("message").map(Into::into),
+        visibility: Visibility::Timeline,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn line(name: &str, event: &str, args: serde_json::Value, message: &str) -> LogLine {
+        let text = json!({
+            "time": "2026-11-21T14:30:05.123Z", "cluster": {"context": "prod"}, "namespace": "edge", "name": name,
+            "event": event, "args": args, "outcome": "done", "message": message,
+        })
+        .to_string();
+        LogLine::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_revision_that_got_a_new_number_is_called_by_both() {
+        let lines = [
+            line("agent", "templateChanged", json!({"from": 2, "to": 3}), "template changed: revision 2 → 3"),
+            line("agent", "halted", json!({"revision": 3}), "halted at revision 3"),
+            line("agent", "templateChanged", json!({"from": 3, "to": 2}), "template changed: revision 3 → that of 2"),
+            line(
+                "agent",
+                "undo",
+                json!({"to": 2}),
+                "roll back: template is that of revision 2; nodes still on it count",
+            ),
+            line("agent", "complete", json!({"nodes": 4, "revision": 4}), "complete: 4 nodes at revision 4"),
+            line("other", "halted", json!({"revision": 2}), "halted at revision 2"),
+        ];
+        let renumbered = Renumbered::of(&lines);
+        let said: Vec<String> = lines.iter().map(|line| renumbered.message(line)).collect();
+        assert_eq!(said[3], "roll back: template is that of revision 4 (the template of 2); nodes still on it count");
+        assert_eq!(said[4], "complete: 4 nodes at revision 4");
+        assert_eq!(
+            (&*said[1], &*said[5]),
+            ("halted at revision 3", "halted at revision 2"),
+            "one of another DaemonSet"
+        );
+        // Before a line tells which number it got, nothing is known of that.
+        let said = Renumbered::of(&lines[..4]).message(&lines[3]);
+        assert_eq!(said, "roll back: template is that of revision 2; nodes still on it count");
+    }
+}
