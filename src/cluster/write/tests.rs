@@ -3,6 +3,7 @@ use serde_json::Value;
 use super::super::native::Native;
 use super::super::scripted::{Says, ScriptedServer};
 use super::*;
+use crate::engine::model::prewarm::PREWARM;
 use crate::engine::model::record::Record;
 
 async fn writer(script: Vec<Says>) -> (Writer, ScriptedServer) {
@@ -242,4 +243,16 @@ async fn a_release_is_sent_where_its_dry_run_changes_nothing_or_is_not_supported
 async fn a_dry_run_without_an_answer_has_done_nothing() {
     let (writer, _server) = writer(vec![Says::HangsUp]).await;
     assert_eq!(kind(&writer.execute(&release("agent:v2")).await), EffectErrorKind::NotSent);
+}
+
+/// The audit log has it from the answer.
+#[tokio::test]
+async fn a_statefulset_that_was_made_is_known_by_its_uid() {
+    let answer = json!({"metadata": {"name": "warm", "uid": "set-1"}});
+    let (writer, _server) = writer(vec![Says::Json(201, answer)]).await;
+    let set = json!({"metadata": {"labels": {PREWARM: "ds-1"}}, "spec": {}});
+    let effect =
+        Effect::CreateWarmSet { name: "warm".into(), set: set.into(), not_after: Timestamp::from_millis(i64::MAX) };
+    let made = writer.execute(&effect).await;
+    assert_eq!(made.outcome, Ok(Done::WarmSetCreated { uid: Some("set-1".into()) }));
 }

@@ -70,7 +70,11 @@ impl WarmSetWriter<'_> {
         let owner = set["metadata"]["labels"][PREWARM].as_str().unwrap_or_default();
         set_owner(&mut object, self.writer.workload.api_kind(), &self.writer.name, owner);
         let made = self.writer.send(Method::POST, (&self.path, "application/json"), &object, Some(not_after)).await;
-        made.map(|_| Done::WarmSetCreated).map_err(|failure| error(&what, &failure))
+        let uid = |body: &[u8]| {
+            let answer: Value = serde_json::from_slice(body).ok()?;
+            answer["metadata"]["uid"].as_str().map(Str::from)
+        };
+        made.map(|body| Done::WarmSetCreated { uid: uid(&body) }).map_err(|failure| error(&what, &failure))
     }
 
     /// Its pods go with it: the garbage collector deletes what has no owner any more.

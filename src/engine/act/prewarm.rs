@@ -287,6 +287,7 @@ impl Engine {
             Ok(done) => {
                 self.warming.writes.accepted();
                 if let Done::WarmPodCreated(fact) = done {
+                    self.tell_warm_pod_made((node, pod), &fact.pod.uid);
                     self.view.observe(Event::WarmPod(fact), now);
                 }
             }

@@ -151,9 +151,11 @@ impl Engine {
     /// What came of the creation of one.
     pub(super) fn warm_set_outcome(&mut self, name: &Str, outcome: Outcome, now: Timestamp) {
         match outcome {
-            Ok(_) => {
+            Ok(done) => {
                 self.warming.sets.written();
                 self.warming.sets.accepted();
+                let uid = if let Done::WarmSetCreated { uid } = done { uid } else { None };
+                self.tell_warm_set_made(name, uid);
             }
             // One of that name is there: the list shows it.
             Err(EffectError { kind: EffectErrorKind::Conflict, .. }) => self.warming.sets.written(),

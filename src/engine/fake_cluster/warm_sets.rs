@@ -44,9 +44,10 @@ impl FakeCluster {
             refused: None,
         };
         let replicas = usize::try_from(set["spec"]["replicas"].as_u64().unwrap()).unwrap();
+        let uid = Some(fact.uid.clone());
         self.sets.insert(name, FakeSet { fact, template: set["spec"]["template"].clone(), replicas });
         self.step_sets();
-        Ok(Done::WarmSetCreated)
+        Ok(Done::WarmSetCreated { uid })
     }
 
     pub(super) fn delete_set(&mut self, name: &Str, uid: &Str) -> Outcome {

@@ -281,7 +281,7 @@ impl Engine {
     ) {
         let (node, pod) = (node.clone(), pod.clone());
         let kind = match uid {
-            None => RolloutEventKind::CreateWarmPod { node, pod },
+            None => RolloutEventKind::CreateWarmPod { node, pod, uid: None },
             Some(uid) => RolloutEventKind::DeleteWarmPod { node, pod, uid: uid.clone() },
         };
         self.log_event(None, kind, result, Visibility::Log, None, said);
@@ -291,10 +291,22 @@ impl Engine {
     pub(crate) fn tell_warm_set(&mut self, set: &Str, uid: Option<&Str>, result: EventOutcome, said: Option<Str>) {
         let set = set.clone();
         let kind = match uid {
-            None => RolloutEventKind::CreateWarmSet { set },
+            None => RolloutEventKind::CreateWarmSet { set, uid: None },
             Some(uid) => RolloutEventKind::DeleteWarmSet { set, uid: uid.clone() },
         };
         self.log_event(None, kind, result, Visibility::Log, None, said);
+    }
+
+    /// A pod for pre-warming was made: what its line has is found in the cluster by its uid, like that of each deletion.
+    pub(crate) fn tell_warm_pod_made(&mut self, (node, pod): (&Str, &Str), uid: &Str) {
+        let kind = RolloutEventKind::CreateWarmPod { node: node.clone(), pod: pod.clone(), uid: Some(uid.clone()) };
+        self.log_event(None, kind, EventOutcome::Done, Visibility::Log, None, None);
+    }
+
+    /// The same of a StatefulSet.
+    pub(crate) fn tell_warm_set_made(&mut self, set: &Str, uid: Option<Str>) {
+        let kind = RolloutEventKind::CreateWarmSet { set: set.clone(), uid };
+        self.log_event(None, kind, EventOutcome::Done, Visibility::Log, None, None);
     }
 
     /// The DaemonSet is patched, or that failed as a dry run already. `told`: a command of this process said already what the patch does.

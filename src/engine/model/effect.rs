@@ -213,7 +213,10 @@ pub enum Done {
     /// The StatefulSets for pre-warming that are there.
     WarmSets(Vec<WarmSetFact>),
     /// The StatefulSet for pre-warming is there.
-    WarmSetCreated,
+    WarmSetCreated {
+        /// Its uid, where the answer has it.
+        uid: Option<Str>,
+    },
     /// The StatefulSet for pre-warming is gone or going.
     WarmSetDeleted,
     /// The DaemonSet after the patch, as the server answered.

@@ -193,6 +193,9 @@ pub enum RolloutEventKind {
         node: Str,
         /// Its name.
         pod: Str,
+        /// Its uid, once the server has answered with it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        uid: Option<Str>,
     },
     /// A pod for pre-warming was deleted: its deletion was sent, or answered.
     DeleteWarmPod {
@@ -207,6 +210,9 @@ pub enum RolloutEventKind {
     CreateWarmSet {
         /// Its name.
         set: Str,
+        /// Its uid, once the server has answered with it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        uid: Option<Str>,
     },
     /// A StatefulSet for pre-warming was deleted: its deletion was sent, or answered.
     DeleteWarmSet {

@@ -9,6 +9,7 @@ use crate::engine::model::prewarm::{
     StuckWhy,
 };
 use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind};
 use crate::engine::model::settings::{Limit, Pace};
 
 fn by(method: PrewarmMethod, tag: &str, most: Option<u32>) -> Command {
@@ -376,4 +377,25 @@ fn settings_of_sites_are_refused_where_they_would_have_no_effect() {
         let refused = console.engine.preview(&Command::Prewarm(asked), fake.now).unwrap_err().to_string();
         assert!(refused.contains(&format!("a StatefulSet knows no sites: {flag} needs --method pods")), "{refused}");
     }
+}
+
+/// As each deletion is: the log has to lead to the very object, also after it is gone.
+#[test]
+fn the_log_has_the_uid_of_each_pod_and_statefulset_that_is_made() {
+    let made = |console: &FakeConsole| {
+        let mut done = console.happened.iter().filter(|event| event.outcome == EventOutcome::Done);
+        done.find_map(|event| match &event.kind {
+            RolloutEventKind::CreateWarmPod { uid, .. } | RolloutEventKind::CreateWarmSet { uid, .. } => uid.clone(),
+            _ => None,
+        })
+    };
+    let (fake, console) = warming(None);
+    assert_eq!(made(&console), fake.sets.values().next().map(|set| set.fact.uid.clone()));
+    let mut fake = FakeCluster::rolling(3, 1);
+    fake.holds_images = false;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.engine.command(by(PrewarmMethod::Pods, "v2", Some(1)), fake.now).unwrap();
+    console.run_for(&mut fake, 2);
+    assert_eq!(fake.warm.len(), 1);
+    assert_eq!(made(&console), fake.warm.keys().next().cloned());
 }

@@ -164,7 +164,7 @@ impl ApiClient {
         object.meta.labels = Labels::from_json(&set["metadata"]["labels"]);
         object.meta.owners = self.owner(world).into_iter().collect();
         let made = world.create(object, WriteOptions::named(MANAGER));
-        made.map(|_| Done::WarmSetCreated).map_err(|error| failure(&error))
+        made.map(|made| Done::WarmSetCreated { uid: Some(made.meta.uid.clone()) }).map_err(|error| failure(&error))
     }
 
     fn warm_sets(&self, world: &World) -> Vec<WarmSetFact> {

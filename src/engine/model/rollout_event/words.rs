@@ -33,7 +33,7 @@ impl fmt::Display for RolloutEvent {
                 write!(f, "delete pod {pod} on {node}: {}", result.words())?;
                 if said.is_empty() { Ok(()) } else { write!(f, ": {said}") }
             }
-            (RolloutEventKind::CreateWarmPod { node, pod }, result) => {
+            (RolloutEventKind::CreateWarmPod { node, pod, .. }, result) => {
                 write!(f, "create pre-warm pod {pod} on {node}: {}", result.words())?;
                 if said.is_empty() { Ok(()) } else { write!(f, ": {said}") }
             }
@@ -202,9 +202,9 @@ impl fmt::Display for RolloutEventKind {
             }
             Self::DriverBack { holder } => write!(f, "{holder} renews its lease again, and drives"),
             Self::DeletePod { node, pod, .. } => write!(f, "delete pod {pod} on {node}"),
-            Self::CreateWarmPod { node, pod } => write!(f, "create pre-warm pod {pod} on {node}"),
+            Self::CreateWarmPod { node, pod, .. } => write!(f, "create pre-warm pod {pod} on {node}"),
             Self::DeleteWarmPod { node, pod, .. } => write!(f, "delete pre-warm pod {pod} on {node}"),
-            Self::CreateWarmSet { set } => write!(f, "create pre-warm statefulset {set}"),
+            Self::CreateWarmSet { set, .. } => write!(f, "create pre-warm statefulset {set}"),
             Self::DeleteWarmSet { set, .. } => write!(f, "delete pre-warm statefulset {set}"),
             Self::PatchDaemonSet { change, dry_run: false } => f.write_str(change.words()),
             Self::PatchDaemonSet { change, dry_run: true } => write!(f, "{} (dry run)", change.words()),
