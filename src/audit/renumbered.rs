@@ -93,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    fn line(name: &str, event: &str, args: serde_json::Value, message: &str) -> LogLine {
+    fn line(name: &str, event: &str, args: &serde_json::Value, message: &str) -> LogLine {
         let text = json!({
             "time": "2026-11-21T14:30:05.123Z", "cluster": {"context": "prod"}, "namespace": "edge", "name": name,
             "event": event, "args": args, "outcome": "done", "message": message,
@@ -105,17 +105,17 @@ mod tests {
     #[test]
     fn a_revision_that_got_a_new_number_is_called_by_both() {
         let lines = [
-            line("agent", "templateChanged", json!({"from": 2, "to": 3}), "template changed: revision 2 → 3"),
-            line("agent", "halted", json!({"revision": 3}), "halted at revision 3"),
-            line("agent", "templateChanged", json!({"from": 3, "to": 2}), "template changed: revision 3 → that of 2"),
+            line("agent", "templateChanged", &json!({"from": 2, "to": 3}), "template changed: revision 2 → 3"),
+            line("agent", "halted", &json!({"revision": 3}), "halted at revision 3"),
+            line("agent", "templateChanged", &json!({"from": 3, "to": 2}), "template changed: revision 3 → that of 2"),
             line(
                 "agent",
                 "undo",
-                json!({"to": 2}),
+                &json!({"to": 2}),
                 "roll back: template is that of revision 2; nodes still on it count",
             ),
-            line("agent", "complete", json!({"nodes": 4, "revision": 4}), "complete: 4 nodes at revision 4"),
-            line("other", "halted", json!({"revision": 2}), "halted at revision 2"),
+            line("agent", "complete", &json!({"nodes": 4, "revision": 4}), "complete: 4 nodes at revision 4"),
+            line("other", "halted", &json!({"revision": 2}), "halted at revision 2"),
         ];
         let renumbered = Renumbered::of(&lines);
         let said: Vec<String> = lines.iter().map(|line| renumbered.message(line)).collect();

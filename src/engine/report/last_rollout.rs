@@ -60,7 +60,7 @@ impl Snapshot {
             match event.reason() {
                 "RolloutRecordDeleted" => is_lost = true,
                 "RolloutUndone" | "RolloutRollingBack" => {
-                    (direction, under_way, is_lost) = (Direction::Back, true, false)
+                    (direction, under_way, is_lost) = (Direction::Back, true, false);
                 }
                 "RolloutImageSet" => (direction, under_way, is_lost) = (Direction::Forward, true, false),
                 // A step records it anew.
