@@ -214,3 +214,16 @@ fn the_header_says_what_holds_the_pull_slots() {
     let small = TestConsole::on(held, 40, 12).screen();
     assert!(!small.contains("(1 fails"), "{small}");
 }
+
+/// Somebody has lowered the DaemonSet's own limit since the one of the rollout was set; and pods came back outside of the selector.
+#[test]
+fn the_header_says_whose_limit_is_the_higher_one_and_how_many_are_not_selected() {
+    let mut snapshot = running();
+    snapshot.budget = BudgetView { max_unavailable: 4, own_max_unavailable: Some(1), ..snapshot.budget };
+    (snapshot.counts.leaked, snapshot.counts.leaked_updated) = (3, 1);
+    for (cells, rows) in [(80, 24), (120, 40)] {
+        let screen = TestConsole::on(snapshot.clone(), cells, rows).screen();
+        assert!(screen.contains("4 may be down as set for the rollout, 1 by the DaemonSet itself"), "{screen}");
+        assert!(screen.contains("1 of those updated is not selected, 2 more on the way"), "{screen}");
+    }
+}
