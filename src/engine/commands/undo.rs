@@ -132,13 +132,15 @@ impl Engine {
         }
     }
 
-    /// That a roll back to a revision of which no pod is available begins with as many of `nodes`, whose pods are replaced at once, as may be
-    /// down (`assess/plan.rs`).
+    /// That a roll back to a revision of which no pod is available begins with as many of the pods that serve on `nodes`, which are to go, as
+    /// may be down (`assess/plan.rs`). Pods that do not serve are not held back by that.
     pub(super) fn unproven_back_in_words(&self, intent: &Intent, nodes: &[Str]) -> Option<String> {
         let back = self.going_back(intent);
         let most = Limits::of(&self.view, intent, &back).max_unavailable.max(1);
         let proven = back.rows().any(|row| row.in_fleet && row.at_target && row.available && row.restarted.is_none());
-        (!proven && nodes.len() > most as usize).then(|| {
+        let goes: BTreeSet<&Str> = nodes.iter().collect();
+        let serving = back.rows().filter(|row| row.ready && goes.contains(&self.name(row))).count();
+        (!proven && serving > most as usize).then(|| {
             let pods = if most == 1 { "1 pod that serves is".to_owned() } else { format!("{most} pods that serve are") };
             format!("No node shows that this revision works: {pods} replaced at first, the others once one of those has stayed up.")
         })
@@ -181,9 +183,11 @@ impl Engine {
         let container = failed().find_map(|row| self.injected(row))?;
         let nodes = failed().filter(|row| self.injected(row).is_some()).count();
         let nodes = if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") };
+        let any_serves = self.assessment.rows().any(|row| row.in_fleet && row.ready);
+        let serving = if any_serves { ", also in place of pods that serve" } else { "" };
         Some(format!(
             "What fails on {nodes} is {container}, which is not in the template: something adds it to each pod that is created. Pods \
-             of the earlier revision get it too, also in place of pods that serve. Whoever adds it has to correct it first."
+             of the earlier revision get it too{serving}. Whoever adds it has to correct it first."
         ))
     }
 }

@@ -91,6 +91,30 @@ fn a_revision_that_works_gets_all_nodes_after_the_first_have_stayed_up() {
     assert_eq!((fake.at("hash1"), fake.deleted.len()), (12, 12));
 }
 
+/// Where no pod serves, nothing is held back for pods that do, and the preview speaks of none.
+#[test]
+fn a_roll_back_on_a_fleet_on_which_no_pod_serves_speaks_of_none_that_does() {
+    let (mut fake, mut console) = at_the_second();
+    for node in fake.nodes.keys().cloned().collect::<Vec<_>>() {
+        fake.set_ready(&node, false);
+    }
+    console.run_for(&mut fake, 5);
+    let preview = console.engine.preview(&Command::Undo { to: Some(1) }, fake.now).unwrap();
+    assert!(preview.nodes.len() > 2, "{:?}", preview.nodes);
+    let speaks = preview.effects.iter().chain(&preview.warnings).find(|line| line.contains("serve"));
+    assert_eq!(speaks, None);
+    // Three of them serve again: two may go at first.
+    for node in ["n1", "n2", "n3"] {
+        fake.set_ready(node, true);
+    }
+    console.run_for(&mut fake, 5);
+    let preview = console.engine.preview(&Command::Undo { to: Some(1) }, fake.now).unwrap();
+    assert!(
+        preview.effects.iter().any(|line| line.contains(": 2 pods that serve are replaced at first")),
+        "{preview:?}"
+    );
+}
+
 /// Where a node never left the revision, that shows that it works.
 #[test]
 fn a_revision_that_nodes_never_left_is_gone_back_to_without_delay() {
