@@ -15,6 +15,7 @@ mod halts;
 mod image_volumes;
 mod images_on_nodes;
 mod kept;
+mod lifted;
 mod moved_tag;
 mod order;
 mod overtaken;

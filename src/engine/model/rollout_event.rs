@@ -245,6 +245,11 @@ pub enum RolloutEventKind {
     Command(Command),
 }
 
+/// The reasons of Events that tell what ends a rollout, or what it does by itself, and a pause with that.
+const ROLLING_BACK: &str = "RolloutRollingBack";
+const COMPLETE: &str = "RolloutComplete";
+const RECORD_DELETED: &str = "RolloutRecordDeleted";
+
 /// How many nodes are named in one rollout event at most; the snapshot has them all.
 pub const NODES_NAMED: usize = 50;
 
@@ -430,15 +435,15 @@ impl RolloutEvent {
             RolloutEventKind::ChangeRefused { .. } => "RolloutChangeRefused",
             RolloutEventKind::StrategyDrifted { .. } => "RolloutStrategyDrifted",
             RolloutEventKind::Halted { .. } => "RolloutHalted",
-            RolloutEventKind::RollingBack { .. } => "RolloutRollingBack",
-            RolloutEventKind::Complete { .. } => "RolloutComplete",
+            RolloutEventKind::RollingBack { .. } => ROLLING_BACK,
+            RolloutEventKind::Complete { .. } => COMPLETE,
             RolloutEventKind::PrewarmComplete { .. } => "RolloutPrewarmComplete",
             RolloutEventKind::Released => "RolloutReleased",
             RolloutEventKind::LeaseAcquired => DriverReason::Driven.word(),
             RolloutEventKind::LeaseTakenOver { .. } => DriverReason::TakenOver.word(),
             RolloutEventKind::LeaseLost { .. } => DriverReason::Lost.word(),
             RolloutEventKind::LeaseGivenBack { .. } => DriverReason::Left.word(),
-            RolloutEventKind::RecordDeleted => "RolloutRecordDeleted",
+            RolloutEventKind::RecordDeleted => RECORD_DELETED,
             RolloutEventKind::PodTakenAway { .. } => "RolloutPodTakenAway",
             RolloutEventKind::DriverSilent { .. } => DriverReason::Silent.word(),
             RolloutEventKind::DriverBack { .. } => DriverReason::Back.word(),
@@ -459,6 +464,14 @@ impl RolloutEvent {
     pub fn reports_a_command(&self) -> bool {
         let moves = |reason: &CommandReason| reason.moves_the_rollout() && reason.word() == self.reason();
         self.reported_by().is_some() && CommandReason::ALL.iter().any(moves)
+    }
+
+    /// Whether it tells what ends a pause: a command that lifts it, a roll back by itself, or the end of the rollout or of its record.
+    pub fn ends_a_pause(&self) -> bool {
+        let reason = self.reason();
+        let lifts = |command: &CommandReason| command.lifts_a_pause() && command.word() == reason;
+        self.outcome == EventOutcome::Done
+            && (CommandReason::ALL.iter().any(lifts) || [ROLLING_BACK, COMPLETE, RECORD_DELETED].contains(&reason))
     }
 
     /// Whether it is about who drives, or that nobody does.

@@ -8,7 +8,7 @@ use crate::engine::model::Str;
 use crate::engine::model::person_of;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::record::Paused;
-use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent};
+use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 
@@ -16,17 +16,6 @@ use crate::engine::report::snapshot::{Phase, Snapshot};
 const MOST: usize = 50;
 /// An event tells of what the record showed at most so much earlier or later: clocks differ, and Events come late.
 const APART: Duration = Duration::from_secs(60);
-
-/// The reasons of events that tell what ends a pause.
-const LIFT_IT: [&str; 7] = [
-    "RolloutResumed",
-    "RolloutUndone",
-    "RolloutImageSet",
-    "RolloutReleased",
-    "RolloutRollingBack",
-    "RolloutComplete",
-    "RolloutRecordDeleted",
-];
 
 /// A pause that was there in one snapshot, and not in the next.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,8 +30,7 @@ impl LiftedPause {
     /// Whether an event tells what ended it: a command or the end of the rollout.
     pub(super) fn is_told(&self, events: &[RolloutEvent]) -> bool {
         let is_near = |event: &RolloutEvent| event.at.since(self.at) < APART && self.at.since(event.at) < APART;
-        let is_done = |event: &RolloutEvent| event.outcome == EventOutcome::Done && LIFT_IT.contains(&event.reason());
-        events.iter().any(|event| is_done(event) && is_near(event))
+        events.iter().any(|event| event.ends_a_pause() && is_near(event))
     }
 }
 

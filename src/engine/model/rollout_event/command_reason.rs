@@ -60,6 +60,21 @@ impl CommandReason {
         }
     }
 
+    /// Whether the command lifts a pause that is in force.
+    pub(super) fn lifts_a_pause(self) -> bool {
+        match self {
+            Self::ImageSet | Self::Resumed | Self::Undone | Self::Released => true,
+            Self::Adopted
+            | Self::Stepped
+            | Self::Selected
+            | Self::Paused
+            | Self::Tuned
+            | Self::Prewarmed
+            | Self::Driven
+            | Self::DriverLeft => false,
+        }
+    }
+
     /// Whether the command changes where the rollout goes or stands.
     pub(super) fn moves_the_rollout(self) -> bool {
         match self {

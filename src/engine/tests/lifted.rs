@@ -1,0 +1,47 @@
+//! Which commands lift a pause: what their events say is what they do.
+
+use super::*;
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility};
+
+#[test]
+fn the_event_of_a_command_says_whether_it_lifts_a_pause() {
+    let commands = || {
+        [
+            Command::Adopt,
+            Command::SetImage([("agent".to_owned(), "agent:v3".parse().unwrap())].into()),
+            Command::Step(Step::Updated(IntOrPercent::Int(2))),
+            Command::Select(None),
+            Command::Pause { why: Some("again".into()) },
+            Command::Resume,
+            Command::Undo { to: None },
+            Command::Release(Early::Accept),
+            Command::Tune(Tuning::default()),
+            Command::Drive(Takeover::IfFree),
+            Command::StopDriving,
+        ]
+    };
+    for command in commands() {
+        let mut fake = FakeCluster::rolling(4, 1);
+        let mut console = FakeConsole::open(&fake, "ops");
+        console.set_image(&mut fake, "agent:v2");
+        console.partition(&mut fake, 3);
+        console.run_for(&mut fake, 30);
+        console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+        let paused = console.snapshot(&fake).paused;
+        assert!(paused.is_some());
+        let said = console.ask(&mut fake, command.clone());
+        console.run(&mut fake);
+        let lifted = console.snapshot(&fake).paused.is_none();
+        let event = RolloutEvent {
+            at: fake.now,
+            by: None,
+            kind: RolloutEventKind::Command(command.clone()),
+            outcome: EventOutcome::Done,
+            command: None,
+            said: None,
+            visibility: Visibility::Cluster,
+        };
+        assert_eq!(event.ends_a_pause(), lifted, "{command:?}: {said:?}");
+    }
+}
