@@ -524,6 +524,7 @@ fn summary(node: &NodeView) -> impl PartialEq + use<> {
         // They change with the state or the cause, or are details of them.
         name: _,
         pod_wait: _,
+        cause_since: _,
         blame: _,
         since: _,
         revision: _,

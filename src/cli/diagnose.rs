@@ -23,11 +23,10 @@ use super::status::with_all_watches;
 use super::suggested_commands::{CommandPlace, CommandTarget, suggested_commands};
 use crate::driver::Session;
 use crate::engine::model::Str;
-use crate::engine::model::facts::Severity;
 use crate::engine::model::inspection::{Inspection, Reading};
 use crate::engine::model::occupancy::NodeOccupancy;
 use crate::engine::model::time::ShortDuration;
-use crate::engine::report::diagnosis::{Diagnosis, Finding, OfferedCommand};
+use crate::engine::report::diagnosis::{Diagnosis, Finding, FindingSign, OfferedCommand};
 use crate::engine::report::guidance::{Guidance, Remedy};
 use crate::engine::report::snapshot::Snapshot;
 
@@ -119,7 +118,11 @@ fn with_command(remedy: &str, undo: Option<&str>) -> String {
 }
 
 fn head(finding: &Finding, snapshot: &Snapshot) -> String {
-    let sign = if finding.severity == Severity::Warning { "✗" } else { "·" };
+    let sign = match finding.sign() {
+        FindingSign::Wrong => "✗",
+        FindingSign::TriesAgain => "◐",
+        FindingSign::Waits => "·",
+    };
     let mut text = format!("{sign} {}", finding.title);
     let count = finding.nodes.len();
     if count == 0 {

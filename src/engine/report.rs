@@ -365,6 +365,9 @@ impl Engine {
         let entry = &self.view.nodes[row.node];
         let pod = row.pod.and_then(|pod| self.view.pod(pod));
         let lost_readiness = row.state == NodeState::Starting && pod.is_some_and(|pod| pod.served.is_some());
+        let trouble = pod.and_then(|pod| pod.trouble.as_deref());
+        let kind = row.cause.as_ref().map(|cause| cause.kind);
+        let cause_since = trouble.filter(|trouble| Some(trouble.cause.kind) == kind).and_then(|it| it.cause_since());
         let pod = pod.map(|pod| &pod.fact);
         let revision = pod.and_then(|pod| pod.revision.clone());
         let suspect = self.suspects.judgement().verdicts.get(&row.node).copied();
@@ -374,6 +377,7 @@ impl Engine {
             hold: self.plan.hold(row.node).cloned(),
             pod_wait: self.pod_wait_of(row),
             cause: row.cause.clone(),
+            cause_since,
             blame: row.blame,
             // One that is back counts from when it went down, which is what is said of it.
             since: match (suspect, row.fell_at) {

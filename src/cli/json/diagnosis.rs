@@ -82,7 +82,8 @@ impl<'a> DiagnosisJson<'a> {
 
 impl<'a> FindingJson<'a> {
     fn of(finding: &'a Finding, place: &CommandPlace) -> Self {
-        let Finding { kind, title, severity, nodes, since, evidence, remedies, commands, held, fails } = finding;
+        let Finding { kind, title, severity, nodes, since, evidence, remedies, commands, held, fails, tries_again: _ } =
+            finding;
         let fails = *fails;
         let cause = match kind {
             FindingKind::Cause(cause) => Some(cause.to_string()),

@@ -105,6 +105,8 @@ impl<'a> NodeJson<'a> {
             details,
             // `state` says it.
             eligible: _,
+            // The findings of `diagnose` have it.
+            cause_since: _,
             // `why` says it.
             pod_wait: _,
             // The cluster tells them.

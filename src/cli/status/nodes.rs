@@ -100,6 +100,7 @@ fn node_cells(node: &NodeView, at: Timestamp) -> [String; NODE_HEAD.len()] {
         // They are printed as JSON only.
         pressure: _,
         since: _,
+        cause_since: _,
         at_target: _,
         prewarm: _,
         serves: _,

@@ -104,6 +104,19 @@ pub struct Finding {
     pub held: Vec<String>,
     /// A node counts as failed because of it: the rollout halts by such nodes.
     pub fails: bool,
+    /// Each of the nodes is on its way, and may get there by itself: none has failed of it.
+    pub(crate) tries_again: bool,
+}
+
+/// How bad a finding is, as the sign of its nodes in the list says it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FindingSign {
+    /// It is wrong.
+    Wrong,
+    /// It is wrong, and may pass by itself: it is tried again.
+    TriesAgain,
+    /// It waits, or is on its way.
+    Waits,
 }
 
 /// A command that somebody may paste.
@@ -269,13 +282,27 @@ impl Finding {
             commands: Vec::new(),
             held: Vec::new(),
             fails: false,
+            tries_again: false,
+        }
+    }
+
+    /// How bad it is.
+    pub fn sign(&self) -> FindingSign {
+        match self.severity {
+            Severity::Normal => FindingSign::Waits,
+            Severity::Warning if self.tries_again => FindingSign::TriesAgain,
+            Severity::Warning => FindingSign::Wrong,
         }
     }
 
     fn on(mut self, node: &NodeView) -> Self {
         self.fails = node.counts_as_failed();
+        self.tries_again = !self.fails && node.state.is_moving();
         self.nodes.push(node.name.clone());
-        self.since = node.since;
+        self.since = match self.kind {
+            FindingKind::Cause(_) => node.cause_since.or(node.since),
+            _ => node.since,
+        };
         self
     }
 
@@ -297,6 +324,7 @@ impl Finding {
         }
         self.nodes.extend(other.nodes);
         self.fails |= other.fails;
+        self.tries_again &= other.tries_again;
         self.since = match (self.since, other.since) {
             (Some(ours), Some(theirs)) => Some(ours.min(theirs)),
             (ours, theirs) => ours.or(theirs),

@@ -420,6 +420,8 @@ pub struct NodeView {
     pub pod_wait: Option<PodWait>,
     /// Why its pod is not healthy, whatever the state.
     pub cause: Option<Box<Cause>>,
+    /// When that cause was seen first, where its pod has been in trouble for another one before; by our own clock.
+    pub cause_since: Option<Timestamp>,
     /// Whose fault it is that it is unavailable; `None` when it is available.
     pub blame: Option<Blame>,
     /// Since when it is in this state, as far as known; by our own clock, the measured skew taken out.

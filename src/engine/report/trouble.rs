@@ -3,6 +3,7 @@
 use super::snapshot::NodeView;
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::node::{Blame, NodeState};
+use crate::engine::model::time::Timestamp;
 
 /// The kinds of trouble that nodes are grouped by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
@@ -44,6 +45,14 @@ impl TroubleKind {
             _ if starts_in_time(node) => None,
             (_, Some(Blame::Rollout), Some(cause)) => Some(Self::Struggling(cause)),
             _ => None,
+        }
+    }
+
+    /// Since when this node, which is in it, has been: of a cause since that was seen, where its pod was in trouble for another one before.
+    pub fn since(self, node: &NodeView) -> Option<Timestamp> {
+        match self {
+            Self::Failed(Some(_)) | Self::Struggling(_) => node.cause_since.or(node.since),
+            Self::Failed(None) | Self::Suspect | Self::DownReplaced | Self::DownNext | Self::Restarted => node.since,
         }
     }
 

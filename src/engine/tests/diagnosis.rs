@@ -5,7 +5,7 @@ use crate::engine::model::cause::CauseKind;
 use crate::engine::model::comparison::Comparison;
 use crate::engine::model::facts::PodPhase;
 use crate::engine::model::settings::OnFailure;
-use crate::engine::report::diagnosis::{Diagnosis, Finding, FindingKind};
+use crate::engine::report::diagnosis::{Diagnosis, Finding, FindingKind, FindingSign};
 
 /// A rollout that has taken its first node, whose new pod gets ready only when it is told to.
 fn one_taken(nodes: usize) -> (FakeCluster, FakeConsole) {
@@ -223,8 +223,54 @@ fn a_pod_of_an_earlier_revision_fails_of_its_own_image() {
     console.run_for(&mut fake, 10);
     let finding = found(&mut console, &fake, "n1");
     assert_eq!(finding.title, "image not found: agent:v2", "not that of the target");
-    assert_eq!(
-        finding.remedies,
-        ["let this node be updated: its pod is still of revision 2, and revision 3 replaces it then"]
-    );
+    assert_eq!(finding.remedies, ["let what is still of revision 2 be updated: revision 3 replaces it then"]);
+}
+
+/// A cause that comes after another one is as old as it is itself, and not as the trouble of its pod.
+#[test]
+fn a_cause_has_an_age_of_its_own() {
+    let (mut fake, mut console) = one_taken(4);
+    fake.kubelets();
+    let fails = |fake: &mut FakeCluster, reason: &str, message: &str| {
+        fake.change_pod("n1", |pod| {
+            let container = &mut pod.containers[0];
+            container.image_present = !reason.contains("Image");
+            container.state = ContainerState::Waiting { reason: reason.into(), message: Some(message.into()) };
+        });
+    };
+    let age = |console: &mut FakeConsole, fake: &FakeCluster| {
+        let since = found(console, fake, "n1").since.map(|since| fake.now.since(since).as_secs());
+        since.unwrap_or_default()
+    };
+    fails(&mut fake, "ErrImagePull", "manifest unknown: not found");
+    console.run_for(&mut fake, 60);
+    assert!((60..62).contains(&age(&mut console, &fake)));
+    fails(&mut fake, "CreateContainerConfigError", "configmap \"a\" not found");
+    console.run_for(&mut fake, 20);
+    let finding = found(&mut console, &fake, "n1");
+    assert_eq!(finding.kind, FindingKind::Cause(CauseKind::Config));
+    assert!((20..22).contains(&age(&mut console, &fake)), "{finding:?}");
+    // One that comes back is as old as before: causes take turns.
+    fails(&mut fake, "ErrImagePull", "manifest unknown: not found");
+    console.run_for(&mut fake, 10);
+    assert!((90..93).contains(&age(&mut console, &fake)));
+}
+
+/// What is tried again by itself is not said to be wrong as what has failed is.
+#[test]
+fn a_rate_limit_has_the_sign_of_what_is_tried_again() {
+    let (mut fake, mut console) = one_taken(4);
+    fake.kubelets();
+    fake.change_pod("n1", |pod| {
+        let container = &mut pod.containers[0];
+        container.image_present = false;
+        let message = Some("toomanyrequests: you have reached your pull rate limit".into());
+        container.state = ContainerState::Waiting { reason: "ErrImagePull".into(), message };
+    });
+    let finding = found(&mut console, &fake, "n1");
+    let kind = FindingKind::Cause(CauseKind::ImageRateLimited);
+    assert_eq!((finding.kind, finding.sign()), (kind, FindingSign::TriesAgain));
+    console.run_for(&mut fake, 700);
+    let finding = found(&mut console, &fake, "n1");
+    assert_eq!((finding.fails, finding.sign()), (true, FindingSign::Wrong), "its grace is over");
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::restarts::Restarts;
 use super::{PodIx, View};
 use crate::engine::model::Str;
-use crate::engine::model::cause::Cause;
+use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::event::Watched;
 use crate::engine::model::facts::{ClusterEvent, PodFact, StrategyKind};
 use crate::engine::model::node::NodeIx;
@@ -37,9 +37,27 @@ pub(crate) struct PodEntry {
 pub(crate) struct PodTrouble {
     pub(crate) cause: Cause,
     pub(crate) since: Timestamp,
+    /// What it has been in trouble for since then, and when each was seen first. One that comes back is as old as before: the causes of a pod
+    /// that crashes again and again take turns.
+    causes: Vec<(CauseKind, Timestamp)>,
 }
 
 impl PodTrouble {
+    /// When its present cause was seen first, where the trouble began with another one.
+    pub(crate) fn cause_since(&self) -> Option<Timestamp> {
+        let later = self.causes.iter().skip(1).find(|(kind, _)| *kind == self.cause.kind);
+        later.map(|(_, seen)| *seen)
+    }
+
+    /// With its cause among those that it has been in trouble for.
+    fn with_cause(mut self, known: Option<&Self>, now: Timestamp) -> Self {
+        self.causes = known.map(|known| known.causes.clone()).unwrap_or_default();
+        if self.causes.iter().all(|(kind, _)| *kind != self.cause.kind) {
+            self.causes.push((self.cause.kind, now));
+        }
+        self
+    }
+
     /// Of a pod as it is now; `note`: what its kubelet told of its start.
     fn next(
         known: Option<&Self>,
@@ -48,7 +66,8 @@ impl PodTrouble {
         (now, server_now): (Timestamp, Timestamp),
     ) -> Option<Self> {
         let cause = diagnose(fact, server_now).or_else(|| diagnose_start(fact, note?));
-        let diagnosed = cause.map(|cause| Self { cause, since: known.map_or(now, |trouble| trouble.since) });
+        let since = known.map_or(now, |trouble| trouble.since);
+        let diagnosed = cause.map(|cause| Self { cause, since, causes: Vec::new() }.with_cause(known, now));
         // A kubelet that was restarted does not name the last failure while it pulls again (docs/kubernetes.md, *Image pulls*). It counts
         // until the images are present. What an Event told ends otherwise.
         let tries_again =

@@ -57,7 +57,8 @@ impl SnapshotSummary {
         let mut trouble: Vec<TroubleGroup> = Vec::new();
         for node in snapshot.nodes.iter() {
             let Some(kind) = TroubleKind::of(node) else { continue };
-            let older = |since: Option<Timestamp>| match (node.since, since) {
+            let since = kind.since(node);
+            let older = |known: Option<Timestamp>| match (since, known) {
                 (Some(this), Some(other)) => this < other,
                 (this, other) => this.is_some() && other.is_none(),
             };
@@ -65,10 +66,10 @@ impl SnapshotSummary {
                 Some(group) => {
                     group.nodes += 1;
                     if older(group.since) {
-                        (group.since, group.example) = (node.since, node.name.clone());
+                        (group.since, group.example) = (since, node.name.clone());
                     }
                 }
-                None => trouble.push(TroubleGroup { kind, nodes: 1, example: node.name.clone(), since: node.since }),
+                None => trouble.push(TroubleGroup { kind, nodes: 1, example: node.name.clone(), since }),
             }
         }
         trouble.sort_by_key(|trouble| (trouble.kind.rank(), std::cmp::Reverse(trouble.nodes)));

@@ -78,6 +78,7 @@ pub(super) fn node(name: &str) -> NodeView {
         hold: Some(Hold::Next),
         pod_wait: None,
         cause: None,
+        cause_since: None,
         blame: None,
         since: Some(ago(9 * DAY)),
         revision: Some("6f7c9d5b8".into()),

@@ -20,7 +20,7 @@ use super::overlay_frame::OverlayFrame;
 use super::why::as_of_now;
 use super::{RenderContext, put_lines};
 use crate::engine::model::facts::Severity;
-use crate::engine::report::diagnosis::{Diagnosis, Finding, FindingKind, OfferedCommand};
+use crate::engine::report::diagnosis::{Diagnosis, Finding, FindingKind, FindingSign, OfferedCommand};
 use crate::engine::report::snapshot::Phase;
 use crate::tui::model::ShownSnapshot;
 use crate::tui::node_page::NodeReading;
@@ -137,9 +137,10 @@ fn indented(text: &str, cells: usize) -> impl Iterator<Item = String> {
 }
 
 fn of(ctx: &RenderContext<'_>, shown: &ShownSnapshot, finding: &Finding, cells: usize) -> Vec<Line<'static>> {
-    let (glyph, role) = match finding.severity {
-        Severity::Warning => (Glyph::Failed, ThemeRole::Bad),
-        Severity::Normal => (Glyph::Dot, ThemeRole::Text),
+    let (glyph, role) = match finding.sign() {
+        FindingSign::Wrong => (Glyph::Failed, ThemeRole::Bad),
+        FindingSign::TriesAgain => (Glyph::Moving, ThemeRole::Warn),
+        FindingSign::Waits => (Glyph::Dot, ThemeRole::Text),
     };
     let count = finding.nodes.len();
     let plural = if count == 1 { "" } else { "s" };

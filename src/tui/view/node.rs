@@ -135,6 +135,7 @@ pub(super) fn about(
         lost_readiness: _,
         pressure,
         details,
+        cause_since: _,
     } = node;
     let (glyph, role) = sign(node);
     // It was in trouble before it counted as failed.

@@ -79,6 +79,7 @@ pub(in crate::cli::tests) fn node(name: &str, state: NodeState) -> NodeView {
         hold: (state == NodeState::Outdated).then_some(Hold::Budget { used: 2, limit: 2 }),
         pod_wait: None,
         cause: None,
+        cause_since: None,
         blame: None,
         since: Some(at(540)),
         revision: Some(if at_target { "hash15".into() } else { "hash14".into() }),

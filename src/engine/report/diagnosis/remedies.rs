@@ -65,11 +65,7 @@ fn is_left_behind(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> Option
     if cause.kind.is_about_the_image() && image(revision) == image(target) {
         return None;
     }
-    Some(format!(
-        "let this node be updated: its pod is still of {}, and {} replaces it then",
-        revision.called(),
-        target.called()
-    ))
+    Some(format!("let what is still of {} be updated: {} replaces it then", revision.called(), target.called()))
 }
 
 /// Who takes a finalizer off.
