@@ -255,8 +255,8 @@ mod tests {
         json!({
             "kind": "Fleet",
             "items": [
-                {"name": "agent", "namespace": "edge", "desired": 120, "state": "rolling out", "labels": {"a.b/c": "yes"}},
-                {"name": "shipper", "namespace": "logs", "desired": 3, "state": "up to date", "prewarm": null},
+                {"name": "agent", "namespace": "edge", "desired": 120, "state": "running", "labels": {"a.b/c": "yes"}},
+                {"name": "shipper", "namespace": "logs", "desired": 3, "state": "idle", "prewarm": null},
             ],
         })
     }
@@ -274,7 +274,7 @@ mod tests {
             ("{.items[-1:].name}", "shipper"),
             ("{.items[0:1].name}", "agent"),
             ("{..namespace}", "edge logs"),
-            ("{.items[?(@.state==\"up to date\")].name}", "shipper"),
+            ("{.items[?(@.state==\"idle\")].name}", "shipper"),
             ("{.items[?(@.desired>100)].name} of {.kind}", "agent of Fleet"),
             (r"{.items[0].labels.a\.b/c}", "yes"),
             ("{.items[1].prewarm}", "null"),

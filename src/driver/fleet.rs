@@ -445,14 +445,14 @@ mod tests {
             record.intent.back_to = Some("rev-1".into());
         });
         for (story, daemonset, record, want) in [
-            ("native, idle", native(20, 20), None, "up to date"),
-            ("native, rolling", native(5, 19), None, "rolling out"),
+            ("native, idle", native(20, 20), None, "idle"),
+            ("native, rolling", native(5, 19), None, "running"),
             ("native, sick", native(20, 17), None, "3 unavailable"),
             ("adopted, idle", daemonset(20, 20), None, "adopted"),
             ("before the first step", daemonset(0, 20), Some(&record(|_| {})), "held"),
-            ("stepped to 2", daemonset(0, 20), Some(&stepped), "rolling out"),
+            ("stepped to 2", daemonset(0, 20), Some(&stepped), "running"),
             ("stepped to 2, done", daemonset(2, 20), Some(&stepped), "held"),
-            ("one on its way", daemonset(2, 19), Some(&moving), "rolling out"),
+            ("one on its way", daemonset(2, 19), Some(&moving), "running"),
             ("one that fails by itself", daemonset(2, 19), Some(&stepped), "held"),
             ("rolling back", daemonset(3, 20), Some(&back), "rolling back"),
             ("halted", daemonset(3, 17), Some(&halted), "halted: 3 failed"),
@@ -464,14 +464,10 @@ mod tests {
             assert_eq!(fleet_state(&brief(&daemonset), record, true).to_string(), want, "{story}");
         }
         let nobody = |available: u32| fleet_state(&brief(&daemonset(2, available)), Some(&moving), false).to_string();
-        assert_eq!((nobody(19), nobody(20)), ("rolling out".to_owned(), "held".to_owned()), "nobody drives any more");
+        assert_eq!((nobody(19), nobody(20)), ("running".to_owned(), "held".to_owned()), "nobody drives any more");
         let failing = Brief { failed_pulls: 1, ..brief(&daemonset(2, 19)) };
         let state = |driven| fleet_state(&failing, Some(&moving), driven).to_string();
-        assert_eq!(
-            (state(true), state(false)),
-            ("rolling out".to_owned(), "held".to_owned()),
-            "its image is not there"
-        );
+        assert_eq!((state(true), state(false)), ("running".to_owned(), "held".to_owned()), "its image is not there");
     }
 
     /// Its controller would call all of it up to date.

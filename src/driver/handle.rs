@@ -253,7 +253,7 @@ pub struct FleetRow {
     pub counters: DaemonSetCounters,
     /// The update strategy in words: `RollingUpdate 1`, `OnDelete (ours)`.
     pub strategy: String,
-    /// Its state in words: `up to date`, `rolling out`, `paused 2h`, `halted: …`, `held`, `preparing`.
+    /// Its state in words: `idle`, `running`, `paused 2h`, `halted: …`, `held`, `preparing`.
     pub state: FleetState,
     /// Since when it is in this state: as its record dates it, or as it was seen to begin here. `None` where neither tells.
     pub since: Option<Timestamp>,
@@ -361,7 +361,7 @@ impl FleetRow {
         (!self.template_of_others).then(|| (updated.saturating_sub(down), updated))
     }
 
-    /// Its state, what is pulled, and that it is pre-warmed: what asks to be looked at first. `2 pulling, rolling out`,
+    /// Its state, what is pulled, and that it is pre-warmed: what asks to be looked at first. `2 pulling, running`,
     /// `pre-warm, 3 pulling, held`, `2 unavailable, 1 pull failed, pre-warm paused`.
     pub fn standing(&self) -> String {
         let pulls = self.pulls.map(|pulls| pulls.to_string()).filter(|pulls| !pulls.is_empty());

@@ -498,9 +498,9 @@ async fn ascii_is_ascii() {
 async fn the_fleet_is_a_table() {
     let script = Script::of(rollout());
     assert_snapshot!(script.run("status").await.text, @r#"
-    NAMESPACE  DAEMONSET    DESIRED  UP-TO-DATE  AVAILABLE  STRATEGY         STATE                        DRIVEN BY
-    edge       agent        120      38          115        OnDelete (ours)  rolling out                  ops@bastion-2
-    edge       log-shipper  120      38          115        OnDelete (ours)  pre-warm paused, up to date  controller
+    NAMESPACE  DAEMONSET    DESIRED  UP-TO-DATE  AVAILABLE  STRATEGY         STATE                  DRIVEN BY
+    edge       agent        120      38          115        OnDelete (ours)  running                ops@bastion-2
+    edge       log-shipper  120      38          115        OnDelete (ours)  pre-warm paused, idle  controller
     "#);
     assert_snapshot!(script.json("status -o json").await);
 }

@@ -216,6 +216,27 @@ fn nobody_drives_and_a_halt() {
     agree("halted", &fake, &mut console);
 }
 
+/// What an operator accepted as failed is on its way nowhere: the list says so as the page does.
+#[test]
+fn failures_that_an_operator_accepted() {
+    for (nodes, keep) in [(10, 8), (3, 0), (2, 0)] {
+        let mut fake = FakeCluster::rolling(nodes, 2);
+        fake.broken.push("agent:bad".into());
+        let mut console = FakeConsole::open(&fake, "ops");
+        console.set_image(&mut fake, "agent:bad");
+        console.partition(&mut fake, keep);
+        fake.kubelets();
+        console.run_for(&mut fake, 60);
+        agree("halted", &fake, &mut console);
+        for _ in 0..nodes {
+            let _ = console.ask(&mut fake, Command::Resume);
+            console.run_for(&mut fake, 60);
+        }
+        let snapshot = agree("accepted", &fake, &mut console);
+        assert!(snapshot.counts.failed > 0, "{:?}", snapshot.counts);
+    }
+}
+
 #[test]
 fn its_own_controller_rolls() {
     let mut fake = FakeCluster::rolling(10, 2);
@@ -299,7 +320,7 @@ fn a_driver_that_was_killed_is_silent_in_the_list_as_on_the_page() {
     let first = list.view(fake.now, &us).rows.remove(0);
     let page = eve.snapshot(&fake);
     assert!(page.doing().to_string().ends_with(", its driver is silent"), "{}", page.doing());
-    assert!(first.standing().ends_with("rolling out, its driver is silent"), "{}", first.standing());
+    assert!(first.standing().ends_with("running, its driver is silent"), "{}", first.standing());
     assert!(matches!(page.driver, DriverView::Unconfirmed { renewed_at, .. } if renewed_at == first.silent_since));
 
     eve.run_for(&mut fake, 20);

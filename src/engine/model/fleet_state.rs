@@ -59,10 +59,10 @@ impl fmt::Display for FleetState {
             Self::Undriven => f.write_str("held, nobody drives"),
             Self::Paused(by) => write!(f, "paused {by}"),
             Self::RollingBack => f.write_str("rolling back"),
-            Self::Rolling => f.write_str("rolling out"),
+            Self::Rolling => f.write_str("running"),
             Self::Held => f.write_str("held"),
             Self::Adopted => f.write_str("adopted"),
-            Self::UpToDate => f.write_str("up to date"),
+            Self::UpToDate => f.write_str("idle"),
         }
     }
 }

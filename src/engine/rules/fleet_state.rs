@@ -81,7 +81,7 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
         left_out_since: _,
         refused: _,
         idle_since: _,
-        acknowledged_failures: _,
+        acknowledged_failures,
         suspects: _,
         others_down: _,
         marks: _,
@@ -105,19 +105,24 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
     };
     // Counters do not tell which nodes a selector leaves out. Nodes that are being updated are named in the record; an old pod
     // that is unavailable by itself may stay so for good, and does not mean that anything moves.
-    let would_move =
-        outdated.saturating_sub(unavailable) > keep && (selector.is_none() || intent.direction() == Direction::Back);
+    // Nor does what an operator accepted as failed: it is unavailable at the new revision.
+    let accepted = u32::try_from(in_progress.intersection(acknowledged_failures).count()).unwrap_or(u32::MAX);
+    let old_unavailable = unavailable.saturating_sub(accepted);
+    let would_move = outdated.saturating_sub(old_unavailable) > keep
+        && (selector.is_none() || intent.direction() == Direction::Back);
     let may_move = would_move && driven;
     // Without a driver nobody takes back what is named there: what was in flight has arrived once all are available, but for those
-    // that failed.
-    let in_flight = !in_progress.is_empty() && (driven || unavailable > daemonset.failed_pulls);
+    // that failed. What an operator accepted as failed is on its way nowhere, whoever drives.
+    let is_under_way = !in_progress.is_subset(acknowledged_failures);
+    let in_flight = is_under_way && (driven || unavailable > daemonset.failed_pulls);
     let moves = in_flight || change.is_some();
     match outdated {
         _ if may_move || moves => match intent.direction() {
             Direction::Forward => FleetState::Rolling,
             Direction::Back => FleetState::RollingBack,
         },
-        0 => at_rest(FleetState::Adopted),
+        // It is not over while nodes that failed are left.
+        0 if accepted == 0 => at_rest(FleetState::Adopted),
         _ if would_move => FleetState::Undriven,
         _ => FleetState::Held,
     }
