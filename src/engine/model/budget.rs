@@ -55,17 +55,24 @@ pub struct BudgetView {
 impl BudgetView {
     /// `3 of 4 (2 fail, 1 pre-warms)`: how many pull slots are taken, and by what, where it is not an update that pulls.
     pub fn slots_in_words(&self) -> String {
-        format!("{} of {}{}", self.pulling, self.max_pulling, self.holders_of_slots())
+        // A rollout begins none beyond its limit, and nobody breaks off those that run.
+        let beyond = self.is_over_pull_limit().then(|| "begun by its controller or under a larger limit".to_owned());
+        let by: Vec<String> = self.holders().into_iter().chain(beyond).collect();
+        format!("{} of {}{}", self.pulling, self.max_pulling, in_brackets(&by))
     }
 
     /// ` (2 fail, 1 pre-warms)`: by what pull slots are taken that no update pulls in; empty where there are none.
     pub(crate) fn holders_of_slots(&self) -> String {
+        in_brackets(&self.holders())
+    }
+
+    fn holders(&self) -> Vec<String> {
         let one_or_more = |count: u32, one: &str, more: &str| match count {
             0 => None,
             1 => Some(format!("1 {one}")),
             _ => Some(format!("{count} {more}")),
         };
-        let by: Vec<String> = [
+        let by = [
             one_or_more(self.pulling_fails, "fails", "fail"),
             one_or_more(
                 self.pulling_others.saturating_sub(self.pulling_others_fails),
@@ -78,11 +85,13 @@ impl BudgetView {
                 "fail on what is no longer the target",
             ),
             one_or_more(self.pulling_ahead, "pre-warms", "pre-warm"),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        if by.is_empty() { String::new() } else { format!(" ({})", by.join(", ")) }
+        ];
+        by.into_iter().flatten().collect()
+    }
+
+    /// Whether more pull slots are taken than there are.
+    pub fn is_over_pull_limit(&self) -> bool {
+        self.pulling_of_rollout() > self.max_pulling
     }
 
     /// How many slots nodes hold whose pods pull, and not pods for pre-warming.
@@ -102,6 +111,10 @@ impl BudgetView {
              these get an image that can be pulled: roll back, or another image; a larger --max-pulling lets pre-warming go on beside them"
         )
     }
+}
+
+fn in_brackets(words: &[String]) -> String {
+    if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
 }
 
 /// Who replaces the pods of a DaemonSet.

@@ -6,10 +6,11 @@ use std::time::Duration;
 use insta::assert_snapshot;
 
 use super::console::TestConsole;
-use super::fixtures::{ago, idle, node, noon, running};
+use super::fixtures::{ago, held, idle, node, noon, running};
 use crate::engine::model::budget::BudgetView;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::driver::DriverView;
+use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{ImageState, NodeState};
 use crate::engine::model::prewarm::{
     Prewarm, PrewarmCounts, PrewarmLeftover, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSite, PrewarmSource,
@@ -18,6 +19,7 @@ use crate::engine::model::prewarm::{
 use crate::engine::model::pull::fixtures::a_minute;
 use crate::engine::model::pull::{FinishedPull, ImageSummary, NodePull, PeerScope, PrewarmPulls};
 use crate::engine::model::record::By;
+use crate::engine::report::guidance::Remedy;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 
 const IMAGE: &str = "registry.factory.example/edge/agent:v2.0.0";
@@ -133,6 +135,41 @@ fn snapshot() -> Snapshot {
         nodes: nodes.into(),
         ..idle()
     }
+}
+
+/// The limit that is advised does not follow how many happen to pull at this moment: it would be another one with each look.
+#[test]
+fn the_limit_of_pulls_that_is_advised_stays_the_same() {
+    let kind = CauseKind::ImageRateLimited;
+    let cause = Some(Box::new(Cause { kind, container: None, message: None }));
+    let waits = Hold::Unproven { node: "ipc-018".into(), cause: Some(kind) };
+    let nodes =
+        [NodeView { state: NodeState::PullFailed, hold: None, cause, ..node("ipc-018") }, held("ipc-019", waits)];
+    let advised = |pulling, max_unavailable| {
+        let budget = BudgetView { pulling, max_pulling: 8, max_unavailable, ..running().budget };
+        let snapshot = Snapshot { nodes: nodes.clone().into(), budget, ..running() };
+        let remedies = snapshot.guidance().map(|guidance| guidance.remedies).unwrap_or_default();
+        remedies.iter().find_map(|remedy| match remedy {
+            Remedy::LimitPulls { to } => Some(*to),
+            _ => None,
+        })
+    };
+    for pulling in 0..9 {
+        assert_eq!((advised(pulling, 6), advised(pulling, 20), advised(pulling, 1)), (Some(3), Some(4), None));
+    }
+}
+
+/// How it came that more slots are taken than there are.
+#[test]
+fn more_pull_slots_than_there_are_say_why() {
+    let budget = BudgetView { pulling: 20, pulling_fails: 12, max_pulling: 2, ..running().budget };
+    for (width, height) in [(80, 24), (120, 40)] {
+        let screen = TestConsole::on(Snapshot { budget, ..running() }, width, height).screen();
+        let said = "pull slots 20 of 2 (12 fail, begun by its controller or under a larger limit)";
+        assert!(screen.contains(said), "{screen}");
+    }
+    let within = BudgetView { pulling: 2, pulling_fails: 1, max_pulling: 2, ..running().budget };
+    assert!(!within.slots_in_words().contains("begun"));
 }
 
 #[test]

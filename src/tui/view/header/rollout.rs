@@ -400,7 +400,10 @@ pub(super) fn budget(
     if recorded(snapshot) && slots.ends_with(')') && snapshot.prewarm_limit().is_none() {
         let mut in_full = words.clone();
         in_full[1] = vec![ctx.span(slots, ThemeRole::Text)];
-        if flow(in_full.clone(), "   ", " ", cells).len() == flow(words.clone(), "   ", " ", cells).len() {
+        let costs_no_line =
+            flow(in_full.clone(), "   ", " ", cells).len() == flow(words.clone(), "   ", " ", cells).len();
+        // A figure beyond its limit asks why, whatever that costs.
+        if costs_no_line || budget.is_over_pull_limit() {
             words = in_full;
         }
     }
