@@ -90,6 +90,8 @@ pub(crate) struct Model {
     pub(crate) chosen_sites: HashMap<DaemonSetRef, String>,
     /// What was told of the rollouts that were closed, for when they are opened again: the last ones, the latest at the end.
     pub(crate) closed_stories: Vec<(DaemonSetRef, EarlierStory)>,
+    /// The rollouts that were driven from here, those that are not any more included.
+    pub(crate) have_been_driven: Vec<DaemonSetRef>,
     /// What was typed after `:`, oldest first.
     pub(crate) history: Vec<String>,
     /// The number of the last question to a driver.

@@ -131,6 +131,7 @@ pub(super) fn model(
         status: None,
         chosen_sites: HashMap::new(),
         closed_stories: Vec::new(),
+        have_been_driven: Vec::new(),
         history: Vec::new(),
         serial: 0,
     };

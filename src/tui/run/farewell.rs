@@ -1,25 +1,49 @@
-//! What is said to the shell when the console ends: a line for each rollout that was open, or that this console drove.
+//! What is said to the shell when the console ends: a line for each rollout that was open, or that this console has driven.
 
 use crate::engine::model::driver::DriverView;
+use crate::engine::model::event::WatchHealth;
 use crate::engine::model::person_of;
 use crate::engine::report::snapshot::Snapshot;
-use crate::tui::model::{Model, Page, RolloutPage};
+use crate::tui::daemonset_ref::DaemonSetRef;
+use crate::tui::model::{Model, RolloutPage};
 
-/// The state of the rollout on screen; on the list of DaemonSets of all that were driven from here, or that there were none.
+/// The state of the rollout on screen and of all that are driven from here; of those that were, that they are not any more; or that there were
+/// none. A practice cluster ends with its console: nothing on it goes on.
 pub(in crate::tui) fn farewell(model: &Model) -> Vec<String> {
-    match &model.page {
-        Page::Rollout(_) => model.rollout().and_then(of_rollout).into_iter().collect(),
-        Page::Fleet => {
-            let driven: Vec<String> = model.driven().filter_map(of_rollout).collect();
-            match driven.is_empty() {
-                true => vec![format!("{}: nothing was driven from here, and what others drive goes on", model.context)],
-                false => driven,
-            }
+    let on_screen = model.rollout();
+    let driven = model.driven().filter(|page| on_screen.is_none_or(|shown| shown.target != page.target));
+    let pages: Vec<&RolloutPage> = on_screen.into_iter().chain(driven).collect();
+    let mut lines: Vec<String> = pages.iter().filter_map(|page| of_rollout(page, model.practice)).collect();
+    let is_told = |target: &&DaemonSetRef| pages.iter().any(|page| page.target == **target);
+    lines.extend(
+        model.have_been_driven.iter().filter(|target| !is_told(target)).map(|target| of_earlier(model, target)),
+    );
+    match (model.practice, lines.is_empty()) {
+        (true, _) => {
+            let what = if lines.is_empty() { ", from where nothing was driven," } else { "" };
+            lines.push(format!(
+                "{}: the practice cluster ended with this console{what} and nothing on it goes on",
+                model.context
+            ));
         }
+        (false, true) => {
+            lines.push(format!("{}: nothing was driven from here, and what others drive goes on", model.context));
+        }
+        (false, false) => {}
     }
+    lines
 }
 
-fn of_rollout(page: &RolloutPage) -> Option<String> {
+/// Of a rollout that is not open and not driven from here any more: its state as the list of DaemonSets has it, where that is up to date.
+fn of_earlier(model: &Model, target: &DaemonSetRef) -> String {
+    let DaemonSetRef { namespace, name } = target;
+    let fleet = model.fleet.as_ref().map(|page| &page.fleet).filter(|fleet| fleet.health == WatchHealth::Live);
+    let row = fleet.and_then(|fleet| fleet.rows.iter().find(|row| row.namespace == *namespace && row.name == *name));
+    let state = row.map(|row| format!(": {}", row.standing())).unwrap_or_default();
+    format!("{namespace}/{name}{state}; it was driven from here, and is not any more")
+}
+
+fn of_rollout(page: &RolloutPage, practice: bool) -> Option<String> {
     let snapshot = page.snapshot()?;
     let counts = &snapshot.counts;
     let target = &page.target;
@@ -30,6 +54,8 @@ fn of_rollout(page: &RolloutPage) -> Option<String> {
     let doing = sent.doing();
     let (updated, nodes) = (counts.updated, counts.nodes);
     let who = match &snapshot.driver {
+        // The line on the cluster says it of everything.
+        _ if practice => String::new(),
         _ if page.driven_by_us() => "; nobody drives it now".to_owned(),
         DriverView::Other { holder, .. } => format!("; {} goes on driving it", person_of(holder)),
         _ => String::new(),

@@ -62,6 +62,7 @@ impl TestConsole {
             status: None,
             chosen_sites: HashMap::new(),
             closed_stories: Vec::new(),
+            have_been_driven: Vec::new(),
             history: Vec::new(),
             serial: 0,
         };
