@@ -3,9 +3,11 @@
 //! ```text
 //!  form ──(changes)──► question to the driver ──► preview ──► confirmation ──► command
 //!    danger none, bounded   enter on the form
-//!    danger serious         enter on the button; the focus begins on Cancel
+//!    danger serious         enter on the button
 //!    danger beyond          the DaemonSet's name, typed
 //! ```
+//!
+//! Where there is nothing to fill in, the focus begins on the button that changes nothing, in all of them: an enter too many does nothing.
 //!
 //! The focus goes one way in all of them: `tab` from the fields to the name (where that has to be typed), the action, cancel, and back.
 //! The arrows walk the lines of a form. What is probably a mistake, such as a selector that matches no node, is confirmed like what is
@@ -222,12 +224,11 @@ impl Dialog {
         }
     }
 
-    /// Where the focus is put for the confirmation: on the button that confirms only if that is safe.
+    /// Where the focus is put for the confirmation: on the button that changes nothing, or where the name is typed.
     fn safe_focus(&self) -> Focus {
         match self.danger() {
-            Some(Danger::None | Danger::Bounded) => Focus::Go,
             Some(Danger::ExceedsBudget) => Focus::Name,
-            Some(Danger::Serious) | None => Focus::Cancel,
+            Some(Danger::None | Danger::Bounded | Danger::Serious) | None => Focus::Cancel,
         }
     }
 

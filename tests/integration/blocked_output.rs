@@ -92,7 +92,8 @@ fn hung_console(practice: &Practice, paints: u32) -> PtyTerminal {
     console.until("ARMED");
     console.write("D");
     console.until("the rollout moves while it runs");
-    console.write("\r");
+    // From the button that changes nothing to the other one.
+    console.write("\t\r");
     console.until("you drive");
     console.until("1 of 20 updated");
     console.hang(paints);
@@ -173,7 +174,8 @@ fn a_console_whose_terminal_hangs_stops_driving_and_offers_to_drive_again() {
     assert!(console.screen().contains("its terminal took no output"), "{}", console.screen());
     console.write("D");
     console.until("the rollout moves while it runs");
-    console.write("\r");
+    // From the button that changes nothing to the other one.
+    console.write("\t\r");
     console.until("you drive");
     // It is released as soon as all nodes are updated, so no screen between is awaited.
     console.until("its controller drives");

@@ -11,6 +11,8 @@ use crate::engine::report::snapshot::{Counts, PlanView, RevisionView, Snapshot};
 use crate::tui::dialog::Focus;
 use crate::tui::message::ConsoleEffect;
 use crate::tui::model::Overlay;
+use crate::tui::status::StatusSeverity;
+use crate::tui::view;
 
 /// The keys that open each of the dialogs.
 const DIALOGS: [&str; 13] =
@@ -95,6 +97,48 @@ fn a_dialog_leaves_nodes_in_sight_and_does_not_jump() {
     for image in [":v", "registry.example.com/other/agent:v3", ""] {
         assert_eq!(inside, frame(&open(&format!("I{image}"), (80, 24))), "I{image}");
     }
+}
+
+/// What a dialog does is on its title, what is filled in and both buttons are in sight, and which key leaves it is in its frame.
+#[test]
+fn the_smallest_screen_shows_title_field_buttons_and_the_way_out_of_every_dialog() {
+    let snapshots =
+        [fixtures::running(), fixtures::halted(), fixtures::paused(), fixtures::cascade(), fixtures::idle()];
+    for (nth, snapshot) in snapshots.iter().enumerate() {
+        for keys in DIALOGS.iter().chain(&["C"]) {
+            for danger in [Danger::Bounded, Danger::Serious, Danger::ExceedsBudget] {
+                for is_refused in [false, true] {
+                    let mut console = TestConsole::on(snapshot.clone(), 40, 12).typed("A").typed(keys);
+                    let Overlay::Dialog(dialog) = &console.model.overlay else { continue };
+                    let (verb, is_form) = (dialog.form.verb(), dialog.focus == Focus::Form);
+                    console = console.answered(preview(danger));
+                    if is_refused {
+                        console.model.say(StatusSeverity::Refused, "it was refused, for a reason of some length");
+                    }
+                    let screen = console.screen();
+                    let what = format!("{nth} {keys} {danger:?}:\n{screen}");
+                    let has = |words: &str| screen.lines().any(|line| line.contains(words));
+                    assert!(has("┌ ") && has(verb) && has(" esc: ") && has("─┘"), "{what}");
+                    assert!(["[ Cancel ]", "[>Cancel<]", "[>Stay<]"].iter().any(|button| has(button)), "{what}");
+                    let typed = view::draw(&console.model).1.cursor.is_some();
+                    assert!(!is_form || typed || has("│ > ") || has("│   "), "{what}");
+                }
+            }
+        }
+    }
+}
+
+/// What the chosen step does is not cut, and what needs attention has its key and its reason.
+#[test]
+fn on_the_smallest_screen_what_is_chosen_is_told_in_full() {
+    let screen = TestConsole::on(fixtures::halted(), 40, 12).typed("AS").screen();
+    assert!(screen.contains("> next  50%: lets 3 nodes go, 41 in") && screen.contains("│   total "), "{screen}");
+    let screen = TestConsole::on(fixtures::cascade(), 40, 12).screen();
+    assert!(screen.contains("! losing nodes: 9 down, 2 may be\n P brakes: sets OnDelete at once\n"), "{screen}");
+    // What goes wrong while its controller rolls, and is not an alarm.
+    let native = Snapshot { alarms: Vec::new(), ..fixtures::cascade() };
+    let screen = TestConsole::on(native, 40, 12).screen();
+    assert!(screen.contains(" its controller goes on, whatever fails\n P brakes"), "{screen}");
 }
 
 #[test]
@@ -364,9 +408,9 @@ fn the_text_of_a_dialog_is_scrolled_whatever_has_the_focus() {
     let halted = TestConsole::on(fixtures::halted(), 40, 12).typed("AC").answered(long);
     let screen = halted.screen();
     let line = |words: &str| screen.lines().find(|line| line.contains(words)).unwrap_or_default().to_owned();
-    assert!(line("[ Accept and continue ]").ends_with("[>Cancel<]  │"), "{screen}");
-    assert!(line("└").ends_with(" pgdn ─┘"), "{screen}");
-    assert!(screen.contains("┌ Accept and continue"), "{screen}");
+    assert!(line("[ Accept and resume ]").ends_with("[>Cancel<]    │"), "{screen}");
+    assert!(line("└").ends_with(" pgdn ─ esc: cancel ─┘"), "{screen}");
+    assert!(screen.contains("┌ Accept and resume"), "{screen}");
     // The line of a form is typed on, and what it would do is below the fold.
     for (keys, typed) in [("S", ""), ("I", "x"), ("N", ""), ("U", ""), ("L", "5"), ("P", "why"), ("D", ""), ("R", "")] {
         let long = Preview { warnings: vec!["a long story ".repeat(30)], ..preview(Danger::Bounded) };

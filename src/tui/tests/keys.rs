@@ -80,7 +80,10 @@ fn writes_ask_first_and_are_confirmed_in_proportion() {
         ("AU", Danger::ExceedsBudget, "<enter>ipc<enter>", None),
         ("AU", Danger::ExceedsBudget, "<enter>ipc-agent<enter>", Some(undo)),
         // Without fields the focus begins where it is safe.
-        ("AR", Danger::Bounded, "<enter>", Some(Command::Release(Early::Accept))),
+        ("AR", Danger::Bounded, "<enter>", None),
+        ("AD", Danger::None, "<enter>", None),
+        ("AD", Danger::None, "<left><enter>", Some(Command::StopDriving)),
+        ("AR", Danger::Bounded, "<tab><enter>", Some(Command::Release(Early::Accept))),
         ("AR", Danger::Serious, "<enter>", None),
         ("AR", Danger::Serious, "<left><enter>", Some(Command::Release(Early::Accept))),
         ("AR", Danger::ExceedsBudget, "ipc-agent<enter>", Some(Command::Release(Early::Accept))),
@@ -93,11 +96,11 @@ fn writes_ask_first_and_are_confirmed_in_proportion() {
 #[test]
 fn going_on_past_a_halt_begins_on_cancel() {
     let halted = || TestConsole::on(fixtures::halted(), 80, 24).typed("AC").answered(preview(Danger::Serious));
-    assert!(halted().screen().contains("[ Accept and continue ]  [>Cancel<]"), "{}", halted().screen());
+    assert!(halted().screen().contains("[ Accept and resume ]  [>Cancel<]"), "{}", halted().screen());
     assert_eq!(done(&halted().typed("<enter>")), []);
     assert_eq!(done(&halted().typed("<left><enter>")), [Command::Resume]);
     let paused = TestConsole::on(fixtures::paused(), 80, 24).typed("AC").answered(preview(Danger::Bounded));
-    assert_eq!(done(&paused.typed("<enter>")), [Command::Resume]);
+    assert_eq!(done(&paused.typed("<left><enter>")), [Command::Resume]);
 }
 
 #[test]
@@ -242,7 +245,8 @@ fn pausing_works_while_read_only_with_one_enter_and_a_reason_if_there_is_one() {
 
 #[test]
 fn writes_are_refused_until_armed_and_the_refusal_names_the_key() {
-    for (key, word) in [("S", "step"), ("N", "canary"), ("I", "image"), ("U", "undo"), ("R", "release"), ("D", "drive")]
+    for (key, word) in
+        [("S", "step"), ("N", "canary"), ("I", "image"), ("U", "roll back"), ("R", "release"), ("D", "drive")]
     {
         let console = TestConsole::on(fixtures::observed(), 80, 24).typed(key);
         assert_eq!(status(&console), format!("read-only: A arms for 10 minutes, then {key} {word}"));

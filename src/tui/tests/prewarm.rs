@@ -413,7 +413,7 @@ fn keys_on_the_screen_ask_first() {
         let asks = matches!(console.model.overlay, Overlay::Dialog(_));
         assert_eq!(asks, want.is_some(), "{keys}: {:?}", console.model.status);
         if asks {
-            console = console.answered(preview()).typed("<enter>");
+            console = console.answered(preview()).typed("<left><enter>");
         }
         assert_eq!(done(&console), want.into_iter().collect::<Vec<_>>(), "{keys}");
     }

@@ -11,8 +11,8 @@
 //! │   ipc-020  ipc-022  ipc-023 …                                             │
 //! │ API: PATCH leases/rolldeck-ipc-agent, then DELETE pods                    │
 //! │                                                                           │
-//! │ [ Start step ]  [ Cancel ]                              enter · tab · esc │
-//! └───────────────────────────────────────────────────────────────────────────┘
+//! │ [ Start step ]  [ Cancel ]                                    enter · tab │
+//! └───────────────────────────────────────────────────────────── esc: cancel ─┘
 //! ```
 //!
 //! All dialogs have one place and one width: below the header, so that who drives, the budget and alarms stay in sight. Their height is one of
@@ -35,7 +35,7 @@ use ratatui::text::{Line, Span};
 use tui_input::Input;
 
 use self::buttons::draw_buttons;
-use self::frame::{LEAST_HEIGHT, height_for, put_cluster, room, title};
+use self::frame::{LEAST_HEIGHT, height_for, put_foot, room, title};
 use self::preview::{fill_preview, name_nodes};
 use super::footer::skip_cells;
 use super::{RenderContext, ScreenParts, put_box, put_lines};
@@ -156,6 +156,19 @@ impl Body<'_> {
         let text = fit(text, self.cells.saturating_sub(2)).into_owned();
         self.lines.push(Line::from(self.ctx.span(format!("{sign} {text}"), role)));
     }
+
+    /// A line that can be chosen, and that says what it does: in as many lines as that needs where it is chosen.
+    fn choice_in_full(&mut self, chosen: bool, text: &str) {
+        let room = self.cells.saturating_sub(2);
+        if !chosen || width(text) <= room {
+            return self.choice(chosen, text);
+        }
+        for (nth, line) in wrap(text, room).enumerate() {
+            let sign = if nth == 0 { self.ctx.glyph(Glyph::Cursor) } else { " " };
+            self.focus_line = Some(self.lines.len());
+            self.lines.push(Line::from(self.ctx.span(format!("{sign} {line}"), ThemeRole::Title)));
+        }
+    }
 }
 
 /// Draws the dialog over the list. Returns where text is being typed.
@@ -167,7 +180,7 @@ pub(super) fn draw(
 ) -> Option<Position> {
     let (area, body) = laid_out(ctx, parts, dialog);
     let inside = put_box(ctx, buffer, area, &title(dialog, usize::from(area.width).saturating_sub(6)));
-    put_cluster(ctx, area, buffer);
+    put_foot(ctx, dialog, area, buffer);
     if inside.is_empty() {
         return None;
     }
@@ -268,7 +281,10 @@ fn laid_out<'a>(ctx: &'a RenderContext<'a>, parts: &ScreenParts, dialog: &Dialog
 
 /// Whether the dialog itself says what was refused: where it may cover the line that says so elsewhere.
 pub(super) fn says_refusal(ctx: &RenderContext<'_>, parts: &ScreenParts) -> bool {
-    let refuses = |status: &Status| status.tone != StatusSeverity::Busy && status.tone != StatusSeverity::Good;
+    let refuses = |status: &Status| match status.tone {
+        StatusSeverity::Refused | StatusSeverity::KeyRefused | StatusSeverity::UntilKey => true,
+        StatusSeverity::Busy | StatusSeverity::Good | StatusSeverity::Plain => false,
+    };
     room(parts).bottom() > parts.status.y && ctx.model.status.as_ref().is_some_and(refuses)
 }
 
@@ -430,6 +446,7 @@ fn fill_step(body: &mut Body<'_>, form: &StepForm, snapshot: &Snapshot, focused:
     let now = match updated > allowed {
         // Some went beyond the plan: their pods were lost by themselves, or a step back was taken.
         true => format!("{updated} of {nodes} nodes are updated already; no further node may be."),
+        false if body.cells < NARROW => format!("Now {allowed} may be updated; {updated} are."),
         false => format!("Now {allowed} of {nodes} nodes may be updated; {updated} so far."),
     };
     body.say(&now, ThemeRole::Text);
@@ -448,7 +465,7 @@ fn fill_step(body: &mut Body<'_>, form: &StepForm, snapshot: &Snapshot, focused:
         let chosen = form.choice == choice;
         match choice {
             StepChoice::Next => {
-                body.choice(chosen, &format!("{next_step}{next}"));
+                body.choice_in_full(chosen, &format!("{next_step}{next}"));
             }
             StepChoice::Back => {
                 let none = if allowed > 0 { "0" } else { "none" };
@@ -457,7 +474,7 @@ fn fill_step(body: &mut Body<'_>, form: &StepForm, snapshot: &Snapshot, focused:
                     0 => "starts no more".to_owned(),
                     more => format!("{more} more may go"),
                 };
-                body.choice(chosen, &format!("{step_back}{to} (reverts no node, {goes_on})"));
+                body.choice_in_full(chosen, &format!("{step_back}{to} (reverts no node, {goes_on})"));
             }
             StepChoice::Updated => number_field(body, chosen, "updated       ", &form.updated, focused),
             StepChoice::Keep => number_field(body, chosen, "keep old      ", &form.keep, focused),

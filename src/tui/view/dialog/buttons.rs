@@ -24,6 +24,21 @@ fn is_read_only_again(ctx: &RenderContext<'_>, dialog: &Dialog) -> bool {
     command.is_some_and(|command| command.is_ok_and(|command| !is_safety(&command)))
 }
 
+/// What the button is called that changes nothing, as `esc` does.
+pub(super) fn cancel_of(dialog: &Dialog) -> &'static str {
+    match &dialog.form {
+        Form::Quit(_) | Form::SwitchContext { .. } => "Stay",
+        // There, to cancel is what is confirmed.
+        Form::Plain { command: Command::Prewarm(PrewarmCommand::Cancel), .. } => "Go on",
+        _ => "Cancel",
+    }
+}
+
+/// ` esc: cancel `, as it stands in the frame of every dialog.
+pub(super) fn escape_of(dialog: &Dialog) -> String {
+    format!(" esc: {} ", cancel_of(dialog).to_lowercase())
+}
+
 /// Draws the buttons, and beside them what the keys do.
 pub(super) fn draw_buttons(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, more: &str, buffer: &mut Buffer) {
     let ready = dialog.ready().is_ok();
@@ -37,12 +52,7 @@ pub(super) fn draw_buttons(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect,
         let text = if focused { format!("[>{text}<]") } else { format!("[ {text} ]") };
         ctx.span(text, role)
     };
-    let cancel = match &dialog.form {
-        Form::Quit(_) | Form::SwitchContext { .. } => "Stay",
-        // There, to cancel is what is confirmed.
-        Form::Plain { command: Command::Prewarm(PrewarmCommand::Cancel), .. } => "Go on",
-        _ => "Cancel",
-    };
+    let cancel = cancel_of(dialog);
     let line = Line::from(vec![button(Focus::Go, dialog.form.verb()), Span::raw("  "), button(Focus::Cancel, cancel)]);
     let used = line.width();
     buffer.set_line(area.x, area.y, &line, area.width);
@@ -64,14 +74,7 @@ pub(super) fn draw_buttons(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect,
     let room = usize::from(area.width).saturating_sub(used + 2);
     let tab = if enter.starts_with("tab") { "" } else { "tab" };
     // Where there is no room for all, the keys that every dialog has go first.
-    let hints = [
-        vec![more, prewarm, enter, tab, "esc"],
-        vec![more, prewarm, enter],
-        vec![prewarm],
-        vec![least, "esc"],
-        vec![more],
-        vec![least],
-    ];
+    let hints = [vec![more, prewarm, enter, tab], vec![more, prewarm, enter], vec![prewarm], vec![more], vec![least]];
     let hint = hints.into_iter().map(|words| {
         let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
         words.join(&format!(" {} ", ctx.glyph(Glyph::Dot)))
@@ -83,7 +86,8 @@ pub(super) fn draw_buttons(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect,
     } else if !least.is_empty() {
         // Beside the buttons there is no room for it: in the frame.
         let hint = format!(" {least} ");
-        let x = area.right().saturating_sub(u16::try_from(width(&hint)).unwrap_or(0));
+        let taken = width(&hint) + width(&escape_of(dialog)) + 1;
+        let x = area.right().saturating_sub(u16::try_from(taken).unwrap_or(0));
         put(buffer, x, area.y + 1, &hint, width(&hint), ctx.style(ThemeRole::Muted));
     }
 }

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 
 use super::super::footer::unnamed_cluster;
 use super::super::{RenderContext, ScreenParts, put};
+use super::buttons::escape_of;
 use crate::engine::model::command::Command;
 use crate::tui::dialog::{Dialog, Form, PreviewState};
 use crate::tui::theme::ThemeRole;
@@ -37,11 +38,19 @@ pub(super) fn height_for(lines: usize, most: u16, exact: bool) -> u16 {
     HEIGHTS.into_iter().find(fits).map_or(most, |height| height.min(most))
 }
 
-/// Which cluster it is about, where neither the header nor the line above the footer says so: in the frame below the buttons.
-pub(super) fn put_cluster(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) {
-    if let Some(cluster) = unnamed_cluster(ctx, buffer.area.width).filter(|_| area.height > 2) {
+/// In the frame below the buttons: which key leaves the dialog, and which cluster it is about, where neither the header nor the line above the
+/// footer says so.
+pub(super) fn put_foot(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, buffer: &mut Buffer) {
+    if area.height <= 2 {
+        return;
+    }
+    let escape = escape_of(dialog);
+    let cells = width(&escape);
+    let x = area.right().saturating_sub(u16::try_from(cells + 2).unwrap_or(0)).max(area.x + 1);
+    put(buffer, x, area.bottom() - 1, &escape, cells, ctx.style(ThemeRole::Muted));
+    if let Some(cluster) = unnamed_cluster(ctx, buffer.area.width) {
         // Behind it may stand which key shows more.
-        let room = usize::from(area.width).saturating_sub(14);
+        let room = usize::from(area.width).saturating_sub(cells + 12);
         let cluster = format!(" {} ", fit_middle(&cluster, room));
         put(buffer, area.x + 2, area.bottom() - 1, &cluster, room + 2, ctx.style(ThemeRole::Title));
     }
@@ -84,7 +93,7 @@ fn begins_with(text: &str, start: &str) -> bool {
 
 /// Whether a preview's title says more than the form's own words.
 fn says_more(title: &str, form: &Form) -> bool {
-    // The key and its form say `continue`, the command line `resume`.
+    // Form and preview both name it.
     let is_resume = matches!(form, Form::Plain { command: Command::Resume, .. }) && title.starts_with("Resume");
     !is_resume && !title.eq_ignore_ascii_case(form.verb()) && !title.eq_ignore_ascii_case(form.title())
 }
