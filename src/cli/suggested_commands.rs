@@ -30,7 +30,7 @@ impl SuggestedCommand {
         self.remedy == PREWARM
     }
 
-    /// `rolldeck resume --context prod -n edge ds/agent   (continues)`.
+    /// `rolldeck resume --context prod -n edge ds/agent   (resumes)`.
     pub(crate) fn line(&self) -> String {
         match &self.command {
             Some(command) => format!("{command}   ({})", self.text),

@@ -49,9 +49,16 @@ pub(crate) fn bound(model: &Model, key: Key) -> Option<&'static Action> {
         let elsewhere = || ACTIONS.iter().filter(|action| action.keys.contains(&key));
         // What the key does on a rollout says more than what it does on one of a rollout's screens.
         let of_rollout = || elsewhere().find(|action| model.page == Page::Fleet && !action.scope.is_screen());
-        let elsewhere = of_rollout().or_else(|| elsewhere().next());
+        // And what it does on its nodes, where `l` and `p` show logs, more than what it does on the screens that have to be opened there first.
+        let of_nodes = || elsewhere().find(|action| model.page == Page::Fleet && action.scope == ActionScope::Nodes);
+        let elsewhere = of_rollout().or_else(of_nodes).or_else(|| elsewhere().next());
         elsewhere.filter(|action| {
-            action.guard != Guard::Read || matches!(action.scope, ActionScope::Rollout | ActionScope::Revisions)
+            let is_told = match action.scope {
+                ActionScope::Rollout | ActionScope::Revisions => true,
+                ActionScope::Nodes => model.page == Page::Fleet,
+                _ => false,
+            };
+            action.guard != Guard::Read || is_told
         })
     })
 }

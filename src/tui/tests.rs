@@ -31,6 +31,7 @@ mod rail;
 mod reach;
 mod release;
 mod repository;
+mod restored;
 mod revisions;
 mod rows;
 mod screens;

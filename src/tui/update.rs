@@ -70,6 +70,9 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
                     prewarm.hold_current(height);
                 }
                 page.see(ShownSnapshot { snapshot, at: now, is_frozen: false });
+                if page.driven_by_us() && !model.have_been_driven.contains(&target) {
+                    model.have_been_driven.push(target.clone());
+                }
             }
             complete_list(model);
             if let Some(news) = news {

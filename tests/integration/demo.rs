@@ -16,8 +16,8 @@ fn the_practice_cascade_is_braked_and_rolled_back_by_keys() {
         console.press(&["P"]);
         console.confirm("[ Pause now ]");
         console.until("PAUSED");
-        // At 80x24 the alarms leave no room for the answer beside them.
-        console.until("adopted");
+        // The answer is there beside the alarms.
+        console.until("✓ agent: ");
         console.press(&["A"]);
         console.until("ARMED");
         console.press(&["U"]);

@@ -53,8 +53,34 @@ impl FakeConsole {
             defaults: fake.defaults.clone(),
             restored_at: None,
         };
-        let mut engine = Engine::new(config);
-        let now = fake.now;
+        let mut console = Self::loading(config);
+        console.load(fake);
+        console
+    }
+
+    /// As the driver begins anew where the state of the cluster went back: nothing is known yet.
+    pub(crate) fn restored(fake: &FakeCluster, who: &str) -> Self {
+        let config = Self::open(fake, who).engine.config().clone();
+        Self { log_read: fake.log.len(), ..Self::loading(Config { restored_at: Some(fake.now), ..config }) }
+    }
+
+    fn loading(config: Config) -> Self {
+        Self {
+            engine: Engine::new(config),
+            log_read: 0,
+            deaf: false,
+            muted: Vec::new(),
+            kept_back: Vec::new(),
+            lose_answers: false,
+            settled: Vec::new(),
+            happened: Vec::new(),
+            happened_to: Vec::new(),
+        }
+    }
+
+    /// Tells it all that is there.
+    pub(crate) fn load(&mut self, fake: &FakeCluster) {
+        let (engine, now) = (&mut self.engine, fake.now);
         let mut tell = |event| engine.observe(event, now);
         tell(Event::DaemonSet(Box::new(fake.daemonset.clone())));
         fake.revisions.iter().for_each(|revision| tell(Event::Revision(Box::new(revision.clone()))));
@@ -69,17 +95,7 @@ impl FakeConsole {
         for watched in Watched::ALL {
             engine.observe(Event::Watch(watched, WatchHealth::Live), now);
         }
-        Self {
-            engine,
-            log_read: fake.log.len(),
-            deaf: false,
-            muted: Vec::new(),
-            kept_back: Vec::new(),
-            lose_answers: false,
-            settled: Vec::new(),
-            happened: Vec::new(),
-            happened_to: Vec::new(),
-        }
+        self.log_read = fake.log.len();
     }
 
     /// Lets it hear, decide and act until it has nothing more to do at this instant; returns how many effects it had.

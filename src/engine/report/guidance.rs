@@ -118,11 +118,11 @@ impl fmt::Display for Remedy {
             Self::SetImage => f.write_str("begins a new rollout"),
             Self::Brake => f.write_str("brakes: sets OnDelete at once, nothing else changes"),
             Self::RestoreOnDelete => f.write_str("sets OnDelete again at once, and nothing else"),
-            Self::Resume => f.write_str("continues"),
+            Self::Resume => f.write_str("resumes"),
             Self::LiftPause => f.write_str("lifts the pause, and moves nothing before a step or a release"),
-            Self::ResumeUnderOnDelete => f.write_str("sets OnDelete again and continues"),
+            Self::ResumeUnderOnDelete => f.write_str("sets OnDelete again and resumes"),
             Self::ResumeWithTemplate => f.write_str("rolls out the template as it is now"),
-            Self::ResumePastFailures => f.write_str("continues, the failures so far accepted"),
+            Self::ResumePastFailures => f.write_str("resumes, the failures so far accepted"),
             Self::Undo => f.write_str("rolls back"),
             Self::EnforceOnDelete => f.write_str("sets OnDelete again at each drift from now on"),
             Self::PauseOnDrift => f.write_str("pauses at the next drift instead"),
@@ -236,12 +236,13 @@ impl Snapshot {
     }
 
     /// What an operator can do about one of the alarms. What goes back already is not rolled back, and what is not paused not resumed:
-    /// where nobody drives, nobody pauses after a strategy drift.
+    /// where nobody drives, nobody pauses after a strategy drift. Where nothing is recorded, there is nothing to drive.
     pub fn remedies_of(&self, alarm: &Alarm) -> Vec<Remedy> {
         let mut remedies = alarm.remedies();
         remedies.retain(|remedy| match remedy {
             Remedy::Undo => self.undo_is_free(),
             Remedy::ResumeUnderOnDelete => matches!(self.phase, Phase::Paused(_)),
+            Remedy::Drive => self.started_at.is_some() || self.prewarm.is_some(),
             _ => true,
         });
         remedies
@@ -404,13 +405,15 @@ impl Snapshot {
             1 => "1 node waits until the trouble is over".to_owned(),
             held => format!("{held} nodes wait until the trouble is over"),
         };
-        let many_pull = |node: &NodeView| {
-            node.cause.as_ref().is_some_and(|cause| cause.kind.is_milder_with_fewer_pulls())
-                && self.budget.max_pulling > 1
+        let is_milder =
+            |node: &NodeView| node.cause.as_ref().is_some_and(|cause| cause.kind.is_milder_with_fewer_pulls());
+        // Half of what the limits let pull at once, so that it makes a difference: updates alone are no more than may be down. How many pull at
+        // this moment does not count, as the number would be another one with each look.
+        let most = match self.prewarm {
+            Some(_) => self.budget.max_pulling,
+            None => self.budget.max_pulling.min(self.budget.max_unavailable),
         };
-        // Half of those that pull now, so that it makes a difference.
-        let to = self.budget.max_pulling.min(self.budget.pulling.max(2)) / 2;
-        let limit = self.nodes.iter().any(many_pull).then_some(Remedy::LimitPulls { to });
+        let limit = (most > 1 && self.nodes.iter().any(is_milder)).then_some(Remedy::LimitPulls { to: most / 2 });
         Some(Guidance { waits, remedies: [self.away()].into_iter().chain(limit).collect() })
     }
 

@@ -82,7 +82,7 @@ pub(crate) fn is_paused(model: &Model) -> bool {
 pub(super) fn stopped(model: &Model) -> Result<(), String> {
     rollout_says(model, |snapshot| {
         let stopped = matches!(snapshot.phase, Phase::Paused(_) | Phase::Halted);
-        (!stopped).then_some("neither paused nor halted: there is nothing to continue")
+        (!stopped).then_some("neither paused nor halted: there is nothing to resume")
     })
 }
 

@@ -164,13 +164,19 @@ impl Action {
                 ActionScope::Revisions if model.rollout().is_some() => {
                     format!("`{}` works on the revisions: {} lists them", self.name, ActionId::History.key())
                 }
-                _ => match model.fleet.as_ref().and_then(FleetPage::current) {
-                    Some(row) => {
-                        let DaemonSetRef { namespace, name } = row;
-                        format!("`{}` works on an open DaemonSet: enter opens {namespace}/{name} first", self.name)
+                _ => {
+                    // There is more than one node on which it could be done.
+                    let place = match self.scope {
+                        ActionScope::Nodes | ActionScope::NodeRows | ActionScope::Node => "a node of an open DaemonSet",
+                        _ => "an open DaemonSet",
+                    };
+                    match model.fleet.as_ref().and_then(FleetPage::current) {
+                        Some(DaemonSetRef { namespace, name }) => {
+                            format!("`{}` works on {place}: enter opens {namespace}/{name} first", self.name)
+                        }
+                        None => format!("`{}` works on {place}: {}", self.name, no_row(model)),
                     }
-                    None => format!("`{}` works on an open DaemonSet: {}", self.name, no_row(model)),
-                },
+                }
             });
         }
         if self.only_looks(model) {

@@ -197,11 +197,9 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         order: Some(|a, b| (a.since.is_none(), Reverse(a.since)).cmp(&(b.since.is_none(), Reverse(b.since)))),
         words: None,
         searched: false,
-        cell: |row, _, _| match (row.since, &row.state) {
-            // Nothing happens there: since when is of no use to anybody.
-            (None, FleetState::UpToDate | FleetState::Adopted) => text("", ThemeRole::Muted),
-            (None, _) => text("?", ThemeRole::Muted),
-            (since, _) => (FleetCell::Age(since), ThemeRole::Text),
+        cell: |row, _, _| match row.since {
+            None => text("?", ThemeRole::Muted),
+            since => (FleetCell::Age(since), ThemeRole::Text),
         },
     },
     FleetColumn {
@@ -505,9 +503,9 @@ mod tests {
         };
         let requested = Some(FleetPrewarm::Requested);
         for (got, words, role) in [
-            (counted(FleetState::Rolling, 2, [1, 0, 0], None), "1 pulling, rolling out", ThemeRole::Busy),
-            (counted(FleetState::Rolling, 1, [1, 1, 0], None), "1 pulling, 1 pull failed, rolling out", ThemeRole::Bad),
-            (counted(FleetState::Rolling, 1, [0, 0, 2], None), "2 starting, rolling out", ThemeRole::Busy),
+            (counted(FleetState::Rolling, 2, [1, 0, 0], None), "1 pulling, running", ThemeRole::Busy),
+            (counted(FleetState::Rolling, 1, [1, 1, 0], None), "1 pulling, 1 pull failed, running", ThemeRole::Bad),
+            (counted(FleetState::Rolling, 1, [0, 0, 2], None), "2 starting, running", ThemeRole::Busy),
             (counted(FleetState::Held, 3, [2, 0, 0], requested), "pre-warm, 2 pulling, held", ThemeRole::Text),
             (counted(FleetState::Held, 2, [0, 0, 0], None), "held, 1 unavailable", ThemeRole::Warn),
             (counted(FleetState::Degraded(2), 1, [0, 2, 0], None), "2 unavailable, 2 pulls failed", ThemeRole::Bad),
@@ -521,7 +519,7 @@ mod tests {
             assert_eq!(got, (words.to_owned(), role));
         }
         let unknown = FleetRow { pulls: None, state: FleetState::Rolling, ..row("edge", "agent", 0) };
-        assert_eq!(unknown.standing(), "rolling out");
+        assert_eq!(unknown.standing(), "running");
         // Whoever drives halts for what fails.
         let pulls = Some(FleetPulls { failed: 1, ..FleetPulls::default() });
         let counters = DaemonSetCounters { desired: 3, available: 2, ..DaemonSetCounters::default() };
@@ -533,7 +531,7 @@ mod tests {
         // Six of 20 nodes are down: why the list counts 14.
         let counters = DaemonSetCounters { desired: 14, misscheduled: 6, ..DaemonSetCounters::default() };
         let cut = FleetRow { counters, state: FleetState::Rolling, ..row("edge", "agent", 14) };
-        assert_eq!(standing(&cut), "rolling out, 6 misscheduled");
+        assert_eq!(standing(&cut), "running, 6 misscheduled");
     }
 
     #[test]

@@ -66,7 +66,7 @@ pub(super) fn pause(model: &mut Model, why: &str) -> Effects {
 pub(super) fn resume(model: &mut Model) -> Effects {
     let halted =
         model.rollout().and_then(|page| page.snapshot()).is_some_and(|snapshot| snapshot.phase == Phase::Halted);
-    let title = if halted { "Accept and continue" } else { "Continue" };
+    let title = if halted { "Accept and resume" } else { "Resume" };
     dialog(model, Form::Plain { title, command: Command::Resume })
 }
 

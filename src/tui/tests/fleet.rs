@@ -236,6 +236,59 @@ fn what_is_said_to_the_shell_at_the_end_of_the_list_is_who_goes_on() {
 }
 
 #[test]
+fn what_was_driven_from_here_and_is_not_any_more_is_said_at_the_end() {
+    let end = |console: &TestConsole| crate::tui::run::farewell::farewell(&console.model);
+    let mut console = TestConsole::on(fixtures::running(), 80, 24);
+    console.see(fixtures::idle());
+    console.type_keys("<esc>");
+    let gone = "edge/ipc-agent; it was driven from here, and is not any more";
+    assert_eq!(end(&console), [gone], "its state is not known without the list");
+    let listed = console.with_fleet();
+    let row = fleet().rows.into_iter().find(|row| &*row.name == "ipc-agent").unwrap();
+    assert_eq!(end(&listed), [gone.replace("agent;", &format!("agent: {};", row.standing()))]);
+}
+
+/// Nobody can drive anything on it any more.
+#[test]
+fn at_the_end_of_a_practice_cluster_it_is_said_that_it_ended() {
+    let end = |mut console: TestConsole| {
+        console.model.practice = true;
+        crate::tui::run::farewell::farewell(&console.model)
+    };
+    let ended = "prod-eu: the practice cluster ended with this console and nothing on it goes on";
+    let driven = end(TestConsole::on(fixtures::running(), 80, 24));
+    assert!(driven[0].ends_with("31 of 120 nodes updated") && driven[1..] == [ended], "{driven:?}");
+    let none = end(TestConsole::on_fleet(80, 24));
+    assert_eq!(none, [ended.replace("console and", "console, from where nothing was driven, and")]);
+}
+
+/// Both keys are those of logs, which are a node's.
+#[test]
+fn the_keys_of_logs_say_on_the_list_what_they_show() {
+    for (key, name) in [("l", "logs"), ("p", "previous")] {
+        let console = TestConsole::on_fleet(80, 24).with_fleet().typed("j").typed(key);
+        let said = status(&console);
+        assert!(
+            said.starts_with(&format!("`{name}` works on a node of an open DaemonSet: enter opens ")),
+            "{key}: {said}"
+        );
+    }
+}
+
+/// Since when is not known until it was seen to begin, in whichever state.
+#[test]
+fn no_cell_for_how_long_is_blank() {
+    let mut listed = fleet();
+    listed.rows.iter_mut().for_each(|row| (row.since, row.state) = (None, FleetState::UpToDate));
+    listed.rows[0].state = FleetState::Adopted;
+    let mut console = TestConsole::on_fleet(120, 40);
+    console.tell(Msg::Fleet(listed.clone().into()));
+    let screen = console.screen();
+    let rows = screen.lines().filter(|line| !line.contains("help") && line.split_whitespace().any(|word| word == "?"));
+    assert_eq!(rows.count(), listed.rows.len(), "{screen}");
+}
+
+#[test]
 fn on_a_list_without_a_row_every_command_is_answered() {
     let forbidden = WatchHealth::Forbidden { why: "no".into() };
     let down = WatchHealth::Down { since: ago(5), why: "connection refused".into() };
@@ -253,7 +306,10 @@ fn on_a_list_without_a_row_every_command_is_answered() {
         assert_eq!(status(&empty().typed("P")), format!("`pause` works on a DaemonSet of the list: {why}"));
         let guess = "there is no command `p`: did you mean :pause or :previous-hit?  (? lists all)";
         assert_eq!(status(&empty().typed(":p<enter>")), guess);
-        assert_eq!(status(&empty().typed(":previous<enter>")), format!("`previous` works on an open DaemonSet: {why}"));
+        assert_eq!(
+            status(&empty().typed(":previous<enter>")),
+            format!("`previous` works on a node of an open DaemonSet: {why}")
+        );
         for action in ACTIONS.iter().filter(|action| action.group == Group::Change && action.id != ActionId::Arm) {
             let console = empty().typed(&format!(":{}<enter>", action.name));
             assert!(!status(&console).is_empty(), ":{} at {health:?}", action.name);

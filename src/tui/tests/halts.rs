@@ -35,7 +35,7 @@ fn going_on_and_going_back_are_in_the_last_line_of_every_screen() {
             let console = TestConsole::on(fixtures::halted(), size.0, size.1).typed(keys);
             let screen = console.screen();
             let last = screen.lines().last().unwrap_or_default();
-            assert!(last.contains("C continue") && last.contains("U undo"), "`{keys}` at {size:?}: {last}");
+            assert!(last.contains("C resume") && last.contains("U roll back"), "`{keys}` at {size:?}: {last}");
         }
     }
 }

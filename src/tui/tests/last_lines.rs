@@ -81,7 +81,7 @@ fn the_help_is_the_last_key_and_what_is_selected_can_be_opened() {
     assert!(last(&screen).contains("R release"), "{screen}");
     // What is wrong can be asked for without arming.
     let screen = TestConsole::on(fixtures::halted(), 80, 24).screen();
-    assert!(last(&screen).contains("C continue"), "{screen}");
+    assert!(last(&screen).contains("C resume"), "{screen}");
     let screen = TestConsole::on(running(), 80, 24).screen();
     assert!(last(&screen).contains("i diagnose"), "{screen}");
 }

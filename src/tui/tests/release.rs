@@ -103,6 +103,7 @@ fn that_it_is_released_stays_to_be_read() {
         let mut console = TestConsole::on(adopted.clone(), 80, 24);
         console
             .tell(Msg::Done(fixtures::the_target(), Ok("released: the original update strategy is restored".into())));
+        console.wait(6);
         console.see(after);
         console.screen().contains("ipc-agent: released: the original update strategy is restored")
     };

@@ -86,7 +86,7 @@ fn why_it_is_paused_is_told_in_full_before_the_keys() {
     let alone = Snapshot { phase: Phase::Paused(paused.clone()), paused: Some(paused.clone()), ..fixtures::paused() };
     let beside_a_halt = Snapshot { paused: Some(paused), ..fixtures::halted() };
     for size in [(40, 12), (60, 20), (80, 24), (120, 40), (200, 50)] {
-        for (snapshot, keys) in [(&alone, "C continues"), (&beside_a_halt, "C continue pas")] {
+        for (snapshot, keys) in [(&alone, "C resumes"), (&beside_a_halt, "C resumes pas")] {
             let screen = TestConsole::on(snapshot.clone(), size.0, size.1).screen();
             let words = in_one_line(&screen);
             assert!(words.contains("paused by ops"), "{size:?}:\n{screen}");

@@ -75,6 +75,10 @@ fn a_success_gives_way_to_a_newer_alarm() {
     console.see(running());
     assert!(console.screen().contains("60 of 120 nodes may be updated"), "nothing went wrong since");
     console.see(halted());
+    assert!(console.screen().contains("60 of 120 nodes may be updated"), "it has just been said");
+    console.see(running());
+    console.wait(5);
+    console.see(halted());
     assert_snapshot!("success_gave_way_80x24", console.screen());
     assert!(!console.screen().contains("60 of 120 nodes may be updated"));
     console.tell(done());

@@ -1,6 +1,7 @@
 //! What changes the status line without a command: a complaint about the audit log, and an alarm after a success.
 
 use std::mem::discriminant;
+use std::time::Duration;
 
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::person_of;
@@ -14,10 +15,16 @@ use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::model::{Model, RolloutPage};
 use crate::tui::status::StatusSeverity;
 
-/// Removes a message that is old, or one about a success if `snapshot` shows that something went wrong since. To be called before
-/// the page takes the snapshot in.
+/// For so long a success stays whatever goes wrong meanwhile: whoever gave the command learns that it worked, and reads the alarm beside it.
+const ANSWERED: Duration = Duration::from_secs(5);
+
+/// Removes a message that is old, or one about a success that could be read if `snapshot` shows that something went wrong since. To be called
+/// before the page takes the snapshot in.
 pub(super) fn drop_outdated(model: &mut Model, target: &DaemonSetRef, snapshot: &Snapshot) {
-    let success = model.status.as_ref().is_some_and(|status| status.tone == StatusSeverity::Good);
+    let success = model
+        .status
+        .as_ref()
+        .is_some_and(|status| status.tone == StatusSeverity::Good && model.now.saturating_sub(status.at) >= ANSWERED);
     let old = model.status.as_ref().is_some_and(|status| status.is_old(model.now));
     let page = model.rollout().filter(|page| page.target == *target);
     let outdated = |page: &RolloutPage| {

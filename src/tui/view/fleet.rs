@@ -5,7 +5,7 @@
 //! ─ 1-5 of 14 ────────────────────────────────────────────────────────────────────
 //!    NAMESPACE DAEMONSET     REV     NEW AVL STATE                 FOR DRIVEN BY
 //!  ✗ edge      ipc-agent   14→15  38/120 115 halted: 1 failed       2m you
-//!  ◐ kube-sys… cilium        3→4  97/120 119 rolling out             ? controller
+//!  ◐ kube-sys… cilium        3→4  97/120 119 running                 ? controller
 //! ```
 
 use ratatui::buffer::Buffer;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ✓ ipc-agent: 60 of 120 nodes may be updated
-//!  P pause  S step  N canary  U undo  / filter  s sort  ? help  q quit    O adopt (dim: not now, and says why)
+//!  P pause  S step  N canary  U roll back  / filter  s sort  ? help  q quit    O adopt (dim: not now, and says why)
 //! ```
 
 use ratatui::buffer::Buffer;

@@ -82,8 +82,11 @@ fn about_rollout(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<
         let mut lines =
             vec![identity(ctx, page, Some(shown), cells), folded(ctx, page, shown, cells, reason.is_some())];
         if below.is_empty() && area.height >= 12 {
-            below.extend(reason);
-            below.extend(next_keys(ctx, snapshot, cells));
+            let keys = next_keys(ctx, snapshot, cells);
+            // No key without what it is for.
+            let why = keys.as_ref().and_then(|_| guided(ctx, snapshot, cells));
+            below.extend(reason.or(why));
+            below.extend(keys);
         }
         lines.append(&mut below);
         return lines;
@@ -94,6 +97,8 @@ fn about_rollout(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<
         Presence::Loading => {
             lines.push(loading(ctx, page));
             lines.extend(blocker(ctx, shown, cells, 1));
+            // What made it begin anew is known before anything else.
+            lines.extend(alarms(ctx, shape, snapshot, cells));
             lines.extend(unseen(ctx, snapshot, cells));
             return lines;
         }
@@ -158,6 +163,13 @@ fn why_it_stands(
         false => format!("{}{more}", fit(&words, room.saturating_sub(width(&more)))),
     };
     Some(Line::from(ctx.span(format!(" {words}"), role)))
+}
+
+/// What the rollout waits for, or what goes on in it, that an operator can do something about.
+fn guided(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Option<Line<'static>> {
+    let waits = snapshot.guidance()?.waits;
+    let words = fit(waits.trim_start_matches("held: "), cells.saturating_sub(1)).into_owned();
+    Some(Line::from(ctx.span(format!(" {words}"), ThemeRole::Text)))
 }
 
 /// What is wrong first of all, else what it waits for.

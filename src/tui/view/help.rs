@@ -180,7 +180,7 @@ fn dialog_keys(ctx: &RenderContext<'_>, cells: usize) -> Vec<Line<'static>> {
 /// What a sign stands for, and the colour that it has as a rule; nothing for those that only draw lines.
 fn legend(glyph: Glyph) -> Option<(ThemeRole, &'static str)> {
     Some(match glyph {
-        Glyph::Updated => (ThemeRole::Ok, "updated; of a DaemonSet: up to date; of a message: it is done"),
+        Glyph::Updated => (ThemeRole::Ok, "updated; of a DaemonSet: idle; of a message: it is done"),
         Glyph::Moving => {
             (ThemeRole::Busy, "moving: terminating, creating, pulling, starting, soaking; pull failed: tried again")
         }

@@ -179,7 +179,8 @@ pub(super) fn taken_over(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: 
 pub(super) fn next_keys(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Option<Line<'static>> {
     let remedies = snapshot.guidance().map(|guidance| guidance.remedies).filter(|remedies| !remedies.is_empty())?;
     let keys = keys_in_words(ctx, &remedies, |remedy| remedy.to_string());
-    Some(Line::from(ctx.span(format!(" {}", fit(&keys, cells.saturating_sub(2))), ThemeRole::Text)))
+    let words = if width(&keys) + 2 <= cells { format!(" {keys}") } else { in_few_cells(ctx, &remedies, cells) };
+    Some(Line::from(ctx.span(words, ThemeRole::Text)))
 }
 
 /// The keys of `remedies`, each with what `does` says of it: `S lets 2 nodes go   U rolls back`. While the console is read-only, the first key
@@ -264,6 +265,9 @@ pub(super) fn alarms(ctx: &RenderContext<'_>, shape: Shape, snapshot: &Snapshot,
             Alarm::Halted { .. } | Alarm::HaltWaits { .. } if shape == Shape::Folded => {
                 without_threshold(words.trim_start_matches("halted: "))
             }
+            Alarm::Cascade { down, max_unavailable, .. } if shape == Shape::Folded => {
+                format!("losing nodes: {down} down, {max_unavailable} may be")
+            }
             _ => words,
         };
         let text = format!("{} {words}", ctx.glyph(Glyph::Alarm));
@@ -297,32 +301,55 @@ fn without_threshold(words: &str) -> String {
 /// The keys that help with an alarm, each with what it does: lines end between them. Where lines are few they have one.
 fn hint(ctx: &RenderContext<'_>, shape: Shape, remedies: &[Remedy], cells: usize) -> Vec<Line<'static>> {
     if shape == Shape::Folded && !remedies.is_empty() {
-        let words = format!("   {}", keys_in_words(ctx, remedies, key_does));
-        return vec![Line::from(ctx.span(fit(&words, cells).into_owned(), ThemeRole::Text))];
+        return vec![Line::from(ctx.span(in_few_cells(ctx, remedies, cells), ThemeRole::Text))];
     }
     let words = keys(ctx, remedies, key_does).into_iter();
     let words = words.map(|key| vec![ctx.span(fit(&key, cells.saturating_sub(3)).into_owned(), ThemeRole::Text)]);
     flow(words.collect(), "   ", "   ", cells)
 }
 
+/// The keys in one line that is short: none is cut, those for which there is no room are left out.
+fn in_few_cells(ctx: &RenderContext<'_>, remedies: &[Remedy], cells: usize) -> String {
+    let mut words = String::new();
+    for key in keys(ctx, remedies, key_does_in_few_cells) {
+        let gap = if words.is_empty() { " " } else { "  " };
+        if words.is_empty() || width(&words) + width(gap) + width(&key) <= cells {
+            words = format!("{words}{gap}{key}");
+        }
+    }
+    fit(&words, cells).into_owned()
+}
+
+/// [`key_does`] where lines are short.
+fn key_does_in_few_cells(remedy: Remedy) -> String {
+    match remedy {
+        Remedy::Brake => "brakes: sets OnDelete at once".to_owned(),
+        Remedy::RestoreOnDelete => "sets OnDelete again at once".to_owned(),
+        Remedy::ReleaseEarly => "releases all the same".to_owned(),
+        Remedy::RaiseBudget { to } => format!("budget: max-unavailable {to}"),
+        Remedy::DropUnreadableRecord => "releases, or a newer rolldeck".to_owned(),
+        remedy => key_does(remedy),
+    }
+}
+
 /// What the key for a remedy does, in as few words as a line under an alarm has room for.
 fn key_does(remedy: Remedy) -> String {
     let words = match remedy {
-        Remedy::ResumeUnderOnDelete => "the same, and go on",
-        Remedy::EnforceOnDelete => "do that by itself",
-        Remedy::PauseOnDrift => "pause at the next drift instead",
-        Remedy::RaiseBudget { to } => return format!("raise the budget: max-unavailable {to}"),
-        Remedy::LiftPause => "lift the pause",
-        Remedy::ResumePastFailures => "continue past it",
-        Remedy::ResumeWithTemplate => "continue with it",
-        Remedy::Undo => "roll back",
-        Remedy::ReleaseEarly => "release all the same; it goes on by itself once they fit",
-        Remedy::RecordAnew => "set its limits, which begins a new record",
-        Remedy::DropUnreadableRecord => "use the rolldeck that wrote it, or release",
-        Remedy::DropForeignRecord => "drop the old record",
-        Remedy::StepForRevision => "let a node be updated",
-        Remedy::Release => "hand it back",
-        Remedy::SetImage => "begin a new rollout",
+        Remedy::ResumeUnderOnDelete => "the same, and resumes",
+        Remedy::EnforceOnDelete => "does that by itself",
+        Remedy::PauseOnDrift => "pauses at the next drift instead",
+        Remedy::RaiseBudget { to } => return format!("raises the budget: max-unavailable {to}"),
+        Remedy::LiftPause => "lifts the pause",
+        Remedy::ResumePastFailures => "resumes past it",
+        Remedy::ResumeWithTemplate => "resumes with it",
+        Remedy::Undo => "rolls back",
+        Remedy::ReleaseEarly => "releases all the same; it goes on by itself once they fit",
+        Remedy::RecordAnew => "sets its limits, which begins a new record",
+        Remedy::DropUnreadableRecord => "releases; or use the rolldeck that wrote it",
+        Remedy::DropForeignRecord => "drops the old record",
+        Remedy::StepForRevision => "lets a node be updated",
+        Remedy::Release => "hands it back",
+        Remedy::SetImage => "begins a new rollout",
         Remedy::Drive
         | Remedy::Step(_)
         | Remedy::Select
