@@ -138,6 +138,8 @@ fn is_mixed(run: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::super::{GONE, scrub};
     use super::*;
 
@@ -326,10 +328,11 @@ mod tests {
                 });
                 best.min().unwrap_or_default()
             };
-            let (short, long) = (took(16_384), took(131_072));
-            // Eight times the text; sixty-four times the time if it were quadratic.
-            let bound = short.max(std::time::Duration::from_millis(2)) * 30;
-            assert!(long < bound, "{piece:?}: {short:?} for 16 KiB, {long:?} for 128 KiB");
+            // Eight times the text; sixty-four times the time if it were quadratic. A machine that is busy measures too much, and never too
+            // little: what it measures once within the bound holds.
+            let within = |(short, long): &(Duration, Duration)| *long < (*short).max(Duration::from_millis(2)) * 30;
+            let measured: Vec<_> = (0..8).map(|_| (took(16_384), took(131_072))).take_while(|it| !within(it)).collect();
+            assert!(measured.len() < 8, "{piece:?}: for 16 KiB and for 128 KiB {measured:?}");
         }
     }
 }
