@@ -104,6 +104,7 @@ async fn carry_out(
     let agreeing = async {
         accept_the_halt(&command, &before, &preview, how.yes)?;
         accept_no_match(&command, &before, how.yes)?;
+        accept_no_record(&command, &before, how.yes)?;
         confirm(&preview, &before, Consent::from_flag(how.yes), &output.streams()).await?;
         accept_going_back(&command, &before, &preview, how.yes)
     };
@@ -401,6 +402,18 @@ pub(crate) fn accept_no_match(command: &Command, snapshot: &Snapshot, yes: bool)
         Some(meant) => error.hinted(meant),
         None => error.hinted("`--yes` says that it is meant"),
     })
+}
+
+/// Refuses what lets nodes go where the record of their rollout is gone, if there is nobody to ask and `--yes` is not given: it may have been
+/// paused, or halted, or limited to a few nodes.
+fn accept_no_record(command: &Command, snapshot: &Snapshot, yes: bool) -> Result<(), CliError> {
+    let lets_go = matches!(command.inner(), Command::Step(_) | Command::Select(_) | Command::SetImage(_));
+    if !lets_go || yes || somebody_to_ask() || !snapshot.alarms.contains(&Alarm::RecordMissing) {
+        return Ok(());
+    }
+    let refused = "no record is left of the rollout, which may have been paused or halted, and there is nobody to ask; nothing was changed";
+    Err(CliError::new(CliErrorKind::Refused, refused)
+        .hinted("`rolldeck adopt` records it anew, with the limits that its flags name; `--yes` says that the defaults are meant"))
 }
 
 /// Refuses a roll back that names no revision where no rollout is under way that it would end, if there is nobody to ask and `--yes` is not given:

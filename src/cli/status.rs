@@ -50,7 +50,7 @@ use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::report::guidance::Remedy;
 use crate::engine::report::snapshot::pull_words::PullRate;
 use crate::engine::report::snapshot::words::Why;
-use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
+use crate::engine::report::snapshot::{Alarm, NodeView, Phase, Snapshot};
 use crate::engine::report::trouble::starts_in_time;
 
 /// How long a look may take when nothing else is said.
@@ -260,8 +260,11 @@ fn summary(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
         say("waits", snapshot.waiting(wait).to_string());
     }
     if snapshot.has_plan() {
-        say("plan", snapshot.plan_in_words());
-        say("gates", snapshot.gating().to_string());
+        // Of a rollout whose record is gone they are not known.
+        let is_missing = snapshot.alarms.contains(&Alarm::RecordMissing);
+        let as_it_begins = if is_missing { "a new record begins with: " } else { "" };
+        say("plan", format!("{as_it_begins}{}", snapshot.plan_in_words()));
+        say("gates", format!("{as_it_begins}{}", snapshot.gating()));
     }
     if let Some(guidance) = snapshot.guidance().filter(|_| !matches!(snapshot.phase, Phase::Paused(_))) {
         say("waits", guidance.waits);

@@ -45,6 +45,10 @@ impl Engine {
             resolved.danger = resolved.danger.max(danger);
             resolved.edits.insert(0, Edit::BeginWith(defaults.clone()));
         }
+        let lets_go = matches!(command.inner(), Command::Step(_) | Command::Select(_) | Command::SetImage(_));
+        if lets_go && self.begins_unrecorded(command).is_some() {
+            resolved.danger = resolved.danger.max(Danger::Serious);
+        }
         if !resolved.edits.is_empty() {
             resolved.edits.extend(self.first_target(command));
         }
@@ -101,7 +105,7 @@ impl Engine {
         }
         let says = match back {
             true => "OnDelete is set again",
-            false if self.record_is_missing() => "recorded anew",
+            false if self.is_adopted() => "recorded anew",
             false => "adopted",
         };
         let says = format!("{says}: its controller replaces no pod any more");

@@ -270,9 +270,9 @@ impl Engine {
             Command::Adopt if self.is_adopted() && self.is_recorded() => {
                 vec!["Adopted already: nothing changes.".into()]
             }
-            Command::Adopt if self.record_is_missing() => {
+            Command::Adopt if self.is_adopted() => {
                 vec![
-                    "Records the rollout anew; OnDelete is set already. No pod is replaced.".into(),
+                    "Records the rollout anew: OnDelete is set already. No pod is replaced.".into(),
                     "Undone by release.".into(),
                 ]
             }

@@ -8,6 +8,7 @@ use crate::engine::machine::release::Then;
 use crate::engine::model::command::{Command, Early, PrewarmCommand};
 use crate::engine::model::labels::Selector;
 use crate::engine::model::quantity::Rounding;
+use crate::engine::model::step_ahead::NothingRecorded;
 use crate::engine::model::time::ShortDuration;
 use crate::engine::rules::site::site_of;
 
@@ -25,27 +26,39 @@ impl Engine {
             .collect()
     }
 
-    /// With which limits a command goes on with a rollout whose own are not known, as its record is gone.
-    fn begins_unrecorded(&self, command: &Command) -> Option<String> {
-        match command.inner() {
-            Command::SetImage(_) | Command::Step(_) | Command::Select(_) | Command::Resume | Command::Undo { .. } => {}
-            // Whoever adopts names the limits.
-            Command::Adopt => return None,
-            // These let no node go.
-            Command::Pause { .. } | Command::Release(_) | Command::Prewarm(_) => return None,
-            Command::Tune(_) | Command::Tuned { .. } => return None,
+    /// With which limits a command goes on with a rollout whose own are not known, as its record is gone or of an earlier DaemonSet.
+    pub(super) fn begins_unrecorded(&self, command: &Command) -> Option<String> {
+        let soaks = match command.inner() {
+            Command::Adopt | Command::SetImage(_) | Command::Step(_) | Command::Select(_) | Command::Resume => true,
+            // It begins a record as well.
+            Command::Pause { .. } => true,
+            // Nothing soaks on the way back.
+            Command::Undo { .. } => false,
+            // These begin no record, or name what it is to have.
+            Command::Release(_) | Command::Prewarm(_) | Command::Tune(_) | Command::Tuned { .. } => return None,
             Command::Drive(_) | Command::StopDriving | Command::GiveUpDriving { .. } => return None,
+        };
+        let nothing = self.nothing_recorded();
+        if self.is_recorded() || nothing == NothingRecorded::AtAll {
+            return None;
         }
         let mut intent = self.intent_to_begin_with();
         intent.tune(&command.tuning());
-        let (down, soak) = (Limits::of(&self.view, &intent, &self.assessment).max_unavailable, intent.soak_secs());
-        self.record_is_missing().then(|| {
-            format!(
-                "No record is left of the rollout: its limits are not known. A new one begins, with at most {down} down, a soak time of \
-                 {} and the other defaults: where it had others, set them first.",
-                ShortDuration(Duration::from_secs(soak.into()))
-            )
-        })
+        let down = Limits::of(&self.view, &intent, &self.assessment).max_unavailable;
+        let soak = Duration::from_secs(intent.soak_secs().into());
+        let soak = if soaks { format!(", a soak time of {}", ShortDuration(soak)) } else { String::new() };
+        let nothing = match nothing {
+            NothingRecorded::OfThisDaemonSet => {
+                "The rollout that is recorded was of an earlier DaemonSet of this name: its limits do not count."
+            }
+            NothingRecorded::AtAll | NothingRecorded::AnyMore => {
+                "No record is left of the rollout: its limits, its selector, a pause and a halt are not known."
+            }
+        };
+        Some(format!(
+            "{nothing} A new one begins, with at most {down} down{soak}, no selector and the other defaults: where it had others, set them \
+             first (flags of `adopt`, or the limits in the console)."
+        ))
     }
 
     /// A label for sites that no node has, and which one is probably meant: the limits of each site then hold for all nodes together.

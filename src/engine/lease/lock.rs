@@ -108,8 +108,8 @@ pub(crate) struct Lock {
     outdated: Option<(Option<Str>, Timestamp)>,
     /// The resource version at which one was seen to be deleted last.
     gone_at: Option<u64>,
-    /// Since when a record that was seen here is not there any more.
-    pub(super) record_gone_at: Option<Timestamp>,
+    /// Since when the record of a rollout that was to end is not there any more.
+    pub(super) record_dropped_at: Option<Timestamp>,
 }
 
 impl Lock {
@@ -130,7 +130,7 @@ impl Lock {
             retry_at: Timestamp::default(),
             outdated: None,
             gone_at: None,
-            record_gone_at: None,
+            record_dropped_at: None,
         }
     }
 
@@ -167,9 +167,9 @@ impl Lock {
         if self.outdated.as_ref().is_some_and(|(outdated, _)| outdated.as_ref() != Some(&fact.resource_version)) {
             self.outdated = None;
         }
-        let had_record = self.any_record().is_some();
+        let ended = self.has_record_that_ends();
         self.known = KnownLease::Present(Box::new(fact));
-        self.follow_record(had_record, now);
+        self.follow_record(ended, now);
         if !self.holds() {
             (self.renewed_at, self.proof) = (None, None);
         }
@@ -232,9 +232,9 @@ impl Lock {
         if let KnownLease::Present(fact) = &self.known {
             self.gone = Some(fact.uid.clone());
         }
-        let had_record = self.any_record().is_some();
+        let ended = self.has_record_that_ends();
         self.known = KnownLease::Absent;
-        self.follow_record(had_record, now);
+        self.follow_record(ended, now);
         (self.renewed_at, self.proof) = (None, None);
         self.outdated = None;
         self.lost.clear();

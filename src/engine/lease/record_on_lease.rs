@@ -26,18 +26,23 @@ impl Lock {
         self.daemonset.as_ref().zip(record.daemonset_uid.as_ref()).is_some_and(|(seen, named)| seen != named)
     }
 
-    /// Notes, after the Lease was seen, whether a record that was there has gone.
-    pub(super) fn follow_record(&mut self, had_record: bool, now: Timestamp) {
-        match (had_record, self.any_record().is_some()) {
-            (_, true) => self.record_gone_at = None,
-            (true, false) => self.record_gone_at = Some(now),
+    /// Whether the record is that of a rollout which ends: a release drops it next.
+    pub(super) fn has_record_that_ends(&self) -> bool {
+        self.record().is_some_and(|record| record.intent.releasing.is_some() || record.progress.completed.is_some())
+    }
+
+    /// Notes, after the Lease was seen, whether the record of a rollout that was to end (`ended`) is gone.
+    pub(super) fn follow_record(&mut self, ended: bool, now: Timestamp) {
+        match (ended, self.any_record().is_some()) {
+            (_, true) => self.record_dropped_at = None,
+            (true, false) => self.record_dropped_at = Some(now),
             (false, false) => {}
         }
     }
 
-    /// Since when a record that was seen here is not there any more.
-    pub(crate) fn record_gone_at(&self) -> Option<Timestamp> {
-        self.record_gone_at
+    /// Since when the record of a rollout that was to end is not there any more.
+    pub(crate) fn record_dropped_at(&self) -> Option<Timestamp> {
+        self.record_dropped_at
     }
 
     /// Whether it is known that there is no record, not even one that cannot be read or is of another DaemonSet.

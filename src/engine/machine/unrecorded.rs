@@ -30,9 +30,9 @@ impl Engine {
         there && !late && self.is_adopted() && !self.is_recorded() && self.lock.shows_no_record()
     }
 
-    /// From when on a record that is gone is missed, where it was there before.
+    /// From when on a record that a release may have dropped is missed.
     pub(crate) fn record_missed_at(&self) -> Option<Timestamp> {
-        self.lock.record_gone_at().map(|at| at + TOLD_WITHIN)
+        self.lock.record_dropped_at().map(|at| at + TOLD_WITHIN)
     }
 
     /// The intent of a record that is made now by a command that names no settings.

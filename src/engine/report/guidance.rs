@@ -163,7 +163,7 @@ impl Alarm {
             Self::HaltWaits { gate, .. } => gate.offers_undo().then_some(Remedy::Undo).into_iter().collect(),
             Self::RecordUnreadable { .. } => vec![Remedy::DropUnreadableRecord],
             Self::ForeignRecord => vec![Remedy::SetImage, Remedy::DropForeignRecord],
-            Self::RecordMissing => vec![Remedy::RecordAnew, Remedy::Release],
+            Self::RecordMissing => vec![Remedy::RecordAnew],
             Self::StateRestored { .. } => vec![Remedy::Drive],
             Self::DeletionRefused { .. }
             | Self::ControllerIdle { .. }

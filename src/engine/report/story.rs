@@ -531,7 +531,7 @@ impl fmt::Display for NodeChange {
             Self::State { from, to, after, down, why, recovers } => {
                 (*from, *to, *after, *down, why.as_deref(), *recovers)
             }
-            Self::ReadySince => return f.write_str("its new pod is ready"),
+            Self::ReadySince => return f.write_str("its pod is ready"),
             Self::Trouble { why } => return f.write_str(why),
             Self::Readiness { ready: false } => return f.write_str("is not ready any more"),
             Self::Readiness { ready: true } => return f.write_str("well again: its pod is ready"),

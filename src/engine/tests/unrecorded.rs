@@ -4,6 +4,8 @@ use super::*;
 use crate::engine::fake_cluster::template;
 use crate::engine::model::command::Step;
 use crate::engine::model::config::Role;
+use crate::engine::model::danger::Danger;
+use crate::engine::model::event::Watched;
 use crate::engine::model::quantity::IntOrPercent::Int;
 use crate::engine::model::settings::Secs;
 
@@ -37,8 +39,6 @@ fn is_missing(console: &mut FakeConsole, fake: &FakeCluster) -> bool {
 #[test]
 fn that_no_record_is_left_is_said_with_what_a_new_one_begins_with() {
     let (mut fake, mut ada) = without_record();
-    assert!(!is_missing(&mut ada, &fake), "a release is told by two watches, of which one may be late");
-    ada.run_for(&mut fake, 6);
     let snapshot = ada.snapshot(&fake);
     assert!(snapshot.alarms.contains(&Alarm::RecordMissing), "{:?}", snapshot.alarms);
     assert_eq!(snapshot.budget.to_string(), "down 2 of 2: 2 not recorded by whom");
@@ -46,14 +46,19 @@ fn that_no_record_is_left_is_said_with_what_a_new_one_begins_with() {
     let mut bob = FakeConsole::open_as(&fake, "bob", Role::OneShot);
     assert!(is_missing(&mut bob, &fake), "who comes later sees it at once");
     let preview = bob.engine.preview(&Command::Step(Step::Updated(Int(4))), fake.now).unwrap();
-    let warns = "No record is left of the rollout: its limits are not known. A new one begins, with at most 2 down, a soak time of 10s \
-                 and the other defaults: where it had others, set them first.";
+    let warns = "No record is left of the rollout: its limits, its selector, a pause and a halt are not known. A new one begins, with at most 2 down, \
+                 a soak time of 10s, no selector and the other defaults: where it had others, set them first (flags of `adopt`, or the limits in \
+                 the console).";
     assert!(preview.warnings.contains(&warns.to_owned()), "{:?}", preview.warnings);
+    assert_eq!(preview.danger, Danger::Serious, "whoever steps is asked");
+    let preview = bob.engine.preview(&Command::Undo { to: None }, fake.now).unwrap();
+    let nothing_soaks = "A new one begins, with at most 2 down, no selector";
+    assert!(preview.warnings.iter().any(|warning| warning.contains(nothing_soaks)), "{:?}", preview.warnings);
     let refused = one_shot(&mut fake, "bob", Command::Drive(Takeover::IfFree)).unwrap_err();
     assert!(refused.contains("`adopt` records it anew"), "{refused}");
 
     let preview = bob.engine.preview(&Command::Adopt, fake.now).unwrap();
-    assert_eq!(preview.effects[0], "Records the rollout anew; OnDelete is set already. No pod is replaced.");
+    assert_eq!(preview.effects[0], "Records the rollout anew: OnDelete is set already. No pod is replaced.");
     let tuning = Tuning { soak_secs: Some(Secs(60)), ..Tuning::default() };
     let adopt = Command::Tuned { tuning, command: Box::new(Command::Adopt) };
     assert_eq!(one_shot(&mut fake, "bob", adopt).unwrap(), "recorded anew: its controller replaces no pod any more");
@@ -68,10 +73,26 @@ fn a_release_is_not_taken_for_a_record_that_is_missing() {
     let mut ada = FakeConsole::open(&fake, "ada");
     ada.set_image(&mut fake, "agent:v2");
     ada.partition(&mut fake, 0);
+    // The watch of the DaemonSet tells later than that of the Lease that it is handed back.
+    let mut eve = FakeConsole::open(&fake, "eve");
+    let mut late = None;
     for _ in 0..60 {
+        if fake.at("hash2") >= 2 && late.is_none() {
+            eve.mute(Watched::DaemonSet);
+            late = Some(false);
+        }
         ada.run_for(&mut fake, 1);
-        assert!(!is_missing(&mut ada, &fake));
+        eve.hear(&fake);
+        let is_dropped = fake.lease.as_ref().is_none_or(|lease| lease.record == Ok(None));
+        if late == Some(false) && is_dropped {
+            assert!(eve.snapshot(&fake).adopted, "as far as eve knows");
+            assert!(!is_missing(&mut eve, &fake), "not within 5 s");
+            eve.unmute(&fake, Watched::DaemonSet);
+            late = Some(true);
+        }
+        assert!(!is_missing(&mut ada, &fake) && !is_missing(&mut eve, &fake));
     }
+    assert_eq!(late, Some(true));
     assert_eq!((fake.at("hash2"), ada.snapshot(&fake).adopted), (4, false));
 }
 

@@ -45,7 +45,7 @@ fn a_report_tells_afterwards_what_happened_on_each_node() {
     for (node, story) in &nodes {
         let words: Vec<&str> = story.iter().map(|(_, text)| text.as_str()).collect();
         // The audit log has when the old pod was deleted, and the new pod has the rest.
-        assert_eq!(words, ["its pod is going", "its new pod is made", "its new pod is ready"], "{node}: {story:?}");
+        assert_eq!(words, ["its pod is going", "its new pod is made", "its pod is ready"], "{node}: {story:?}");
         let pod = pods.iter().find(|pod| pod["spec"]["nodeName"] == node.as_str()).unwrap();
         let made = pod["metadata"]["creationTimestamp"].as_str().unwrap();
         // Pods tell whole seconds.

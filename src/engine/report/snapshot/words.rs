@@ -236,8 +236,8 @@ impl fmt::Display for Alarm {
                  rollout replaces it, a release drops it",
             ),
             Self::RecordMissing => f.write_str(
-                "no record is left of the rollout for which rolldeck set OnDelete: its limits, soak time, partition and selector are not \
-                 known, and nothing is driven",
+                "no record is left of the rollout for which rolldeck set OnDelete: its limits, soak time, partition and selector, a \
+                 pause and a halt are not known, and nothing is driven",
             ),
             Self::BeingDeleted => {
                 f.write_str("the DaemonSet is being deleted: its controller makes no pod any more, so none is replaced")
