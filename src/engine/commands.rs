@@ -180,12 +180,12 @@ impl Engine {
     fn resolve_pause(&self, why: Option<&str>, now: Timestamp) -> Resolved {
         let earlier = self.intent().paused;
         let was_paused = earlier.is_some();
-        let new = Paused::new(self.actor(), now, why.map(Str::from));
+        let brake = self.pause_brakes();
+        let new = Paused { brakes: brake, ..Paused::new(self.actor(), now, why.map(Str::from)) };
         let paused = match earlier {
             Some(earlier) => paused_again(earlier, new),
             None => new,
         };
-        let brake = self.pause_brakes();
         let (needs, says) = if brake {
             (Needs::Braked, "OnDelete is set: its controller replaces no pod any more; paused")
         } else if was_paused && why.is_some() {
@@ -227,13 +227,15 @@ impl Engine {
 /// A pause for which another reason is given. It stays that of who paused first, and of when they did; who adds a reason stands with it.
 /// Nothing is lost of what was said before: who paused earlier may still need it.
 fn paused_again(earlier: Paused, again: Paused) -> Paused {
+    let brakes = earlier.brakes || again.brakes;
+    let earlier = Paused { brakes, ..earlier };
     let Some(why) = again.why.filter(|why| !earlier.why.as_ref().is_some_and(|known| known.contains(&**why))) else {
         return earlier;
     };
     // A pause by rolldeck is lifted by whoever changes the image, without being asked. One that an operator gives a reason for is not.
     if earlier.is_by_rolldeck() {
         let before = earlier.why.map(|known| format!("; before, {}: {known}", earlier.by)).unwrap_or_default();
-        return Paused { why: Some(format!("{why}{before}").into()), template: earlier.template, ..again };
+        return Paused { why: Some(format!("{why}{before}").into()), template: earlier.template, brakes, ..again };
     }
     let added = match &earlier.why {
         None if earlier.by == again.by => why.to_string(),

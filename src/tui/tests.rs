@@ -36,4 +36,5 @@ mod revisions;
 mod rows;
 mod screens;
 mod small;
+mod unrecorded;
 mod unsent;

@@ -80,7 +80,11 @@ impl Engine {
             None if self.is_adopted() => Replacer::Unrecorded,
             None => Replacer::Rolldeck,
             // A brake does not make what its controller has done ours.
-            Some(record) if !begun && (rolling || record.intent.paused.is_some()) => Replacer::Controller,
+            Some(record)
+                if !begun && (rolling || record.intent.paused.as_ref().is_some_and(|paused| paused.brakes)) =>
+            {
+                Replacer::Controller
+            }
             Some(_) if !begun => Replacer::Unrecorded,
             Some(_) if rolling && self.progress.adopted => Replacer::Both,
             Some(_) => Replacer::Rolldeck,

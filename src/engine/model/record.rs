@@ -328,6 +328,9 @@ pub struct Paused {
     /// Somebody else than `by` has given a reason since, which `why` ends with.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub others: bool,
+    /// It has stopped the DaemonSet's own controller, which was replacing pods or might have been.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub brakes: bool,
     /// The revision (its hash) of the template that somebody else made last, as far as it is told in `why` or in an Event. `None` where the
     /// template has been that of the target as long as it is paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -337,7 +340,7 @@ pub struct Paused {
 impl Paused {
     /// A pause by one, and for a reason that has nothing to do with the template.
     pub fn new(by: Str, at: Timestamp, why: Option<Str>) -> Self {
-        Self { by, at, why, others: false, template: None }
+        Self { by, at, why, others: false, brakes: false, template: None }
     }
 
     /// Whether rolldeck itself paused it: the template or the strategy was changed by somebody else, or a change was refused. It is

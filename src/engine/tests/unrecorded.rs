@@ -147,3 +147,13 @@ fn what_its_controller_took_down_is_charged_on_the_way_back_before_somebody_driv
     let before = FakeConsole::open(&fake, "bob").snapshot(&fake);
     assert_eq!((before.budget.charged, before.budget.pre_existing), (2, 0), "{}", before.budget);
 }
+
+/// Only a pause that has stopped its controller says whose doing it is that nodes are down.
+#[test]
+fn a_pause_after_the_record_is_gone_does_not_blame_its_controller() {
+    let (mut fake, _) = without_record();
+    let said = one_shot(&mut fake, "ben", Command::Pause { why: None }).unwrap();
+    assert_eq!(said, "paused: no update starts");
+    let budget = FakeConsole::open(&fake, "eve").snapshot(&fake).budget;
+    assert_eq!(budget.to_string(), "down 2 of 2: 2 not recorded by whom");
+}

@@ -4,7 +4,7 @@ use crate::driver::DrivenBy;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::prewarm::PrewarmView;
-use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 use crate::tui::dialog::form::{NO_OTHER_REVISION, Undo};
 use crate::tui::model::Model;
 use crate::tui::revisions::text::RevisionText;
@@ -55,9 +55,16 @@ pub(super) fn has_limits(model: &Model) -> Result<(), String> {
 pub(super) fn has_work(model: &Model) -> Result<(), String> {
     let drives = driving(model).is_ok();
     rollout_says(model, |snapshot| {
-        let idle =
-            !drives && snapshot.phase != Phase::Loading && snapshot.started_at.is_none() && snapshot.prewarm.is_none();
-        idle.then_some("there is nothing to drive yet: I sets a new image")
+        let loading = snapshot.phase == Phase::Loading;
+        let is_missing = snapshot.alarms.contains(&Alarm::RecordMissing);
+        let recorded = snapshot.started_at.is_some()
+            || snapshot.adopted && snapshot.phase != Phase::Idle && !is_missing
+            || snapshot.prewarm.is_some();
+        let why = match is_missing {
+            true => "no record is left of the rollout: L sets its limits, which begins a new one",
+            false => "there is nothing to drive yet: I sets a new image",
+        };
+        (!drives && !loading && !recorded).then_some(why)
     })
     .map_err(|why| why + arm_first(model))
 }

@@ -1,0 +1,38 @@
+//! The page of a rollout whose record is gone: what it offers works.
+
+use super::console::TestConsole;
+use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+use crate::engine::model::command::Command;
+use crate::engine::model::config::Role;
+use crate::engine::model::event::Event;
+use crate::engine::model::settings::{Secs, Tuning};
+use crate::engine::report::snapshot::Snapshot;
+
+/// What the console sees that drove: once the Lease was deleted, and once somebody has recorded the rollout anew.
+fn recorded_anew() -> [Snapshot; 2] {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 4);
+    fake.slow = true;
+    console.run(&mut fake);
+    fake.lease = None;
+    console.engine.observe(Event::LeaseGone(None), fake.now);
+    console.run_for(&mut fake, 2);
+    let gone = console.snapshot(&fake);
+    let tuning = Tuning { soak_secs: Some(Secs(60)), ..Tuning::default() };
+    let adopt = Command::Tuned { tuning, command: Box::new(Command::Adopt) };
+    FakeConsole::open_as(&fake, "ben", Role::OneShot).ask(&mut fake, adopt).unwrap();
+    [gone, FakeConsole::open(&fake, "ops").snapshot(&fake)]
+}
+
+#[test]
+fn to_drive_is_refused_until_there_is_a_record_and_not_after() {
+    let [gone, anew] = recorded_anew();
+    let screen = TestConsole::on(gone, 120, 40).typed("A").typed("D").screen();
+    assert!(screen.contains("no record is left of the rollout for which rolldeck set OnDelete"), "{screen}");
+    assert!(screen.contains("L sets its limits, which begins a new record"), "{screen}");
+    assert!(screen.contains("no record is left of the rollout: L sets its limits, which begins a new one"), "{screen}");
+    let screen = TestConsole::on(anew, 120, 40).typed("A").typed("D").screen();
+    assert!(screen.contains("[ Drive ]") || screen.contains("[>Drive<]"), "{screen}");
+}
