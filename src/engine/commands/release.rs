@@ -9,6 +9,7 @@ use crate::engine::model::command::{Early, Refusal};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::record::By;
 use crate::engine::model::time::{Timestamp, UtcTime};
+use crate::engine::rules::own_budget::saved_strategy;
 use crate::engine::writes::pending::Needs;
 
 impl Engine {
@@ -70,10 +71,20 @@ impl Engine {
     pub(super) fn release_in_words(&self) -> Vec<String> {
         // What it costs goes before what it is.
         let mut lines = self.release_costs_in_words();
+        lines.extend(self.figure_that_is_not_kept());
         lines.push("Restores the original update strategy and drops the rollout's record.".to_owned());
         let warms = self.recorded_prewarm().is_some_and(|prewarm| prewarm.cancelled.is_none());
         lines.extend(warms.then(|| "Pre-warming ends with it: its pods are deleted.".to_owned()));
         lines
+    }
+
+    /// That somebody has set another `maxUnavailable` in the DaemonSet since it was adopted, which a release does not keep.
+    fn figure_that_is_not_kept(&self) -> Option<String> {
+        let daemonset = self.view.daemonset.as_ref().filter(|_| self.is_adopted())?;
+        let (set, saved) = (daemonset.strategy.max_unavailable?, saved_strategy(daemonset)?.max_unavailable?);
+        (set != saved).then(|| {
+            format!("The DaemonSet's maxUnavailable becomes {saved} again: {set}, as somebody has set it since, is not kept.")
+        })
     }
 
     /// Which pods its controller deletes or replaces once it is handed back.

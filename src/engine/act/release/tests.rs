@@ -204,3 +204,21 @@ fn a_release_is_not_made_where_admission_would_change_the_template_with_it() {
     assert!(is_released(&fake));
     assert_eq!(fake.daemonset.strategy.raw, original);
 }
+
+/// What somebody sets in the DaemonSet while it is adopted counts until it is handed back, and no longer.
+#[test]
+fn a_limit_that_somebody_has_set_since_is_said_not_to_be_kept() {
+    let mut fake = FakeCluster::rolling(4, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.run_for(&mut fake, 5);
+    let says = |console: &mut FakeConsole, fake: &FakeCluster| {
+        console.engine.preview(&Command::Release(Early::Accept), fake.now).unwrap().effects.to_vec()
+    };
+    let not_kept =
+        "The DaemonSet's maxUnavailable becomes 2 again: 1, as somebody has set it since, is not kept.".to_owned();
+    assert!(!says(&mut console, &fake).contains(&not_kept));
+    fake.set_strategy(serde_json::json!({"type": "OnDelete", "rollingUpdate": {"maxUnavailable": 1}}));
+    console.run_for(&mut fake, 1);
+    assert!(says(&mut console, &fake).contains(&not_kept), "{:?}", says(&mut console, &fake));
+}
