@@ -7,6 +7,7 @@ use crate::engine::model::Str;
 use crate::engine::model::record::size::clipped;
 use crate::engine::model::record::{Halt, HaltingGate, Intent};
 use crate::engine::model::rollout_event::{RolloutEventKind, Visibility};
+use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 
 impl Engine {
@@ -93,12 +94,25 @@ impl Engine {
         }
     }
 
+    /// The revision to which the rollout leads: that of the template where a change that is asked for is made already, also before it is noted
+    /// as the target; otherwise the target; where there is none yet, and no change is still to be made, that of the template.
+    fn revision_led_to<'a>(&'a self, intent: &'a Intent) -> Option<&'a Str> {
+        let has =
+            |wanted: &Template| self.view.daemonset.as_ref().is_some_and(|daemonset| daemonset.template == *wanted);
+        let current = self.view.current.as_ref();
+        match &intent.change {
+            Some(change) if self.template_wanted(change).is_ok_and(|wanted| has(&wanted)) => current,
+            Some(_) => intent.target.as_ref(),
+            None => intent.target.as_ref().or(current),
+        }
+    }
+
     /// The revision that the rollout came from, to which a roll back leads. `None` if the rollout itself leads to that
     /// revision: then it is the one that fails, and of no other revision is it known that it works.
     pub(crate) fn revision_before(&self, intent: &Intent) -> Option<Str> {
         match &self.progress.origin {
             Some(origin) => Some(origin.clone()).filter(|origin| Some(origin) != intent.target.as_ref()),
-            None => self.majority_revision(intent.target.as_ref()),
+            None => self.majority_revision(self.revision_led_to(intent)),
         }
     }
 }

@@ -157,3 +157,25 @@ fn a_pause_after_the_record_is_gone_does_not_blame_its_controller() {
     let budget = FakeConsole::open(&fake, "eve").snapshot(&fake).budget;
     assert_eq!(budget.to_string(), "down 2 of 2: 2 not recorded by whom");
 }
+
+/// Somebody asked for v2, which was written; before that was noted its controller was let loose and gave it to most nodes. What most nodes
+/// have is not where the rollout comes from then.
+#[test]
+fn an_undo_before_the_target_is_noted_does_not_lead_to_what_most_nodes_were_given() {
+    use crate::engine::model::record::Change;
+    let mut fake = FakeCluster::rolling(6, 2);
+    one_shot(&mut fake, "ada", Command::Adopt).unwrap();
+    let change = Change::Images([("agent".to_owned(), "agent:v2".parse().unwrap())].into());
+    let lease = fake.lease.as_mut().unwrap();
+    lease.record.as_mut().unwrap().as_mut().unwrap().intent.change = Some(change);
+    fake.set_template(template("agent:v2"));
+    fake.reconcile();
+    for node in ["n1", "n2", "n3", "n4"] {
+        fake.remove_pod(node);
+        fake.create_pod(node);
+    }
+    assert_eq!(fake.at("hash2"), 4);
+    let mut ben = FakeConsole::open_as(&fake, "ben", Role::OneShot);
+    let preview = ben.engine.preview(&Command::Undo { to: None }, fake.now).unwrap();
+    assert!(preview.title.contains("Roll back to revision 1"), "{}", preview.title);
+}
