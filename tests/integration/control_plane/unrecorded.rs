@@ -28,7 +28,7 @@ fn what_is_deployed_after_a_step_without_a_record_waits_for_a_resume() {
     let step = text(&made.operator.run(&["step", DS, "--to", "4", "--yes"]));
     println!("{step}");
     assert!(
-        step.contains("No record is left of the rollout: its limits are not known. A new one begins, with at most"),
+        step.contains("No record is left of the rollout: its limits, its selector, a pause and a halt are not known. A new one begins"),
         "{step}"
     );
     deploy(&made, V3);
