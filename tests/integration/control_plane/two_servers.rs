@@ -1,6 +1,5 @@
 //! A control plane with two API servers behind a load balancer: one stops answering, or its cache is behind that of the other.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::fixture::{DS, GOOD, NODES};
@@ -8,9 +7,6 @@ use super::outage::{Worst, Yard};
 use crate::support::control_plane::OtherApiServer;
 use crate::support::line::{Line, server_of};
 use crate::support::program::text;
-
-/// How often the load balancer gives a client another server.
-const EVERY: Duration = Duration::from_secs(3);
 
 #[test]
 fn an_api_server_that_stops_answering_delays_a_rollout_until_the_other_one_is_asked() {
@@ -34,36 +30,24 @@ fn an_api_server_that_stops_answering_delays_a_rollout_until_the_other_one_is_as
     assert_eq!((yard.serving(GOOD[1]), worst.end() <= 2), (NODES, true));
 }
 
-/// Every few seconds the driver meets the other server, of which one is always some seconds behind: what it shows was so, and the driver
-/// knows better.
+/// Half of the driver's connections lead to a server that is always some time behind: what it shows was so, and the driver knows better.
 #[test]
 fn an_api_server_whose_cache_is_behind_changes_nothing_but_the_time_it_takes() {
     let Some(mut yard) = Yard::new() else { return };
     let slow = Line::to(&yard.plane.etcd(), Duration::ZERO);
     let behind = OtherApiServer::start(&yard.plane, &slow.address());
-    slow.set_round_trip(Duration::from_secs(1));
+    slow.set_round_trip(Duration::from_millis(400));
     let first = server_of(yard.operator.kubeconfig());
     let balancer = Line::to(&first, Duration::ZERO);
     balancer.lead_to(&[&first, behind.address()]);
     yard.operator.use_kubeconfig(balancer.kubeconfig(yard.operator.kubeconfig()));
     let worst = Worst::watch(&yard.plane);
     let began = Instant::now();
-    let ended = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !ended.load(Ordering::Relaxed) {
-                std::thread::sleep(EVERY);
-                balancer.cut();
-            }
-        });
-        let mut drive = yard.operator.drive(DS, &["--image", &format!("agent={}", GOOD[1]), "--to", "100%"]);
-        let end = drive.end();
-        ended.store(true, Ordering::Relaxed);
-        let errors = drive.errors();
-        println!("{}{errors}", drive.seen());
-        println!("{}", text(&yard.operator.run(&["log", DS])));
-        assert!(end.success(), "{end}");
-    });
+    let mut drive = yard.operator.drive(DS, &["--image", &format!("agent={}", GOOD[1]), "--to", "100%"]);
+    let end = drive.end();
+    let errors = drive.errors();
+    println!("{}{errors}", drive.seen());
+    assert!(end.success(), "{end}");
     println!("{NODES} of {NODES} after {:.1?}", began.elapsed());
     assert_eq!((yard.serving(GOOD[1]), worst.end() <= 2), (NODES, true));
 

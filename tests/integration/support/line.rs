@@ -31,8 +31,6 @@ struct LineState {
     servers: Mutex<Vec<String>>,
     /// How many connections were made.
     connections: AtomicUsize,
-    /// One end of each connection.
-    open: Mutex<Vec<TcpStream>>,
 }
 
 impl LineState {
@@ -60,7 +58,6 @@ impl Line {
                 let opened = Instant::now() + Duration::from_micros(state.round_trip.load(Ordering::Relaxed));
                 let _ = (near.set_nodelay(true), far.set_nodelay(true));
                 let (Ok(near_too), Ok(far_too)) = (near.try_clone(), far.try_clone()) else { continue };
-                state.open.lock().unwrap().extend(near.try_clone());
                 carry(near, far, opened, state.clone());
                 carry(far_too, near_too, opened, state.clone());
             }
@@ -81,13 +78,6 @@ impl Line {
     /// From now on each new connection leads to the next of these servers, as behind a load balancer.
     pub(crate) fn lead_to(&self, servers: &[&str]) {
         *self.state.servers.lock().unwrap() = servers.iter().map(|server| (*server).to_owned()).collect();
-    }
-
-    /// Ends all connections.
-    pub(crate) fn cut(&self) {
-        for open in self.state.open.lock().unwrap().drain(..) {
-            let _ = open.shutdown(Shutdown::Both);
-        }
     }
 
     /// Its near end: `127.0.0.1:40404`.
