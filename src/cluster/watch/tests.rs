@@ -392,3 +392,28 @@ async fn a_sign_of_life_is_told_when_there_is_nothing_else_and_not_for_each() {
     drop(shown);
     task.await.unwrap();
 }
+
+/// Behind a load balancer another server answers by now: the one to which this watch is open says nothing, and its connection works.
+#[tokio::test]
+async fn a_watch_that_was_silent_is_opened_anew_once_a_request_is_answered_after_one_was_not() {
+    let script = vec![
+        Says::LinesAndMore(vec![line("ADDED", "a", "1"), end_of_list("5")]),
+        Says::LinesAndMore(vec![line("MODIFIED", "a", "6")]),
+    ];
+    let server = ScriptedServer::new(script).await;
+    let (out, mut shown) = mpsc::channel(16);
+    let source = Source { path: "/x".into(), labels: Some("a=b".into()), fields: None };
+    let task = tokio::spawn(watch(server.http.clone(), source, Plain, out));
+    let mut events = Vec::new();
+    while events.last().is_none_or(|said| said != "live") {
+        events.push(shown.recv().await.expect("the watch goes on"));
+    }
+    tokio::time::sleep(IN_DOUBT + Duration::from_millis(50)).await;
+    server.http.news().heard(&Err::<(), _>(Failure::Timeout(Duration::from_secs(4))));
+    server.http.news().heard(&Ok(()));
+    // By itself it would be asked anew after [`SILENCE`].
+    let shown = tokio::time::timeout(SILENCE / 2, shown.recv()).await;
+    assert_eq!(shown.ok().flatten().as_deref(), Some("a@6"), "at once");
+    task.abort();
+    assert_eq!(server.lines(), [STREAM, &follow("5")]);
+}
