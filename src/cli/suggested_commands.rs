@@ -121,6 +121,9 @@ fn spelled(remedy: Remedy) -> (&'static str, Option<String>) {
         Remedy::Release => ("release", "release"),
         Remedy::ReleaseEarly => ("releaseEarly", "release --early"),
         Remedy::RecordAnew => ("recordAnew", "adopt"),
+        Remedy::SetLimits { max_unavailable, soak } => {
+            return ("setLimits", Some(format!("tune --max-unavailable {max_unavailable} --soak {soak}s")));
+        }
         Remedy::DropUnreadableRecord => ("dropUnreadableRecord", "release"),
         Remedy::DropForeignRecord => ("dropForeignRecord", "release"),
     };

@@ -40,10 +40,13 @@ impl Engine {
     pub(crate) fn resolve(&self, command: &Command, now: Timestamp) -> Result<Resolved, Refusal> {
         let mut resolved = self.resolve_inner(command, now)?;
         self.check_surge(command)?;
-        if let Some(defaults) = self.begins_with(&resolved.edits) {
-            let danger = self.tuning_danger(&defaults.clone().and(command.tuning()));
+        let anew = self.begins_anew(command, now);
+        if let Some(settings) =
+            self.begins_with(&resolved.edits).filter(|settings| anew.is_some() || !settings.is_empty())
+        {
+            let danger = self.tuning_danger(&settings.clone().and(command.tuning()));
             resolved.danger = resolved.danger.max(danger);
-            resolved.edits.insert(0, Edit::BeginWith(defaults.clone()));
+            resolved.edits.insert(0, Edit::BeginWith { settings: settings.clone(), anew });
         }
         let lets_go = matches!(command.inner(), Command::Step(_) | Command::Select(_) | Command::SetImage(_));
         if lets_go && self.begins_unrecorded(command).is_some() {
@@ -55,12 +58,18 @@ impl Engine {
         Ok(resolved)
     }
 
-    /// The operator's own defaults, where these edits make a record.
+    /// The operator's own defaults, where these edits make a record; they may be empty.
     pub(super) fn begins_with(&self, edits: &[Edit]) -> Option<&Tuning> {
-        let defaults = Some(&self.config().defaults).filter(|defaults| !defaults.is_empty() && !self.is_recorded())?;
+        let defaults = Some(&self.config().defaults).filter(|_| !self.is_recorded())?;
         let mut made = None;
         edits.iter().for_each(|edit| edit.apply(&mut made));
         made.map(|_| defaults)
+    }
+
+    /// Who begins a record with a command that names no setting, where the earlier record of the rollout was lost.
+    fn begins_anew(&self, command: &Command, now: Timestamp) -> Option<By> {
+        let is_lost = self.nothing_recorded() == NothingRecorded::AnyMore;
+        (is_lost && command.tuning().is_empty()).then(|| By { by: self.actor(), at: now })
     }
 
     fn resolve_inner(&self, command: &Command, now: Timestamp) -> Result<Resolved, Refusal> {
@@ -126,6 +135,8 @@ impl Engine {
         let changes = tuning.changes(&self.intent().settings());
         let follows = if self.pulls_follow(tuning) { format!("; {PULLS_FOLLOW}") } else { String::new() };
         let says = match changes.as_slice() {
+            [] if self.intent().begun_anew.is_some() => "confirmed: it is so already".to_owned(),
+            [] if !self.is_recorded() => "recorded anew, with the settings that were shown".to_owned(),
             [] => "nothing to change: it is so already".to_owned(),
             changes => format!("{}{follows}", changes.join(", ")),
         };

@@ -31,6 +31,7 @@ pub(super) fn alarm(alarm: &Alarm) -> &'static str {
         Alarm::RecordUnreadable { .. } => "recordUnreadable",
         Alarm::ForeignRecord => "foreignRecord",
         Alarm::RecordMissing => "recordMissing",
+        Alarm::LimitsLost { .. } => "limitsLost",
         Alarm::BeingDeleted => "beingDeleted",
         Alarm::StateRestored { .. } => "stateRestored",
     }

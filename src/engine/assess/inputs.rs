@@ -98,6 +98,7 @@ impl Inputs {
             on_drift: _,
             order: _,
             prewarm: _,
+            begun_anew: _,
         } = intent;
         let Progress {
             started_at,

@@ -22,8 +22,8 @@ use crate::engine::model::settings::{PrewarmAhead, Tuning};
 pub(crate) enum Edit {
     /// Make sure that a rollout is recorded.
     Begin,
-    /// Make sure that a rollout is recorded; one that is not begins with these settings.
-    BeginWith(Tuning),
+    /// Make sure that a rollout is recorded; one that is not begins with these settings, and notes who began it where an earlier record was lost.
+    BeginWith { settings: Tuning, anew: Option<By> },
     /// Ask for another template. Nothing is updated until it is there; with a new image everything is held again.
     Change { change: Change, id: Str },
     /// By itself: this is the revision that nodes are to have, as the change that was asked for is `made`, or none was.
@@ -91,7 +91,7 @@ impl Edit {
     pub(super) fn is_the_drivers_own(&self) -> bool {
         match self {
             Self::Begin
-            | Self::BeginWith(_)
+            | Self::BeginWith { .. }
             | Self::Change { .. }
             | Self::Target { .. }
             | Self::FirstTarget(_)
@@ -126,10 +126,11 @@ impl Edit {
         match self {
             Self::End => drop(intent.take_if(|intent| intent.releasing.is_some())),
             Self::Begin => drop(intent.get_or_insert_default()),
-            Self::BeginWith(settings) => {
+            Self::BeginWith { settings, anew } => {
                 intent.get_or_insert_with(|| {
                     let mut begun = Intent::default();
                     begun.tune(settings);
+                    begun.begun_anew.clone_from(anew);
                     Cow::Owned(begun)
                 });
             }
@@ -175,7 +176,7 @@ impl Edit {
 
     fn apply_to(&self, intent: &mut Intent) {
         match self {
-            Self::Begin | Self::BeginWith(_) | Self::End | Self::Prewarm(_) => {}
+            Self::Begin | Self::BeginWith { .. } | Self::End | Self::Prewarm(_) => {}
             Self::Change { change, id } => {
                 // If the record has this edit already, the partition in it is the one that the edit set: the one before stays.
                 let replaced = intent.requested_change.take().and_then(|asked| asked.partition_before);

@@ -88,7 +88,7 @@ fn changed_since(edit: &Edit, before: Option<&Intent>, now: Option<&Intent>, beg
         Edit::Pause(_)
         | Edit::Handover(_)
         | Edit::Begin
-        | Edit::BeginWith(_)
+        | Edit::BeginWith { .. }
         | Edit::Target { .. }
         | Edit::FirstTarget(_)
         | Edit::Refuse { .. }

@@ -18,6 +18,7 @@ impl Engine {
             _ if self.view.daemonset.is_none() => Some(Hold::Preparing),
             _ if self.is_being_deleted() => Some(Hold::BeingDeleted),
             StrategyKind::RollingUpdate if !recorded || self.progress.adopted => Some(Hold::Native),
+            StrategyKind::OnDelete if !recorded && self.record_is_missing() => Some(Hold::NoRecord),
             StrategyKind::OnDelete if !recorded => Some(Hold::NoRollout),
             _ if self.is_halted(intent) => Some(Hold::Halted),
             _ if self.lock.holds() && self.is_late_with_edits(now) => Some(Hold::NotSent),

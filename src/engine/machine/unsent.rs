@@ -36,7 +36,7 @@ impl UnsentKind {
             Edit::Complete { .. } => Some(Self::Release),
             Edit::Handover(_) => Some(Self::Takeover),
             Edit::Begin
-            | Edit::BeginWith(_)
+            | Edit::BeginWith { .. }
             | Edit::Change { .. }
             | Edit::Target { .. }
             | Edit::FirstTarget(_)

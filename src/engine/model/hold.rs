@@ -12,6 +12,8 @@ use super::wait::Wait;
 pub enum Hold {
     /// No rollout is recorded, and the strategy is `OnDelete`: nothing moves by itself.
     NoRollout,
+    /// Rolldeck has set `OnDelete`, and no record is left of the rollout for which it did.
+    NoRecord,
     /// The native controller decides; rolldeck has not adopted the DaemonSet.
     Native,
     /// The DaemonSet is being adopted or handed back, or its template changed.

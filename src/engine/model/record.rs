@@ -205,6 +205,10 @@ pub struct Intent {
     /// Which nodes get the images before they may be updated, without being asked for.
     #[serde(default, skip_serializing_if = "PrewarmAhead::is_default")]
     pub prewarm: PrewarmAhead,
+    /// Who began this record after an earlier one was lost, without naming a setting: the settings of the earlier one are not known. A change of
+    /// settings takes it away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begun_anew: Option<By>,
 }
 
 impl Default for Intent {
@@ -229,6 +233,7 @@ impl Default for Intent {
             on_drift: OnDrift::default(),
             order: NodeOrder::default(),
             prewarm: PrewarmAhead::default(),
+            begun_anew: None,
         }
     }
 }
@@ -259,6 +264,9 @@ impl Intent {
         (self.steps, self.prewarm) = (steps, prewarm);
         (self.budgets, self.gates) = (budgets, gates);
         (self.on_drift, self.order, self.finish) = (on_drift, order, finish);
+        if !tuning.is_empty() {
+            self.begun_anew = None;
+        }
     }
 
     /// Which way the rollout goes: back only while the target is the revision that was asked back to.

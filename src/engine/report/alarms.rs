@@ -2,6 +2,7 @@
 
 use crate::engine::assess::plan::costs_nothing;
 use std::mem::discriminant;
+use std::time::Duration;
 
 use super::snapshot::Alarm;
 use crate::engine::assess::plan::Limits;
@@ -48,6 +49,7 @@ impl Engine {
         if self.record_is_missing() {
             alarms.push(Alarm::RecordMissing);
         }
+        alarms.extend(self.limits_alarm(intent).filter(|_| recorded));
         if self.is_being_deleted() {
             alarms.push(Alarm::BeingDeleted);
         }
@@ -84,6 +86,14 @@ impl Engine {
             alarms.push(Alarm::ViewStale { why });
         }
         alarms
+    }
+
+    /// That the settings of a record which was lost are not known.
+    fn limits_alarm(&self, intent: &Intent) -> Option<Alarm> {
+        let begun = intent.begun_anew.clone().filter(|_| intent.releasing.is_none())?;
+        let max_unavailable = Limits::of(&self.view, intent, &self.assessment).max_unavailable;
+        let soak = Duration::from_secs(intent.gates.soak_secs.0.into());
+        Some(Alarm::LimitsLost { begun, max_unavailable, soak })
     }
 
     /// Whether it is only a guess which revision the template's is.

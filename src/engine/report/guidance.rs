@@ -93,6 +93,13 @@ pub enum Remedy {
     ReleaseEarly,
     /// Record a rollout anew whose record is gone.
     RecordAnew,
+    /// Set the limits of a record that was begun anew; these, as they are, confirm them.
+    SetLimits {
+        /// How many nodes may be down at once.
+        max_unavailable: u32,
+        /// For how many seconds a new pod soaks.
+        soak: u64,
+    },
     /// Drop a record that cannot be read, and hand the DaemonSet back.
     DropUnreadableRecord,
     /// Drop the record of an earlier DaemonSet of the same name.
@@ -130,7 +137,8 @@ impl fmt::Display for Remedy {
             Self::LimitPulls { to } => write!(f, "limits how many pull at once, to {to} for example"),
             Self::Release => f.write_str("hands it back to its controller"),
             Self::ReleaseEarly => f.write_str("releases all the same: these pods are removed"),
-            Self::RecordAnew => f.write_str("records the rollout anew, with the limits that its flags name"),
+            Self::RecordAnew => f.write_str("records the rollout anew, with its limits as they are set then"),
+            Self::SetLimits { .. } => f.write_str("sets its limits, or confirms them as they are"),
             Self::DropUnreadableRecord => f.write_str("drops the record and restores the strategy"),
             Self::DropForeignRecord => f.write_str("drops the record of the earlier DaemonSet"),
         }
@@ -163,7 +171,10 @@ impl Alarm {
             Self::HaltWaits { gate, .. } => gate.offers_undo().then_some(Remedy::Undo).into_iter().collect(),
             Self::RecordUnreadable { .. } => vec![Remedy::DropUnreadableRecord],
             Self::ForeignRecord => vec![Remedy::SetImage, Remedy::DropForeignRecord],
-            Self::RecordMissing => vec![Remedy::RecordAnew],
+            Self::RecordMissing => vec![Remedy::RecordAnew, Remedy::Undo],
+            Self::LimitsLost { max_unavailable, soak, .. } => {
+                vec![Remedy::SetLimits { max_unavailable: *max_unavailable, soak: soak.as_secs() }]
+            }
             Self::StateRestored { .. } => vec![Remedy::Drive],
             Self::DeletionRefused { .. }
             | Self::ControllerIdle { .. }
@@ -200,6 +211,7 @@ impl Hold {
             Self::NodeDown => HeldBy::NodeDown,
             Self::Partition { .. } | Self::Next => HeldBy::Nothing,
             Self::NoRollout
+            | Self::NoRecord
             | Self::Native
             | Self::Preparing
             | Self::BeingDeleted
@@ -240,6 +252,8 @@ impl Snapshot {
     pub fn remedies_of(&self, alarm: &Alarm) -> Vec<Remedy> {
         let mut remedies = alarm.remedies();
         remedies.retain(|remedy| match remedy {
+            // Where no record is left, it begins one; nobody is led there while nothing fails.
+            Remedy::Undo if *alarm == Alarm::RecordMissing => self.undo_is_free() && self.counts.failed > 0,
             Remedy::Undo => self.undo_is_free(),
             Remedy::ResumeUnderOnDelete => matches!(self.phase, Phase::Paused(_)),
             Remedy::Drive => self.started_at.is_some() || self.prewarm.is_some(),
@@ -268,6 +282,10 @@ impl Snapshot {
                 | DriverView::Waiting { .. }
         );
         let drive = (!driven && self.started_at.is_some()).then_some(Remedy::Drive);
+        // What its limits are comes first: a step would begin a record with others.
+        if self.alarms.contains(&Alarm::RecordMissing) {
+            return None;
+        }
         match &self.phase {
             Phase::Paused(_) => {
                 let undo = (self.counts.failed > 0).then_some(self.away());

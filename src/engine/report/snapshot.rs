@@ -398,6 +398,15 @@ pub enum Alarm {
     ForeignRecord,
     /// Rolldeck has set `OnDelete`, and no record says for which rollout: its limits, soak time, partition and selector are not known.
     RecordMissing,
+    /// The record was begun anew after an earlier one was lost, and nobody has set its limits since: those of the earlier one are not known.
+    LimitsLost {
+        /// Who began it, and when.
+        begun: By,
+        /// How many nodes may be down at once.
+        max_unavailable: u32,
+        /// For how long a new pod soaks.
+        soak: Duration,
+    },
     /// The DaemonSet is being deleted: its controller makes no pod any more.
     BeingDeleted,
     /// The state of the cluster went back to an earlier one, as after a restore from a backup, and nobody has asked from here to drive since.
@@ -542,6 +551,7 @@ impl Alarm {
             | Self::RecordUnreadable { .. }
             | Self::ForeignRecord
             | Self::RecordMissing
+            | Self::LimitsLost { .. }
             | Self::BeingDeleted
             | Self::StateRestored { .. } => None,
         }
@@ -557,6 +567,11 @@ impl Alarm {
 }
 
 impl Snapshot {
+    /// Whether the limits of an earlier record of this rollout are not known, and nobody has set any since.
+    pub fn limits_are_lost(&self) -> bool {
+        self.alarms.iter().any(|alarm| matches!(alarm, Alarm::RecordMissing | Alarm::LimitsLost { .. }))
+    }
+
     /// The nodes that match `selector`, in order of [`Snapshot::nodes`], among those that may run the pod.
     pub fn matching<'a>(&'a self, selector: &'a Selector) -> impl Iterator<Item = &'a NodeView> {
         self.nodes.iter().filter(|node| node.eligible && selector.matches(&node.labels))

@@ -68,6 +68,7 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
         on_drift: _,
         order: _,
         prewarm: _,
+        begun_anew: _,
     } = intent;
     let Progress {
         halt,

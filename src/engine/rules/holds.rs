@@ -44,9 +44,13 @@ impl Hold {
     /// How people are told of it where it holds the whole rollout.
     pub(crate) fn told_by(&self) -> HoldToldBy {
         match self {
-            Self::NoRollout | Self::Native | Self::Preparing | Self::BeingDeleted | Self::Paused | Self::Halted => {
-                HoldToldBy::Phase
-            }
+            Self::NoRollout
+            | Self::NoRecord
+            | Self::Native
+            | Self::Preparing
+            | Self::BeingDeleted
+            | Self::Paused
+            | Self::Halted => HoldToldBy::Phase,
             Self::NotSent | Self::ViewStale | Self::NoAnswer | Self::ApiLatencyTooHigh { .. } => HoldToldBy::Alarm,
             Self::NobodyDrives => HoldToldBy::Held,
             Self::Partition { .. }
@@ -75,7 +79,7 @@ impl Hold {
         match self {
             Self::Next | Self::Waits(_) => HoldKind::Next,
             Self::Partition { .. } => HoldKind::Partition,
-            Self::NoRollout | Self::Native => HoldKind::WithoutPlan,
+            Self::NoRollout | Self::NoRecord | Self::Native => HoldKind::WithoutPlan,
             Self::BeingDeleted => HoldKind::WithoutPods,
             Self::Preparing
             | Self::NobodyDrives

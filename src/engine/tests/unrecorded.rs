@@ -8,6 +8,7 @@ use crate::engine::model::danger::Danger;
 use crate::engine::model::event::Watched;
 use crate::engine::model::quantity::IntOrPercent::Int;
 use crate::engine::model::settings::Secs;
+use crate::engine::report::guidance::Remedy;
 
 fn one_shot(fake: &mut FakeCluster, who: &str, command: Command) -> Result<String, String> {
     FakeConsole::open_as(fake, who, Role::OneShot).ask(fake, command)
@@ -178,4 +179,74 @@ fn an_undo_before_the_target_is_noted_does_not_lead_to_what_most_nodes_were_give
     let mut ben = FakeConsole::open_as(&fake, "ben", Role::OneShot);
     let preview = ben.engine.preview(&Command::Undo { to: None }, fake.now).unwrap();
     assert!(preview.title.contains("Roll back to revision 1"), "{}", preview.title);
+}
+
+fn limits_lost(console: &mut FakeConsole, fake: &FakeCluster) -> Option<String> {
+    let snapshot = console.snapshot(fake);
+    let lost = snapshot.alarms.iter().find(|alarm| matches!(alarm, Alarm::LimitsLost { .. }))?;
+    assert!(snapshot.limits_are_lost());
+    Some(lost.to_string())
+}
+
+/// The record that somebody begins anew says so until its limits are set, to whoever looks, and through a new image.
+#[test]
+fn that_limits_were_lost_is_said_until_somebody_sets_them() {
+    let (mut fake, _) = without_record();
+    assert_eq!(
+        one_shot(&mut fake, "bob", Command::Adopt).unwrap(),
+        "recorded anew: its controller replaces no pod any more"
+    );
+    let mut eve = FakeConsole::open(&fake, "eve");
+    let lost = limits_lost(&mut eve, &fake).unwrap();
+    assert!(lost.starts_with("the record of the rollout was lost, and bob@bastion began a new one at "), "{lost}");
+    assert!(lost.contains("with at most 2 down, a soak time of 10s and the other defaults"), "{lost}");
+    assert!(eve.snapshot(&fake).remedies().contains(&Remedy::SetLimits { max_unavailable: 2, soak: 10 }));
+    eve.set_image(&mut fake, "agent:v3");
+    assert!(limits_lost(&mut eve, &fake).is_some(), "its limits are still those");
+
+    let as_it_is = Tuning { soak_secs: Some(Secs(10)), ..Tuning::default() };
+    assert_eq!(one_shot(&mut fake, "ada", Command::Tune(as_it_is)).unwrap(), "confirmed: it is so already");
+    eve.hear(&fake);
+    assert_eq!(limits_lost(&mut eve, &fake), None);
+    assert_eq!(limits_lost(&mut FakeConsole::open(&fake, "ben"), &fake), None);
+}
+
+#[test]
+fn whoever_begins_anew_with_limits_has_set_them_and_a_first_rollout_has_lost_none() {
+    let (mut fake, _) = without_record();
+    let soak = Tuning { soak_secs: Some(Secs(60)), ..Tuning::default() };
+    one_shot(&mut fake, "bob", Command::Step(Step::Updated(Int(4))).under(soak)).unwrap();
+    assert_eq!(limits_lost(&mut FakeConsole::open(&fake, "eve"), &fake), None);
+
+    let mut fake = FakeCluster::rolling(10, 2);
+    one_shot(&mut fake, "ada", Command::Adopt).unwrap();
+    assert_eq!(limits_lost(&mut FakeConsole::open(&fake, "eve"), &fake), None);
+}
+
+/// Each of these begins a record without naming a setting.
+#[test]
+fn every_command_that_begins_a_record_anew_notes_that_limits_were_lost() {
+    for command in [Command::Pause { why: None }, Command::Undo { to: None }, Command::Step(Step::Updated(Int(4)))] {
+        let (mut fake, _) = without_record();
+        fake.defaults = Tuning { soak_secs: Some(Secs(30)), ..Tuning::default() };
+        one_shot(&mut fake, "bob", command.clone()).unwrap();
+        let lost = limits_lost(&mut FakeConsole::open(&fake, "eve"), &fake);
+        assert!(lost.as_ref().is_some_and(|lost| lost.contains("a soak time of 30s")), "{command:?}: {lost:?}");
+    }
+}
+
+/// A step would begin a record with other limits: it is not what is offered beside the alarm.
+#[test]
+fn where_no_record_is_left_one_thing_is_advised() {
+    let (mut fake, _) = without_record();
+    let mut eve = FakeConsole::open(&fake, "eve");
+    let snapshot = eve.snapshot(&fake);
+    assert_eq!((snapshot.guidance(), snapshot.remedies()), (None, vec![Remedy::RecordAnew]));
+    let outdated = snapshot.nodes.iter().find(|node| !node.at_target).unwrap();
+    assert_eq!(outdated.hold.as_ref().unwrap().to_string(), "no record is left");
+    fake.wait(3_600);
+    eve.run_for(&mut fake, 1);
+    let snapshot = eve.snapshot(&fake);
+    assert!(snapshot.counts.failed > 0, "its two nodes do not start");
+    assert_eq!(snapshot.remedies(), vec![Remedy::RecordAnew, Remedy::Undo]);
 }

@@ -60,6 +60,8 @@ impl SettingLine {
 pub(crate) struct TuneForm {
     pub(crate) rows: Vec<SettingLine>,
     pub(crate) chosen: usize,
+    /// Whether the limits of an earlier record are not known: those shown are confirmed as they are, too.
+    confirms: bool,
     /// Nothing was typed on this line yet: what is typed first replaces what is there.
     fresh: bool,
 }
@@ -74,7 +76,12 @@ impl TuneForm {
             let was = setting.value(&snapshot.settings);
             SettingLine { setting: *setting, input: Input::new(was.clone()), was }
         };
-        let mut form = Self { rows: Setting::ALL.iter().map(row).collect(), chosen: 0, fresh: true };
+        let mut form = Self {
+            rows: Setting::ALL.iter().map(row).collect(),
+            chosen: 0,
+            confirms: snapshot.limits_are_lost(),
+            fresh: true,
+        };
         for change in changes.split_whitespace() {
             let (name, text) = change.split_once('=').unwrap_or((change, ""));
             let name = name.trim_start_matches("--");
@@ -92,7 +99,9 @@ impl TuneForm {
 
     pub(crate) fn command(&self) -> Result<Command, String> {
         let mut tuning = Tuning::default();
-        for row in self.rows.iter().filter(|row| row.is_changed()) {
+        let any_changed = self.rows.iter().any(SettingLine::is_changed);
+        let asked = |row: &&SettingLine| row.is_changed() || (self.confirms && !any_changed);
+        for row in self.rows.iter().filter(asked) {
             let change = row.setting.read(row.text()).map_err(|why| format!("{}: {why}", row.setting.name()))?;
             tuning = tuning.and(change);
         }

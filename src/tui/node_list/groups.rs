@@ -85,6 +85,7 @@ fn is_momentary(hold: &Hold) -> bool {
         | Hold::Waits(_)
         | Hold::Next => true,
         Hold::NoRollout
+        | Hold::NoRecord
         | Hold::Native
         | Hold::Preparing
         | Hold::BeingDeleted

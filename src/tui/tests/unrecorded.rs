@@ -5,8 +5,9 @@ use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::Command;
 use crate::engine::model::config::Role;
 use crate::engine::model::event::Event;
-use crate::engine::model::settings::{Secs, Tuning};
+use crate::engine::model::settings::{Secs, Setting, Tuning};
 use crate::engine::report::snapshot::Snapshot;
+use crate::tui::message::ConsoleEffect;
 
 /// What the console sees that drove: once the Lease was deleted, and once somebody has recorded the rollout anew.
 fn recorded_anew() -> [Snapshot; 2] {
@@ -35,4 +36,34 @@ fn to_drive_is_refused_until_there_is_a_record_and_not_after() {
     assert!(screen.contains("no record is left of the rollout: L sets its limits, which begins a new one"), "{screen}");
     let screen = TestConsole::on(anew, 120, 40).typed("A").typed("D").screen();
     assert!(screen.contains("[ Drive ]") || screen.contains("[>Drive<]"), "{screen}");
+}
+
+/// The limits that a form shows are asked for as they are, where nobody has set any since an earlier record was lost.
+#[test]
+fn limits_are_confirmed_as_they_are_shown() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    fake.lease = None;
+    console.engine.observe(Event::LeaseGone(None), fake.now);
+    console.run_for(&mut fake, 2);
+    let asked = |snapshot: Snapshot| {
+        let console = TestConsole::on(snapshot, 120, 40).typed("AL");
+        let asked = console.effects.iter().rev().find_map(|effect| match effect {
+            ConsoleEffect::Ask { command, .. } => Some(command.clone()),
+            _ => None,
+        });
+        asked.unwrap()
+    };
+    let missing = asked(console.snapshot(&fake));
+    assert_eq!(missing.tuning().named().count(), Setting::ALL.len());
+    FakeConsole::open_as(&fake, "ben", Role::OneShot).ask(&mut fake, Command::Adopt).unwrap();
+    let mut eve = FakeConsole::open(&fake, "eve");
+    let lost = eve.snapshot(&fake);
+    let screen = TestConsole::on(lost.clone(), 120, 40).screen();
+    assert!(screen.contains("L sets or confirms its limits"), "{screen}");
+    let as_shown = asked(lost);
+    assert_eq!(as_shown.tuning().named().count(), Setting::ALL.len());
+    assert_eq!(eve.ask(&mut fake, as_shown).unwrap(), "confirmed: it is so already");
+    assert!(!eve.snapshot(&fake).limits_are_lost());
 }

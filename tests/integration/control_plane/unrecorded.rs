@@ -31,6 +31,15 @@ fn what_is_deployed_after_a_step_without_a_record_waits_for_a_resume() {
         step.contains("No record is left of the rollout: its limits, its selector, a pause and a halt are not known. A new one begins"),
         "{step}"
     );
+    // Until somebody sets them, it is said that its limits are those of a new record; what is advised confirms them.
+    let lost = made.said(&["status", DS]);
+    assert!(lost.contains("the record of the rollout was lost, and "), "{lost}");
+    assert!(lost.contains("tune --max-unavailable 1 --soak "), "{lost}");
+    let soak =
+        lost.split("--max-unavailable 1 --soak ").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap();
+    println!("{}", made.operator.ok(&["tune", DS, "--max-unavailable", "1", "--soak", soak, "--yes"]));
+    let set = made.said(&["status", DS]);
+    assert!(!set.contains("was lost"), "{set}");
     deploy(&made, V3);
     made.until_status("the change is seen", |status| {
         status["templateRevision"].is_string() && status["templateRevision"] != status["to"]["hash"]

@@ -13,6 +13,7 @@ use crate::engine::model::effect::WRITE_TIMEOUT;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::pod_wait::PodWait;
+use crate::engine::model::record::By;
 use crate::engine::model::time::{ShortDuration, Timestamp, UtcTime};
 use crate::engine::model::wait::{Short, Wait};
 use crate::engine::rules::causes::PodWaitWords;
@@ -111,6 +112,7 @@ impl fmt::Display for Hold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoRollout => f.write_str("no rollout"),
+            Self::NoRecord => f.write_str("no record is left"),
             Self::Native => f.write_str("its controller decides"),
             Self::Preparing => f.write_str("preparing"),
             Self::BeingDeleted => f.write_str("its DaemonSet is being deleted"),
@@ -238,6 +240,13 @@ impl fmt::Display for Alarm {
             Self::RecordMissing => f.write_str(
                 "no record is left of the rollout for which rolldeck set OnDelete: its limits, soak time, partition and selector, a \
                  pause and a halt are not known, and nothing is driven",
+            ),
+            Self::LimitsLost { begun: By { by, at }, max_unavailable, soak } => write!(
+                f,
+                "the record of the rollout was lost, and {by} began a new one at {} with at most {max_unavailable} down, a soak time of {} and \
+                 the other defaults: set its limits, or confirm them by setting one as it is",
+                UtcTime { at: *at, now: *at },
+                ShortDuration(*soak)
             ),
             Self::BeingDeleted => {
                 f.write_str("the DaemonSet is being deleted: its controller makes no pod any more, so none is replaced")

@@ -231,9 +231,11 @@ fn action_of(remedy: Remedy) -> ActionId {
         Remedy::Undo => ActionId::Undo,
         // Setting limits begins a record.
         Remedy::RecordAnew => ActionId::Tune,
-        Remedy::EnforceOnDelete | Remedy::PauseOnDrift | Remedy::RaiseBudget { .. } | Remedy::LimitPulls { .. } => {
-            ActionId::Tune
-        }
+        Remedy::SetLimits { .. }
+        | Remedy::EnforceOnDelete
+        | Remedy::PauseOnDrift
+        | Remedy::RaiseBudget { .. }
+        | Remedy::LimitPulls { .. } => ActionId::Tune,
         Remedy::Release | Remedy::ReleaseEarly | Remedy::DropUnreadableRecord | Remedy::DropForeignRecord => {
             ActionId::Release
         }
@@ -345,6 +347,7 @@ fn key_does(remedy: Remedy) -> String {
         Remedy::Undo => "rolls back",
         Remedy::ReleaseEarly => "releases all the same; it goes on by itself once they fit",
         Remedy::RecordAnew => "sets its limits, which begins a new record",
+        Remedy::SetLimits { .. } => "sets or confirms its limits",
         Remedy::DropUnreadableRecord => "releases; or use the rolldeck that wrote it",
         Remedy::DropForeignRecord => "drops the old record",
         Remedy::StepForRevision => "lets a node be updated",
