@@ -99,6 +99,7 @@ mod tests {
             prewarm: None,
             driven_by: DrivenBy::Controller,
             silent_since: None,
+            failing: None,
         };
         Fleet { rows: rows.iter().map(row).collect(), ..Fleet::default() }
     }

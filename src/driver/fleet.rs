@@ -24,6 +24,7 @@ use crate::cluster::{Clock, Cluster, FleetEvent, PartialDaemonSet, PartialRevisi
 use crate::engine::model::Str;
 use crate::engine::model::config::Timing;
 use crate::engine::model::event::WatchHealth;
+use crate::engine::model::failing_nodes::FailingNodes;
 use crate::engine::model::facts::{LeaseFact, StrategyKind};
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::prewarm::PrewarmMethod;
@@ -149,6 +150,13 @@ impl ObservedLease {
     /// When its holder renewed it last, by their own clock, where they are silent by now.
     fn silent_since(&self, now: Timestamp) -> Option<Timestamp> {
         self.silent_from().filter(|from| *from <= now).and(self.fact.renewed_at)
+    }
+
+    /// The nodes that fail, as its holder tells it, where that one is not silent. A driver that does not tell it leaves what another has
+    /// told before.
+    fn failing(&self, now: Timestamp) -> Option<&FailingNodes> {
+        let driver = self.driver(now).filter(|_| self.silent_since(now).is_none())?;
+        self.fact.failing.as_ref().filter(|failing| failing.by == *driver)
     }
 
     /// Its record, unless that is of an earlier DaemonSet of that name.
@@ -282,6 +290,7 @@ impl KnownFleet {
             from,
             template_of_others,
             pulls,
+            failing: lease.filter(|_| record.is_some()).and_then(|lease| lease.failing(now)).cloned(),
             prewarm: lease.and_then(|lease| lease.prewarm_of(daemonset, driven)),
             silent_since: lease.and_then(|lease| lease.silent_since(now)).filter(|_| driven),
             driven_by: self.driven_by(daemonset, lease.filter(|lease| lease.driver(now).is_some()), us),
@@ -362,6 +371,7 @@ mod tests {
             record: Ok(Some(record(|_| {}))),
             prewarm: Ok(None),
             pace: Default::default(),
+            failing: None,
         }
     }
 

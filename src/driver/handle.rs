@@ -15,6 +15,7 @@ use crate::engine::model::command::{Command, Preview, Refusal, Unsettled};
 use crate::engine::model::config::Role;
 use crate::engine::model::container_log::{LogNews, LogSource};
 use crate::engine::model::facts::DaemonSetCounters;
+use crate::engine::model::failing_nodes::FailingNodes;
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::inspection::Inspection;
@@ -267,6 +268,8 @@ pub struct FleetRow {
     pub template_of_others: bool,
     /// The images that its pods wait for, and those that were made to pre-warm it. `None`: not known.
     pub pulls: Option<FleetPulls>,
+    /// The nodes that fail, as whoever drives tells it in its Lease. `None`: not known, also where nobody drives.
+    pub failing: Option<FailingNodes>,
     /// What is asked for of pre-warming, as its Lease says.
     pub prewarm: Option<FleetPrewarm>,
     /// Who drives: an identity, `controller`, or nobody.
@@ -361,25 +364,31 @@ impl FleetRow {
         (!self.template_of_others).then(|| (updated.saturating_sub(down), updated))
     }
 
-    /// Its state, what is pulled, and that it is pre-warmed: what asks to be looked at first. `2 pulling, running`,
-    /// `pre-warm, 3 pulling, held`, `2 unavailable, 1 pull failed, pre-warm paused`.
+    /// Its nodes that fail, its state, what is pulled, and that it is pre-warmed: what asks to be looked at first, so that what is cut off where
+    /// there is little room is what matters least. `2 failing: crash loop, running`, `2 pulling, running`, `pre-warm, 3 pulling, held`,
+    /// `2 unavailable, 1 pull failed, pre-warm paused`.
     pub fn standing(&self) -> String {
-        let pulls = self.pulls.map(|pulls| pulls.to_string()).filter(|pulls| !pulls.is_empty());
-        let (state, prewarm) = (self.doing(), self.prewarm.map(|prewarm| prewarm.to_string()));
+        // Why it halted says what failed.
+        let failing = self.failing.as_ref().filter(|_| !matches!(self.state, FleetState::Halted(_)));
+        let failing_nodes = failing.map_or(0, |failing| failing.nodes);
+        let failing = failing.filter(|failing| failing.nodes > 0).map(ToString::to_string);
+        let words = |pulls: FleetPulls| Some(pulls.to_string()).filter(|words| !words.is_empty());
+        let failed = self.pulls.map(|pulls| FleetPulls { failed: pulls.failed, ..FleetPulls::default() });
+        // They are among the nodes that fail.
+        let failed = failed.filter(|pulls| pulls.failed > failing_nodes).and_then(words);
+        let pulls = self.pulls.map(|pulls| FleetPulls { failed: 0, ..pulls }).and_then(words);
+        let (state, prewarm) = (Some(self.doing()), self.prewarm.map(|prewarm| prewarm.to_string()));
+        let down = self.counters.desired.saturating_sub(self.counters.available);
+        let unavailable = Some(down).filter(|down| *down > failing_nodes).map(|down| format!("{down} unavailable"));
         let parts = match &self.state {
-            FleetState::Held | FleetState::Adopted | FleetState::UpToDate => [prewarm, pulls, Some(state)],
-            FleetState::Halted(_)
-            | FleetState::StrategyDrifted
-            | FleetState::Degraded(_)
-            | FleetState::Misscheduled(_)
-            | FleetState::Undriven
-            | FleetState::Paused(_) => [Some(state), pulls, prewarm],
-            FleetState::Rolling | FleetState::RollingBack => [pulls, Some(state), prewarm],
+            FleetState::Held => [failing, failed, prewarm, pulls, state, unavailable],
+            FleetState::Adopted | FleetState::UpToDate => [failing, failed, prewarm, pulls, state, None],
+            FleetState::Undriven | FleetState::Paused(_) => [failing, failed, state, pulls, prewarm, unavailable],
+            FleetState::Halted(_) | FleetState::StrategyDrifted => [state, failing, failed, pulls, prewarm, None],
+            FleetState::Degraded(_) | FleetState::Misscheduled(_) => [failing, state, failed, pulls, prewarm, None],
+            FleetState::Rolling | FleetState::RollingBack => [failing, failed, pulls, state, prewarm, None],
         };
-        let unavailable = self.counters.desired.saturating_sub(self.counters.available);
-        let unavailable = Some(unavailable).filter(|count| *count > 0 && self.state == FleetState::Held);
-        let unavailable = unavailable.map(|count| format!("{count} unavailable"));
-        parts.into_iter().flatten().chain(unavailable).collect::<Vec<_>>().join(", ")
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 }
 

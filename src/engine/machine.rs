@@ -4,6 +4,7 @@
 mod blocker;
 pub(crate) mod change;
 pub(super) mod halt_reasons;
+mod failing_nodes;
 mod halted_revisions;
 mod health;
 mod holds;

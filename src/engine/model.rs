@@ -24,6 +24,7 @@ pub mod effect;
 pub mod estimate;
 pub mod event;
 pub mod facts;
+pub mod failing_nodes;
 pub(crate) mod first_names;
 pub mod fleet_state;
 pub mod gitops_owner;

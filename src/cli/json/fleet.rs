@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::TypeMeta;
 use crate::driver::{Fleet, FleetPrewarm, FleetPulls, FleetRow};
 use crate::engine::model::facts::DaemonSetCounters;
+use crate::engine::model::failing_nodes::{FailingCause, FailingNodes};
 use crate::engine::model::time::Timestamp;
 
 /// All DaemonSets that we may see.
@@ -40,6 +41,10 @@ struct FleetItem<'a> {
     /// The images that pods wait for; absent where that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pulls: Option<FleetPulls>,
+    /// The nodes that fail, as whoever drives tells it: `nodes`, how many of them an operator `accepted`, and the most frequent `causes`;
+    /// absent where that is not known, also where nobody drives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failing: Option<FailingJson<'a>>,
     /// `requested`, `nobodyDrives`, `paused` or `cancelled`; absent where nothing is pre-warmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     prewarm: Option<FleetPrewarm>,
@@ -47,6 +52,22 @@ struct FleetItem<'a> {
     /// When that driver renewed its lease last, by its own clock, where it should have done so since; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     driver_silent_since: Option<Timestamp>,
+}
+
+/// The nodes that fail. Who tells it is `drivenBy`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FailingJson<'a> {
+    nodes: u32,
+    accepted: u32,
+    causes: &'a [FailingCause],
+}
+
+impl<'a> FailingJson<'a> {
+    fn new(failing: &'a FailingNodes) -> Self {
+        let FailingNodes { by: _, nodes, accepted, causes } = failing;
+        Self { nodes: *nodes, accepted: *accepted, causes }
+    }
 }
 
 impl<'a> FleetItem<'a> {
@@ -64,6 +85,7 @@ impl<'a> FleetItem<'a> {
             strategy: &row.strategy,
             state: row.doing(),
             pulls: row.pulls,
+            failing: row.failing.as_ref().map(FailingJson::new),
             prewarm: row.prewarm,
             driven_by: row.driven_by.to_string(),
             driver_silent_since: row.silent_since,

@@ -24,6 +24,7 @@ use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::facts::DaemonSetCounters;
+use crate::engine::model::failing_nodes::{FailingCause, FailingNodes};
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::gitops_owner::GitOpsOwner;
 use crate::engine::model::images_on_nodes::ImagesOnNodes;
@@ -363,7 +364,6 @@ impl Session for Script {
             name: name.into(),
             counters: DaemonSetCounters { desired: 120, updated: 38, available: 115, ..Default::default() },
             strategy: "OnDelete (ours)".to_owned(),
-            state,
             since: None,
             to: Default::default(),
             from: None,
@@ -372,6 +372,13 @@ impl Session for Script {
             prewarm: (name == "log-shipper").then_some(FleetPrewarm::Paused),
             driven_by,
             silent_since: None,
+            failing: matches!(state, FleetState::Rolling).then(|| FailingNodes {
+                by: "ops@bastion-2".into(),
+                nodes: 2,
+                accepted: 0,
+                causes: vec![FailingCause { cause: "crash loop".into(), nodes: 2 }],
+            }),
+            state,
         };
         let mut rows = vec![
             row("agent", FleetState::Rolling, DrivenBy::Other("ops@bastion-2".into())),

@@ -114,8 +114,11 @@ fn of_lease(fact: LeaseFact) -> Vec<Shown> {
         record,
         prewarm,
         pace: _,
+        failing,
     } = fact;
-    shown(holder, NAME).chain(shown(record.err().into_iter().chain(prewarm.err()), MESSAGE)).collect()
+    let causes = failing.into_iter().flat_map(|failing| failing.causes).map(|cause| cause.cause);
+    let errors = record.err().into_iter().chain(prewarm.err());
+    shown(holder, NAME).chain(shown(errors, MESSAGE)).chain(shown(causes, NAME)).collect()
 }
 
 fn of_revision(fact: RevisionFact) -> Vec<Shown> {

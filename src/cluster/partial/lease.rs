@@ -6,6 +6,7 @@ use super::{count_of, instant_of, name_of, str_of};
 use crate::cluster::clip::{MESSAGE, clip};
 use crate::engine::model::effect::LeaseWrite;
 use crate::engine::model::facts::LeaseFact;
+use crate::engine::model::failing_nodes::{FAILING, failing_text, parse_failing};
 use crate::engine::model::pace::{PACE, pace_text, parse_pace};
 use crate::engine::model::prewarm::{PREWARM, Prewarm};
 use crate::engine::model::record::{MANAGED_BY, RECORD, Record};
@@ -27,6 +28,7 @@ pub(crate) fn lease_fact(object: &Value) -> LeaseFact {
         record: record.map(Record::parse).transpose().map_err(|why| clip(&why, MESSAGE).into()),
         prewarm: prewarm.map(Prewarm::parse).transpose().map_err(|why| clip(&why, MESSAGE).into()),
         pace: parse_pace(metadata["annotations"][PACE].as_str()),
+        failing: parse_failing(metadata["annotations"][FAILING].as_str()),
     }
 }
 
@@ -46,7 +48,8 @@ pub(crate) fn lease_object(mut object: Value, write: &LeaseWrite) -> Result<Valu
     object["metadata"]["labels"][MANAGED_BY.0] = MANAGED_BY.1.into();
     let record = write.record.as_ref().map(serde_json::to_string).transpose()?;
     let prewarm = write.prewarm.as_ref().map(serde_json::to_string).transpose()?;
-    for (key, text) in [(RECORD, record), (PREWARM, prewarm), (PACE, pace_text(&write.pace))] {
+    let (pace, failing) = (pace_text(&write.pace), failing_text(write.failing.as_ref()));
+    for (key, text) in [(RECORD, record), (PREWARM, prewarm), (PACE, pace), (FAILING, failing)] {
         match text {
             Some(text) => object["metadata"]["annotations"][key] = text.into(),
             None => {
@@ -109,6 +112,7 @@ mod tests {
             record: Some(Record { version: 1, ..Record::default() }),
             prewarm: None,
             pace: Default::default(),
+            failing: None,
         }
     }
 

@@ -46,6 +46,7 @@ fn lease_write() -> LeaseWrite {
         record: Some(Record { version: 1, ..Record::default() }),
         prewarm: None,
         pace: Default::default(),
+        failing: None,
     }
 }
 

@@ -57,6 +57,7 @@ mod tests {
             prewarm: None,
             driven_by: DrivenBy::Nobody,
             silent_since: None,
+            failing: None,
         }
     }
 

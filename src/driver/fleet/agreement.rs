@@ -10,8 +10,10 @@ use crate::engine::model::facts::DaemonSetCounters;
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::node::Blame;
 use crate::engine::model::record::{Direction, ORIGINAL_STRATEGY};
+use crate::engine::model::settings::Tuning;
 use crate::engine::model::template::TaintEffect;
-use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
+use crate::engine::report::trouble::TroubleKind;
 use crate::engine::rules::eligibility::eligibility;
 
 /// The DaemonSet as a fleet view sees it, with the counters that its controller would write (docs/kubernetes.md, *Status*).
@@ -85,6 +87,11 @@ fn agree(what: &str, fake: &FakeCluster, console: &mut FakeConsole) -> Snapshot 
     assert!(same, "{what}: the rollout says {}, {:?}; the fleet says {listed}, {counters:?}", snapshot.doing(), counts);
     assert_eq!(counts.nodes + counts.misscheduled, counters.desired + counters.misscheduled, "{what}");
     assert_eq!(counts.available, counters.available, "{what}");
+    // What its driver has told of nodes that fail, where that is of the same instant.
+    if matches!(snapshot.driver, DriverView::You { .. }) {
+        let written = console.engine.kept().failing.map(|failing| failing.nodes);
+        assert_eq!(written, Some(failing_on_its_page(&snapshot)), "{what}");
+    }
     // And the sum says what the rows say.
     let rows = |blame: Blame| snapshot.nodes.iter().filter(|node| node.blame == Some(blame)).count() as u32;
     let budget = snapshot.budget;
@@ -102,6 +109,66 @@ const DOWN: &str = "node.kubernetes.io/unreachable";
 fn cut(fake: &mut FakeCluster, node: &str) {
     fake.set_node_ready(node, false);
     fake.set_taints(node, &[(DOWN, "", TaintEffect::NoSchedule), (DOWN, "", TaintEffect::NoExecute)]);
+}
+
+/// The nodes that the page of the rollout shows among those that failed or struggle.
+fn failing_on_its_page(snapshot: &Snapshot) -> u32 {
+    let fails = |node: &&NodeView| match TroubleKind::of(node) {
+        Some(TroubleKind::Failed(_) | TroubleKind::Struggling(_)) => true,
+        Some(TroubleKind::Suspect) => node.counts_as_failed(),
+        Some(TroubleKind::Restarted) => node.keeps_restarting(),
+        Some(TroubleKind::DownReplaced | TroubleKind::DownNext) | None => false,
+    };
+    snapshot.nodes.iter().filter(fails).count() as u32
+}
+
+/// The row of the list, as a session sees it that begins to watch now.
+fn listed_row(fake: &FakeCluster) -> FleetRow {
+    let mut list = KnownFleet::default();
+    let daemonset = daemonset_of(fake);
+    let key = (daemonset.namespace.clone(), Str::from(lease_name(&daemonset.name)));
+    list.daemonsets.insert((daemonset.namespace.clone(), daemonset.name.clone()), daemonset);
+    if let Some(lease) = fake.lease.clone() {
+        list.lease(key, lease, fake.now);
+    }
+    list.leases_health = WatchHealth::Live;
+    list.view(fake.now, &Identity::for_tests("eve@host/1")).rows.remove(0)
+}
+
+/// The list watches no pods: whoever drives tells it in the Lease which nodes fail, with the writes that renew the lease anyway.
+#[test]
+fn what_fails_before_it_halts_is_told_by_whoever_drives() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.ask(&mut fake, Command::Tune(Tuning { failure_threshold: Some(IntOrPercent::Int(5)), ..Tuning::default() })).unwrap();
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 8);
+    console.run_for(&mut fake, 30);
+    let told = listed_row(&fake).failing.map(|failing| failing.nodes);
+    assert_eq!(told, Some(0), "it is known that none fails");
+
+    let written = fake.lease.clone().unwrap().resource_version;
+    let nodes = fake.deleted.clone();
+    nodes.iter().for_each(|node| fake.crash(node));
+    console.run(&mut fake);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!(failing_on_its_page(&snapshot), 2, "{:?}", snapshot.counts);
+    assert_eq!(fake.lease.clone().unwrap().resource_version, written, "no write more for that");
+    console.run_for(&mut fake, 4);
+    let row = listed_row(&fake);
+    assert_eq!(row.standing(), "2 failing: crash loop, held");
+    assert_eq!(row.failing.map(|failing| (failing.nodes, failing.accepted)), Some((2, 0)));
+
+    // What another edits does not take that away; who has taken over tells it anew, and where nobody drives it is not known.
+    FakeConsole::open_as(&fake, "eve", Role::OneShot).partition(&mut fake, 7);
+    assert_eq!(listed_row(&fake).failing.map(|failing| failing.nodes), Some(2));
+    let holder = fake.lease.as_mut().unwrap().holder.replace("bob@host/2".into());
+    assert_eq!(listed_row(&fake).failing, None, "what the driver before has seen");
+    fake.lease.as_mut().unwrap().holder = holder;
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    console.run_for(&mut fake, 4);
+    let row = listed_row(&fake);
+    assert_eq!((row.failing.clone(), row.standing().as_str()), (None, "held, 2 unavailable"));
 }
 
 #[test]
@@ -234,6 +301,10 @@ fn failures_that_an_operator_accepted() {
         }
         let snapshot = agree("accepted", &fake, &mut console);
         assert!(snapshot.counts.failed > 0, "{:?}", snapshot.counts);
+        let row = listed_row(&fake);
+        let told = row.failing.clone().map(|failing| (failing.nodes, failing.accepted));
+        assert_eq!(told, Some((snapshot.counts.failed, snapshot.counts.failed)));
+        assert!(row.standing().contains(" failing, accepted: "), "{}", row.standing());
     }
 }
 
@@ -277,6 +348,7 @@ fn who_drives_is_known_wherever_the_session_has_seen_it() {
         record: Ok(None),
         prewarm: Ok(None),
         pace: Arc::default(),
+        failing: None,
     };
     let daemonset = || PartialDaemonSet { strategy: StrategyKind::OnDelete, ..daemonset_of(&fake) };
     let key = || (daemonset().namespace, Str::from(lease.as_str()));

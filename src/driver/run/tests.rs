@@ -198,6 +198,7 @@ fn obedient(effect: &Effect) -> Executed {
                 record: Ok(lease.record.clone()),
                 prewarm: Ok(None),
                 pace: Default::default(),
+                failing: None,
             }))
         }
     }))

@@ -151,6 +151,7 @@ impl FakeCluster {
             record: Ok(write.record),
             prewarm: Ok(write.prewarm),
             pace: write.pace,
+            failing: write.failing,
         };
         self.lease = Some(fact.clone());
         self.log.push(Event::Lease(Box::new(fact.clone())));

@@ -13,6 +13,7 @@ use crate::engine::model::config::Timing;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::effect::{EffectId, LeaseWrite};
 use crate::engine::model::facts::LeaseFact;
+use crate::engine::model::failing_nodes::FailingNodes;
 use crate::engine::model::pace::PacedSite;
 use crate::engine::model::prewarm::Prewarm;
 use crate::engine::model::record::Record;
@@ -52,6 +53,7 @@ pub(crate) struct LeaseContents {
     pub(crate) record: Option<Record>,
     pub(crate) prewarm: Option<Prewarm>,
     pub(crate) pace: Arc<[PacedSite]>,
+    pub(crate) failing: Option<FailingNodes>,
 }
 
 /// A write of the lease that was sent.
@@ -258,6 +260,14 @@ impl Lock {
         }
     }
 
+    /// The nodes that fail, as the holder told it.
+    pub(crate) fn reported_failing(&self) -> Option<FailingNodes> {
+        match &self.known {
+            KnownLease::Present(fact) => fact.failing.clone(),
+            KnownLease::Nothing | KnownLease::Absent => None,
+        }
+    }
+
     /// Why the record, or what is to be pre-warmed, cannot be read.
     pub(crate) fn record_error(&self) -> Option<&Str> {
         match &self.known {
@@ -332,7 +342,7 @@ impl Lock {
 
     /// The lease as it would be written to keep its holder and change only the record.
     pub(crate) fn keep_holder(&self, kept: LeaseContents) -> LeaseWrite {
-        let LeaseContents { record, prewarm, pace } = kept;
+        let LeaseContents { record, prewarm, pace, failing } = kept;
         match &self.known {
             KnownLease::Present(fact) => LeaseWrite {
                 holder: fact.holder.clone(),
@@ -343,6 +353,7 @@ impl Lock {
                 record,
                 prewarm,
                 pace,
+                failing,
             },
             KnownLease::Nothing | KnownLease::Absent => LeaseWrite {
                 holder: None,
@@ -353,6 +364,7 @@ impl Lock {
                 record,
                 prewarm,
                 pace,
+                failing,
             },
         }
     }
@@ -364,8 +376,8 @@ impl Lock {
             write.transitions += u32::from(!matches!(self.known, KnownLease::Absent));
             write.acquired_at = Some(now);
             write.holder = Some(self.identity.clone());
-            // What another has measured is another's.
-            write.pace = Arc::default();
+            // What another has measured and seen is another's.
+            (write.pace, write.failing) = (Arc::default(), None);
         }
         write.duration_secs = u32::try_from(self.timing.lease.as_secs()).unwrap_or(15);
         write.renewed_at = Some(now);
@@ -374,7 +386,7 @@ impl Lock {
 
     /// The lease as it would be written to give it back.
     pub(crate) fn give_back(&self, kept: LeaseContents) -> LeaseWrite {
-        LeaseWrite { holder: None, duration_secs: 1, pace: Arc::default(), ..self.keep_holder(kept) }
+        LeaseWrite { holder: None, duration_secs: 1, pace: Arc::default(), failing: None, ..self.keep_holder(kept) }
     }
 
     /// The resource version to write against; `None` creates.
@@ -475,6 +487,7 @@ mod tests {
             record: Ok(None),
             prewarm: Ok(None),
             pace: Arc::default(),
+            failing: None,
         }
     }
 

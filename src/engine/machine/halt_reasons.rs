@@ -70,7 +70,7 @@ impl Engine {
 
     /// Whether an operator has accepted that this node failed. Until a driver takes in what was resumed past, the record tells it by the
     /// halt and by the operator's intent.
-    fn is_accepted(&self, node: &Str, intent: &Intent) -> bool {
+    pub(super) fn is_accepted(&self, node: &Str, intent: &Intent) -> bool {
         let at_halt = self.progress.failed_at_halt();
         let not_taken_in = !at_halt.is_empty() && !self.is_halted(intent);
         self.progress.acknowledged_failures.contains(node)

@@ -31,7 +31,8 @@ impl Engine {
         });
         // Whoever edits the record for another driver leaves what that one tells as it is.
         let pace = if self.lock.holds() { self.pacing.view() } else { self.lock.reported_pace() };
-        LeaseContents { record: self.record(), prewarm, pace }
+        let failing = if self.lock.holds() { self.failing_nodes() } else { self.lock.reported_failing() };
+        LeaseContents { record: self.record(), prewarm, pace, failing }
     }
 
     /// Whether there is anything to drive: a rollout, or pre-warming.

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::Str;
 use super::facts::{DaemonSetFact, LeaseFact, StrategyKind, WarmPodFact, WarmSetFact};
+use super::failing_nodes::FailingNodes;
 use super::pace::PacedSite;
 use super::prewarm::Prewarm;
 use super::record::Record;
@@ -196,6 +197,8 @@ pub struct LeaseWrite {
     pub prewarm: Option<Prewarm>,
     /// The pace of sites; none removes the annotation.
     pub pace: Arc<[PacedSite]>,
+    /// The nodes that fail; `None` removes the annotation.
+    pub failing: Option<FailingNodes>,
 }
 
 /// What came of an effect.

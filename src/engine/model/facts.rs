@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::Str;
 use super::labels::{Labels, Selector};
 use super::node_details::NodeDetails;
+use super::failing_nodes::FailingNodes;
 use super::pace::PacedSite;
 use super::prewarm::Prewarm;
 use super::quantity::IntOrPercent;
@@ -461,6 +462,8 @@ pub struct LeaseFact {
     pub prewarm: Result<Option<Prewarm>, Str>,
     /// The pace of sites as its holder told it, in annotation `rolldeck.io/pace`; empty where there is none.
     pub pace: Arc<[PacedSite]>,
+    /// The nodes that fail as its holder told it, in annotation `rolldeck.io/failing`; `None`: not known.
+    pub failing: Option<FailingNodes>,
 }
 
 /// A pod that was made for pre-warming.

@@ -10,6 +10,7 @@ use crate::engine::model::effect::{
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{LeaseFact, UpdateStrategy, WarmSetFact};
 use crate::engine::model::labels::{Labels, Selector};
+use crate::engine::model::failing_nodes::{FAILING, failing_text};
 use crate::engine::model::pace::{PACE, pace_text};
 use crate::engine::model::prewarm::PREWARM;
 use crate::engine::model::record::{CHANGE, MANAGED_BY, ORIGINAL_STRATEGY, RECORD, Record, lease_name};
@@ -298,6 +299,10 @@ fn fill_lease(object: &mut Object, write: &LeaseWrite, record: Option<&str>) {
     let pace = pace_text(&write.pace);
     if object.meta.annotations.get(PACE).map(|text| &**text) != pace.as_deref() {
         object.meta.set_annotation(PACE, pace.as_deref());
+    }
+    let failing = failing_text(write.failing.as_ref());
+    if object.meta.annotations.get(FAILING).map(|text| &**text) != failing.as_deref() {
+        object.meta.set_annotation(FAILING, failing.as_deref());
     }
     if let Body::Lease(lease) = &mut object.body {
         lease.holder = Some(write.holder.clone().unwrap_or_default());

@@ -96,7 +96,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         width: Width::Optional(&[Share {
             priority: 3,
             cells: |fleet, _| longest_of(fleet, |row| width(&revisions(row))).clamp(3, 11),
-            keep: 16,
+            keep: 18,
         }]),
         order: None,
         words: None,
@@ -154,7 +154,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         headers: &["AVAIL", "AVL"],
         help: "how many are available",
         kind: ColumnKind::Number,
-        width: Width::Optional(&[Share { priority: 2, cells: digits, keep: 12 }]),
+        width: Width::Optional(&[Share { priority: 2, cells: digits, keep: 18 }]),
         order: Some(|a, b| Reverse(unavailable(a)).cmp(&Reverse(unavailable(b)))),
         words: None,
         searched: false,
@@ -180,7 +180,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
     FleetColumn {
         name: "state",
         headers: &["STATE"],
-        help: "what its rollout does, nodes that pull, pre-warming",
+        help: "nodes that fail (as its driver tells), what its rollout does, nodes that pull, pre-warming",
         kind: ColumnKind::Text,
         width: Width::Rest(0),
         order: None,
@@ -193,7 +193,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         headers: &["FOR"],
         help: "how long in this state; `?`: not seen to begin",
         kind: ColumnKind::Number,
-        width: Width::Optional(&[Share { priority: 1, cells: |_, _| 4, keep: 12 }]),
+        width: Width::Optional(&[Share { priority: 1, cells: |_, _| 4, keep: 18 }]),
         order: Some(|a, b| (a.since.is_none(), Reverse(a.since)).cmp(&(b.since.is_none(), Reverse(b.since)))),
         words: None,
         searched: false,
@@ -242,6 +242,7 @@ pub(crate) fn sign(row: &FleetRow) -> (Glyph, ThemeRole) {
     match &row.state {
         FleetState::Halted(_) | FleetState::StrategyDrifted => (Glyph::Failed, ThemeRole::Bad),
         _ if fails(row) => (Glyph::Failed, ThemeRole::Bad),
+        _ if has_accepted_failures(row) => (Glyph::Failed, ThemeRole::Warn),
         FleetState::Degraded(_) | FleetState::Misscheduled(_) => (Glyph::Down, ThemeRole::Warn),
         FleetState::Undriven | FleetState::Paused(_) => (Glyph::Paused, ThemeRole::Warn),
         FleetState::Rolling | FleetState::RollingBack => (Glyph::Moving, ThemeRole::Busy),
@@ -251,13 +252,21 @@ pub(crate) fn sign(row: &FleetRow) -> (Glyph, ThemeRole) {
     }
 }
 
-/// Whether its own page has failed nodes, as far as its counters and its starting pods tell: images cannot be pulled, or no pod at all is
-/// available and none is on its way to be. Of a rollout that somebody drives gates judge it, which halt: until then a pull is tried again.
+/// Whether its own page has failed nodes, as far as whoever drives, its counters and its starting pods tell: nodes fail and nobody accepted
+/// that, images cannot be pulled, or no pod at all is available and none is on its way to be. Of a rollout whose driver does not tell it gates judge it, which halt: until then a pull is tried again.
 fn fails(row: &FleetRow) -> bool {
+    if let Some(failing) = &row.failing {
+        return failing.unaccepted() > 0;
+    }
     let Some(pulls) = row.pulls else { return false };
     let is_judged = matches!(row.driven_by, DrivenBy::You | DrivenBy::Other(_) | DrivenBy::Unconfirmed(_));
     let is_down = row.counters.desired > 0 && row.counters.available == 0;
     (pulls.failed > 0 && !is_judged) || (is_down && pulls.pulling == 0 && pulls.starting == 0)
+}
+
+/// Whether nodes fail, and an operator resumed past all of them.
+fn has_accepted_failures(row: &FleetRow) -> bool {
+    row.failing.as_ref().is_some_and(|failing| failing.nodes > 0)
 }
 
 /// The look of its state in words. Pulls that fail ask to be looked at, whatever the rollout does.
@@ -271,6 +280,7 @@ fn standing_role(row: &FleetRow) -> ThemeRole {
 pub(crate) fn rank(row: &FleetRow) -> u8 {
     match fails(row) {
         true => row.state.rank().min(FleetState::StrategyDrifted.rank()),
+        false if has_accepted_failures(row) => row.state.rank().min(FleetState::Degraded(0).rank()),
         false => row.state.rank(),
     }
 }
@@ -424,6 +434,7 @@ mod tests {
     use super::*;
     use crate::driver::{FleetPrewarm, FleetPulls};
     use crate::engine::model::facts::DaemonSetCounters;
+    use crate::engine::model::failing_nodes::{FailingCause, FailingNodes};
 
     fn row(namespace: &str, name: &str, desired: u32) -> FleetRow {
         FleetRow {
@@ -440,6 +451,7 @@ mod tests {
             prewarm: None,
             driven_by: DrivenBy::Nobody,
             silent_since: None,
+            failing: None,
         }
     }
 
@@ -504,7 +516,7 @@ mod tests {
         let requested = Some(FleetPrewarm::Requested);
         for (got, words, role) in [
             (counted(FleetState::Rolling, 2, [1, 0, 0], None), "1 pulling, running", ThemeRole::Busy),
-            (counted(FleetState::Rolling, 1, [1, 1, 0], None), "1 pulling, 1 pull failed, running", ThemeRole::Bad),
+            (counted(FleetState::Rolling, 1, [1, 1, 0], None), "1 pull failed, 1 pulling, running", ThemeRole::Bad),
             (counted(FleetState::Rolling, 1, [0, 0, 2], None), "2 starting, running", ThemeRole::Busy),
             (counted(FleetState::Held, 3, [2, 0, 0], requested), "pre-warm, 2 pulling, held", ThemeRole::Text),
             (counted(FleetState::Held, 2, [0, 0, 0], None), "held, 1 unavailable", ThemeRole::Warn),
@@ -520,6 +532,20 @@ mod tests {
         }
         let unknown = FleetRow { pulls: None, state: FleetState::Rolling, ..row("edge", "agent", 0) };
         assert_eq!(unknown.standing(), "running");
+        // What a driver tells comes first; an accepted failure is told, too, and needs no sign of its own in colour.
+        for (accepted, words, (glyph, role)) in [
+            (0, "2 failing: crash loop, paused by ada", (Glyph::Failed, ThemeRole::Bad)),
+            (2, "2 failing, accepted: crash loop, paused by ada", (Glyph::Failed, ThemeRole::Warn)),
+        ] {
+            let causes = vec![FailingCause { cause: "crash loop".into(), nodes: 2 }];
+            let failing = Some(FailingNodes { by: "ada@host/1".into(), nodes: 2, accepted, causes });
+            let counters = DaemonSetCounters { desired: 3, available: 1, ..DaemonSetCounters::default() };
+            let pulls = Some(FleetPulls { failed: 1, ..FleetPulls::default() });
+            let state = FleetState::Paused("by ada".into());
+            let row = FleetRow { counters, failing, pulls, state, ..row("edge", "agent", 3) };
+            assert_eq!((standing(&row).as_str(), sign(&row)), (words, (glyph, role)));
+            assert!(rank(&row) < FleetState::Undriven.rank(), "it is listed before what nobody drives");
+        }
         // Whoever drives halts for what fails.
         let pulls = Some(FleetPulls { failed: 1, ..FleetPulls::default() });
         let counters = DaemonSetCounters { desired: 3, available: 2, ..DaemonSetCounters::default() };

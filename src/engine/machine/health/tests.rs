@@ -300,6 +300,7 @@ fn an_answer_that_comes_after_its_event_owes_nothing() {
             record: Ok(None),
             prewarm: Ok(None),
             pace: Default::default(),
+            failing: None,
         }))
     };
     let lags = |watches: &WatchStates| watches.lag(Watched::Lease, None, now + SHOWN_WITHIN).is_some();

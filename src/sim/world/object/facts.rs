@@ -9,6 +9,7 @@ use crate::engine::model::facts::{
 };
 use crate::engine::model::labels::Labels;
 use crate::engine::model::node_details::NodeDetails;
+use crate::engine::model::failing_nodes::{FAILING, parse_failing};
 use crate::engine::model::pace::{PACE, parse_pace};
 use crate::engine::model::prewarm::{PREWARM, PREWARM_IMAGES, PREWARM_REQUEST, PREWARM_SET, Prewarm};
 use crate::engine::model::record::{RECORD, Record};
@@ -204,6 +205,7 @@ impl Object {
             transitions: lease.transitions.unwrap_or_default(),
             record: self.meta.annotations.get(RECORD).map(|text| read(text)).transpose(),
             pace: parse_pace(self.meta.annotations.get(PACE).map(|text| &**text)),
+            failing: parse_failing(self.meta.annotations.get(FAILING).map(|text| &**text)),
             prewarm: self.meta.annotations.get(PREWARM).map(|text| Prewarm::parse(text)).transpose().map_err(Str::from),
         })
     }

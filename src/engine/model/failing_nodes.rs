@@ -1,0 +1,116 @@
+//! How many nodes of a rollout fail, and why, as whoever drives tells it for those who watch no pods: the list of all DaemonSets.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Str;
+
+/// Annotation of the Lease: the [`FailingNodes`] that its holder sees, as JSON. Nothing is decided by it. It is written with the writes
+/// that the holder makes anyway, so that it is as old as the last of them at most.
+pub const FAILING: &str = "rolldeck.io/failing";
+/// Of so many causes it is written on how many nodes they are found, the most frequent ones.
+pub const FAILING_CAUSES: usize = 3;
+/// The most bytes of the annotation that are read; as many causes as there may be take less.
+const MOST_BYTES: usize = 2_048;
+
+/// The most characters of a cause that are read.
+const LONGEST_CAUSE: usize = 60;
+
+/// The nodes that fail at what is rolled out: failed ones, and those whose pod has a cause for not being available.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FailingNodes {
+    /// Who tells it: the holder of the Lease. Where another holds it by now, it says nothing.
+    pub by: Str,
+    /// How many they are.
+    pub nodes: u32,
+    /// How many of them have failed, and an operator resumed past that.
+    #[serde(default)]
+    pub accepted: u32,
+    /// Why, the most frequent cause first, at most [`FAILING_CAUSES`].
+    #[serde(default)]
+    pub causes: Vec<FailingCause>,
+}
+
+/// On how many nodes a cause is found.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FailingCause {
+    /// Which, in words.
+    pub cause: Str,
+    /// On how many nodes.
+    pub nodes: u32,
+}
+
+/// Reads the annotation; one that is missing, or cannot be read, says that it is not known.
+pub fn parse_failing(text: Option<&str>) -> Option<FailingNodes> {
+    let mut told: FailingNodes = serde_json::from_str(text.filter(|text| text.len() <= MOST_BYTES)?).ok()?;
+    told.causes.truncate(FAILING_CAUSES);
+    for FailingCause { cause, .. } in &mut told.causes {
+        if let Some((end, _)) = cause.char_indices().nth(LONGEST_CAUSE) {
+            *cause = cause[..end].into();
+        }
+    }
+    Some(told)
+}
+
+/// The text of the annotation; `None`: there is none.
+pub fn failing_text(failing: Option<&FailingNodes>) -> Option<String> {
+    failing.and_then(|failing| serde_json::to_string(failing).ok())
+}
+
+impl FailingNodes {
+    /// How many fail without an operator having resumed past that.
+    pub fn unaccepted(&self) -> u32 {
+        self.nodes.saturating_sub(self.accepted)
+    }
+}
+
+/// `2 failing: crash loop`, `3 failing, 1 accepted: image not found and more`, `1 failing, accepted: crash loop`.
+impl fmt::Display for FailingNodes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} failing", self.nodes)?;
+        match self.accepted {
+            0 => {}
+            _ if self.unaccepted() == 0 => f.write_str(", accepted")?,
+            accepted => write!(f, ", {accepted} accepted")?,
+        }
+        match self.causes.as_slice() {
+            [] => Ok(()),
+            [only] => write!(f, ": {}", only.cause),
+            [first, ..] => write!(f, ": {} and more", first.cause),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failing(nodes: u32, accepted: u32, causes: &[&str]) -> FailingNodes {
+        let causes = causes.iter().map(|cause| FailingCause { cause: (*cause).into(), nodes: 1 }).collect();
+        FailingNodes { by: "ada@host/1".into(), nodes, accepted, causes }
+    }
+
+    #[test]
+    fn it_says_how_many_and_why() {
+        for (told, words) in [
+            (failing(2, 0, &["crash loop"]), "2 failing: crash loop"),
+            (failing(1, 1, &["crash loop"]), "1 failing, accepted: crash loop"),
+            (failing(3, 1, &["image not found", "crash loop"]), "3 failing, 1 accepted: image not found and more"),
+            (failing(1, 0, &[]), "1 failing"),
+        ] {
+            assert_eq!(told.to_string(), words);
+            assert_eq!(parse_failing(failing_text(Some(&told)).as_deref()), Some(told));
+        }
+    }
+
+    #[test]
+    fn what_is_missing_or_cannot_be_read_is_not_known() {
+        let long = format!(r#"{{"by":"{}","nodes":1}}"#, "x".repeat(MOST_BYTES));
+        for text in [None, Some(""), Some("{"), Some(r#"{"nodes":2}"#), Some(&long)] {
+            assert_eq!(parse_failing(text), None, "{text:?}");
+        }
+    }
+}
