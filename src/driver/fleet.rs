@@ -24,8 +24,8 @@ use crate::cluster::{Clock, Cluster, FleetEvent, PartialDaemonSet, PartialRevisi
 use crate::engine::model::Str;
 use crate::engine::model::config::Timing;
 use crate::engine::model::event::WatchHealth;
-use crate::engine::model::failing_nodes::FailingNodes;
 use crate::engine::model::facts::{LeaseFact, StrategyKind};
+use crate::engine::model::failing_nodes::FailingNodes;
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::prewarm::PrewarmMethod;
 use crate::engine::model::quantity::IntOrPercent;

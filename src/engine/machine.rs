@@ -3,8 +3,8 @@
 
 mod blocker;
 pub(crate) mod change;
-pub(super) mod halt_reasons;
 mod failing_nodes;
+pub(super) mod halt_reasons;
 mod halted_revisions;
 mod health;
 mod holds;

@@ -114,9 +114,8 @@ fn cut(fake: &mut FakeCluster, node: &str) {
 /// The nodes that the page of the rollout shows among those that failed or struggle.
 fn failing_on_its_page(snapshot: &Snapshot) -> u32 {
     let fails = |node: &&NodeView| match TroubleKind::of(node) {
-        Some(TroubleKind::Failed(_) | TroubleKind::Struggling(_)) => true,
+        Some(TroubleKind::Failed(_) | TroubleKind::Struggling(_) | TroubleKind::Restarted) => true,
         Some(TroubleKind::Suspect) => node.counts_as_failed(),
-        Some(TroubleKind::Restarted) => node.keeps_restarting(),
         Some(TroubleKind::DownReplaced | TroubleKind::DownNext) | None => false,
     };
     snapshot.nodes.iter().filter(fails).count() as u32
@@ -140,7 +139,9 @@ fn listed_row(fake: &FakeCluster) -> FleetRow {
 fn what_fails_before_it_halts_is_told_by_whoever_drives() {
     let mut fake = FakeCluster::rolling(10, 2);
     let mut console = FakeConsole::open(&fake, "ops");
-    console.ask(&mut fake, Command::Tune(Tuning { failure_threshold: Some(IntOrPercent::Int(5)), ..Tuning::default() })).unwrap();
+    console
+        .ask(&mut fake, Command::Tune(Tuning { failure_threshold: Some(IntOrPercent::Int(5)), ..Tuning::default() }))
+        .unwrap();
     console.set_image(&mut fake, "agent:v2");
     console.partition(&mut fake, 8);
     console.run_for(&mut fake, 30);
@@ -158,6 +159,14 @@ fn what_fails_before_it_halts_is_told_by_whoever_drives() {
     let row = listed_row(&fake);
     assert_eq!(row.standing(), "2 failing: crash loop, held");
     assert_eq!(row.failing.map(|failing| (failing.nodes, failing.accepted)), Some((2, 0)));
+
+    // Between two crashes it is no less in trouble.
+    nodes.iter().for_each(|node| fake.restart(node));
+    console.run_for(&mut fake, 4);
+    assert_eq!(failing_on_its_page(&console.snapshot(&fake)), 2);
+    assert_eq!(listed_row(&fake).standing(), "2 failing: restarts, held");
+    nodes.iter().for_each(|node| fake.crash(node));
+    console.run_for(&mut fake, 4);
 
     // What another edits does not take that away; who has taken over tells it anew, and where nobody drives it is not known.
     FakeConsole::open_as(&fake, "eve", Role::OneShot).partition(&mut fake, 7);

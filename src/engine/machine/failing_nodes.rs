@@ -21,7 +21,8 @@ impl Engine {
             told.nodes += 1;
             told.accepted += u32::from(self.is_accepted(&self.name(row), &intent));
             let cause = row.cause.as_ref().map(|cause| cause.kind.to_string());
-            let restarts = || (row.restarts > 0).then(|| CauseKind::CrashLoop.to_string());
+            // Between two crashes its container runs.
+            let restarts = || (row.restarts > 0).then(|| "restarts".to_owned());
             let down = || row.is_down.then(|| NodeState::NodeDown.to_string());
             if let Some(cause) = cause.or_else(down).or_else(restarts) {
                 *causes.entry(cause).or_default() += 1;
@@ -45,6 +46,7 @@ impl Engine {
         let pod = row.pod.and_then(|pod| self.view.pod(pod));
         let lost_readiness = row.state == NodeState::Starting && pod.is_some_and(|pod| pod.served.is_some());
         match row.state {
+            NodeState::Soaking if row.restarted.is_some() && cause.is_none() => true,
             _ if !ours => false,
             NodeState::NodeDown | NodeState::Ineligible => false,
             NodeState::Outdated => cause.is_some(),

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Str;
+use super::failing_nodes::FailingNodes;
 use super::labels::{Labels, Selector};
 use super::node_details::NodeDetails;
-use super::failing_nodes::FailingNodes;
 use super::pace::PacedSite;
 use super::prewarm::Prewarm;
 use super::quantity::IntOrPercent;

@@ -50,7 +50,8 @@ pub struct Short(pub Duration);
 impl fmt::Display for Short {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.as_millis() {
-            millis @ 0..1_000 => write!(f, "{millis} ms"),
+            0 => f.write_str("<1 ms"),
+            millis @ 1..1_000 => write!(f, "{millis} ms"),
             millis => write!(f, "{}.{} s", millis / 1_000, millis % 1_000 / 100),
         }
     }

@@ -9,8 +9,8 @@ use crate::engine::model::effect::{
 };
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{LeaseFact, UpdateStrategy, WarmSetFact};
-use crate::engine::model::labels::{Labels, Selector};
 use crate::engine::model::failing_nodes::{FAILING, failing_text};
+use crate::engine::model::labels::{Labels, Selector};
 use crate::engine::model::pace::{PACE, pace_text};
 use crate::engine::model::prewarm::PREWARM;
 use crate::engine::model::record::{CHANGE, MANAGED_BY, ORIGINAL_STRATEGY, RECORD, Record, lease_name};

@@ -198,7 +198,7 @@ impl Action {
         // Nobody is to arm for what is refused then.
         (self.when)(model)?;
         if matches!(self.guard, Guard::Write(_)) && model.armed_for().is_none() {
-            return Err(format!("read-only: A arms for 10 minutes, then {} {}", self.key(), self.label));
+            return Err(format!("read-only: A arms for 10 minutes, then {} {}", self.key(), self.label_on(page)));
         }
         let Guard::Write(rights) = self.guard else { return Ok(()) };
         let denied = |right: &&Right| {
@@ -213,6 +213,15 @@ impl Action {
     /// Whether it changes nothing in the cluster as things are.
     pub(crate) fn only_looks(&self, model: &Model) -> bool {
         self.guard == Guard::Read || (self.looks)(model)
+    }
+
+    /// What it is called on this page: one key drives and stops driving.
+    fn label_on(&self, page: &RolloutPage) -> &'static str {
+        if self.id == ActionId::Drive && page.driven_by_us() {
+            ActionId::StopDriving.action().label
+        } else {
+            self.label
+        }
     }
 
     /// Its first key, or its name where it has none.

@@ -5,6 +5,7 @@ use ratatui::layout::Size;
 use super::console::TestConsole;
 use super::fixtures::{self, ago, preview, running, target};
 use crate::driver::{Fleet, FleetRow};
+use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::command::{Preview, Refusal};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
@@ -13,7 +14,7 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{NodeState, RestartsView};
 use crate::engine::model::record::{Direction, Paused};
 use crate::engine::model::step_ahead::NoStep;
-use crate::engine::report::snapshot::{ImageChange, NodeView, Phase, Snapshot};
+use crate::engine::report::snapshot::{Counts, ImageChange, NodeView, Phase, Snapshot};
 use crate::tui::message::{ConsoleEffect, Msg};
 use crate::tui::model::Overlay;
 use crate::tui::status::StatusSeverity;
@@ -70,6 +71,49 @@ fn the_exit_code_of_a_container_that_restarts_is_not_cut() {
     {
         let screen = TestConsole::on(snapshot.clone(), width, height).screen();
         assert!(screen.contains(said), "{screen}");
+    }
+}
+
+#[test]
+fn the_roll_back_goes_before_the_step_while_something_fails() {
+    let cause = Some(Box::new(Cause { kind: CauseKind::CrashLoop, container: None, message: None }));
+    for (stopped, base) in [(false, running()), (true, fixtures::paused())] {
+        let fails = NodeView { cause: cause.clone(), ..target("ipc-018", NodeState::Failed, 20) };
+        let snapshot = Snapshot { nodes: [fails].into(), ..base };
+        for (width, height) in [(40, 12), (60, 20), (80, 24), (120, 40), (200, 50)] {
+            let screen = TestConsole::on(snapshot.clone(), width, height).typed("A").screen();
+            let footer = screen.lines().last().unwrap_or_default();
+            let (back, step) = (footer.find("U roll back"), footer.find("S step"));
+            assert!(back.is_some() && back < step.or(Some(usize::MAX)), "{width}x{height}, {stopped}: {footer}");
+            assert!(!stopped || footer.contains("C resume"), "{footer}");
+        }
+    }
+}
+
+#[test]
+fn the_page_of_a_node_says_how_a_halt_is_ended() {
+    for (width, height) in [(40, 12), (80, 24), (120, 40)] {
+        let screen = TestConsole::on(fixtures::halted(), width, height).typed("A<enter>").screen();
+        let footer = screen.lines().last().unwrap_or_default();
+        assert!(footer.contains("C resume") && footer.contains("U roll back"), "{width}x{height}: {footer}");
+    }
+}
+
+#[test]
+fn the_key_that_stops_driving_says_so_before_it_is_armed() {
+    let console = TestConsole::on(running(), 120, 40).typed("D");
+    assert!(console.screen().contains("read-only: A arms for 10 minutes, then D stop driving"), "{}", console.screen());
+}
+
+#[test]
+fn one_node_is_updated_and_two_are() {
+    for (updated, words) in [(1, "1 of 120 nodes is updated already"), (2, "2 of 120 nodes are updated already")] {
+        let base = running();
+        let mut plan = base.plan.clone();
+        plan.allowed = 0;
+        let snapshot = Snapshot { counts: Counts { updated, ..base.counts }, plan, ..base };
+        let screen = TestConsole::on(snapshot, 120, 40).typed("AS").screen();
+        assert!(in_one_line(&screen).contains(words), "{screen}");
     }
 }
 

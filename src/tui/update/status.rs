@@ -56,11 +56,12 @@ pub(super) fn is_over(before: &Snapshot, after: &Snapshot) -> Option<String> {
     let counts = after.counts;
     let (back, to) = (before.direction == Direction::Back, before.to.as_ref());
     let revision = to.map_or_else(|| "the revision".to_owned(), |to| VersionWords(to).to_string());
+    let are = if counts.updated == 1 { "is" } else { "are" };
     let how_far = match (counts.updated == counts.nodes, back) {
         (true, true) => format!("all {} nodes are back at {revision}", counts.nodes),
         (true, false) => format!("all {} nodes are updated", counts.nodes),
-        (false, true) => format!("{} of {} nodes are back at {revision}", counts.updated, counts.nodes),
-        (false, false) => format!("{} of {} nodes are updated", counts.updated, counts.nodes),
+        (false, true) => format!("{} of {} nodes {are} back at {revision}", counts.updated, counts.nodes),
+        (false, false) => format!("{} of {} nodes {are} updated", counts.updated, counts.nodes),
     };
     let what = if back { "rolled back" } else { "the rollout is complete" };
     let whose = if back { "the rollout" } else { "it" };

@@ -19,9 +19,12 @@ use super::header::{as_of, blocker, keys_in_words};
 use super::overlay_frame::OverlayFrame;
 use super::why::as_of_now;
 use super::{RenderContext, put_lines};
+use crate::engine::model::container_log::LogRun;
 use crate::engine::model::facts::Severity;
+use crate::engine::model::kubectl_command::KubectlCommand;
 use crate::engine::report::diagnosis::{Diagnosis, Finding, FindingKind, FindingSign, OfferedCommand};
 use crate::engine::report::snapshot::Phase;
+use crate::tui::action::ActionId;
 use crate::tui::model::ShownSnapshot;
 use crate::tui::node_page::NodeReading;
 use crate::tui::theme::{Glyph, ThemeRole};
@@ -172,6 +175,14 @@ fn of(ctx: &RenderContext<'_>, shown: &ShownSnapshot, finding: &Finding, cells: 
         say(remedy, &arrow, ThemeRole::Ok);
     }
     for OfferedCommand { text, command } in &finding.commands {
+        // What kubectl prints with the command, this console shows, too.
+        if let (KubectlCommand::Log(source), Some(node)) = (command, finding.nodes.first()) {
+            let log = match source.run {
+                LogRun::Current => ActionId::NodeLog.action(),
+                LogRun::Previous => ActionId::NodePrevious.action(),
+            };
+            say(&format!("{} on the row of {node}: {}", log.key(), log.label), &arrow, ThemeRole::Ok);
+        }
         if let Some(line) = ctx.model.cluster_flags.as_deref().and_then(|cluster| command.line(cluster)) {
             say(&format!("{text}: {line}"), &arrow, ThemeRole::Ok);
         }

@@ -439,14 +439,19 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
     }
 }
 
+/// `1 is`, `2 are`.
+fn are(nodes: u32) -> &'static str {
+    if nodes == 1 { "is" } else { "are" }
+}
+
 fn fill_step(body: &mut Body<'_>, form: &StepForm, snapshot: &Snapshot, focused: bool) {
     let plan = &snapshot.plan;
     let (nodes, allowed) = (snapshot.counts.nodes, plan.allowed);
     let updated = snapshot.counts.updated;
     let now = match updated > allowed {
         // Some went beyond the plan: their pods were lost by themselves, or a step back was taken.
-        true => format!("{updated} of {nodes} nodes are updated already; no further node may be."),
-        false if body.cells < NARROW => format!("Now {allowed} may be updated; {updated} are."),
+        true => format!("{updated} of {nodes} nodes {} updated already; no further node may be.", are(updated)),
+        false if body.cells < NARROW => format!("Now {allowed} may be updated; {updated} {}.", are(updated)),
         false => format!("Now {allowed} of {nodes} nodes may be updated; {updated} so far."),
     };
     body.say(&now, ThemeRole::Text);

@@ -10,8 +10,10 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
 use super::{RenderContext, ScreenParts, Shape, fleet, header, node_list, put, put_rule};
+use crate::engine::model::record::Direction;
 use crate::engine::model::step_ahead::NoStep;
-use crate::engine::report::snapshot::Phase;
+use crate::engine::report::snapshot::{NodeView, Phase};
+use crate::engine::report::trouble::TroubleKind;
 use crate::tui::action::condition::is_paused;
 use crate::tui::action::{ACTIONS, Action, ActionId, ActionScope, bound, key_of, keys_of};
 use crate::tui::dialog::form::Form;
@@ -102,10 +104,9 @@ fn leaves_dialog(ctx: &RenderContext<'_>, dialog: &Dialog) -> String {
         return format!(" esc closes the dialog; {stays}");
     }
     let pause = key_of(model, ActionId::Pause.action());
-    let is_halted = model.rollout().and_then(|page| page.snapshot()).is_some_and(|one| one.phase == Phase::Halted);
     let then = match &dialog.form {
         _ if is_paused(model) => "it stays paused".to_owned(),
-        _ if is_halted => "it stays halted".to_owned(),
+        _ if is_halted(model) => "it stays halted".to_owned(),
         Form::Pause { .. } => stays.to_owned(),
         _ if ActionId::Pause.action().available(model).is_err() => stays.to_owned(),
         // Why it would be refused may name keys that help.
@@ -326,6 +327,7 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
             None => actions.push((action, rank)),
         }
     }
+    let fails = something_fails(model);
     // What only this screen has comes first; and the way to that screen is not left out while there is something to see on it.
     let place = |action: &Action| match action.id {
         _ if (action.looks)(model) => Some(1),
@@ -334,6 +336,9 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
         ActionId::Open if lists_prewarm(model) => ActionId::PausePrewarm.action().footer,
         // What is selected is looked at more often than a selector is set.
         ActionId::Open => Some(4),
+        // What ends a failure goes before what makes more of it, also where only one of both has room.
+        ActionId::Arm if fails && model.armed_for().is_some() => ActionId::Undo.action().footer,
+        ActionId::Undo if fails => ActionId::Resume.action().footer,
         // What begins a rollout where none is under way: there is nothing to roll back of yet.
         ActionId::Image if is_idle(model) => Some(1),
         // What ends a rollout that is done.
@@ -344,8 +349,12 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     };
     // Nor is what a rollout that stands waits for, on whichever screen: it may have to be armed first.
     let rank_here = |action: &Action, rank: u8| if rank == 1 && moves_on(model, action) { 0 } else { rank };
+    let is_on_node = model.node_page().is_some();
     let order = |(action, rank): &(&'static Action, u8)| {
-        (rank_here(action, *rank), !is_of_this_screen(model, action), place(action))
+        // On the page of a node, which has many of its own, it goes on by `C` and back by `U` as well.
+        let ends_the_halt = is_on_node && moves_on(model, action) && is_halted(model) && *rank < 2;
+        let is_first = is_of_this_screen(model, action) || ends_the_halt;
+        (rank_here(action, *rank), !is_first, place(action))
     };
     actions.sort_by_key(order);
     let mut spans = vec![Span::raw(" ")];
@@ -432,6 +441,21 @@ fn moves_on(model: &Model, action: &Action) -> bool {
         Some(Phase::Paused(_)) => action.id == ActionId::Resume,
         _ => false,
     }
+}
+
+fn is_halted(model: &Model) -> bool {
+    model.rollout().and_then(|page| page.snapshot()).is_some_and(|one| one.phase == Phase::Halted)
+}
+
+/// Whether nodes fail at what is rolled out, accepted by an operator or not. What goes back already needs no other way back.
+fn something_fails(model: &Model) -> bool {
+    let fails = |node: &NodeView| match TroubleKind::of(node) {
+        Some(TroubleKind::Failed(_) | TroubleKind::Struggling(_) | TroubleKind::Restarted) => true,
+        Some(TroubleKind::Suspect) => node.counts_as_failed(),
+        Some(TroubleKind::DownReplaced | TroubleKind::DownNext) | None => false,
+    };
+    let snapshot = model.rollout().and_then(|page| page.snapshot());
+    snapshot.is_some_and(|snapshot| snapshot.direction == Direction::Forward && snapshot.nodes.iter().any(fails))
 }
 
 /// Whether no rollout is under way, and its controller has nothing to roll either.

@@ -209,8 +209,8 @@ fn legend(glyph: Glyph) -> Option<(ThemeRole, &'static str)> {
         Glyph::Marked => (ThemeRole::Key, "a node that you have marked (space)"),
         Glyph::Arrow => (ThemeRole::Text, "from the revision or image before to the one now"),
         Glyph::Alarm => (ThemeRole::Alarm, "an alarm: it needs somebody now"),
-        Glyph::Ascending => (ThemeRole::Text, "sorted upwards"),
-        Glyph::Descending => (ThemeRole::Text, "sorted downwards"),
+        Glyph::Ascending => (ThemeRole::Text, "sorted upwards; there is more above"),
+        Glyph::Descending => (ThemeRole::Text, "sorted downwards; there is more below"),
         Glyph::Folded => (ThemeRole::Text, "a group of nodes that is folded; enter opens it"),
         Glyph::Unfolded => (ThemeRole::Text, "a group of nodes that is open"),
         Glyph::Dot

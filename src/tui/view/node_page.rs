@@ -22,6 +22,7 @@ use crate::engine::model::kubectl_command::KubectlCommand;
 use crate::engine::report::node_story::{clock_time, node_story};
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::story::NodeMoment;
+use crate::tui::action::ActionId;
 use crate::tui::log_pane::{LogLayout, LogTop, find};
 use crate::tui::model::{Model, RolloutPage, ShownSnapshot};
 use crate::tui::node_page::{NodePage, NodeTab};
@@ -41,13 +42,27 @@ pub(super) fn draw(
     let Some(shown) = &page.live else { return };
     put_rule(ctx, buffer, parts.rule, &about(ctx, shown, open));
     let (tabs, content) = areas(parts);
-    draw_tabs(ctx, open, tabs, parts.rule.is_empty(), buffer);
+    let names_node = parts.rule.is_empty();
     if open.tab.run().is_some() {
+        draw_tabs(ctx, open, tabs, (names_node, &standing(open, "")), buffer);
         log::draw(ctx, open, layout(open, content), content, buffer);
         return;
     }
     let lines = lines(ctx, page, shown, open, usize::from(content.width));
     let top = open.top().min(lines.len().saturating_sub(1));
+    let shown_lines = (lines.len() - top).min(usize::from(content.height));
+    let (is_first, is_last) = (top == 0, top + shown_lines >= lines.len());
+    let position = match is_first && is_last {
+        true => String::new(),
+        false => format!("{}-{} of {}", top + 1, top + shown_lines, lines.len()),
+    };
+    draw_tabs(ctx, open, tabs, (names_node, &standing(open, &position)), buffer);
+    // Also where the line of the tabs has no room for it: that there is more, in the margin.
+    let more =
+        [(!is_first, content.y, Glyph::Ascending), (!is_last, content.bottom().saturating_sub(1), Glyph::Descending)];
+    for (_, y, glyph) in more.into_iter().filter(|(is_more, ..)| *is_more && content.height > 0) {
+        put(buffer, content.right(), y, ctx.glyph(glyph), 1, ctx.style(ThemeRole::Key));
+    }
     let marked: Vec<Line<'_>> =
         lines[top..].iter().take(usize::from(content.height)).map(|line| marked(line, &open.search)).collect();
     put_lines(buffer, content, &marked);
@@ -129,8 +144,14 @@ fn about(ctx: &RenderContext<'_>, shown: &ShownSnapshot, open: &NodePage) -> Str
     words
 }
 
-/// The tabs; `names_node`: with the node, where no rule above them names it.
-fn draw_tabs(ctx: &RenderContext<'_>, open: &NodePage, area: Rect, names_node: bool, buffer: &mut Buffer) {
+/// The tabs, and how what is open stands; `names_node`: with the node, where no rule above them names it.
+fn draw_tabs(
+    ctx: &RenderContext<'_>,
+    open: &NodePage,
+    area: Rect,
+    (names_node, standing): (bool, &str),
+    buffer: &mut Buffer,
+) {
     if area.is_empty() {
         return;
     }
@@ -151,20 +172,23 @@ fn draw_tabs(ctx: &RenderContext<'_>, open: &NodePage, area: Rect, names_node: b
     buffer.set_line(area.x, area.y, &Line::from(spans), area.width);
     // What is searched for is told nowhere else.
     let names_node = names_node && open.search.is_empty();
-    let said = if names_node { open.node.to_string() } else { standing(open) };
+    let said = if names_node { open.node.to_string() } else { standing.to_owned() };
     let room = usize::from(area.width).saturating_sub(used + 2);
     let cells = width(&said).min(room);
-    if cells > 8 || names_node {
+    if cells == width(&said) || cells > 8 || names_node {
         let x = area.right().saturating_sub(u16::try_from(cells + 1).unwrap_or(u16::MAX));
         let fitting = if names_node { fit_middle(&said, cells) } else { fit(&said, cells) };
         put(buffer, x, area.y, &fitting, cells, ctx.style(ThemeRole::Muted));
     }
 }
 
-/// How the log goes on, or what is searched for.
-fn standing(open: &NodePage) -> String {
+/// How the log goes on, or which of the lines are seen, and what is searched for.
+fn standing(open: &NodePage, position: &str) -> String {
     let search = if open.search.is_empty() { String::new() } else { format!("find `{}`", open.search) };
-    let (Some(_), Some(log)) = (open.tab.run(), &open.log) else { return search };
+    let (Some(_), Some(log)) = (open.tab.run(), &open.log) else {
+        let parts = [search.as_str(), position].into_iter().filter(|part| !part.is_empty());
+        return parts.collect::<Vec<_>>().join(", ");
+    };
     let follows = match (&log.state, log.top) {
         (LogState::Opening, _) => "opening …",
         (LogState::Following, LogTop::Follow) => "following",
@@ -212,10 +236,27 @@ fn why(
         lines.remove(0);
     }
     let story = node_story(&open.inspection);
-    if let Some(words) = open.container().and_then(|one| one.ended()).and_then(|run| run.message.clone()) {
-        lines.push(Line::default());
-        lines.push(Line::from(ctx.span("Last words of the container", ThemeRole::Column)));
-        lines.extend(words.lines().flat_map(|text| wrapped(ctx, text, cells, ThemeRole::Bad)));
+    if let Some(run) = open.container().and_then(|one| one.ended()) {
+        let heading = Line::from(ctx.span("Last words of the container", ThemeRole::Column));
+        match &run.message {
+            Some(words) => {
+                lines.extend([Line::default(), heading]);
+                lines.extend(words.lines().flat_map(|text| wrapped(ctx, text, cells, ThemeRole::Bad)));
+            }
+            // Most write them to their log only, which is read once somebody asks for it.
+            None if run.exit_code != 0 => {
+                lines.extend([Line::default(), heading]);
+                let key = ActionId::NodePrevious.action().key();
+                let tab = ActionId::NodeLog.action().key();
+                let text = match open.container().is_some_and(|one| matches!(one.state, Some(ContainerPhase::Ended(_))))
+                {
+                    true => format!("{run}, its status has no message: {tab} shows what it wrote"),
+                    false => format!("{run}, its status has no message: {key} shows what it wrote in the run before"),
+                };
+                lines.extend(wrapped(ctx, &text, cells, ThemeRole::Text));
+            }
+            None => {}
+        }
     }
     let (held, command) = held(ctx, open);
     if !held.is_empty() {

@@ -7,9 +7,9 @@ use crate::engine::model::facts::{
     ClusterEvent, ConditionStatus, ContainerFact, ContainerState, ControllerRef, DaemonSetFact, LeaseFact, ListedImage,
     NodeFact, PodFact, READINESS_GATES, REPORTED_IMAGES, RevisionFact, WarmPodFact, WarmSetFact,
 };
+use crate::engine::model::failing_nodes::{FAILING, parse_failing};
 use crate::engine::model::labels::Labels;
 use crate::engine::model::node_details::NodeDetails;
-use crate::engine::model::failing_nodes::{FAILING, parse_failing};
 use crate::engine::model::pace::{PACE, parse_pace};
 use crate::engine::model::prewarm::{PREWARM, PREWARM_IMAGES, PREWARM_REQUEST, PREWARM_SET, Prewarm};
 use crate::engine::model::record::{RECORD, Record};
