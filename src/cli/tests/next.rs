@@ -193,7 +193,7 @@ async fn a_drive_that_runs_out_of_time_while_somebody_has_paused_says_what_lifts
     let script = Script::of(held_by_nobody()).then(driving()).then(paused);
     let output = script.run("drive ds/agent --timeout 5m").await;
     assert_eq!(output.code, 3);
-    assert!(output.error.contains("paused by bob@bastion 3m ago: the link is down"), "{}", output.error);
+    assert!(output.error.contains("paused by bob@bastion 3m ago: \"the link is down\""), "{}", output.error);
     let resume = "\nHint: rolldeck resume --context prod-eu -n edge ds/agent   (resumes)";
     assert!(output.error.contains(resume), "{}", output.error);
 }

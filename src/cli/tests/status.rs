@@ -470,7 +470,7 @@ async fn a_pause_says_by_whom_and_why() {
     paused.phase = Phase::Paused(Paused::new("ops@a".into(), at(0), Some("link down".into())));
     let output = Script::of(paused).run("status ds/agent").await;
     assert!(
-        output.text.starts_with("edge/agent on prod-eu: paused by ops@a 10m ago: link down, 38 of 120"),
+        output.text.starts_with("edge/agent on prod-eu: paused by ops@a 10m ago: \"link down\", 38 of 120"),
         "{}",
         output.text
     );
@@ -498,9 +498,9 @@ async fn ascii_is_ascii() {
 async fn the_fleet_is_a_table() {
     let script = Script::of(rollout());
     assert_snapshot!(script.run("status").await.text, @r#"
-    NAMESPACE  DAEMONSET    DESIRED  UP-TO-DATE  AVAILABLE  STRATEGY         STATE                  DRIVEN BY
-    edge       agent        120      38          115        OnDelete (ours)  running                ops@bastion-2
-    edge       log-shipper  120      38          115        OnDelete (ours)  pre-warm paused, idle  controller
+    NAMESPACE  DAEMONSET    DESIRED  UP-TO-DATE  AVAILABLE  STRATEGY         STATE                           DRIVEN BY
+    edge       agent        120      38          115        OnDelete (ours)  2 failing: crash loop, running  ops@bastion-2
+    edge       log-shipper  120      38          115        OnDelete (ours)  pre-warm paused, idle           controller
     "#);
     assert_snapshot!(script.json("status -o json").await);
 }

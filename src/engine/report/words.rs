@@ -25,6 +25,16 @@ use crate::engine::model::record::{Direction, Paused};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::model::wait::Wait;
 
+/// Why it is paused, behind by whom: what an operator gave as the reason is quoted, so that nobody takes it for rolldeck's own words, or what
+/// stands behind it for the operator's. Nothing where no reason was given.
+pub fn reason_of_pause(paused: &Paused) -> String {
+    match &paused.why {
+        Some(why) if paused.is_by_rolldeck() => format!(": {why}"),
+        Some(why) => format!(": \"{why}\""),
+        None => String::new(),
+    }
+}
+
 impl Snapshot {
     /// What the rollout does now, with who and why: `paused by ops 2h ago: link down`.
     pub fn doing(&self) -> Doing<'_> {
@@ -148,12 +158,11 @@ impl Snapshot {
         (goes_on && view.limit != self.budget.max_pulling).then_some(view.limit)
     }
 
-    /// Who paused it, how long ago and why, also where it has halted besides: `paused by ops@bastion 3m ago: the link is down`.
+    /// Who paused it, how long ago and why, also where it has halted besides: `paused by ops@bastion 3m ago: "the link is down"`.
     pub fn pause_in_words(&self) -> Option<String> {
         let words = |paused: &Paused| {
             let ago = ShortDuration(self.at.since(paused.at));
-            let why = paused.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-            format!("paused by {} {ago} ago{why}", paused.by)
+            format!("paused by {} {ago} ago{}", paused.by, reason_of_pause(paused))
         };
         match &self.phase {
             Phase::Paused(paused) => Some(words(paused)),

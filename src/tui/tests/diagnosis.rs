@@ -134,6 +134,7 @@ fn commands_are_offered_for_a_log_and_for_finalizers() {
     assert!(reads(&console).is_empty(), "nothing of it takes a reading");
     for words in [
         "init container fails: setup",
+        "l on the row of n1: log",
         "what setup wrote on n1: kubectl --context prod-eu logs -n edge ipc-agent-n1 -c setup",
         "the controller of a.example takes a.example/x off",
         "the garbage collector of kube-controller-manager takes orphan off",

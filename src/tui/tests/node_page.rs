@@ -159,6 +159,34 @@ fn sources(console: &TestConsole) -> Vec<LogSource> {
 }
 
 #[test]
+fn a_page_says_that_it_goes_on_below() {
+    for (width, height) in [(40, 12), (80, 24)] {
+        let mut console = read("l5", width, height);
+        let screen = console.screen();
+        assert!(screen.contains('↓') && !screen.contains('↑'), "{screen}");
+        assert_eq!(screen.contains(" of 43"), width == 80, "{screen}");
+        console.type_keys("G");
+        let screen = console.screen();
+        assert!(screen.contains('↑') && !screen.contains('↓'), "{screen}");
+    }
+    let all = read("l6", 200, 50).screen();
+    assert!(!all.contains('↓') && !all.contains('↑'), "{all}");
+}
+
+#[test]
+fn where_the_status_has_no_last_words_the_key_of_the_log_is_named() {
+    let mut console = on_tab("l1", 80, 24);
+    let pod = console.model.node_page().and_then(|page| page.pod.clone()).unwrap();
+    let mut inspection = crash_loop(&pod);
+    let Reading::Read(read) = &mut inspection.pod else { unreachable!() };
+    let container = read.containers.iter_mut().find(|container| &*container.name == "agent").unwrap();
+    container.last = Some(ended(1, "Error", 13, 9));
+    inspected(&mut console, inspection);
+    let screen = console.screen();
+    assert!(screen.contains("its status has no message: p shows what it wrote in the run before"), "{screen}");
+}
+
+#[test]
 fn each_tab_as_it_is_seen() {
     for (width, height) in [(80, 24), (200, 50)] {
         for (key, tab) in [("1", "why"), ("4", "events"), ("5", "describe"), ("6", "yaml")] {

@@ -149,7 +149,7 @@ fn what_is_taken_over_is_told() {
         || DriverView::Lost { holder: "ops@bastion-2/3f9a1c".into(), renewal_observed_at: ago(40), renewed_at: None };
     let trouble = ["1 image not found (ipc-017, 3m)", "1 went down since update (ipc-031, 1m)"];
     for (snapshot, said) in [
-        (fixtures::paused(), "paused by ops@bastion-2 3m ago: link to munich is down."),
+        (fixtures::paused(), "paused by ops@bastion-2 3m ago: \"link to munich is down\"."),
         (fixtures::halted(), "halted 2m ago: 1 of 120 nodes failed (threshold 1): image not found on ipc-017."),
         (running(), "running."),
     ] {

@@ -117,6 +117,32 @@ fn one_node_is_updated_and_two_are() {
     }
 }
 
+#[test]
+fn the_age_beside_nodes_that_restart_says_of_what_it_is() {
+    let restarted = Some(RestartsView { times: 2, exit: Some(1) });
+    let node = NodeView { restarted, cause: None, ..target("ipc-018", NodeState::Soaking, 20) };
+    let screen = TestConsole::on(Snapshot { nodes: [node].into(), ..running() }, 80, 24).screen();
+    assert!(screen.contains("1 restarted since update (ipc-018, soaking for 20s)"), "{screen}");
+}
+
+/// Where its own controller rolled, the record begins with the roll back.
+#[test]
+fn a_roll_back_is_counted_from_what_is_known_to_have_begun() {
+    for (retargeted, words) in [
+        (None, "rolled back, 1m after the roll back began: 1 of 120 nodes is back at"),
+        (Some(60), "rolled back, 1m after the roll back began: 1 of 120 nodes is back at"),
+        (Some(20), "rolled back, 1m after the rollout began: 1 of 120 nodes is back at"),
+    ] {
+        let (started_at, retargeted_at) = (Some(ago(60)), retargeted.map(ago));
+        let before = Snapshot { started_at, retargeted_at, direction: Direction::Back, ..running() };
+        let mut after = Snapshot { phase: Phase::Complete, ..before.clone() };
+        after.counts.updated = 1;
+        let mut console = TestConsole::on(before, 120, 40);
+        console.see(after);
+        assert!(in_one_line(&console.screen()).contains(words), "{retargeted:?}: {}", console.screen());
+    }
+}
+
 const REASON: &str = "the uplink of hall C is being replaced by the network team, back at 14:00";
 
 /// All words of a screen, whatever line they are on.

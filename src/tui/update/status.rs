@@ -64,7 +64,13 @@ pub(super) fn is_over(before: &Snapshot, after: &Snapshot) -> Option<String> {
         (false, false) => format!("{} of {} nodes {are} updated", counts.updated, counts.nodes),
     };
     let what = if back { "rolled back" } else { "the rollout is complete" };
-    let whose = if back { "the rollout" } else { "it" };
+    // One is by the API server's clock, the other by the driver's. Where the record begins with the roll back, its own controller rolled before, and since when is not recorded.
+    let came_before = before.retargeted_at.is_some_and(|at| at.since(began) > Duration::from_secs(1));
+    let whose = match (back, came_before) {
+        (true, true) => "the rollout",
+        (true, false) => "the roll back",
+        (false, _) => "it",
+    };
     let lasted = format!("{} after {whose} began", ShortDuration(after.at.since(began)));
     let handed_back = after.started_at.is_none() && after.phase == Phase::Idle && !after.adopted;
     let complete = after.phase == Phase::Complete && before.phase != Phase::Complete;

@@ -171,8 +171,15 @@ pub(super) fn about(
     }
     if let Some(blame) = *blame {
         let by = page.snapshot().map(|snapshot| snapshot.budget.replaced_by).unwrap_or_default();
+        let from = page.snapshot().and_then(|snapshot| snapshot.from.as_ref()).map(|from| &from.hash);
+        // The rollout led elsewhere before: what it put there is not untouched.
+        let put_before = !*committed && revision.is_some() && from.is_some() && revision.as_ref() != from;
         let soaks = if node.state == NodeState::Soaking { ", until its pod has soaked" } else { "" };
-        say(&mut lines, "Down", &format!("{}{soaks}", in_words(blame, *committed, by)), ThemeRole::Text);
+        let words = match blame {
+            Blame::Rollout if put_before => "by the rollout, when it led to another revision: charged to the budget",
+            _ => in_words(blame, *committed, by),
+        };
+        say(&mut lines, "Down", &format!("{words}{soaks}"), ThemeRole::Text);
     }
     if let Some(suspect) = *suspect {
         let role = if suspect.has_failed() { ThemeRole::Bad } else { ThemeRole::Warn };

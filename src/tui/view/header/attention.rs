@@ -15,6 +15,7 @@ use crate::engine::report::snapshot::Phase;
 use crate::engine::report::snapshot::Snapshot;
 use crate::engine::report::snapshot::WatchView;
 use crate::engine::report::trouble::TroubleKind;
+use crate::engine::report::words::reason_of_pause;
 use crate::tui::action::{ActionId, Guard};
 use crate::tui::model::RolloutPage;
 use crate::tui::model::ShownSnapshot;
@@ -107,18 +108,20 @@ pub(super) fn paused_briefly(
     };
     let who = person_of(&paused.by);
     let who = who.split_once('@').map_or(who, |(name, _)| name);
-    let words = match &paused.why {
-        Some(why) => format!("paused by {who}: {why}"),
-        None => format!("paused by {who}"),
-    };
     let room = cells.saturating_sub(2);
-    let lines = wrapped(&words, room, most);
     // An alarm has keys of its own, and on a screen that has no row to spare the last line has to do.
     let remedies = snapshot.guidance().map(|guidance| guidance.remedies).unwrap_or_default();
     let keys = match most > 1 && snapshot.alarms.is_empty() {
         true => keys_in_words(ctx, &remedies, |remedy| remedy.to_string()),
         false => String::new(),
     };
+    let quoted = format!("paused by {who}{}", reason_of_pause(paused));
+    let words = match &paused.why {
+        // The keys have a line of their own: nothing stands behind the reason, and no cell is spent on marks.
+        Some(why) if width(&quoted) + 3 + width(&keys) > room => format!("paused by {who}: {why}"),
+        _ => quoted,
+    };
+    let lines = wrapped(&words, room, most);
     warned(ctx, with_keys(lines, keys, room))
 }
 
@@ -447,7 +450,12 @@ pub(in crate::tui::view) fn group(
     };
     let node = page.summary.table.short(&trouble.example);
     let more = if trouble.nodes > 1 { " …" } else { "" };
-    let since = trouble.since.map(|since| format!(", {}", ctx.age(shown, since))).unwrap_or_default();
+    // Not since when it restarts: how long the example has been as it is now, between two ends of its container.
+    let example = shown.snapshot.nodes.iter().find(|node| node.name == trouble.example);
+    let state =
+        example.filter(|_| trouble.kind == TroubleKind::Restarted).map(|node| format!("{} for ", node.state_words()));
+    let state = state.unwrap_or_default();
+    let since = trouble.since.map(|since| format!(", {state}{}", ctx.age(shown, since))).unwrap_or_default();
     format!("{} {what} ({}{more}{since})", trouble.nodes, fit_middle(node, 24))
 }
 
