@@ -151,6 +151,7 @@ fn fleet(nodes: u32) -> Engine {
                 record: Ok(lease.record),
                 prewarm: Ok(None),
                 pace: Default::default(),
+                failing: None,
             };
             engine.outcome(id, Ok(Done::Lease(Box::new(lease))), START);
         }
