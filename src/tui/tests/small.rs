@@ -11,7 +11,7 @@ use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::hold::Hold;
-use crate::engine::model::node::{NodeState, RestartsView};
+use crate::engine::model::node::{Blame, NodeState, RestartsView};
 use crate::engine::model::record::{Direction, Paused};
 use crate::engine::model::step_ahead::NoStep;
 use crate::engine::report::snapshot::{Counts, ImageChange, NodeView, Phase, Snapshot};
@@ -140,6 +140,23 @@ fn a_roll_back_is_counted_from_what_is_known_to_have_begun() {
         let mut console = TestConsole::on(before, 120, 40);
         console.see(after);
         assert!(in_one_line(&console.screen()).contains(words), "{retargeted:?}: {}", console.screen());
+    }
+}
+
+/// Its update had begun: it has the pod of an earlier target.
+#[test]
+fn a_pod_of_an_earlier_target_is_none_that_was_untouched() {
+    let cause = Some(Box::new(Cause { kind: CauseKind::CrashLoop, container: None, message: None }));
+    let from = running().from.map(|from| from.hash);
+    for (revision, words) in [
+        (Some("of-an-earlier-target".into()), "by the rollout, when it led to another revision"),
+        (from, "before its update began"),
+    ] {
+        let base = fixtures::node("ipc-018");
+        let (state, blame, committed) = (NodeState::Outdated, Some(Blame::Rollout), false);
+        let node = NodeView { state, blame, committed, revision, cause: cause.clone(), at_target: false, ..base };
+        let console = TestConsole::on(Snapshot { nodes: [node].into(), ..running() }, 160, 50).typed("<enter>");
+        assert!(in_one_line(&console.screen()).contains(words), "{words}: {}", console.screen());
     }
 }
 
