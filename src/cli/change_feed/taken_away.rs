@@ -1,22 +1,14 @@
 //! Pods that somebody else takes away in the middle of a rollout, as the timeline tells them.
 
 use super::{Telling, Topic};
-use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind};
+use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::report::snapshot::Snapshot;
 
 impl Telling<'_> {
     /// Those that `last` did not tell of yet. Without them a node that nobody let go would begin its update for no reason.
     pub(super) fn taken_away(&mut self, last: &Snapshot) {
-        let news = |event: &&RolloutEvent| tells_of_one(event) && !last.timeline.contains(event);
+        let news = |event: &&RolloutEvent| event.is_taken_away() && !last.timeline.contains(event);
         let news: Vec<String> = self.snapshot.timeline.iter().filter(news).map(ToString::to_string).collect();
         news.into_iter().for_each(|text| self.say(Topic::Alarm, text));
-    }
-}
-
-fn tells_of_one(event: &RolloutEvent) -> bool {
-    match &event.kind {
-        RolloutEventKind::PodTakenAway { .. } => true,
-        RolloutEventKind::Reported { reason, .. } => &**reason == "RolloutPodTakenAway",
-        _ => false,
     }
 }

@@ -128,6 +128,40 @@ async fn what_happened_lately_says_who_drives() {
     assert_eq!(recent(&script.run("status ds/agent").await.text).lines().count(), 5, "nothing tells who drives");
 }
 
+/// Pods that a colleague deletes one after the other are told in one line, each with its node.
+#[tokio::test]
+async fn pods_that_others_deleted_together_are_told_together() {
+    let event = |secs: i64, node: &str, failed: Option<&str>| RolloutEvent {
+        at: at(secs),
+        by: None,
+        kind: RolloutEventKind::Reported {
+            reason: "RolloutPodTakenAway".into(),
+            identity: "ops@bastion-2/4711".into(),
+            event: format!("agent.{node}").into(),
+            severity: Severity::Warning,
+        },
+        outcome: EventOutcome::Done,
+        command: None,
+        said: Some({
+            let failed = failed.map(Into::into);
+            let [node, pod, uid] = [node, "agent-x", "u"].map(Into::into);
+            RolloutEventKind::PodTakenAway { node, pod, uid, failed }.to_string().into()
+        }),
+        visibility: Visibility::Timeline,
+    };
+    let deleted = ["n4", "n2", "n9", "n1"].into_iter().zip(580..).map(|(node, secs)| event(secs, node, None));
+    let earlier = event(300, "n7", None);
+    let timeline: Vec<_> = [earlier].into_iter().chain(deleted).chain([event(590, "n5", Some("Evicted"))]).collect();
+    let script = Script::of(Snapshot { timeline: timeline.into(), ..rollout() });
+    let text = script.run("status ds/agent").await.text;
+    let recent: Vec<&str> = text.lines().filter(|line| line.contains("reported: ")).collect();
+    assert_snapshot!(recent.join("\n"), @r"
+    recent   10s ago  ops@bastion-2 reported: the pod of n5 failed (Evicted) and its controller replaces it: its next pod is at the target, whatever the rollout keeps
+             17s ago  ops@bastion-2 reported: the pods of 4 nodes (n4, n2, n9, n1) were deleted, evicted or relabelled by somebody else: their next pods are at the target, whatever the rollout keeps
+              5m ago  ops@bastion-2 reported: the pod of n7 was deleted, evicted or relabelled by somebody else: its next pod is at the target, whatever the rollout keeps
+    ");
+}
+
 /// Where limits follow what links bear it is said how many nodes each site may have pulling, and why.
 #[tokio::test]
 async fn status_says_how_many_may_pull_in_each_site_and_why() {

@@ -354,12 +354,7 @@ impl Engine {
                 "Partition and selector are ignored.".into(),
             ],
             Command::Undo { .. } => vec![
-                match count {
-                    1 => format!("1 node is not at that revision: its pod is replaced, {pace}."),
-                    _ => format!(
-                        "{count} nodes are not at that revision: their pods are replaced, broken ones first, {pace}."
-                    ),
-                },
+                self.going_back_in_words(nodes, limits),
                 "Nodes that never left it keep their pod. Partition and selector are ignored.".into(),
             ],
             Command::Release(_) => self.release_in_words(),

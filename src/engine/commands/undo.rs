@@ -9,6 +9,7 @@
 
 use std::collections::BTreeSet;
 
+use super::allowance::counted_are;
 use super::resolved::Resolved;
 use crate::engine::assess::plan::Limits;
 use crate::engine::machine::Engine;
@@ -129,6 +130,18 @@ impl Engine {
             _ => Some(format!(
                 "{later} nodes{more} are not at {that}: they are down, or their pods are going. They follow."
             )),
+        }
+    }
+
+    /// What a roll back does to `nodes`, whose pods are replaced: where as many are down already as may be, which of them go at once.
+    pub(super) fn going_back_in_words(&self, nodes: &[Str], limits: &Limits) -> String {
+        let pace = self.pace_in_words(limits, nodes);
+        let are = counted_are(nodes.len());
+        let pods = if nodes.len() == 1 { "pod is replaced" } else { "pods are replaced, broken ones first" };
+        let (its, their) = if nodes.len() == 1 { ("its", "Its") } else { ("their", "Their") };
+        match pace.strip_prefix("and ") {
+            Some(_) => format!("{are} not at that revision, {pace}. {their} {pods}."),
+            None => format!("{are} not at that revision: {its} {pods}, {pace}."),
         }
     }
 

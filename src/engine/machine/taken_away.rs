@@ -10,9 +10,9 @@ use crate::engine::model::event::Event;
 use crate::engine::model::facts::{PodPhase, StrategyKind};
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::presence::Presence;
-use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind, Visibility};
+use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind, TOLD_TO_ALL, Visibility};
 
-/// For so long after one that everybody was told of, others are told in the timeline and the log only: an autoscaler takes many.
+/// Within so long everybody is told of [`TOLD_TO_ALL`] of them, and of more in the timeline and the log only: an autoscaler takes many.
 const QUIET: Duration = Duration::from_secs(60);
 
 impl Engine {
@@ -49,7 +49,8 @@ impl Engine {
                 && event.visibility == Visibility::Cluster
                 && self.now.since(event.at) < QUIET
         };
-        let visibility = if self.event_log.has(told) { Visibility::Timeline } else { Visibility::Cluster };
+        let is_flood = self.event_log.kept().filter(|event| told(event)).count() >= TOLD_TO_ALL;
+        let visibility = if is_flood { Visibility::Timeline } else { Visibility::Cluster };
         self.happened(kind, visibility);
     }
 

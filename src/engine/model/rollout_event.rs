@@ -17,6 +17,7 @@ mod command_reason;
 mod driver_reason;
 mod halts;
 mod renumbered;
+mod taken_away;
 mod words;
 
 use serde::Serialize;
@@ -27,6 +28,9 @@ pub use self::halts::RevisionHalt;
 pub(crate) use self::halts::halts;
 pub use self::renumbered::with_present_numbers;
 pub(crate) use self::renumbered::{ROLLED_BACK, earlier_numbers, template_of, with_earlier};
+use self::taken_away::TAKEN_AWAY;
+pub(crate) use self::taken_away::TOLD_TO_ALL;
+pub use self::taken_away::taken_away_together;
 use self::words::{CHANGED, THAT_OF};
 use super::Str;
 use super::command::{Command, CommandId};
@@ -444,7 +448,7 @@ impl RolloutEvent {
             RolloutEventKind::LeaseLost { .. } => DriverReason::Lost.word(),
             RolloutEventKind::LeaseGivenBack { .. } => DriverReason::Left.word(),
             RolloutEventKind::RecordDeleted => RECORD_DELETED,
-            RolloutEventKind::PodTakenAway { .. } => "RolloutPodTakenAway",
+            RolloutEventKind::PodTakenAway { .. } => TAKEN_AWAY,
             RolloutEventKind::DriverSilent { .. } => DriverReason::Silent.word(),
             RolloutEventKind::DriverBack { .. } => DriverReason::Back.word(),
             RolloutEventKind::DeletePod { .. } => "RolloutPodDeleted",

@@ -89,7 +89,7 @@ fn a_step_says_that_the_revision_before_is_gone() {
 }
 
 /// An autoscaler evicts a pod that the partition keeps: its controller makes the next one from the new template. Whoever drives tells that it
-/// was not the rollout, everybody of the first and the timeline of the others.
+/// was not the rollout, everybody of the first ones and the timeline of the others.
 #[test]
 fn pods_that_others_take_away_are_told_as_such() {
     let mut fake = FakeCluster::rolling(6, 2);
@@ -117,7 +117,7 @@ fn pods_that_others_take_away_are_told_as_such() {
     fake.remove_pod("n4");
     fake.reconcile();
     ops.run_for(&mut fake, 20);
-    assert_eq!(told(&mut ops, &fake), [(words("n3"), Visibility::Cluster), (words("n4"), Visibility::Timeline)]);
+    assert_eq!(told(&mut ops, &fake), [(words("n3"), Visibility::Cluster), (words("n4"), Visibility::Cluster)]);
     let snapshot = ops.snapshot(&fake);
     assert_eq!(snapshot.guidance().unwrap().waits, "held: no further node may be updated: 3 are, and 1 may be");
     // Its kubelet fails a pod, as on a node that is shut down, and its controller replaces it.
