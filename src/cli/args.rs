@@ -165,14 +165,14 @@ pub(crate) enum CliCommand {
 #[derive(Subcommand, Clone, Debug)]
 pub(crate) enum OnCluster {
     /// Show where a rollout stands; without a name, all DaemonSets
-    #[command(
-        after_help = "Exit codes: 0 complete, 3 not complete yet, 4 halted, paused by rolldeck itself, or failed, 5 not found"
-    )]
+    #[command(after_help = STANDING_EXIT_CODES)]
     Status(StatusArgs),
     /// Say what is wrong, cause by cause: on which nodes, since when, what the cluster says, what to do
     ///
     /// Every node that is not where it should be has one cause, and nodes with the same cause are one finding. It only reads.
-    #[command(after_help = "Exit codes: 0 nothing is wrong, 4 something is wrong, 5 not found")]
+    ///
+    /// Its exit code is that of `status`: it says how the rollout stands, and not whether there are findings.
+    #[command(after_help = STANDING_EXIT_CODES)]
     Diagnose(DiagnoseArgs),
     /// Write a rollout down for who takes over: a page, and the same as text
     ///
@@ -228,6 +228,10 @@ Examples:
 
 Exit codes: 0 every node has the images, 3 out of time, cancelled or replaced by another request,
 4 some did not arrive, 5 not found, 6 refused, 130 or 143 interrupted";
+
+/// Of `status` and `diagnose`, which judge a rollout alike.
+const STANDING_EXIT_CODES: &str = "\
+Exit codes: 0 complete, 3 not complete yet, 4 halted, paused by rolldeck itself, or failed, 5 not found";
 
 const DRIVE_EXIT_CODES: &str = "\
 Exit codes: 0 complete (or held, with `--until held`), 3 out of time or handed back early,

@@ -11,6 +11,7 @@
 
 mod prewarm;
 mod taken_away;
+mod target;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -293,7 +294,8 @@ impl Telling<'_> {
             return self.ended(last);
         }
         let hash = |snapshot: &Snapshot| snapshot.to.as_ref().map(|revision| revision.hash.clone());
-        if hash(last) != hash(snapshot) {
+        let retargeted = hash(last) != hash(snapshot);
+        if retargeted {
             self.target();
         }
         let stopped = last.driver_stopped != snapshot.driver_stopped && snapshot.driver_stopped.is_some();
@@ -313,7 +315,7 @@ impl Telling<'_> {
         self.alarms(&last.alarms);
         self.taken_away(last);
         if !last.nodes.is_shared_with(&snapshot.nodes) {
-            self.moved(last);
+            self.moved(last, retargeted);
         }
         if unseen(last) != unseen(snapshot) {
             self.view();
@@ -331,19 +333,13 @@ impl Telling<'_> {
     fn ended(&mut self, last: &Snapshot) {
         self.alarms(&last.alarms);
         if !last.nodes.is_shared_with(&self.snapshot.nodes) {
-            self.moved(last);
+            self.moved(last, false);
         }
         if unseen(last) != unseen(self.snapshot) {
             self.view();
         }
         self.prewarming(Some(last));
         self.over(last.direction);
-    }
-
-    fn target(&mut self) {
-        let snapshot = self.snapshot;
-        let text = format!("{} {}/{}: {}", snapshot.numbers(), snapshot.namespace, snapshot.name, snapshot.change());
-        self.say(Topic::Target, text);
     }
 
     fn driver(&mut self) {
@@ -437,13 +433,15 @@ impl Telling<'_> {
         }
     }
 
-    fn moved(&mut self, last: &Snapshot) {
+    /// Tells which nodes changed. Where another revision is the target, its pods being outdated by that is no change of a node.
+    fn moved(&mut self, last: &Snapshot, retargeted: bool) {
         let before: HashMap<&Str, &NodeView> = last.nodes.iter().map(|node| (&node.name, node)).collect();
         let nodes = self.snapshot.nodes.clone();
         let mut moved = Vec::new();
         for node in nodes.iter() {
             let was = before.get(&node.name).copied();
-            if was.map(summary) != Some(summary(node)) {
+            let outdated = retargeted && was.is_some_and(|was| target::is_only_outdated(was, node));
+            if was.map(summary) != Some(summary(node)) && !outdated {
                 moved.push((was, node));
             }
         }

@@ -19,7 +19,7 @@ use super::error::{CliError, Exit};
 use super::json;
 use super::load;
 use super::output::Output;
-use super::status::with_all_watches;
+use super::status::{standing, with_all_watches};
 use super::suggested_commands::{CommandPlace, CommandTarget, suggested_commands};
 use crate::driver::Session;
 use crate::engine::model::Str;
@@ -27,7 +27,7 @@ use crate::engine::model::inspection::{Inspection, Reading};
 use crate::engine::model::occupancy::NodeOccupancy;
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::diagnosis::{Diagnosis, Finding, FindingSign, OfferedCommand};
-use crate::engine::report::guidance::{Guidance, Remedy};
+use crate::engine::report::guidance::Guidance;
 use crate::engine::report::snapshot::Snapshot;
 
 /// How long is waited for what other pods hold.
@@ -60,7 +60,7 @@ pub(crate) async fn run(
             lines(&place, &snapshot, &diagnosis).iter().try_for_each(|line| output.line(line))?;
         }
     }
-    Ok(if diagnosis.is_bad() { Exit::Halted } else { Exit::Done })
+    Ok(standing(&snapshot))
 }
 
 /// What other pods hold of what this pod lacks on its node.
@@ -88,9 +88,7 @@ fn lines(place: &CommandPlace, snapshot: &Snapshot, diagnosis: &Diagnosis) -> Ve
         None if findings.is_empty() => lines.push("nothing is wrong, and nothing waits".to_owned()),
         None => {}
     }
-    // Where it can be rolled back, wherever that is the remedy.
-    let undo = snapshot.remedies().contains(&Remedy::Undo).then(|| CommandTarget::new(place, snapshot).command("undo"));
-    let undo = undo.flatten();
+    let undo = undo(place, snapshot);
     let suggested: Vec<String> =
         suggested_commands(place, snapshot).iter().map(|way| format!("    → {}", way.line())).collect();
     lines.extend(suggested.iter().filter(|_| waits_for.is_none()).cloned());
@@ -109,9 +107,19 @@ fn lines(place: &CommandPlace, snapshot: &Snapshot, diagnosis: &Diagnosis) -> Ve
     lines
 }
 
+/// The command that rolls back, where that leads anywhere.
+pub(super) fn undo(place: &CommandPlace, snapshot: &Snapshot) -> Option<String> {
+    snapshot.undo_is_free().then(|| CommandTarget::new(place, snapshot).command("undo")).flatten()
+}
+
+/// Whether it says among other things that a roll back helps.
+pub(super) fn says_roll_back(remedy: &str) -> bool {
+    remedy.starts_with("roll back") || remedy.ends_with("roll back")
+}
+
 /// What to do, with the command for it where that is known.
 fn with_command(remedy: &str, undo: Option<&str>) -> String {
-    match undo.filter(|_| remedy.starts_with("roll back") || remedy.ends_with("roll back")) {
+    match undo.filter(|_| says_roll_back(remedy)) {
         Some(undo) => format!("{remedy}: {undo}"),
         None => remedy.to_owned(),
     }

@@ -36,7 +36,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::{Prewarm, PrewarmLeftover};
 use crate::engine::model::record::Direction;
-use crate::engine::model::rollout_event::RolloutEventKind;
+use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind};
 use crate::engine::model::settings::{Finish, Tuning};
 use crate::engine::model::time::ShortDuration;
 use crate::engine::model::unsent::UnsentKind;
@@ -520,20 +520,27 @@ fn at_rest(snapshot: &Snapshot) -> bool {
 /// Why a drive ends that is not done, and what would let it go on; `None` where it is done. `released_by`: who asked for the release that was
 /// recorded last, where one was seen.
 fn why_it_ends(place: &CommandPlace, snapshot: &Snapshot, exit: Exit, released_by: Option<&str>) -> Option<CliError> {
-    let (kind, why) = match (exit, &snapshot.phase) {
+    let error = match (exit, &snapshot.phase) {
         (Exit::Done, _) => return None,
-        (Exit::Halted, Phase::Paused(_) | Phase::Halted) => (CliErrorKind::Halted, how_it_stands(snapshot)),
+        (Exit::Halted, Phase::Paused(_) | Phase::Halted) => {
+            CliError::new(CliErrorKind::Halted, format!("driving ends: {}", how_it_stands(snapshot)))
+        }
         (Exit::Halted, _) => {
-            (CliErrorKind::Halted, format!("it was rolled back meanwhile; now {}", how_it_stands(snapshot)))
+            let by = snapshot.timeline.iter().rev().find(|event| event.rolls_back()).and_then(RolloutEvent::person);
+            called_off(CliErrorKind::Halted, "rolled back", by.as_deref(), "meanwhile", snapshot)
         }
-        _ => {
-            let by = released_by.map(|by| format!(" by {by}")).unwrap_or_default();
-            let why = format!("it was released{by} before its end; now {}", how_it_stands(snapshot));
-            (CliErrorKind::Incomplete, why)
-        }
+        _ => called_off(CliErrorKind::Incomplete, "released", released_by, "before its end", snapshot),
     };
-    let error = CliError::new(kind, format!("driving ends: {why}"));
     Some(what_comes_next(place, snapshot).into_iter().fold(error, CliError::hinted))
+}
+
+/// That it ended otherwise than it was to: where a person asked for that, it is no error.
+fn called_off(kind: CliErrorKind, what: &str, by: Option<&str>, when: &str, snapshot: &Snapshot) -> CliError {
+    let now = how_it_stands(snapshot);
+    match by {
+        Some(by) => CliError::new(kind, format!("it was {what} by {by} {when}; now {now}")).asked_for(),
+        None => CliError::new(kind, format!("driving ends: it was {what} {when}; now {now}")),
+    }
 }
 
 fn record_deleted() -> CliError {

@@ -25,6 +25,8 @@ pub struct CliError {
     hints: Vec<String>,
     /// It was said on standard error already.
     reported: bool,
+    /// It is no error, but what some person asked for: the exit code tells a script that it is not what this command was to do.
+    asked_for: bool,
 }
 
 /// Kinds of failure, by what a script would do about them.
@@ -105,7 +107,7 @@ impl From<Exit> for ExitCode {
 
 impl CliError {
     pub(crate) fn new(kind: CliErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hints: Vec::new(), reported: false }
+        Self { kind, message: message.into(), hints: Vec::new(), reported: false, asked_for: false }
     }
 
     /// It went wrong: what was attempted, on what, and what was said.
@@ -127,6 +129,12 @@ impl CliError {
     /// It was refused after parts of what was asked for had been carried out, and said to be.
     pub(crate) fn after_others(mut self) -> Self {
         self.message = self.message.replace(NOTHING_CHANGED, "what was carried out before it stays");
+        self
+    }
+
+    /// It ends so because a person asked for it.
+    pub(crate) fn asked_for(mut self) -> Self {
+        self.asked_for = true;
         self
     }
 
@@ -197,7 +205,8 @@ impl CliError {
 impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A message from elsewhere, or a name in a hint, cannot pretend to be a hint of ours: further lines are indented.
-        write!(f, "Error: {}", self.message.replace('\n', "\n  "))?;
+        let lead = if self.asked_for { "Ended" } else { "Error" };
+        write!(f, "{lead}: {}", self.message.replace('\n', "\n  "))?;
         self.hints.iter().try_for_each(|hint| write!(f, "\nHint: {}", hint.replace('\n', "\n  ")))
     }
 }
@@ -215,7 +224,7 @@ impl From<io::Error> for CliError {
 
 impl From<AccessError> for CliError {
     fn from(AccessError { message, hints }: AccessError) -> Self {
-        Self { kind: CliErrorKind::Failed, message, hints, reported: false }
+        Self { hints, ..Self::failed(message) }
     }
 }
 

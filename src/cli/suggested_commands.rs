@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::driver::Session;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::prewarm::{Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
-use crate::engine::model::shell::{shell_flag, shell_word};
+use crate::engine::model::shell::{shell_flag, shell_word, shell_words};
 use crate::engine::report::guidance::Remedy;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
 
@@ -16,10 +16,17 @@ pub(crate) struct SuggestedCommand {
     /// The whole command; absent where a name in it cannot be quoted safely for a shell.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
+    /// The same as a program takes it: the words that a shell makes of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    argv: Option<Vec<String>>,
     text: String,
 }
 
 impl SuggestedCommand {
+    fn new(remedy: &'static str, command: Option<String>, text: String) -> Self {
+        Self { remedy, argv: command.as_deref().and_then(shell_words), command, text }
+    }
+
     /// Whether it is the command that drives.
     pub(crate) fn drives(&self) -> bool {
         self.remedy == spelled(Remedy::Drive).0
@@ -139,7 +146,7 @@ pub(crate) fn suggested_commands(place: &CommandPlace, snapshot: &Snapshot) -> V
         let command = CommandTarget::new(place, snapshot).command(&command);
         let known = |known: &SuggestedCommand| known.command == command && (command.is_some() || known.remedy == kind);
         if !suggested.iter().any(known) {
-            suggested.push(SuggestedCommand { remedy: kind, command, text: remedy.to_string() });
+            suggested.push(SuggestedCommand::new(kind, command, remedy.to_string()));
         }
     }
     suggested.extend(uncordoning(place, snapshot));
@@ -159,17 +166,16 @@ fn uncordoning(place: &CommandPlace, snapshot: &Snapshot) -> Option<SuggestedCom
     let names: Option<Vec<String>> = cordoned.iter().take(UNCORDONED).map(|node| shell_word(&node.name)).collect();
     let flags = place.flags().map(|flags| if flags.is_empty() { flags } else { format!(" {flags}") });
     let command = flags.zip(names).map(|(flags, names)| format!("kubectl{flags} uncordon {}", names.join(" ")));
-    Some(SuggestedCommand { remedy: "uncordon", command, text })
+    Some(SuggestedCommand::new("uncordon", command, text))
 }
 
 /// What can be done about pre-warming that stands still, or that failed somewhere. Where images do not come by themselves, it can be given up, too.
 fn prewarming(place: &CommandPlace, snapshot: &Snapshot) -> Vec<SuggestedCommand> {
     let first = goes_on_prewarming(place, snapshot);
     let fails = snapshot.prewarm.as_ref().is_some_and(|prewarm| prewarm.counts.failed > prewarm.counts.retrying);
-    let cancel = first.as_ref().filter(|first| fails && first.remedy != "prewarmCancel").map(|_| SuggestedCommand {
-        remedy: "prewarmCancel",
-        command: CommandTarget::new(place, snapshot).command("prewarm --cancel"),
-        text: "gives it up, and deletes its pods".to_owned(),
+    let cancel = first.as_ref().filter(|first| fails && first.remedy != "prewarmCancel").map(|_| {
+        let command = CommandTarget::new(place, snapshot).command("prewarm --cancel");
+        SuggestedCommand::new("prewarmCancel", command, "gives it up, and deletes its pods".to_owned())
     });
     first.into_iter().chain(cancel).collect()
 }
@@ -198,7 +204,7 @@ fn goes_on_prewarming(place: &CommandPlace, snapshot: &Snapshot) -> Option<Sugge
         return None;
     };
     let command = command.and_then(|command| CommandTarget::new(place, snapshot).command(&command));
-    Some(SuggestedCommand { remedy, command, text: text.to_owned() })
+    Some(SuggestedCommand::new(remedy, command, text.to_owned()))
 }
 
 /// The command that asks for the same again, without the DaemonSet: `prewarm --image agent=agent:v2 --max-pulling 2`. `None` where

@@ -31,7 +31,6 @@ use super::model::event::{Permission, Right};
 use super::model::facts::StrategyKind;
 use super::model::record::{By, Change, Paused};
 use super::model::settings::Tuning;
-use super::model::step_ahead::NothingRecorded;
 use super::model::time::Timestamp;
 use super::writes::pending::Needs;
 
@@ -126,10 +125,9 @@ impl Engine {
     fn resolve_tune(&self, tuning: &Tuning) -> Result<Resolved, Refusal> {
         // A console may set limits before there is a rollout. A one-shot command would leave behind a record of no rollout.
         if self.config().role == Role::OneShot && !self.is_recorded() {
-            return Err(Refusal::NotNow(format!(
-                "{}, so there is nothing to tune: `adopt`, `set-image` and `drive --image` take the same flags",
-                self.nothing_recorded()
-            )));
+            let nothing = self.nothing_recorded();
+            let how = nothing.remedy_or("`adopt`, `set-image` and `drive --image` take the same flags");
+            return Err(Refusal::NotNow(format!("{nothing}, so there is nothing to tune: {how}")));
         }
         self.check_tuning(tuning)?;
         let changes = tuning.changes(&self.intent().settings());
@@ -219,11 +217,9 @@ impl Engine {
 
     fn resolve_drive(&self, takeover: Takeover, by: By, now: Timestamp) -> Result<Resolved, Refusal> {
         if !self.has_work() {
-            let how = match self.nothing_recorded() {
-                NothingRecorded::AnyMore => "`adopt` records it anew, with the limits that its flags name",
-                NothingRecorded::AtAll | NothingRecorded::OfThisDaemonSet => "`set-image` begins one",
-            };
-            return Err(Refusal::NotNow(format!("{}, so there is nothing to drive: {how}", self.nothing_recorded())));
+            let nothing = self.nothing_recorded();
+            let how = nothing.remedy();
+            return Err(Refusal::NotNow(format!("{nothing}, so there is nothing to drive: {how}")));
         }
         let (edits, danger) = match (self.lock.living_other(now), takeover) {
             (Some(holder), Takeover::IfFree) => return Err(Refusal::DrivenBy { holder: holder.clone() }),

@@ -2,7 +2,7 @@
 
 /// Exit codes and what they mean.
 pub(crate) const EXIT_CODE_TABLE: &[(&str, &str)] = &[
-    ("0", "done; for `status`: complete, every node at the target"),
+    ("0", "done; for `status` and `diagnose`: complete, every node at the target"),
     ("1", "it went wrong: configuration, network, credentials, a write that failed"),
     ("2", "the command line makes no sense"),
     ("3", "not complete yet: running, held, paused, or out of time"),

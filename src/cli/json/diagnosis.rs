@@ -3,9 +3,11 @@
 use serde::Serialize;
 
 use super::TypeMeta;
+use crate::cli::diagnose::{says_roll_back, undo};
 use crate::cli::suggested_commands::CommandPlace;
 use crate::engine::model::Str;
 use crate::engine::model::facts::Severity;
+use crate::engine::model::shell::shell_words;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::diagnosis::{Diagnosis, Finding, FindingEvidence, FindingKind, OfferedCommand};
 use crate::engine::report::snapshot::Snapshot;
@@ -55,6 +57,8 @@ struct CommandJson<'a> {
     /// What it is for.
     text: &'a str,
     command: String,
+    /// The same as a program takes it: the words that a shell makes of it.
+    argv: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -66,6 +70,7 @@ struct EvidenceJson<'a> {
 impl<'a> DiagnosisJson<'a> {
     pub(crate) fn new(place: &'a CommandPlace, snapshot: &'a Snapshot, diagnosis: &'a Diagnosis) -> Self {
         let Diagnosis { findings, nodes, at_goal, updated } = diagnosis;
+        let undo = undo(place, snapshot);
         Self {
             meta: TypeMeta::new("Diagnosis"),
             at: snapshot.at,
@@ -75,13 +80,20 @@ impl<'a> DiagnosisJson<'a> {
             nodes: *nodes,
             at_goal: *at_goal,
             updated: *updated,
-            findings: findings.iter().map(|finding| FindingJson::of(finding, place)).collect(),
+            findings: findings.iter().map(|finding| FindingJson::of(finding, place, undo.as_deref())).collect(),
         }
     }
 }
 
+impl<'a> CommandJson<'a> {
+    fn new(text: &'a str, command: String) -> Option<Self> {
+        Some(Self { text, argv: shell_words(&command)?, command })
+    }
+}
+
 impl<'a> FindingJson<'a> {
-    fn of(finding: &'a Finding, place: &CommandPlace) -> Self {
+    /// `undo`: the command that rolls back, where that leads anywhere.
+    fn of(finding: &'a Finding, place: &CommandPlace, undo: Option<&str>) -> Self {
         let Finding { kind, title, severity, nodes, since, evidence, remedies, commands, held, fails, tries_again: _ } =
             finding;
         let fails = *fails;
@@ -95,9 +107,11 @@ impl<'a> FindingJson<'a> {
             .map(|FindingEvidence { text, nodes, node: _ }| EvidenceJson { text, nodes: *nodes })
             .collect();
         let command = |OfferedCommand { text, command }: &'a OfferedCommand| {
-            Some(CommandJson { text, command: command.line(&place.flags()?)? })
+            CommandJson::new(text, command.line(&place.flags()?)?)
         };
-        let commands = commands.iter().filter_map(command).collect();
+        let undo = remedies.iter().find(|remedy| says_roll_back(remedy)).zip(undo);
+        let undo = undo.and_then(|(remedy, undo)| CommandJson::new(remedy, undo.to_owned()));
+        let commands = undo.into_iter().chain(commands.iter().filter_map(command)).collect();
         Self { kind, cause, wrong, fails, title, nodes, since: *since, evidence, held, remedies, commands }
     }
 }

@@ -21,7 +21,7 @@ use crate::engine::model::facts::Severity;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{DriverStopped, Halt, Paused};
 use crate::engine::model::rollout_event::RolloutEvent;
-use crate::engine::model::settings::Settings;
+use crate::engine::model::settings::{Setting, Settings};
 use crate::engine::model::step_ahead::{NoStep, StepAhead};
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::unsent::Unsent;
@@ -83,6 +83,8 @@ pub(crate) struct StatusJson<'a> {
     times: UpdateTimes,
     #[serde(flatten)]
     settings: Settings,
+    /// Which of these nobody set: they have their default. `budget` has what a default comes to.
+    by_default: Vec<String>,
     plan: Plan<'a>,
     /// What stands in the way of the whole rollout, in words; absent where it moves or is over.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -175,6 +177,7 @@ impl<'a> StatusJson<'a> {
             estimate: EstimateJson::new(&snapshot.estimate),
             times: snapshot.times,
             settings: snapshot.settings.clone(),
+            by_default: by_default(&snapshot.settings),
             plan: Plan::new(snapshot),
             blocker: snapshot.guidance().map(|guidance| guidance.waits),
             alarms: snapshot.alarms.iter().map(AlarmLine::new).collect(),
@@ -192,6 +195,11 @@ impl<'a> StatusJson<'a> {
             nodes,
         }
     }
+}
+
+/// The settings that have their default.
+fn by_default(settings: &Settings) -> Vec<String> {
+    Setting::ALL.iter().filter(|setting| !setting.is_changed_in(settings)).map(|setting| setting.path()).collect()
 }
 
 /// A wait: `for` is `lease`, `proof`, `record`, `answer`, `seen`, `lost`, `rate`, `retry`, `watch` or `handover`, with what

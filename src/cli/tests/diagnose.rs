@@ -2,14 +2,14 @@
 
 use insta::assert_snapshot;
 
-use super::script::{Script, rollout};
+use super::script::{Script, node, rollout};
 use crate::engine::model::amount::Amount;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::inspection::{Inspection, Reading};
 use crate::engine::model::node::NodeState;
 use crate::engine::model::occupancy::{HeldResource, NodeOccupancy};
-use crate::engine::model::record::HaltingGate;
-use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
+use crate::engine::model::record::{By, HaltingGate, OURSELVES, Paused};
+use crate::engine::report::snapshot::{Alarm, NodeView, Phase, Snapshot};
 
 #[tokio::test]
 async fn a_diagnosis_tells_each_cause_once() {
@@ -35,9 +35,72 @@ async fn a_diagnosis_tells_each_cause_once() {
     let mut nodes = snapshot.nodes.to_vec();
     nodes.retain(|node| node.state == NodeState::Updated);
     (snapshot.nodes, snapshot.alarms) = (nodes.into(), Vec::new());
+    (snapshot.counts.failed, snapshot.phase) = (0, Phase::Complete);
     let output = Script::of(snapshot).run("diagnose ds/agent").await;
     assert_eq!(output.code, 0);
     assert!(output.text.contains("nothing is wrong, and nothing waits"), "{}", output.text);
+}
+
+/// How a rollout stands has one exit code, by whichever command somebody looks.
+#[tokio::test]
+async fn a_diagnosis_ends_as_the_status_does() {
+    let now = rollout().at;
+    let by_rolldeck = Paused::new(OURSELVES.into(), now, None);
+    let phases = [
+        (Phase::Idle, 3),
+        (Phase::Native, 3),
+        (Phase::Preparing, 3),
+        (Phase::Held, 3),
+        (Phase::Running, 3),
+        (Phase::Paused(Paused::new("ada@bastion-3".into(), now, None)), 3),
+        (Phase::Paused(by_rolldeck), 4),
+        (Phase::Halted, 4),
+        (Phase::Complete, 0),
+        (Phase::Releasing(By { by: "ada@bastion-3".into(), at: now }), 3),
+    ];
+    for (phase, code) in phases {
+        for failed in [0, 1] {
+            let mut snapshot = Snapshot { phase: phase.clone(), ..rollout() };
+            snapshot.counts.failed = failed;
+            let script = Script::of(snapshot);
+            let (status, diagnose) = (script.run("status ds/agent").await, script.run("diagnose ds/agent").await);
+            let code = if failed > 0 { 4 } else { code };
+            assert_eq!((status.code, diagnose.code), (code, code), "{phase:?}, {failed} failed");
+        }
+    }
+}
+
+/// Each cause comes with a command that shows more of it, also as the words that a program passes on; and with the way back.
+#[tokio::test]
+async fn each_cause_has_a_command_to_look_further() {
+    let mut snapshot = Snapshot { namespace: "edge one".into(), ..rollout() };
+    let crashing = |name: &str, kind| {
+        let cause = Cause { kind, container: Some("agent".into()), message: None };
+        NodeView {
+            pod: Some("agent-x".into()),
+            restarts: 2,
+            cause: Some(cause.into()),
+            ..node(name, NodeState::Failed)
+        }
+    };
+    snapshot.nodes = [crashing("n1", CauseKind::CrashLoop), crashing("n2", CauseKind::VolumeMount)].into();
+    let script = Script::of(snapshot);
+    let text = script.run("diagnose ds/agent").await.text;
+    for command in [
+        "what agent wrote on n1: kubectl --context prod-eu logs -n 'edge one' agent-x -c agent --previous",
+        "more of the pod of n1, with its Events: kubectl --context prod-eu describe pod -n 'edge one' agent-x",
+        "more of the pod of n2, with its Events: kubectl --context prod-eu describe pod -n 'edge one' agent-x",
+        "roll back: rolldeck undo --context prod-eu -n 'edge one' ds/agent",
+    ] {
+        assert!(text.contains(command), "{command}\n{text}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&script.json("diagnose ds/agent -o json").await).unwrap();
+    let findings = json["findings"].as_array().unwrap();
+    let crash = findings.iter().find(|finding| finding["cause"] == "crash loop").unwrap();
+    let argv = |nth: usize| crash["commands"][nth]["argv"].clone();
+    assert_eq!(argv(0), serde_json::json!(["rolldeck", "undo", "--context", "prod-eu", "-n", "edge one", "ds/agent"]));
+    let log = ["kubectl", "--context", "prod-eu", "logs", "-n", "edge one", "agent-x", "-c", "agent", "--previous"];
+    assert_eq!(argv(1), serde_json::json!(log));
 }
 
 #[tokio::test]
@@ -59,7 +122,7 @@ async fn a_diagnosis_names_the_pods_that_hold_what_is_scarce() {
     let json: serde_json::Value = serde_json::from_str(&script.json("diagnose ds/agent -o json").await).unwrap();
     let findings = json["findings"].as_array().unwrap();
     let finding = findings.iter().find(|finding| finding["cause"] == "unschedulable").unwrap();
-    assert_eq!((&finding["held"][0], finding.get("commands")), (&words.into(), None));
+    assert_eq!(&finding["held"][0], &words);
     let script = script.reads(reading(Reading::Failed("pods is forbidden".into())));
     let text = script.run("diagnose ds/agent").await.text;
     assert!(text.contains("cannot be read: pods is forbidden"), "{text}");

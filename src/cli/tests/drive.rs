@@ -14,6 +14,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Refusal, Takeover};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::Right;
+use crate::engine::model::facts::Severity;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::{PrewarmLeftover, PrewarmView};
@@ -399,6 +400,26 @@ async fn what_ends_because_it_halted_says_so_as_every_error_does() {
     let idle = Snapshot { phase: Phase::Idle, started_at: None, ..script::driving() };
     let output = begun().then(back).then(idle).run("drive ds/agent").await;
     assert_snapshot!(output.error, @"Error: driving ends: it was rolled back meanwhile; now idle");
+    // Where a person asked for it, it is no error, and the code still says that the image is not on every node.
+    let undone = RolloutEvent {
+        at: at(610),
+        by: None,
+        kind: RolloutEventKind::Reported {
+            reason: "RolloutUndone".into(),
+            identity: "ada@bastion-3/1f00c3a9".into(),
+            event: "agent.18".into(),
+            severity: Severity::Normal,
+        },
+        outcome: EventOutcome::Done,
+        command: None,
+        said: Some("roll back: template is that of revision 16".into()),
+        visibility: Visibility::Timeline,
+    };
+    let mut back = script::driving();
+    (back.direction, back.timeline) = (Direction::Back, [undone].into());
+    let idle = Snapshot { phase: Phase::Idle, started_at: None, ..back.clone() };
+    let output = begun().then(back).then(idle).run("drive ds/agent").await;
+    assert_eq!((output.code, &*output.error), (4, "Ended: it was rolled back by ada@bastion-3 meanwhile; now idle"));
     let native = Snapshot { phase: Phase::Native, ..script::driving() };
     let output = begun().then(native).run("drive ds/agent").await;
     assert_eq!(output.code, 3);
@@ -407,7 +428,8 @@ async fn what_ends_because_it_halted_says_so_as_every_error_does() {
     let releasing = Snapshot { phase: releasing, ..script::driving() };
     let native = Snapshot { phase: Phase::Native, ..script::driving() };
     let output = begun().then(releasing).then(native).run("drive ds/agent").await;
-    let why = "Error: driving ends: it was released by ada@bastion-3 before its end; now rolled by its controller";
+    assert_eq!(output.code, 3);
+    let why = "Ended: it was released by ada@bastion-3 before its end; now rolled by its controller";
     assert_eq!(output.error, why);
 }
 

@@ -37,6 +37,49 @@ async fn nothing_is_kept_where_no_rollout_is_recorded() {
     assert_eq!(plan(rollout()).await, json!(["50%", 60, 60]));
 }
 
+/// Without a record the limits are those that a rollout begins with: said as such, and marked in the JSON.
+#[tokio::test]
+async fn limits_that_nobody_set_are_said_to_be_defaults() {
+    let idle = Snapshot { phase: Phase::Idle, started_at: None, adopted: false, ..rollout() };
+    let mut set = idle.clone();
+    set.settings.budgets.max_pulling = "3".parse().unwrap();
+    let most = idle.budget.max_pulling;
+    let budget = async |snapshot: &Snapshot| {
+        let text = Script::of(snapshot.clone()).run("status ds/agent").await.text;
+        text.lines().find(|line| line.starts_with("  budget ")).unwrap().to_owned()
+    };
+    let line = budget(&idle).await;
+    assert!(line.contains(&format!(", pull slots {most} by default once a rollout begins")), "{line}");
+    let line = budget(&set).await;
+    assert!(line.contains(&format!(", pull slots {most} once a rollout begins")), "{line}");
+    let by_default = async |snapshot: Snapshot| -> Vec<String> {
+        let json: serde_json::Value =
+            serde_json::from_str(&Script::of(snapshot).run("status ds/agent -o json").await.text).unwrap();
+        serde_json::from_value(json["byDefault"].clone()).unwrap()
+    };
+    let all = by_default(Snapshot { settings: Default::default(), ..idle }).await;
+    for name in ["budgets.maxUnavailable", "budgets.maxPulling", "gates.onFailure", "onDrift"] {
+        assert!(all.contains(&name.to_owned()), "{name}: {all:?}");
+    }
+    assert!(!by_default(set).await.contains(&"budgets.maxPulling".to_owned()));
+}
+
+/// A template that was just changed has no revision before its controller makes one; pods that are outdated by it have not changed.
+#[tokio::test]
+async fn a_change_of_the_template_is_told_without_numbers_that_are_not_known() {
+    let mut before = Snapshot { phase: Phase::Running, ..rollout() };
+    before.counts.failed = 0;
+    let mut after = Snapshot { to: None, image_changes: Vec::new(), ..before.clone() };
+    let mut nodes = after.nodes.to_vec();
+    nodes.iter_mut().filter(|node| node.state == NodeState::Updated).for_each(|node| node.state = NodeState::Outdated);
+    (after.nodes, after.counts.updated) = (nodes.into(), 0);
+    let complete = Snapshot { phase: Phase::Complete, ..after.clone() };
+    let text = Script::of(before).then(after).then(complete).run("status ds/agent --watch").await.text;
+    let words = "edge/agent: the template changed; its controller has not made a revision of it yet";
+    assert_eq!(text.lines().filter(|line| line.contains(words)).count(), 1, "{text}");
+    assert!(!text.contains(" → outdated") && !text.contains("rev ?") && !text.contains(": outdated"), "{text}");
+}
+
 /// Whoever looks once cannot see whether a driver lives that should have renewed its lease: the command is offered for the case that not.
 #[tokio::test]
 async fn a_driver_that_is_silent_is_followed_by_the_command_that_drives() {

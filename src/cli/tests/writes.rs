@@ -19,7 +19,7 @@ async fn what_else_manages_it_is_said_before_anything_is_adopted() {
     edge/agent on prod-eu: idle, 120 of 120 available
       change   v1.9.0, rev 15
       driver   its controller drives
-      budget   down 0 of 12
+      budget   down 0 of 12, pull slots 12 by default once a rollout begins
       managed  by Argo CD (application edge-agents), which sets template and update strategy back at its next sync, within seconds where it heals itself
                to suspend it: argocd app set edge-agents --sync-policy none (or ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true)
       view     live

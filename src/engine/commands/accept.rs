@@ -21,9 +21,13 @@ const WELL: &str = "well again by now";
 
 impl Engine {
     pub(super) fn resolve_resume(&self) -> Result<Resolved, Refusal> {
-        let record = self
-            .record()
-            .ok_or_else(|| Refusal::NotNow(format!("{}, so there is nothing to resume", self.nothing_recorded())))?;
+        let record = self.record().ok_or_else(|| {
+            let nothing = self.nothing_recorded();
+            match nothing.remedy_or("") {
+                "" => Refusal::NotNow(format!("{nothing}, so there is nothing to resume")),
+                how => Refusal::NotNow(format!("{nothing}, so there is nothing to resume: {how}")),
+            }
+        })?;
         let Progress {
             // It is acknowledged; the driver then accepts what halted it (`go_on_past_halt` in `act/halt.rs`).
             halt,

@@ -96,10 +96,9 @@ impl Engine {
     pub(super) fn resolve_select(&self, selector: &Option<Selector>) -> Result<Resolved, Refusal> {
         // A console adopts the DaemonSet as its driver. A one-shot command would leave behind a record of no rollout.
         if self.config().role == Role::OneShot && !self.is_recorded() {
-            return Err(Refusal::NotNow(format!(
-                "{}, so there is nothing to select for: `adopt` or `set-image` first",
-                self.nothing_recorded()
-            )));
+            let nothing = self.nothing_recorded();
+            let how = nothing.remedy_or("`adopt` or `set-image` first");
+            return Err(Refusal::NotNow(format!("{nothing}, so there is nothing to select for: {how}")));
         }
         let selector = selector.clone().filter(|selector| !selector.is_empty());
         if selector.is_some() && self.intent().direction() == Direction::Back {

@@ -4,6 +4,7 @@
 //! the node list shows it, the DaemonSet controller writes an Event for it, and in a fleet of 15,000 nodes such entries would
 //! push everything else out of the timeline.
 
+mod left;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -69,6 +70,9 @@ impl Engine {
         let by = Some(self.actor());
         let said = match self.config().role {
             Role::OneShot => kind.by_one_shot(),
+            Role::Driver if kind == (RolloutEventKind::LeaseGivenBack { to: None }) => {
+                self.why_it_drives_no_more().map(|why| format!("{kind}: {why}"))
+            }
             Role::Driver if self.is_recorded() || self.recorded_prewarm().is_none() => None,
             Role::Driver => kind.by_who_only_prewarms(),
         };

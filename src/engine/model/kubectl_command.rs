@@ -18,6 +18,13 @@ pub enum KubectlCommand {
         /// The pod.
         pod: Str,
     },
+    /// Prints a DaemonSet with its Events.
+    DescribeDaemonSet {
+        /// Its namespace.
+        namespace: Str,
+        /// Its name.
+        name: Str,
+    },
     /// Prints a node with the requests of all its pods.
     DescribeNode {
         /// The node.
@@ -58,6 +65,10 @@ impl KubectlCommand {
                     PodReading::Yaml => format!("{kubectl} get pod {namespace} {pod} -o yaml"),
                 })
             }
+            Self::DescribeDaemonSet { namespace, name } => {
+                let (namespace, name) = (shell_flag("-n", namespace)?, shell_word(name)?);
+                Some(format!("{kubectl} describe daemonset {namespace} {name}"))
+            }
             Self::DescribeNode { node } => Some(format!("{kubectl} describe node {}", shell_word(node)?)),
             Self::DropFinalizers { namespace, pod } => {
                 let (namespace, pod) = (shell_flag("-n", namespace)?, shell_word(pod)?);
@@ -97,6 +108,8 @@ mod tests {
                 "kubectl --context prod get pod -n edge agent-x -o yaml"
             ]
         );
+        let daemonset = KubectlCommand::DescribeDaemonSet { namespace: namespace.clone(), name: "agent".into() };
+        assert_eq!(daemonset.line("").as_deref(), Some("kubectl describe daemonset -n edge agent"));
         let node = KubectlCommand::DescribeNode { node: "ipc 1".into() };
         assert_eq!(node.line("").as_deref(), Some("kubectl describe node 'ipc 1'"));
         let log = LogSource { namespace, pod, container: "setup".into(), run: LogRun::Previous };

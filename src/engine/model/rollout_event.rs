@@ -478,6 +478,23 @@ impl RolloutEvent {
             && (CommandReason::ALL.iter().any(lifts) || [ROLLING_BACK, COMPLETE, RECORD_DELETED].contains(&reason))
     }
 
+    /// Whether it tells that the rollout goes back, as somebody asked or by itself.
+    pub fn rolls_back(&self) -> bool {
+        self.outcome == EventOutcome::Done && [CommandReason::Undone.word(), ROLLING_BACK].contains(&self.reason())
+    }
+
+    /// Whether it tells that the DaemonSet was handed back.
+    pub(crate) fn releases(&self) -> bool {
+        self.outcome == EventOutcome::Done && self.reason() == CommandReason::Released.word()
+    }
+
+    /// Which person did it, as far as known: by the word of an Event, where it is known from an Event only. `None` where the rollout did it by
+    /// itself.
+    pub fn person(&self) -> Option<String> {
+        let reported = || self.reporter_in_words().filter(|by| !by.starts_with('('));
+        self.by.as_deref().map(str::to_owned).or_else(reported)
+    }
+
     /// Whether it is about who drives, or that nobody does.
     pub fn is_about_the_driver(&self) -> bool {
         DriverReason::ALL.iter().any(|reason| reason.word() == self.reason())

@@ -338,6 +338,18 @@ impl Setting {
         self.about().flag
     }
 
+    /// What it is called in the record and in the JSON: `budgets.maxUnavailable`, and `onFailure` of the policies, which stand by themselves.
+    pub fn path(self) -> String {
+        let mut words = self.field().split('_');
+        let mut name = words.next().unwrap_or_default().to_owned();
+        for word in words {
+            let (first, rest) = word.split_at(1);
+            name.push_str(&first.to_ascii_uppercase());
+            name.push_str(rest);
+        }
+        if self.group() == "policies" { name } else { format!("{}.{name}", self.group()) }
+    }
+
     /// The gates, in the order of the table.
     pub fn gates() -> impl Iterator<Item = Self> {
         Self::ALL.iter().copied().filter(|setting| setting.group() == "gates")

@@ -28,6 +28,11 @@ pub fn shell_flag(flag: &str, value: &str) -> Option<String> {
     Some(format!("{flag}{separator}{}", shell_word(value)?))
 }
 
+/// The words that a POSIX shell makes of a command that was quoted by [`shell_word`]; `None` where it is not one.
+pub fn shell_words(command: &str) -> Option<Vec<String>> {
+    shlex::split(command)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::printable::tests::HOSTILE;

@@ -30,6 +30,21 @@ pub enum NothingRecorded {
     OfThisDaemonSet,
 }
 
+impl NothingRecorded {
+    /// What records a rollout then. Whoever is refused a command for want of one is told the same, whatever the command.
+    pub(crate) fn remedy(self) -> &'static str {
+        self.remedy_or("`set-image` begins one")
+    }
+
+    /// The same; `at_all` where none has been recorded at all.
+    pub(crate) fn remedy_or(self, at_all: &'static str) -> &'static str {
+        match self {
+            Self::AtAll => at_all,
+            Self::AnyMore | Self::OfThisDaemonSet => "`adopt` records it anew, with the limits that its flags name",
+        }
+    }
+}
+
 impl fmt::Display for NothingRecorded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -115,7 +130,7 @@ impl fmt::Display for NoStep {
                 "somebody else changed the template in the middle of the rollout{how}; `resume` rolls it out as it is now, `undo` goes back"
             ),
             Self::Last => f.write_str("this is the last step: every node may be updated"),
-            Self::NoRollout(nothing) => write!(f, "{nothing}, so there is no step to take: `set-image` begins one"),
+            Self::NoRollout(nothing) => write!(f, "{nothing}, so there is no step to take: {}", nothing.remedy()),
             Self::AllUpdated => f.write_str("a step moves nothing: every node is updated, or on its way"),
             Self::SelectionDone(done) if done.moving > 0 => {
                 write!(f, "a step moves nothing: {done}; wait until they are updated")

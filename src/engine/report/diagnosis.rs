@@ -317,6 +317,11 @@ impl Finding {
         self
     }
 
+    fn offers(mut self, commands: impl IntoIterator<Item = OfferedCommand>) -> Self {
+        self.commands.extend(commands);
+        self
+    }
+
     /// Another node with the same.
     fn add(&mut self, other: Self) {
         if let Some(title) = ages::merged(&self.title, &other.title) {
@@ -367,7 +372,7 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
             ],
             false => &["look at the node: its kubelet, its disk, its link", "roll back if others follow it"],
         };
-        return Some(found.do_this(what));
+        return Some(found.do_this(what).offers([remedies::describe_node(node)]));
     }
     if let Some(cause) = &node.cause
         && is_trouble(cause, node)
@@ -383,9 +388,14 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
     match node.state {
         NodeState::NodeDown => {
             let found = warns(FindingKind::NodeDown, CauseKind::NodeDown.to_string());
-            return Some(found.do_this(remedies::about(CauseKind::NodeDown)));
+            return Some(found.do_this(remedies::about(CauseKind::NodeDown)).offers([remedies::describe_node(node)]));
         }
-        NodeState::Failed => return Some(warns(FindingKind::Cause(CauseKind::Deadline), why(node, snapshot))),
+        NodeState::Failed => {
+            let found = warns(FindingKind::Cause(CauseKind::Deadline), why(node, snapshot));
+            return Some(
+                found.do_this(remedies::about(CauseKind::Deadline)).offers(remedies::restarts(node, snapshot)),
+            );
+        }
         NodeState::Terminating
         | NodeState::Creating
         | NodeState::Pulling
@@ -400,13 +410,15 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
         let exit = restarted.exit.map(|exit| format!(", last exit {exit}")).unwrap_or_default();
         let found = warns(FindingKind::Restarted, "restarts after it was ready".to_owned());
         let text: Str = format!("{} times{exit}", restarted.times).into();
-        return Some(found.says(Some(text)).do_this(&["read the log of the run before"]));
+        let found = found.says(Some(text)).do_this(&["read the log of the run before"]);
+        return Some(found.offers(remedies::restarts(node, snapshot)));
     }
     if node.keeps_restarting() {
         let found = warns(FindingKind::Restarted, "restarts before it was ready".to_owned());
         let times =
             if node.restarts == 1 { "once so far".to_owned() } else { format!("{} times so far", node.restarts) };
-        return Some(found.says(Some(times.into())).do_this(&["read the log of the run before"]));
+        let found = found.says(Some(times.into())).do_this(&["read the log of the run before"]);
+        return Some(found.offers(remedies::restarts(node, snapshot)));
     }
     // One that is over is no reason to look at a node that is well.
     if node.state != NodeState::Updated

@@ -23,7 +23,6 @@ use crate::engine::model::event::WatchHealth;
 use crate::engine::model::first_names::first_names;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
-use crate::engine::model::record::Direction;
 use crate::engine::model::settings::Finish;
 use crate::engine::model::step_ahead::{NoStep, StepAhead};
 use crate::engine::model::time::ShortDuration;
@@ -170,7 +169,7 @@ impl Alarm {
             // There is no halt yet past which somebody could resume.
             Self::HaltWaits { gate, .. } => gate.offers_undo().then_some(Remedy::Undo).into_iter().collect(),
             Self::RecordUnreadable { .. } => vec![Remedy::DropUnreadableRecord],
-            Self::ForeignRecord => vec![Remedy::SetImage, Remedy::DropForeignRecord],
+            Self::ForeignRecord => vec![Remedy::RecordAnew, Remedy::SetImage, Remedy::DropForeignRecord],
             Self::RecordMissing => vec![Remedy::RecordAnew, Remedy::Undo],
             Self::LimitsLost { max_unavailable, soak, .. } => {
                 vec![Remedy::SetLimits { max_unavailable: *max_unavailable, soak: soak.as_secs() }]
@@ -257,6 +256,11 @@ impl Snapshot {
             Remedy::Undo => self.undo_is_free(),
             Remedy::ResumeUnderOnDelete => matches!(self.phase, Phase::Paused(_)),
             Remedy::Drive => self.started_at.is_some() || self.prewarm.is_some(),
+            // Where a strategy is saved, a release is refused while pods are outdated; where none is, nothing is adopted, and stays so.
+            Remedy::RecordAnew => self.original_strategy.is_some(),
+            Remedy::SetImage | Remedy::DropForeignRecord if *alarm == Alarm::ForeignRecord => {
+                self.original_strategy.is_none()
+            }
             _ => true,
         });
         remedies
@@ -265,11 +269,6 @@ impl Snapshot {
     /// What leads away from a revision that fails. Where it goes back already, that is another image: an `undo` without a revision is refused.
     fn away(&self) -> Remedy {
         if self.undo_is_free() { Remedy::Undo } else { Remedy::SetImage }
-    }
-
-    /// Whether an `undo` that names no revision leads anywhere.
-    fn undo_is_free(&self) -> bool {
-        self.direction == Direction::Forward && self.roll_back.is_ok()
     }
 
     /// What it waits for, and what would move it; `None` where it moves, is over, or halted, which is an alarm.
@@ -288,12 +287,10 @@ impl Snapshot {
         }
         match &self.phase {
             Phase::Paused(_) => {
-                let undo = (self.counts.failed > 0).then_some(self.away());
-                let remedies = match self.started_at {
-                    Some(_) => [Remedy::Resume].into_iter().chain(undo).collect(),
-                    // The brake of a rollout that is not ours: going on replaces no pod, and leaves what fails as it is.
-                    None => undo.into_iter().chain([Remedy::LiftPause]).collect(),
-                };
+                // Going on gives what fails to more nodes or, where the brake stopped a rollout that is not ours, leaves it as it is.
+                let undo = self.revision_fails().then_some(self.away());
+                let go_on = if self.started_at.is_some() { Remedy::Resume } else { Remedy::LiftPause };
+                let remedies = undo.into_iter().chain([go_on]).collect();
                 Some(Guidance { waits: self.doing().to_string(), remedies })
             }
             Phase::Releasing(by) if !by.is_rolldeck() => {

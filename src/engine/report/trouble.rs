@@ -1,9 +1,26 @@
 //! Which nodes need a look: what the console groups, pins and marks, and `status --nodes` prints first.
 
-use super::snapshot::NodeView;
+use super::snapshot::{NodeView, Snapshot};
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::node::{Blame, NodeState};
+use crate::engine::model::record::Direction;
 use crate::engine::model::time::Timestamp;
+
+impl Snapshot {
+    /// Whether an `undo` that names no revision leads anywhere.
+    pub fn undo_is_free(&self) -> bool {
+        self.direction == Direction::Forward && self.roll_back.is_ok()
+    }
+
+    /// Whether the new revision fails somewhere: a node counts as failed, or its new pod has a cause that speaks against the revision.
+    pub(super) fn revision_fails(&self) -> bool {
+        let fails = |node: &NodeView| {
+            let speaks = node.cause.as_ref().is_some_and(|cause| cause.kind.speaks_against_revision());
+            node.counts_as_failed() || (node.at_target && speaks && !starts_in_time(node))
+        };
+        self.counts.failed > 0 || self.nodes.iter().any(fails)
+    }
+}
 
 /// The kinds of trouble that nodes are grouped by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]

@@ -20,6 +20,7 @@ pub use self::doing::{Doing, DrivingWords, Waiting};
 pub use self::freshness::FreshnessWords;
 pub use self::gating::Gating;
 use super::snapshot::{Phase, Snapshot};
+use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::PrewarmMethod;
 use crate::engine::model::record::{Direction, Paused};
 use crate::engine::model::time::{ShortDuration, Timestamp};
@@ -136,6 +137,11 @@ impl Snapshot {
                 }
                 None => format!("{budget}, pull slots {}", budget.slots_in_words()),
             },
+            // Where no rollout is recorded, they are those that one begins with.
+            None if budget.max_pulling > 0 && self.daemonset == Presence::Present => {
+                let by = if self.settings.budgets.max_pulling.is_default() { " by default" } else { "" };
+                format!("{budget}, pull slots {}{by} once a rollout begins", budget.max_pulling)
+            }
             None => budget.to_string(),
         };
         said + &above

@@ -240,6 +240,27 @@ fn a_selector_that_matches_no_node_says_so() {
     assert_eq!(preview.effects[0], "Moves nothing: on the way back partition and selector are ignored.");
 }
 
+/// A brake that stops a rollout of the DaemonSet's own controller, whose new revision fails: going back is offered first.
+#[test]
+fn after_a_brake_the_way_back_comes_first_where_the_new_revision_fails() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut console = FakeConsole::open_as(&fake, "ops", Role::OneShot);
+    let remedies = |console: &mut FakeConsole, fake: &FakeCluster| console.snapshot(fake).guidance().unwrap().remedies;
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    assert_eq!(remedies(&mut console, &fake), [Remedy::LiftPause], "nothing fails");
+    let mut fake = FakeCluster::rolling(6, 2);
+    fake.broken.push("agent:v2".into());
+    fake.set_template(super::super::fake_cluster::template("agent:v2"));
+    fake.reconcile();
+    fake.remove_pod("n1");
+    fake.create_pod("n1");
+    fake.wait(30);
+    let mut console = FakeConsole::open_as(&fake, "ops", Role::OneShot);
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    console.run_for(&mut fake, 5);
+    assert_eq!(remedies(&mut console, &fake), [Remedy::Undo, Remedy::LiftPause]);
+}
+
 /// Where nobody drives, driving lets the nodes go that may be updated: they are named.
 #[test]
 fn driving_names_the_nodes_that_go() {

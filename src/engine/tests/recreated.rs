@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::engine::model::record::Record;
+use crate::engine::report::guidance::Remedy;
 
 fn rolling() -> serde_json::Value {
     json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}})
@@ -132,6 +133,52 @@ fn a_release_drops_the_record_of_an_earlier_daemonset() {
     console.ask(&mut fake, Command::Release(Early::Refuse)).unwrap();
     assert_eq!(saved(&fake), None);
     assert_eq!(fake.daemonset.strategy.raw, rolling(), "and changes nothing else");
+}
+
+/// What is advised about it is carried out as it stands, and ends the alarm: by whichever command somebody is told of it.
+#[test]
+fn what_is_advised_about_the_record_of_an_earlier_daemonset_works() {
+    for saved_strategy in [false, true] {
+        let mut fake = FakeCluster::rolling(6, 2);
+        let mut console = FakeConsole::open(&fake, "ops");
+        console.set_image(&mut fake, "agent:v2");
+        console.partition(&mut fake, 5);
+        console.run_for(&mut fake, 20);
+        console.ask(&mut fake, Command::StopDriving).unwrap();
+        let original = fake.daemonset.annotations.get(ORIGINAL_STRATEGY).map(ToString::to_string);
+        match saved_strategy {
+            // Its manifest is applied again as it was exported in the middle of the rollout.
+            true => {
+                fake.recreate(json!({"type": "OnDelete"}));
+                fake.set_original(original);
+            }
+            false => fake.recreate(rolling()),
+        }
+        let mut one_shot = FakeConsole::open_as(&fake, "bob", Role::OneShot);
+        one_shot.run_for(&mut fake, 5);
+        let snapshot = one_shot.snapshot(&fake);
+        assert!(snapshot.counts.updated < snapshot.counts.nodes, "pods are outdated: {:?}", snapshot.counts);
+        let remedies = snapshot.remedies_of(&Alarm::ForeignRecord);
+        let commands: Vec<Command> = remedies
+            .iter()
+            .filter_map(|remedy| match remedy {
+                Remedy::RecordAnew => Some(Command::Adopt),
+                Remedy::DropForeignRecord => Some(Command::Release(Early::Refuse)),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(commands.len(), 1, "{remedies:?}");
+        if saved_strategy {
+            for command in [Command::Drive(Takeover::IfFree), Command::Resume] {
+                let refused = one_shot.ask(&mut fake, command).unwrap_err();
+                assert!(refused.contains("`adopt` records it anew"), "{refused}");
+            }
+        }
+        one_shot.ask(&mut fake, commands[0].clone()).unwrap();
+        one_shot.run_for(&mut fake, 5);
+        let snapshot = one_shot.snapshot(&fake);
+        assert!(!snapshot.alarms.contains(&Alarm::ForeignRecord), "{:?}", snapshot.alarms);
+    }
 }
 
 #[test]

@@ -62,6 +62,9 @@ fn nodes_that_are_down_already_do_not_wait_for_the_budget() {
     console.partition(&mut fake, 8);
     console.run_for(&mut fake, 60);
     assert_eq!((fake.down(), console.snapshot(&fake).phase), (2, Phase::Halted));
+    let undo = console.engine.preview(&Command::Undo { to: None }, fake.now).unwrap().effects;
+    let back = "2 nodes are not at that revision, and they are down already (n1, n2). They go at once. Their pods are replaced";
+    assert!(undo[0].starts_with(back), "a roll back says it in the words of a resume: {undo:?}");
     console.set_image(&mut fake, "agent:v2");
     let both = effects(&mut console, &fake, Step::Partition(IntOrPercent::Int(8)));
     assert!(says(&both, "and they are down already (n1, n2). They go at once."), "{both:?}");

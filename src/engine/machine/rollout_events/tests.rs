@@ -51,7 +51,7 @@ fn a_whole_rollout_is_told_in_a_few_lines() {
             "ops: step to partition 0: 20 of 20 nodes may be updated, partition keeps 0",
             "-: complete: all 20 nodes are at the target",
             "-: released: the original update strategy is restored",
-            "ops: drives no more, gave the lease back",
+            "ops: drives no more, gave the lease back: handed back",
         ],
     );
     let deletions = |result| {
@@ -61,6 +61,36 @@ fn a_whole_rollout_is_told_in_a_few_lines() {
     assert_eq!((deletions(EventOutcome::Sent), deletions(EventOutcome::Done)), (20, 20), "each pod is in the log");
     let timeline = console.engine.snapshot(fake.now).timeline;
     assert!(timeline.len() < 15 && timeline.is_sorted_by_key(|known| known.at), "and none is on the timeline");
+}
+
+/// Who drives no more says why, as far as that is known.
+#[test]
+fn who_drives_no_more_says_why() {
+    let last = |console: &FakeConsole| said(console).pop().unwrap();
+    let begin = |fake: &mut FakeCluster, image: &str| {
+        let mut console = FakeConsole::open(fake, "ops");
+        console.set_image(fake, image);
+        console.partition(fake, 8);
+        console.run_for(fake, 30);
+        console
+    };
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = begin(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    console.run_for(&mut fake, 5);
+    assert_eq!(last(&console), "ops: drives no more, gave the lease back: stopped by its operator or with its process");
+    let mut fake = FakeCluster::rolling(10, 2);
+    fake.broken.push("agent:bad".into());
+    let mut console = begin(&mut fake, "agent:bad");
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    console.run_for(&mut fake, 5);
+    assert_eq!(last(&console), "ops: drives no more, gave the lease back: halted");
+    // Others end it, and who drove says who.
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = begin(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 60);
+    assert_eq!(last(&console), "ops: drives no more, gave the lease back: rolled back by ops@bastion and handed back");
 }
 
 #[test]

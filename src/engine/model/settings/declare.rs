@@ -104,7 +104,7 @@ macro_rules! settings {
                 match self {$($(Self::$Setting => tuning.$field.as_ref().is_some_and(Value::is_zero),)+)+}
             }
 
-            #[cfg(test)]
+            /// The field of its group that it is.
             pub(in crate::engine::model) fn field(self) -> &'static str {
                 match self {$($(Self::$Setting => stringify!($field),)+)+}
             }

@@ -4,7 +4,7 @@ use super::{OfferedCommand, injected, revision_of};
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::container_log::{LogRun, LogSource};
-use crate::engine::model::kubectl_command::KubectlCommand;
+use crate::engine::model::kubectl_command::{KubectlCommand, PodReading};
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::report::snapshot::{NodeView, RevisionView, Snapshot};
 
@@ -30,28 +30,69 @@ pub(super) fn of(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> Vec<Str
     about(cause.kind).iter().map(|text| (*text).to_owned()).collect()
 }
 
-/// Commands for that.
+/// Commands for that, and to look further.
 pub(super) fn commands(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> Vec<OfferedCommand> {
-    let Some(pod) = &node.pod else { return Vec::new() };
-    let (namespace, pod) = (snapshot.namespace.clone(), pod.clone());
-    let (text, command) = match (cause.kind, &cause.container) {
+    let namespace = snapshot.namespace.clone();
+    let (Some(pod), false) = (&node.pod, cause.kind == CauseKind::NodeDown) else {
+        return vec![look_at_what_lacks_a_pod(cause.kind, node, snapshot)];
+    };
+    let first = match (cause.kind, &cause.container) {
         (CauseKind::CrashLoop | CauseKind::InitFailure | CauseKind::OutOfMemory, Some(container)) => {
-            // A kubelet has a run before only of a container that it has started again.
-            let run = if node.restarts > 0 { LogRun::Previous } else { LogRun::Current };
-            let source = LogSource { namespace, pod, container: container.clone(), run };
-            (format!("what {container} wrote on {}", node.name), KubectlCommand::Log(source))
+            Some(log(container, pod, node, snapshot))
         }
         (CauseKind::HeldByFinalizers, _) => {
             let text = format!(
                 "only where that controller is gone for good, because what it was to clean up then stays: let the pod of {} go",
                 node.name
             );
-            (text, KubectlCommand::DropFinalizers { namespace, pod })
+            Some(OfferedCommand { text, command: KubectlCommand::DropFinalizers { namespace, pod: pod.clone() } })
         }
-        // No command of kubectl helps beyond what `about` says.
-        _ => return Vec::new(),
+        _ => None,
     };
-    vec![OfferedCommand { text, command }]
+    first.into_iter().chain([describe(pod, node, snapshot)]).collect()
+}
+
+/// Commands to look further at a pod that restarts: what each container of it wrote that the template names.
+pub(super) fn restarts(node: &NodeView, snapshot: &Snapshot) -> Vec<OfferedCommand> {
+    let Some(pod) = &node.pod else { return Vec::new() };
+    let images = revision_of(node, snapshot).map_or(&[][..], |revision| &revision.images);
+    let logs = images.iter().map(|(container, _)| log(container, pod, node, snapshot));
+    logs.chain([describe(pod, node, snapshot)]).collect()
+}
+
+fn log(container: &Str, pod: &Str, node: &NodeView, snapshot: &Snapshot) -> OfferedCommand {
+    // A kubelet has a run before only of a container that it has started again.
+    let run = if node.restarts > 0 { LogRun::Previous } else { LogRun::Current };
+    let (namespace, pod, container) = (snapshot.namespace.clone(), pod.clone(), container.clone());
+    let text = format!("what {container} wrote on {}", node.name);
+    OfferedCommand { text, command: KubectlCommand::Log(LogSource { namespace, pod, container, run }) }
+}
+
+/// What the API server has of a pod, with its Events.
+fn describe(pod: &Str, node: &NodeView, snapshot: &Snapshot) -> OfferedCommand {
+    let (reads, namespace, pod) = (PodReading::Description, snapshot.namespace.clone(), pod.clone());
+    let text = format!("more of the pod of {}, with its Events", node.name);
+    OfferedCommand { text, command: KubectlCommand::Pod { reads, namespace, pod } }
+}
+
+/// Where there is no pod to look at, or its node does not answer for it.
+fn look_at_what_lacks_a_pod(kind: CauseKind, node: &NodeView, snapshot: &Snapshot) -> OfferedCommand {
+    match kind {
+        CauseKind::NodeDown => describe_node(node),
+        _ => OfferedCommand {
+            text: "more of the DaemonSet, with its Events".to_owned(),
+            command: KubectlCommand::DescribeDaemonSet {
+                namespace: snapshot.namespace.clone(),
+                name: snapshot.name.clone(),
+            },
+        },
+    }
+}
+
+/// What the API server has of a node.
+pub(super) fn describe_node(node: &NodeView) -> OfferedCommand {
+    let text = format!("more of {}, with its conditions", node.name);
+    OfferedCommand { text, command: KubectlCommand::DescribeNode { node: node.name.clone() } }
 }
 
 /// What replaces a pod that fails of a container of its own revision, where the rollout leads to another one. `None` where the target has

@@ -234,8 +234,7 @@ impl fmt::Display for Alarm {
             Self::WriteFailing { why } => write!(f, "a write keeps failing: {why}"),
             Self::RecordUnreadable { why } => write!(f, "the rollout's record cannot be read: {why}"),
             Self::ForeignRecord => f.write_str(
-                "the rollout that is recorded was of an earlier DaemonSet of this name: nothing is driven by it; a new \
-                 rollout replaces it, a release drops it",
+                "the rollout that is recorded was of an earlier DaemonSet of this name: its limits do not count, and nothing is driven by it",
             ),
             Self::RecordMissing => f.write_str(
                 "no record is left of the rollout for which rolldeck set OnDelete: its limits, soak time, partition and selector, a \

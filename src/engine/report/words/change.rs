@@ -73,9 +73,10 @@ pub struct Numbers<'a>(pub(super) &'a Snapshot);
 impl fmt::Display for Numbers<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(snapshot) = self;
-        let number = |revision: &Option<RevisionView>| match revision.as_ref().and_then(|revision| revision.number) {
-            Some(number) => number.to_string(),
-            None => "?".to_owned(),
+        let number = |revision: &Option<RevisionView>| match revision {
+            Some(revision) => revision.number.map_or_else(|| "?".to_owned(), |number| number.to_string()),
+            // The template has just been changed, or nothing is loaded.
+            None => "not known yet".to_owned(),
         };
         if snapshot.has_change() {
             write!(f, "rev {} → {}", number(&snapshot.from), number(&snapshot.to))

@@ -1,0 +1,49 @@
+//! Why whoever drove does so no more: it is told with the event that they gave the lease back.
+
+use super::Engine;
+use crate::engine::model::command::Command;
+use crate::engine::model::person_of;
+use crate::engine::model::record::Paused;
+use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind};
+
+impl Engine {
+    /// In a few words; `None` where nothing tells.
+    pub(super) fn why_it_drives_no_more(&self) -> Option<String> {
+        let stopped = self.progress.driver_stopped.as_ref().filter(|stopped| stopped.by == self.actor());
+        if let Some(stopped) = stopped {
+            return Some(stopped.why.to_string());
+        }
+        if !self.is_recorded() {
+            return self.how_it_was_over();
+        }
+        let intent = self.intent();
+        Some(match &intent.paused {
+            _ if self.is_halted(&intent) => "halted".to_owned(),
+            Some(paused) if paused.is_by_rolldeck() => "rolldeck itself paused it".to_owned(),
+            _ if self.progress.completed.is_some() => "every node is updated".to_owned(),
+            Some(Paused { by, .. }) => {
+                format!("stopped by its operator or with its process, while it is paused by {by}")
+            }
+            None => "stopped by its operator or with its process".to_owned(),
+        })
+    }
+
+    /// How a rollout ended whose record is gone, as far as the events tell that this process made or heard of.
+    fn how_it_was_over(&self) -> Option<String> {
+        let newest = || self.event_log.kept().collect::<Vec<_>>().into_iter().rev();
+        let released = newest().find(|event| event.releases())?;
+        // What happened before the present rollout began says nothing of it.
+        let of_this = newest().take_while(|event| !matches!(event.kind, RolloutEventKind::Adopted));
+        let undone = of_this.into_iter().find(|event| event.rolls_back());
+        let by = |event: &RolloutEvent| {
+            let person = event.by.clone().or_else(|| event.reported_by().map(|by| person_of(by).into()));
+            person.map(|person| format!(" by {person}")).unwrap_or_default()
+        };
+        let is_asked = matches!(released.kind, RolloutEventKind::Command(Command::Release(_)));
+        let released_by = if is_asked || released.reported_by().is_some() { by(released) } else { String::new() };
+        Some(match undone {
+            Some(undone) => format!("rolled back{} and handed back{released_by}", by(undone)),
+            None => format!("handed back{released_by}"),
+        })
+    }
+}
