@@ -26,6 +26,7 @@ mod drive;
 mod elsewhere;
 mod error;
 mod foreground;
+mod help;
 mod json;
 mod jsonpath;
 mod load;
@@ -328,6 +329,7 @@ where
     }
     match command {
         Some(CliCommand::Completions { shell }) => complete::script(shell, &mut output).map(CallerTask::Exit),
+        Some(CliCommand::Help { topic }) => help::run(topic.as_deref(), &mut output).map(CallerTask::Exit),
         Some(CliCommand::Man) => man::run(&mut output).map(CallerTask::Exit),
         Some(CliCommand::Log(args)) => audit::run(&args, &global, &mut output).map(CallerTask::Exit),
         Some(CliCommand::Config(args)) => {

@@ -12,6 +12,7 @@
 mod graph;
 mod html;
 mod json;
+mod others;
 mod text;
 
 use std::sync::Arc;
@@ -145,6 +146,10 @@ impl Handover {
         let controllers = story.of_controller().iter().map(StoryLine::of_controller);
         // Of what is told of the same instant, nodes come first: what is done about the whole rollout follows from them.
         let mut lines: Vec<StoryLine> = moments.chain(controllers).chain(reported).chain(audited).collect();
+        notes.extend(others::at_unknown_times(&snapshot, &lines));
+        if let Some(known_from) = began {
+            lines.extend(others::template_changes(&snapshot, &lines, known_from));
+        }
         let earlier = snapshot.all_earlier_numbers();
         // Before the events that tell of them, another DaemonSet of this name may have had revisions of these numbers.
         let known_from = snapshot.timeline.first().map(|event| event.at);

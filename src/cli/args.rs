@@ -148,6 +148,12 @@ pub(crate) enum CliCommand {
         after_help = "Exit codes: 0 every promise held (with --compare: every method came to its end), 4 otherwise"
     )]
     Simulate(SimulateArgs),
+    /// Print the help of a command; `help exit-codes`: what exit codes mean
+    Help {
+        /// A command, or `exit-codes`
+        #[arg(value_name = "COMMAND")]
+        topic: Option<String>,
+    },
     /// Print the man page
     #[command(after_help = MAN_HELP)]
     Man,
@@ -292,7 +298,9 @@ impl Cli {
     /// Whether the configuration file matters: a broken one must not keep anybody from seeing how it is written.
     pub(crate) fn reads_config(&self) -> bool {
         match &self.command {
-            Some(CliCommand::Completions { .. } | CliCommand::Man | CliCommand::Simulate(_)) => false,
+            Some(
+                CliCommand::Completions { .. } | CliCommand::Help { .. } | CliCommand::Man | CliCommand::Simulate(_),
+            ) => false,
             Some(CliCommand::Config(args)) => !args.reference,
             _ => true,
         }
@@ -449,7 +457,7 @@ pub(crate) struct SimulateArgs {
     #[arg(long, requires = "scenario", conflicts_with_all = ["runs", "case", "trace", "shrink", "save"])]
     pub(crate) compare: bool,
     /// How many rollouts to run
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = values::positive)]
     pub(crate) runs: u64,
     /// The first seed [default: a random one, which is printed]
     #[arg(long, value_name = "S")]

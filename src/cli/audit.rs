@@ -75,9 +75,15 @@ pub(crate) fn run(args: &LogArgs, global: &Global, output: &mut Output) -> Resul
         return Err(error);
     }
     if lines.is_empty() && output.format() == OutputFormat::Text {
-        output.line(format!("nothing like that is in {}", path.display()))?;
+        output.line(nothing_in(path))?;
     }
     Ok(Exit::Done)
+}
+
+/// What is said where no line of the log is asked for, or there is no log.
+fn nothing_in(path: &Path) -> String {
+    let no_log = if path.exists() { "" } else { ", which is not there: nothing was recorded in it" };
+    format!("nothing like that is in {}{no_log}", path.display())
 }
 
 /// The error for a DaemonSet of which the log has no line at all, whenever and whatever it was, with the name that was probably meant.
@@ -257,6 +263,8 @@ mod tests {
         // Nothing of late is no error.
         let lately = LogArgs { since: Some(Duration::from_secs(1)), ..of("ds/agent") };
         assert!(said_of(LOG, &lately, Global::default()).unwrap().starts_with("nothing like that"));
+        let said = nothing_in(Path::new("/nowhere/audit.jsonl"));
+        assert_eq!(said, "nothing like that is in /nowhere/audit.jsonl, which is not there: nothing was recorded in it");
     }
 
     #[test]

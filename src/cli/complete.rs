@@ -281,6 +281,7 @@ mod tests {
         "theme",
         "timeout",
         "to",
+        "topic",
         "why",
         "write_kubeconfig",
     ];

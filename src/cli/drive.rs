@@ -425,7 +425,7 @@ impl DriveEnd {
             return (since + GOES_WITHIN <= now).then(|| Err(record_deleted()));
         }
         if let Some(holder) = handed_over_to(snapshot).filter(|_| self.drove) {
-            return Some(Err(taken_over(holder)));
+            return Some(Err(taken_over(holder).asked_for()));
         }
         match &snapshot.driver {
             DriverView::Other { holder, .. } if self.drove => {

@@ -31,7 +31,6 @@ const WORDS_OF_OTHER_TOOLS: &[(&str, &str)] = &[
     ("limits", "tune"),
     ("events", "log"),
     ("audit", "log"),
-    ("help", "--help"),
     ("version", "--version"),
 ];
 

@@ -23,13 +23,16 @@ use crate::process::printable::Printable;
 const BEFORE: Duration = Duration::from_secs(600);
 
 /// The events of the audit log that are bad news whatever came of them, as `RolloutEvent::severity` has it.
-const BAD_NEWS: [&str; 7] = [
+const BAD_NEWS: [&str; 10] = [
     "halted",
     "rollingBack",
     "templateChangedByOthers",
     "changeRefused",
     "strategyDrifted",
     "leaseLost",
+    "recordDeleted",
+    "podTakenAway",
+    "driverSilent",
     "giveUpDriving",
 ];
 

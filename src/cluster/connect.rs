@@ -409,10 +409,13 @@ async fn load(target: &ClusterTarget) -> Result<Loaded, ConnectError> {
     let options = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| match &error {
         KubeconfigError::LoadClientCertificate(_) | KubeconfigError::LoadClientKey(_) => {
-            ConnectError::Credentials { place, why: root_cause(&error) }
+            ConnectError::Credentials { place: place.clone(), why: root_cause(&error) }
         }
-        _ => ConnectError::BrokenContext { place, why: error.to_string() },
+        _ => ConnectError::BrokenContext { place: place.clone(), why: error.to_string() },
     })?;
+    if let Some(why) = refused_address(&config.cluster_url) {
+        return Err(ConnectError::BrokenContext { place, why });
+    }
     Ok(Loaded { config, context, contexts, user, proxy })
 }
 
@@ -475,6 +478,12 @@ mod address_tests;
 #[cfg(test)]
 mod tests;
 
+/// Why nothing can be asked of this address. Of one without a scheme `kube` makes a panic.
+fn refused_address(url: &http::Uri) -> Option<String> {
+    let is_web = matches!(url.scheme_str(), Some("http" | "https"));
+    (!is_web).then(|| format!("`server: {}` of its cluster is no address: write `https://HOST:PORT`", shown_url(url)))
+}
+
 #[cfg(test)]
 mod kubeconfig_tests {
     use super::*;
@@ -505,6 +514,15 @@ mod kubeconfig_tests {
             assert_eq!(lists(far, Reach::ByAddress), Some(ListTransfer::Compressed), "{far}");
             assert_eq!(lists(far, Reach::Loopback), Some(ListTransfer::Streamed), "{far}");
         }
+    }
+
+    #[test]
+    fn an_address_without_a_scheme_is_refused_with_how_one_is_written() {
+        let refused = |server: &str| refused_address(&server.parse().unwrap());
+        let said = "`server: notaurl` of its cluster is no address: write `https://HOST:PORT`";
+        assert_eq!(refused("notaurl").as_deref(), Some(said));
+        assert!(refused("10.0.0.1:6443").is_some() && refused("ftp://x").is_some());
+        assert!(refused("https://10.0.0.1:6443").is_none() && refused("http://localhost:8001").is_none());
     }
 
     #[test]

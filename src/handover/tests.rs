@@ -5,6 +5,7 @@ use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::Command;
 use crate::engine::model::printable::is_printable;
 use crate::engine::model::printable::tests::HOSTILE;
+use crate::engine::report::snapshot::Alarm;
 
 const SECRET: &str = "Authorization: Bearer eyJhbGciOiJSUzI1NiIsImtpZCI6IngifQ.eyJzdWIiOiJ4In0.c2lnbmF0dXJl";
 
@@ -32,6 +33,41 @@ fn the_text_says_what_it_is_what_is_wrong_and_what_happened() {
     let (snapshot, story) = failed();
     let text = Handover::new("prod-eu", snapshot, &story, None).text();
     insta::assert_snapshot!(text);
+}
+
+/// What others changed while nobody drove is told as far as objects tell, and not more.
+#[test]
+fn what_others_changed_is_told_as_far_as_it_is_known() {
+    let (snapshot, story) = failed();
+    let text = |snapshot: &Snapshot| Handover::new("prod-eu", Arc::new(snapshot.clone()), &story, None).text();
+    let before = text(&snapshot);
+    assert!(!before.contains("not by a rolldeck"), "each change was made by a rolldeck: {before}");
+    assert!(before.contains("whether there was one is not known"), "{before}");
+    // `kubectl set image`, and a Lease that is gone.
+    let mut changed = Snapshot::clone(&snapshot);
+    let mut revisions = changed.revisions.to_vec();
+    let mut newest = revisions.iter().max_by_key(|revision| revision.number).unwrap().clone();
+    let at = changed.at - Duration::from_secs(20);
+    (newest.hash, newest.number, newest.created_at) = ("hash3".into(), Some(3), Some(at));
+    newest.images = vec![("agent".into(), "agent:v7".into())];
+    revisions.push(newest);
+    changed.revisions = revisions.into();
+    changed.alarms.push(Alarm::RecordMissing);
+    let words = "the template became that of revision 3, v7: not by a rolldeck that is known of, by whom is not known";
+    let told = text(&changed);
+    assert!(told.contains(words) && told.contains("The record of the rollout is gone with its Lease"), "{told}");
+    changed.template_revision = Some("hash3".into());
+    let by = Some("kubectl-set".into());
+    changed.alarms.push(Alarm::TemplateChanged { by, change: Default::default(), suspend_hint: None });
+    assert!(text(&changed).contains("known of, by kubectl-set, as managedFields tell"), "{}", text(&changed));
+    // `kubectl rollout undo`: the time at which the earlier template was recorded stays.
+    let mut put_back = Snapshot::clone(&snapshot);
+    let mut revisions = put_back.revisions.to_vec();
+    let oldest = revisions.iter_mut().min_by_key(|revision| revision.created_at).unwrap();
+    oldest.number = Some(3);
+    put_back.revisions = revisions.into();
+    let words = "Revision 3 is an earlier template that was put back, not by a rolldeck that is known of: when and by whom is not known.";
+    assert!(text(&put_back).contains(words), "{}", text(&put_back));
 }
 
 #[test]

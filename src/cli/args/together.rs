@@ -61,8 +61,10 @@ impl Cli {
         };
         let history =
             matches!(&self.command, Some(CliCommand::OnCluster(OnCluster::History(args))) if args.revision.is_none());
-        let prints_json =
-            !matches!(self.command, Some(CliCommand::Completions { .. } | CliCommand::Man | CliCommand::Demo(_)));
+        let prints_json = !matches!(
+            self.command,
+            Some(CliCommand::Completions { .. } | CliCommand::Help { .. } | CliCommand::Man | CliCommand::Demo(_))
+        );
         let only = |what: &str| Some(format!("`-o {shape}` is for {what}"));
         match (shape, status) {
             (OutputShape::Whole, _) | (OutputShape::Names | OutputShape::Wide, Some(false)) => None,

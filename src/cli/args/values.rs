@@ -126,6 +126,11 @@ pub(crate) fn by_container(images: &[ContainerImage]) -> BTreeMap<String, ImageR
     images.iter().map(|ContainerImage { container, image }| (container.clone(), image.clone())).collect()
 }
 
+/// A count of at least 1.
+pub(super) fn positive(text: &str) -> Result<u64, String> {
+    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| format!("`{text}` is not a count from 1: write `1000`"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,11 +2,26 @@
 
 use clap::CommandFactory;
 
-use super::super::args::Cli;
+use super::super::args::{Cli, EXIT_CODE_TABLE};
 use super::super::parse;
 use super::script;
 use super::script::{Script, rollout};
 use insta::assert_snapshot;
+
+/// A newcomer asks `help`, as other tools have it; exit codes are a topic of its own.
+#[tokio::test]
+async fn help_is_a_command_too() {
+    let script = Script::of(rollout());
+    let codes = script.run("help exit-codes").await.text;
+    for line in EXIT_CODE_TABLE {
+        assert!(codes.contains(line.1), "{codes}");
+    }
+    assert!(script.run("help drive").await.text.contains("--take-over"));
+    assert!(script.run("help").await.text.contains("rolldeck [OPTIONS]"));
+    let unknown = script.run("help frobnicate").await;
+    assert_eq!(unknown.code, 2);
+    assert!(unknown.error.contains("there is no help for `frobnicate`"), "{}", unknown.error);
+}
 
 #[test]
 fn help_says_what_can_be_done() {
@@ -43,7 +58,8 @@ fn what_makes_no_sense_is_refused_before_anything_is_asked() {
         ("undo ds/agent --to-revision -1", "is not the number of a revision, from 1"),
         ("status ds/agent --timeout -1", "`-1` is not a duration"),
         ("log ds/agent --since soon", "write `30s`, `5m` or `1h30m`"),
-        ("simulate --runs 0", "0 is not in 1.."),
+        ("simulate --runs 0", "`0` is not a count from 1: write `1000`"),
+        ("simulate --runs x", "`x` is not a count from 1: write `1000`"),
         ("drive ds/agent --dry-run", "`drive` has no `--dry-run`: adopt, "),
         ("tune ds/agent --steps 0", "step `0` updates no node: a step is one node or more"),
         ("status deploy/agent", "rolls out DaemonSets, not `deploy`"),

@@ -144,6 +144,9 @@ impl ConnectError {
             Self::Unreadable { .. } => vec!["check the path and its permissions".to_owned()],
             Self::Invalid { .. } => vec!["`kubectl config view` reads the same file".to_owned()],
             Self::UnknownContext { asked, known } => suggestions(asked, known),
+            Self::NoCurrentContext { known } if known.is_empty() => {
+                vec!["it has no context at all: --kubeconfig or KUBECONFIG names another file".to_owned()]
+            }
             Self::NoCurrentContext { known } => vec![format!("pass --context, one of: {}", listed(known))],
             Self::BrokenContext { place, .. } => {
                 vec![format!("{} shows what it refers to", offered(place, "config view --minify"))]

@@ -1,0 +1,72 @@
+//! What was changed without a rolldeck that is known of, as far as the cluster tells: a template by ControllerRevisions, a Lease by what is missing.
+//!
+//! A driver tells such changes itself while it runs. Where nobody drove, nothing but the objects is left of them.
+
+use super::StoryLine;
+use crate::engine::model::facts::Severity;
+use crate::engine::model::time::Timestamp;
+use crate::engine::report::snapshot::{Alarm, RevisionView, Snapshot};
+use crate::engine::report::words::VersionWords;
+
+/// How far from a new ControllerRevision its change may have been told: the controller makes it a moment later.
+const TOLD_WITHIN_MILLIS: i64 = 15_000;
+
+/// New templates since `known_from` of which `told` says nothing.
+pub(super) fn template_changes(snapshot: &Snapshot, told: &[StoryLine], known_from: Timestamp) -> Vec<StoryLine> {
+    let near = |line: &&StoryLine, at: Timestamp| (line.at.millis() - at.millis()).abs() <= TOLD_WITHIN_MILLIS;
+    let is_told = |at| told.iter().filter(|line| near(line, at)).any(|line| line.text.contains("template"));
+    let line = |revision: &RevisionView| {
+        let at = revision.created_at.filter(|at| *at > known_from && !is_told(*at))?;
+        let is_present = snapshot.template_revision.as_ref() == Some(&revision.hash);
+        let by = match snapshot.alarms.iter().find_map(changed_by).filter(|_| is_present) {
+            Some(by) => format!("by {by}, as managedFields tell"),
+            None => "by whom is not known".to_owned(),
+        };
+        let what = format!("the template became that of {}, {}", revision.called(), VersionWords(revision));
+        Some(StoryLine {
+            at,
+            who: None,
+            node: None,
+            text: format!("{what}: not by a rolldeck that is known of, {by}"),
+            severity: Severity::Warning,
+        })
+    };
+    snapshot.revisions.iter().filter_map(line).collect()
+}
+
+fn changed_by(alarm: &Alarm) -> Option<&str> {
+    match alarm {
+        Alarm::TemplateChanged { by, .. } => by.as_deref(),
+        _ => None,
+    }
+}
+
+/// What was changed at a time that nothing tells, one sentence each.
+pub(super) fn at_unknown_times(snapshot: &Snapshot, told: &[StoryLine]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for revision in snapshot.revisions.iter() {
+        let Some(number) = revision.number else { continue };
+        // Its controller gives the revision of an earlier template a new number, and leaves the time at which it was made.
+        let is_reused = snapshot.revisions.iter().any(|later| {
+            later.created_at > revision.created_at && later.number.is_some_and(|of_later| of_later < number)
+        });
+        let words = format!("revision {number}");
+        let names = |text: &str| text.split(&words).skip(1).any(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()));
+        if is_reused && !told.iter().any(|line| names(&line.text)) {
+            notes.push(format!(
+                "Revision {number} is an earlier template that was put back, not by a rolldeck that is known of: when and by whom is not known."
+            ));
+        }
+    }
+    let is_told = || told.iter().any(|line| line.text.contains("the Lease was deleted"));
+    if snapshot.alarms.contains(&Alarm::RecordMissing) && !is_told() {
+        notes.push(
+            "The record of the rollout is gone with its Lease, or was taken off it: when and by whom is not known, as nobody drove then."
+                .to_owned(),
+        );
+    }
+    notes.push(
+        "A Lease that was deleted while nobody drove, and is there again, leaves no trace: whether there was one is not known.".to_owned(),
+    );
+    notes
+}
