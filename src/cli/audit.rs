@@ -264,7 +264,10 @@ mod tests {
         let lately = LogArgs { since: Some(Duration::from_secs(1)), ..of("ds/agent") };
         assert!(said_of(LOG, &lately, Global::default()).unwrap().starts_with("nothing like that"));
         let said = nothing_in(Path::new("/nowhere/audit.jsonl"));
-        assert_eq!(said, "nothing like that is in /nowhere/audit.jsonl, which is not there: nothing was recorded in it");
+        assert_eq!(
+            said,
+            "nothing like that is in /nowhere/audit.jsonl, which is not there: nothing was recorded in it"
+        );
     }
 
     #[test]

@@ -342,7 +342,8 @@ fn every_cause_is_found_with_its_evidence() {
     let diagnosis = until("every cause is found", || {
         let output = operator.run(&["diagnose", "ds/agent", "-o", "json"]);
         let found: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output)));
-        assert_eq!(output.status.code(), Some(4));
+        // As of `status`: not complete, or something failed.
+        assert!(matches!(output.status.code(), Some(3 | 4)), "{:?}", output.status);
         let says = |(node, cause): (&&String, &&str)| {
             let of_node = finding(&found, node);
             let title = |finding: &Value| finding["title"].as_str().unwrap().starts_with(cause);
