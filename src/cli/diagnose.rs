@@ -20,7 +20,7 @@ use super::json;
 use super::load;
 use super::output::Output;
 use super::status::{standing, with_all_watches};
-use super::suggested_commands::{CommandPlace, CommandTarget, suggested_commands};
+use super::suggested_commands::{CommandPlace, says_roll_back, suggested_commands, undo_command};
 use crate::driver::Session;
 use crate::engine::model::Str;
 use crate::engine::model::inspection::{Inspection, Reading};
@@ -88,7 +88,7 @@ fn lines(place: &CommandPlace, snapshot: &Snapshot, diagnosis: &Diagnosis) -> Ve
         None if findings.is_empty() => lines.push("nothing is wrong, and nothing waits".to_owned()),
         None => {}
     }
-    let undo = undo(place, snapshot);
+    let undo = undo_command(place, snapshot);
     let suggested: Vec<String> =
         suggested_commands(place, snapshot).iter().map(|way| format!("    → {}", way.line())).collect();
     lines.extend(suggested.iter().filter(|_| waits_for.is_none()).cloned());
@@ -105,16 +105,6 @@ fn lines(place: &CommandPlace, snapshot: &Snapshot, diagnosis: &Diagnosis) -> Ve
         lines.extend(finding.commands.iter().filter_map(command));
     }
     lines
-}
-
-/// The command that rolls back, where that leads anywhere.
-pub(super) fn undo(place: &CommandPlace, snapshot: &Snapshot) -> Option<String> {
-    snapshot.undo_is_free().then(|| CommandTarget::new(place, snapshot).command("undo")).flatten()
-}
-
-/// Whether it says among other things that a roll back helps.
-pub(super) fn says_roll_back(remedy: &str) -> bool {
-    remedy.starts_with("roll back") || remedy.ends_with("roll back")
 }
 
 /// What to do, with the command for it where that is known.

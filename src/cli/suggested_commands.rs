@@ -154,6 +154,16 @@ pub(crate) fn suggested_commands(place: &CommandPlace, snapshot: &Snapshot) -> V
     suggested
 }
 
+/// The command that rolls back, where that leads anywhere.
+pub(crate) fn undo_command(place: &CommandPlace, snapshot: &Snapshot) -> Option<String> {
+    snapshot.undo_is_free().then(|| CommandTarget::new(place, snapshot).command("undo")).flatten()
+}
+
+/// Whether it says among other things that a roll back helps.
+pub(crate) fn says_roll_back(remedy: &str) -> bool {
+    remedy.starts_with("roll back") || remedy.ends_with("roll back")
+}
+
 /// What lets nodes go that are left and cordoned.
 fn uncordoning(place: &CommandPlace, snapshot: &Snapshot) -> Option<SuggestedCommand> {
     let cordoned = snapshot.waits_for_cordoned();

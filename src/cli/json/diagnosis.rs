@@ -3,8 +3,7 @@
 use serde::Serialize;
 
 use super::TypeMeta;
-use crate::cli::diagnose::{says_roll_back, undo};
-use crate::cli::suggested_commands::CommandPlace;
+use crate::cli::suggested_commands::{CommandPlace, says_roll_back, undo_command};
 use crate::engine::model::Str;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::shell::shell_words;
@@ -70,7 +69,7 @@ struct EvidenceJson<'a> {
 impl<'a> DiagnosisJson<'a> {
     pub(crate) fn new(place: &'a CommandPlace, snapshot: &'a Snapshot, diagnosis: &'a Diagnosis) -> Self {
         let Diagnosis { findings, nodes, at_goal, updated } = diagnosis;
-        let undo = undo(place, snapshot);
+        let undo = undo_command(place, snapshot);
         Self {
             meta: TypeMeta::new("Diagnosis"),
             at: snapshot.at,
