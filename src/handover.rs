@@ -147,6 +147,7 @@ impl Handover {
         // Of what is told of the same instant, nodes come first: what is done about the whole rollout follows from them.
         let mut lines: Vec<StoryLine> = moments.chain(controllers).chain(reported).chain(audited).collect();
         notes.extend(others::at_unknown_times(&snapshot, &lines));
+        lines.extend(others::between_changes(&lines));
         if let Some(known_from) = began {
             lines.extend(others::template_changes(&snapshot, &lines, known_from));
         }

@@ -2,9 +2,12 @@
 //!
 //! A driver tells such changes itself while it runs. Where nobody drove, nothing but the objects is left of them.
 
+use std::time::Duration;
+
 use super::StoryLine;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::time::Timestamp;
+use crate::engine::report::node_story::clock_time;
 use crate::engine::report::snapshot::{Alarm, RevisionView, Snapshot};
 use crate::engine::report::words::VersionWords;
 
@@ -39,6 +42,40 @@ fn changed_by(alarm: &Alarm) -> Option<&str> {
         Alarm::TemplateChanged { by, .. } => by.as_deref(),
         _ => None,
     }
+}
+
+/// Templates of which only a later change tells: it leads away from a revision whose number is higher than any that was told before.
+/// An earlier template keeps the time at which it was made first, so that nothing else tells when it was put back.
+pub(super) fn between_changes(told: &[StoryLine]) -> Vec<StoryLine> {
+    let mut changes: Vec<(Timestamp, (i64, i64))> =
+        told.iter().filter_map(|line| Some((line.at, change_of(&line.text)?))).collect();
+    changes.sort_unstable();
+    let mut highest: Option<(Timestamp, i64)> = None;
+    let mut lines = Vec::new();
+    for (at, (from, to)) in changes {
+        if let Some((since, _)) = highest.filter(|(_, known)| from > *known) {
+            lines.push(StoryLine {
+                at: at - Duration::from_millis(1),
+                who: None,
+                node: None,
+                text: format!(
+                    "the template had become that of revision {from} since {}: not by a rolldeck that is known of, by whom is not known",
+                    clock_time(since)
+                ),
+                severity: Severity::Warning,
+            });
+        }
+        highest = Some((at, highest.map_or(0, |(_, known)| known).max(from).max(to)));
+    }
+    lines
+}
+
+/// From which revision a change of the template led to which: `template changed: revision 7 → 8, agent v2 → v1`.
+fn change_of(text: &str) -> Option<(i64, i64)> {
+    let (from, rest) = text.strip_prefix("template changed: revision ")?.split_once(" → ")?;
+    let to = rest.strip_prefix("that of revision ").unwrap_or(rest);
+    let to = to.split(|c: char| !c.is_ascii_digit()).next()?;
+    Some((from.parse().ok()?, to.parse().ok()?))
 }
 
 /// What was changed at a time that nothing tells, one sentence each.

@@ -70,6 +70,29 @@ fn what_others_changed_is_told_as_far_as_it_is_known() {
     assert!(text(&put_back).contains(words), "{}", text(&put_back));
 }
 
+/// A change that leads away from a revision which no change before led to: somebody else had put that template there.
+#[test]
+fn a_template_that_only_the_next_change_tells_of_is_told() {
+    let line = |secs: i64, text: &str| StoryLine {
+        at: Timestamp::from_millis(secs * 1000),
+        who: None,
+        node: None,
+        text: text.to_owned(),
+        severity: Severity::Normal,
+    };
+    let told = [
+        line(60, "template changed: revision 2 → 3, agent v1 → v2"),
+        line(120, "template changed: revision 3 → that of revision 4, agent v2 → v1"),
+        // Its nodes have an earlier revision yet: that says nothing of its template.
+        line(180, "template changed: revision 3 → 5"),
+        line(3600, "template changed: revision 7 → 8, agent v2-crash → v1"),
+    ];
+    let found = others::between_changes(&told);
+    let found: Vec<&str> = found.iter().map(|line| &*line.text).collect();
+    let words = "the template had become that of revision 7 since 00:03:00: not by a rolldeck that is known of, by whom is not known";
+    assert_eq!(found, [words]);
+}
+
 #[test]
 fn the_page_needs_nothing_else_and_runs_nothing() {
     let (snapshot, story) = failed();
