@@ -72,6 +72,8 @@ pub(super) fn between_changes(told: &[StoryLine]) -> Vec<StoryLine> {
 
 /// From which revision a change of the template led to which: `template changed: revision 7 → 8, agent v2 → v1`.
 fn change_of(text: &str) -> Option<(i64, i64)> {
+    // As an Event of another process has it.
+    let text = text.strip_prefix("reported: ").unwrap_or(text);
     let (from, rest) = text.strip_prefix("template changed: revision ")?.split_once(" → ")?;
     let to = rest.strip_prefix("that of revision ").unwrap_or(rest);
     let to = to.split(|c: char| !c.is_ascii_digit()).next()?;

@@ -84,7 +84,7 @@ fn a_template_that_only_the_next_change_tells_of_is_told() {
         line(60, "template changed: revision 2 → 3, agent v1 → v2"),
         line(120, "template changed: revision 3 → that of revision 4, agent v2 → v1"),
         // Its nodes have an earlier revision yet: that says nothing of its template.
-        line(180, "template changed: revision 3 → 5"),
+        line(180, "reported: template changed: revision 3 → 5 (by ada@bastion-3)"),
         line(3600, "template changed: revision 7 → 8, agent v2-crash → v1"),
     ];
     let found = others::between_changes(&told);
