@@ -31,6 +31,7 @@ use super::model::event::{Permission, Right};
 use super::model::facts::StrategyKind;
 use super::model::record::{By, Change, Paused};
 use super::model::settings::Tuning;
+use super::model::step_ahead::NothingRecorded;
 use super::model::time::Timestamp;
 use super::writes::pending::Needs;
 

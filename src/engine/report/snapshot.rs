@@ -569,7 +569,9 @@ impl Alarm {
 impl Snapshot {
     /// Whether the limits of an earlier record of this rollout are not known, and nobody has set any since.
     pub fn limits_are_lost(&self) -> bool {
-        self.alarms.iter().any(|alarm| matches!(alarm, Alarm::RecordMissing | Alarm::LimitsLost { .. }))
+        self.alarms
+            .iter()
+            .any(|alarm| matches!(alarm, Alarm::RecordMissing | Alarm::ForeignRecord | Alarm::LimitsLost { .. }))
     }
 
     /// The nodes that match `selector`, in order of [`Snapshot::nodes`], among those that may run the pod.
