@@ -29,7 +29,7 @@ use super::model::config::Role;
 use super::model::danger::Danger;
 use super::model::event::{Permission, Right};
 use super::model::facts::StrategyKind;
-use super::model::record::{By, Change, Paused};
+use super::model::record::{BegunAnew, By, Change, Paused};
 use super::model::settings::Tuning;
 use super::model::step_ahead::NothingRecorded;
 use super::model::time::Timestamp;
@@ -66,10 +66,11 @@ impl Engine {
         made.map(|_| defaults)
     }
 
-    /// Who begins a record with a command that names no setting, where the earlier record of the rollout was lost.
-    fn begins_anew(&self, command: &Command, now: Timestamp) -> Option<By> {
-        let is_lost = self.nothing_recorded() == NothingRecorded::AnyMore;
-        (is_lost && command.tuning().is_empty()).then(|| By { by: self.actor(), at: now })
+    /// Who begins a record with a command, where the earlier record of the rollout was lost.
+    fn begins_anew(&self, command: &Command, now: Timestamp) -> Option<BegunAnew> {
+        let begun = || By { by: self.actor(), at: now };
+        let limits_set = !command.tuning().is_empty();
+        (self.nothing_recorded() == NothingRecorded::AnyMore).then(|| BegunAnew { begun: begun(), limits_set })
     }
 
     fn resolve_inner(&self, command: &Command, now: Timestamp) -> Result<Resolved, Refusal> {
@@ -134,7 +135,7 @@ impl Engine {
         let changes = tuning.changes(&self.intent().settings());
         let follows = if self.pulls_follow(tuning) { format!("; {PULLS_FOLLOW}") } else { String::new() };
         let says = match changes.as_slice() {
-            [] if self.intent().begun_anew.is_some() => "confirmed: it is so already".to_owned(),
+            [] if self.intent().has_lost_limits() => "confirmed: it is so already".to_owned(),
             [] if !self.is_recorded() => "recorded anew, with the settings that were shown".to_owned(),
             [] => "nothing to change: it is so already".to_owned(),
             changes => format!("{}{follows}", changes.join(", ")),

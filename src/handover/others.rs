@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::StoryLine;
 use crate::engine::model::facts::Severity;
+use crate::engine::model::record::By;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::node_story::clock_time;
 use crate::engine::report::snapshot::{Alarm, RevisionView, Snapshot};
@@ -104,8 +105,8 @@ pub(super) fn at_unknown_times(snapshot: &Snapshot, told: &[StoryLine]) -> Vec<S
                 .to_owned(),
         );
     }
-    notes.push(
-        "A Lease that was deleted while nobody drove, and is there again, leaves no trace: whether there was one is not known.".to_owned(),
-    );
+    notes.extend(snapshot.begun_anew.as_ref().map(|By { by, at }| {
+        format!("The record of the rollout was lost before {}, when {by} began it anew: what was recorded before is not known.", clock_time(*at))
+    }));
     notes
 }

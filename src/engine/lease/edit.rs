@@ -14,7 +14,7 @@ use crate::engine::model::labels::Selector;
 use crate::engine::model::prewarm::Prewarm;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::size::clipped;
-use crate::engine::model::record::{By, Change, ChangeOutcome, Direction, Intent, Paused, RequestedChange};
+use crate::engine::model::record::{BegunAnew, By, Change, ChangeOutcome, Direction, Intent, Paused, RequestedChange};
 use crate::engine::model::settings::{PrewarmAhead, Tuning};
 
 /// One edit of the intent.
@@ -23,7 +23,7 @@ pub(crate) enum Edit {
     /// Make sure that a rollout is recorded.
     Begin,
     /// Make sure that a rollout is recorded; one that is not begins with these settings, and notes who began it where an earlier record was lost.
-    BeginWith { settings: Tuning, anew: Option<By> },
+    BeginWith { settings: Tuning, anew: Option<BegunAnew> },
     /// Ask for another template. Nothing is updated until it is there; with a new image everything is held again.
     Change { change: Change, id: Str },
     /// By itself: this is the revision that nodes are to have, as the change that was asked for is `made`, or none was.

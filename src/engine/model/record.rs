@@ -205,10 +205,9 @@ pub struct Intent {
     /// Which nodes get the images before they may be updated, without being asked for.
     #[serde(default, skip_serializing_if = "PrewarmAhead::is_default")]
     pub prewarm: PrewarmAhead,
-    /// Who began this record after an earlier one was lost, without naming a setting: the settings of the earlier one are not known. A change of
-    /// settings takes it away.
+    /// Set where this record was begun after an earlier one of the same rollout was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub begun_anew: Option<By>,
+    pub begun_anew: Option<BegunAnew>,
 }
 
 impl Default for Intent {
@@ -248,6 +247,11 @@ impl Intent {
         }
     }
 
+    /// Whether the limits of an earlier record of this rollout were lost, and nobody has set any since.
+    pub fn has_lost_limits(&self) -> bool {
+        self.begun_anew.as_ref().is_some_and(|begun| !begun.limits_set)
+    }
+
     /// What is set.
     pub fn settings(&self) -> Settings {
         let Self { budgets, gates, steps, prewarm, on_drift, order, finish, .. } = self;
@@ -264,8 +268,8 @@ impl Intent {
         (self.steps, self.prewarm) = (steps, prewarm);
         (self.budgets, self.gates) = (budgets, gates);
         (self.on_drift, self.order, self.finish) = (on_drift, order, finish);
-        if !tuning.is_empty() {
-            self.begun_anew = None;
+        if let Some(begun) = self.begun_anew.as_mut().filter(|_| !tuning.is_empty()) {
+            begun.limits_set = true;
         }
     }
 
@@ -373,6 +377,18 @@ pub struct By {
     pub by: Str,
     /// When.
     pub at: Timestamp,
+}
+
+/// How a record began that took the place of one that was lost with its Lease.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BegunAnew {
+    /// Whose command began it, and when by their clock.
+    #[serde(flatten)]
+    pub begun: By,
+    /// Whether anybody has set a limit in it. The limits of the record that was lost are not known.
+    #[serde(default)]
+    pub limits_set: bool,
 }
 
 /// What the driver learnt and the cluster cannot tell again.

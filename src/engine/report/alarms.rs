@@ -90,7 +90,8 @@ impl Engine {
 
     /// That the settings of a record which was lost are not known.
     fn limits_alarm(&self, intent: &Intent) -> Option<Alarm> {
-        let begun = intent.begun_anew.clone().filter(|_| intent.releasing.is_none())?;
+        let lost = intent.has_lost_limits() && intent.releasing.is_none();
+        let begun = intent.begun_anew.as_ref().filter(|_| lost)?.begun.clone();
         let max_unavailable = Limits::of(&self.view, intent, &self.assessment).max_unavailable;
         let soak = Duration::from_secs(intent.gates.soak_secs.0.into());
         Some(Alarm::LimitsLost { begun, max_unavailable, soak })

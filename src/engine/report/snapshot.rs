@@ -89,6 +89,8 @@ pub struct Snapshot {
     pub requested_change: Option<Str>,
     /// When the rollout began; `None` when none is recorded.
     pub started_at: Option<Timestamp>,
+    /// Where the record was begun after an earlier one was lost: by whom, and when.
+    pub begun_anew: Option<By>,
     /// When the rollout to the present target began, where the record says it: it may have begun with another target.
     pub retargeted_at: Option<Timestamp>,
     /// The revision that most nodes not at the target have.

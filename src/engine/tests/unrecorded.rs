@@ -208,6 +208,7 @@ fn that_limits_were_lost_is_said_until_somebody_sets_them() {
     assert_eq!(one_shot(&mut fake, "ada", Command::Tune(as_it_is)).unwrap(), "confirmed: it is so already");
     eve.hear(&fake);
     assert_eq!(limits_lost(&mut eve, &fake), None);
+    assert_eq!(&*eve.snapshot(&fake).begun_anew.unwrap().by, "bob@bastion", "that one was lost stays known");
     assert_eq!(limits_lost(&mut FakeConsole::open(&fake, "ben"), &fake), None);
 }
 
@@ -216,11 +217,15 @@ fn whoever_begins_anew_with_limits_has_set_them_and_a_first_rollout_has_lost_non
     let (mut fake, _) = without_record();
     let soak = Tuning { soak_secs: Some(Secs(60)), ..Tuning::default() };
     one_shot(&mut fake, "bob", Command::Step(Step::Updated(Int(4))).under(soak)).unwrap();
-    assert_eq!(limits_lost(&mut FakeConsole::open(&fake, "eve"), &fake), None);
+    let mut eve = FakeConsole::open(&fake, "eve");
+    assert_eq!(limits_lost(&mut eve, &fake), None);
+    assert!(eve.snapshot(&fake).begun_anew.is_some());
 
     let mut fake = FakeCluster::rolling(10, 2);
     one_shot(&mut fake, "ada", Command::Adopt).unwrap();
-    assert_eq!(limits_lost(&mut FakeConsole::open(&fake, "eve"), &fake), None);
+    let mut eve = FakeConsole::open(&fake, "eve");
+    assert_eq!(limits_lost(&mut eve, &fake), None);
+    assert_eq!(eve.snapshot(&fake).begun_anew, None);
 }
 
 /// Each of these begins a record without naming a setting.

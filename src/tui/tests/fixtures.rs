@@ -218,6 +218,7 @@ pub(super) fn loading() -> Snapshot {
         direction: Direction::Forward,
         requested_change: None,
         started_at: None,
+        begun_anew: None,
         retargeted_at: None,
         from: None,
         to: None,

@@ -145,6 +145,7 @@ pub(in crate::cli::tests) fn rollout() -> Snapshot {
         direction: Direction::Forward,
         requested_change: None,
         started_at: Some(at(0)),
+        begun_anew: None,
         retargeted_at: None,
         from: Some(revisions[1].clone()),
         to: Some(revisions[0].clone()),
