@@ -128,8 +128,7 @@ impl Task for Drive<'_> {
 
     fn out_of_time(&self, place: &CommandPlace, snapshot: &Snapshot, timeout: Duration) -> CliError {
         let goes_on = matches!(snapshot.phase, Phase::Preparing | Phase::Held | Phase::Running | Phase::Releasing(_));
-        let carries_on =
-            goes_on.then(|| "nothing more is started by this process; the same again carries on".to_owned());
+        let carries_on = goes_on.then(|| "this process starts nothing more; the same command carries on".to_owned());
         let waited = match &snapshot.driver {
             DriverView::Unconfirmed { holder, .. }
             | DriverView::Other { holder, .. }
@@ -285,7 +284,7 @@ fn is_stopped(place: &CommandPlace, snapshot: &Snapshot) -> Option<CliError> {
     let why = format!("not driven, nothing is started while it is {}", how_it_stands(snapshot));
     let comes_first = what_comes_next(place, snapshot).into_iter();
     let error = comes_first.fold(CliError::new(CliErrorKind::Halted, why), CliError::hinted);
-    Some(error.hinted("that comes first, then the same again"))
+    Some(error.hinted("run that first, then this command again"))
 }
 
 /// Where a driver would end as soon as it began because all is done: how it would end, and what to do instead.

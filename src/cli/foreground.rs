@@ -94,7 +94,7 @@ pub(crate) async fn run(
         end = task.whole(&mut foreground) => TaskEnd::Itself(end),
         timeout = patience(args.timeout) => TaskEnd::Itself(Err(match &foreground.open {
             Some(rollout) => task.out_of_time(&place, &rollout.snapshot(), timeout),
-            None => CliError::new(CliErrorKind::TimedOut, format!("not over after {} s", whole_secs(timeout).as_secs())),
+            None => CliError::new(CliErrorKind::TimedOut, format!("not finished after {} s", whole_secs(timeout).as_secs())),
         })),
     };
     match end {

@@ -197,7 +197,7 @@ fn unreachable(place: LoadPlace<'_>, why: &str) -> CliError {
 fn late(snapshot: &Snapshot, patience: Duration) -> CliError {
     CliError::new(
         CliErrorKind::TimedOut,
-        format!("the view is not complete after {} s: {}", whole_secs(patience).as_secs(), snapshot.freshness()),
+        format!("not everything was loaded within {} s: {}", whole_secs(patience).as_secs(), snapshot.freshness()),
     )
     .hinted("`--timeout` waits longer")
 }

@@ -384,8 +384,8 @@ fn accept_the_halt(command: &Command, snapshot: &Snapshot, preview: &Preview, ye
         Some(rest) if rest.contains("accepts") => format!("this goes on{rest} (it halted with {why})"),
         _ => format!("this accepts {} ({why})", gate.accepted_in_words()),
     };
-    let refused = format!("{accepted}, and there is nobody to ask; nothing was changed");
-    Err(CliError::new(CliErrorKind::Refused, refused).hinted("`--yes` says that it is meant"))
+    let refused = format!("{accepted}, and nobody can be asked (no terminal); nothing was changed");
+    Err(CliError::new(CliErrorKind::Refused, refused).hinted("`--yes` confirms it"))
 }
 
 /// Refuses a selector that matches no node if there is nobody to ask and `--yes` is not given: it is probably misspelt, and stops the rollout.
@@ -395,12 +395,12 @@ pub(crate) fn accept_no_match(command: &Command, snapshot: &Snapshot, yes: bool)
         return Ok(());
     }
     let refused = format!(
-        "no node matches {selector}: while it stands no node is updated, and there is nobody to ask; nothing was changed"
+        "no node matches {selector}: while it stands no node is updated, and nobody can be asked (no terminal); nothing was changed"
     );
     let error = CliError::new(CliErrorKind::Refused, refused);
     Err(match selector.meant(&snapshot.nodes.iter().map(|node| &node.labels)) {
         Some(meant) => error.hinted(meant),
-        None => error.hinted("`--yes` says that it is meant"),
+        None => error.hinted("`--yes` confirms it"),
     })
 }
 
@@ -411,7 +411,7 @@ fn accept_no_record(command: &Command, snapshot: &Snapshot, yes: bool) -> Result
     if !lets_go || yes || somebody_to_ask() || !snapshot.alarms.contains(&Alarm::RecordMissing) {
         return Ok(());
     }
-    let refused = "no record is left of the rollout, which may have been paused or halted, and there is nobody to ask; nothing was changed";
+    let refused = "no record is left of the rollout, which may have been paused or halted, and nobody can be asked (no terminal); nothing was changed";
     Err(CliError::new(CliErrorKind::Refused, refused)
         .hinted("`rolldeck adopt` records it anew, with the limits that its flags name; `--yes` says that the defaults are meant"))
 }
@@ -427,10 +427,9 @@ fn accept_going_back(command: &Command, snapshot: &Snapshot, preview: &Preview, 
     let nodes = preview.nodes.len();
     let pods = if nodes == 1 { "the pod of 1 node".to_owned() } else { format!("the pods of {nodes} nodes") };
     let refused = format!(
-        "no rollout is under way that this would end: it replaces {pods}, and there is nobody to ask; nothing was changed"
+        "no rollout is under way that this would end: it replaces {pods}, and nobody can be asked (no terminal); nothing was changed"
     );
-    Err(CliError::new(CliErrorKind::Refused, refused)
-        .hinted("`--yes` says that it is meant, and `--to-revision` which revision"))
+    Err(CliError::new(CliErrorKind::Refused, refused).hinted("`--yes` confirms it, and `--to-revision` which revision"))
 }
 
 fn somebody_to_ask() -> bool {
@@ -460,13 +459,13 @@ pub(crate) async fn confirm(
     let lifts = preview.lifts_pause.as_ref().map(|paused| lifts_in_words(paused, snapshot.at));
     if !asks(preview, consent) {
         if let Some(lifts) = lifts {
-            return Err(refused(&format!("this {lifts}, and there is nobody to ask"))
-                .hinted("`--yes` says that it is meant; `resume` lifts the pause and changes nothing else"));
+            return Err(refused(&format!("this {lifts}, and nobody can be asked (no terminal)"))
+                .hinted("`--yes` confirms it; `resume` lifts the pause and changes nothing else"));
         }
         return match preview.danger {
             Danger::ExceedsBudget => {
-                Err(refused("this can take down more nodes than the budget, and there is nobody to ask")
-                    .hinted("`--yes` says that it is meant"))
+                Err(refused("this can take down more nodes than the budget, and nobody can be asked (no terminal)")
+                    .hinted("`--yes` confirms it"))
             }
             _ => Ok(()),
         };

@@ -88,11 +88,11 @@ impl Task for PrewarmTask<'_> {
             let nodes = preview.nodes.len();
             let nodes = if nodes == 1 { "1 node is".to_owned() } else { format!("{nodes} nodes are") };
             let why = format!(
-                "this also carries on the rollout, where {nodes} in line, and there is nobody to ask; nothing was changed"
+                "this also carries on the rollout, where {nodes} in line, and nobody can be asked (no terminal); nothing was changed"
             );
             let pause = CommandTarget::new(foreground.place(), &snapshot).named("pause");
             let refused = CliError::new(CliErrorKind::Refused, why)
-                .hinted(format!("`--yes` says that it is meant; after {pause} it only pre-warms"));
+                .hinted(format!("`--yes` confirms it; after {pause} it only pre-warms"));
             return one_shot::recorded(&rollout, &Command::Prewarm(command), Err(refused)).await;
         }
         foreground.tell(&snapshot)?;
@@ -112,7 +112,7 @@ impl Task for PrewarmTask<'_> {
         let stands = snapshot.prewarm.as_ref().map(|prewarm| format!(": {prewarm}")).unwrap_or_default();
         let error = CliError::new(
             CliErrorKind::TimedOut,
-            format!("not over after {} s{stands}", whole_secs(timeout).as_secs()),
+            format!("not finished after {} s{stands}", whole_secs(timeout).as_secs()),
         );
         self.left(place, snapshot).into_iter().fold(error, CliError::hinted)
     }
@@ -299,7 +299,10 @@ fn failures(place: &CommandPlace, snapshot: &Snapshot) -> Option<String> {
 /// Says that it is over, and that some images are not where they were to be.
 fn not_arrived_everywhere(snapshot: &Snapshot) -> CliError {
     let stands = snapshot.prewarm.as_ref().map(|prewarm| format!(": {prewarm}")).unwrap_or_default();
-    CliError::new(CliErrorKind::Halted, format!("pre-warming ends, and some images did not arrive{stands}"))
+    CliError::new(
+        CliErrorKind::Halted,
+        format!("pre-warming has ended, and some nodes did not get their images{stands}"),
+    )
 }
 
 /// Whether it is over.

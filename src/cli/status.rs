@@ -130,7 +130,7 @@ pub(crate) fn out_of_time(place: &CommandPlace, snapshot: &Snapshot, patience: D
     let (doing, progress) = (snapshot.doing(), snapshot.progress());
     let error = CliError::new(
         CliErrorKind::TimedOut,
-        format!("not over after {} s: {doing}, {progress}", whole_secs(patience).as_secs()),
+        format!("not finished after {} s: {doing}, {progress}", whole_secs(patience).as_secs()),
     );
     what_comes_next(place, snapshot).into_iter().fold(error, CliError::hinted)
 }

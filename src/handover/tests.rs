@@ -5,6 +5,7 @@ use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::Command;
 use crate::engine::model::printable::is_printable;
 use crate::engine::model::printable::tests::HOSTILE;
+use crate::engine::model::record::By;
 use crate::engine::report::snapshot::Alarm;
 
 const SECRET: &str = "Authorization: Bearer eyJhbGciOiJSUzI1NiIsImtpZCI6IngifQ.eyJzdWIiOiJ4In0.c2lnbmF0dXJl";
@@ -42,7 +43,11 @@ fn what_others_changed_is_told_as_far_as_it_is_known() {
     let text = |snapshot: &Snapshot| Handover::new("prod-eu", Arc::new(snapshot.clone()), &story, None).text();
     let before = text(&snapshot);
     assert!(!before.contains("not by a rolldeck"), "each change was made by a rolldeck: {before}");
-    assert!(before.contains("whether there was one is not known"), "{before}");
+    assert!(!before.contains("The record of the rollout"), "{before}");
+    let by = By { by: "ben@bastion".into(), at: snapshot.at };
+    let anew = text(&Snapshot { begun_anew: Some(by), ..Snapshot::clone(&snapshot) });
+    assert!(anew.contains("The record of the rollout was lost before 08:01:0"), "{anew}");
+    assert!(anew.contains("when ben@bastion began it anew: what was recorded before is not known."), "{anew}");
     // `kubectl set image`, and a Lease that is gone.
     let mut changed = Snapshot::clone(&snapshot);
     let mut revisions = changed.revisions.to_vec();

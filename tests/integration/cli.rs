@@ -159,7 +159,7 @@ fn what_was_refused_when_it_was_given_is_in_the_log() {
     let told = refused(&practice);
     assert_eq!(told.len(), 3, "{told:?}");
     for (line, says) in
-        told.iter().zip(["no node matches nope=nope", "there is nobody to ask", "neither paused nor halted"])
+        told.iter().zip(["no node matches nope=nope", "nobody can be asked", "neither paused nor halted"])
     {
         assert!(line.contains(says), "{line}");
     }

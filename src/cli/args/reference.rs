@@ -4,7 +4,7 @@
 pub(crate) const EXIT_CODE_TABLE: &[(&str, &str)] = &[
     ("0", "done; for `status` and `diagnose`: complete, every node at the target"),
     ("1", "it went wrong: configuration, network, credentials, a write that failed"),
-    ("2", "the command line makes no sense"),
+    ("2", "the command line is not valid"),
     ("3", "not complete yet: running, held, paused, or out of time"),
     ("4", "halted, paused by rolldeck itself, rolled back while it drove, or failed"),
     ("5", "the DaemonSet, or a revision that was named, is not there"),

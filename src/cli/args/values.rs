@@ -29,7 +29,7 @@ pub(crate) fn words() -> impl TypedValueParser<Value = String> {
 pub(crate) fn pull_limit(text: &str) -> Result<Limit, String> {
     match text.parse::<Limit>()? {
         Limit::At(IntOrPercent::Int(0) | IntOrPercent::Percent(0)) => {
-            Err("0 pulls at a time bring nothing: write 1 or more, or `--pause`".to_owned())
+            Err("with 0 pulls at a time nothing is pulled: give 1 or more, or use `--pause`".to_owned())
         }
         limit => Ok(limit),
     }

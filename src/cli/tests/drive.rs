@@ -140,7 +140,7 @@ async fn where_a_driver_would_end_at_once_none_is_begun_and_it_is_said_what_to_d
     (idle.phase, idle.adopted, idle.counts.available) = (Phase::Idle, true, idle.counts.nodes);
     let mut kept = script::held_by_nobody();
     (kept.phase, kept.settings.policies.finish) = (Phase::Complete, Finish::Keep);
-    let resume = "`rolldeck resume --context prod-eu -n edge ds/agent`\nHint: that comes first, then the same again";
+    let resume = "`rolldeck resume --context prod-eu -n edge ds/agent`\nHint: run that first, then this command again";
     let release = "`rolldeck release --context prod-eu -n edge ds/agent` hands it back";
     for (snapshot, code, said) in [(halted, 4, resume), (idle.clone(), 0, release), (kept, 0, release)] {
         let script = Script::of(snapshot);
@@ -460,7 +460,7 @@ async fn a_drive_that_runs_out_of_time_stands_down() {
     let script = Script::of(script::held_by_nobody()).then(script::driving());
     let output = script.run("drive ds/agent --timeout 5m").await;
     assert_eq!((output.code, script.asked().last()), (3, Some(&Command::StopDriving)));
-    assert!(output.error.ends_with("Hint: nothing more is started by this process; the same again carries on"));
+    assert!(output.error.ends_with("Hint: this process starts nothing more; the same command carries on"));
 }
 
 /// We drive, it is over in this way, and so many pods for pre-warming that nobody needs any more are there.

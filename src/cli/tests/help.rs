@@ -87,7 +87,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_asked() {
         ("prewarm ds/agent --pause --resume", "cannot be used with"),
         ("prewarm ds/agent --next-step -l zone=a", "cannot be used with"),
         ("prewarm ds/agent --max-pulling few", "or `default`"),
-        ("prewarm ds/agent --max-pulling 0%", "bring nothing"),
+        ("prewarm ds/agent --max-pulling 0%", "nothing is pulled"),
         ("demo --speed 0", "not a factor"),
     ] {
         let line = std::iter::once("rolldeck").chain(line.split(' ')).map(Into::into);

@@ -136,7 +136,7 @@ async fn what_a_resume_would_roll_out_of_others_is_said_beside_the_pause() {
     Error: not driven, nothing is started while it is paused by rolldeck 3m ago: the template was changed by kubectl-set
     Hint: rolldeck resume --context prod-eu -n edge ds/agent   (rolls out the template as it is now)
     Hint: rolldeck undo --context prod-eu -n edge ds/agent   (rolls back)
-    Hint: that comes first, then the same again
+    Hint: run that first, then this command again
     ");
     let ends = Snapshot { driver: driving().driver, ..paused };
     let output = Script::of(held_by_nobody()).then(driving()).then(ends).run("drive ds/agent").await;

@@ -188,7 +188,7 @@ async fn where_its_driver_goes_away_it_drives_itself() {
     assert_eq!(output.code, 3);
     assert_eq!(script.asked()[1], Command::Drive(Takeover::IfFree));
     assert_snapshot!(output.error, @r#"
-    Error: not over after 20 s: pre-warming: 1 of 3 present, 2 waiting; pull slots 0 of 2
+    Error: not finished after 20 s: pre-warming: 1 of 3 present, 2 waiting; pull slots 0 of 2
     Hint: its pods stay, and what is being pulled goes on; whoever drives next carries on
     Hint: `rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 --context prod-eu -n edge ds/agent` goes on, `rolldeck prewarm --cancel --context prod-eu -n edge ds/agent` deletes its pods
     "#);
@@ -200,8 +200,8 @@ async fn what_it_carries_on_besides_is_confirmed() {
     let output = script.run(V2).await;
     assert_eq!((output.code, script.asked()), (6, vec![]), "{}", output.text);
     assert_snapshot!(output.error, @r"
-    Error: this also carries on the rollout, where 12 nodes are in line, and there is nobody to ask; nothing was changed
-    Hint: `--yes` says that it is meant; after `rolldeck pause --context prod-eu -n edge ds/agent` it only pre-warms
+    Error: this also carries on the rollout, where 12 nodes are in line, and nobody can be asked (no terminal); nothing was changed
+    Hint: `--yes` confirms it; after `rolldeck pause --context prod-eu -n edge ds/agent` it only pre-warms
     ");
 }
 

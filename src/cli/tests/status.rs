@@ -464,7 +464,7 @@ async fn a_slow_server_is_given_the_time_it_was_given() {
     let output = Script::of(script::loading()).run("status ds/agent --timeout 2m").await;
     assert_eq!(output.code, 3);
     assert_snapshot!(output.error, @r#"
-    Error: the view is not complete after 120 s: daemonset loading; revisions loading; pods loading; nodes loading; events loading; lease loading; prewarm loading
+    Error: not everything was loaded within 120 s: daemonset loading; revisions loading; pods loading; nodes loading; events loading; lease loading; prewarm loading
     Hint: `--timeout` waits longer
     "#);
 }

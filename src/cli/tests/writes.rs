@@ -102,8 +102,8 @@ async fn what_can_break_more_than_the_budget_is_not_done_unasked() {
     let output = script.run("release ds/agent --early").await;
     assert_eq!((output.code, script.asked().len()), (6, 0));
     assert_snapshot!(output.error, @r#"
-    Error: this can take down more nodes than the budget, and there is nobody to ask; nothing was changed
-    Hint: `--yes` says that it is meant
+    Error: this can take down more nodes than the budget, and nobody can be asked (no terminal); nothing was changed
+    Hint: `--yes` confirms it
     "#);
     assert_eq!(script.run("release ds/agent --early --yes").await.code, 0);
     assert_eq!(script.asked().len(), 1);
@@ -125,7 +125,7 @@ async fn a_pause_by_a_person_is_not_lifted_unasked() {
         let script = script();
         let output = script.run(line).await;
         assert_eq!((output.code, script.asked().len()), (6, 0), "{line}: {}", output.error);
-        let why = "this lifts the pause by bob@bastion 3m ago (the link is down), and there is nobody to ask; nothing was changed";
+        let why = "this lifts the pause by bob@bastion 3m ago (the link is down), and nobody can be asked (no terminal); nothing was changed";
         assert!(output.error.contains(why) && output.error.contains("`resume`"), "{line}: {}", output.error);
         assert!(script.refused().iter().any(|(_, refused)| refused == why), "{line}: it is recorded");
     }
@@ -162,8 +162,8 @@ async fn a_selector_that_matches_no_node_is_not_set_unasked() {
     let output = script.run("select ds/agent canry=true").await;
     assert_eq!((output.code, script.asked().len()), (6, 0));
     assert_snapshot!(output.error, @r#"
-    Error: no node matches canry=true: while it stands no node is updated, and there is nobody to ask; nothing was changed
-    Hint: `--yes` says that it is meant
+    Error: no node matches canry=true: while it stands no node is updated, and nobody can be asked (no terminal); nothing was changed
+    Hint: `--yes` confirms it
     "#);
     assert_eq!(script.run("select ds/agent canry=true --yes").await.code, 0);
     assert_eq!(script.asked().len(), 1);
@@ -195,8 +195,8 @@ async fn going_on_past_a_halt_is_not_done_unasked() {
     let output = script.run("resume ds/agent").await;
     assert_eq!((output.code, script.asked().len()), (6, 0));
     assert_snapshot!(output.error, @r#"
-    Error: this goes on past the halt, and accepts these 2 failures, 1 of which came after it (it halted with image not found on 1 node), and there is nobody to ask; nothing was changed
-    Hint: `--yes` says that it is meant
+    Error: this goes on past the halt, and accepts these 2 failures, 1 of which came after it (it halted with image not found on 1 node), and nobody can be asked (no terminal); nothing was changed
+    Hint: `--yes` confirms it
     "#);
     assert_eq!(script.run("resume ds/agent --yes").await.code, 0);
     assert_eq!(script.asked(), [Command::Resume]);
@@ -269,7 +269,7 @@ async fn what_is_refused_before_it_is_given_is_recorded_but_for_dry_runs() {
     // Nobody can be asked.
     let early = || Script::of(rollout()).previews(Danger::ExceedsBudget);
     let why = refuses("release ds/agent --early", early()).await.unwrap();
-    assert!(why.contains("there is nobody to ask"), "{why}");
+    assert!(why.contains("nobody can be asked"), "{why}");
     let why = refuses("select ds/agent nope=nope", Script::of(rollout())).await.unwrap();
     assert!(why.contains("no node matches nope=nope"), "{why}");
     // The engine refuses it.

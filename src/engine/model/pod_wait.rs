@@ -206,12 +206,12 @@ impl fmt::Display for PodWaitAsOf<'_> {
             PodWait::OldPod => f.write_str("its old pod is still there"),
             PodWait::PodReady => f.write_str("its containers are ready, the pod is not"),
             PodWait::Soak { ends_at, since_known: false, .. } => {
-                write!(f, "ready, not known since when: available in {} at most", ShortDuration(ends_at.since(self.at)))
+                write!(f, "ready since an unknown time: available in {} at most", ShortDuration(ends_at.since(self.at)))
             }
             PodWait::SoakSeenByDriver { secs } => {
                 write!(
                     f,
-                    "ready, not known since when: available once whoever drives has seen it so for {}",
+                    "ready since an unknown time: available once whoever drives has seen it so for {}",
                     Secs(*secs)
                 )
             }

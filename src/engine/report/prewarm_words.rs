@@ -282,7 +282,7 @@ impl StuckSet {
         match &self.why {
             StuckWhy::Failed(_) => "retry makes it anew, cancel ends it; with --method pods no node waits for another",
             StuckWhy::NotRunning(_) => {
-                "it never becomes ready, as with distroless images: --method pods needs no `sleep`"
+                "the pod never becomes ready, as its image has no `sleep` (distroless): use --method pods, which needs none"
             }
             StuckWhy::NodeDown => "it waits until the node is back; with --method pods no node waits for another",
             StuckWhy::Unschedulable(_) => {
@@ -300,12 +300,12 @@ fn refusal_remedy(message: &str) -> &'static str {
     } else if message.contains("exceeded quota") {
         "raise the quota by one pod per node, or pre-warm fewer nodes with a selector"
     } else if message.contains("must specify") {
-        "the quota asks for resources that these pods do not name: a LimitRange with defaults names them"
+        "the quota demands requests or limits, and these pods set none: add a LimitRange with defaults"
     } else if message.contains("statefulsets") {
         "the README has the Role that rolldeck needs: `list`, `create` and `delete` on statefulsets"
     } else if message.contains("cannot create resource") || message.contains("not permitted") {
         "the README has the Role that rolldeck needs: `create` on pods"
     } else {
-        "whatever refuses them has to let pods with the label rolldeck.io/prewarm in"
+        "make the policy or webhook that refuses them admit pods with the label rolldeck.io/prewarm"
     }
 }

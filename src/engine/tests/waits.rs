@@ -232,7 +232,7 @@ fn a_pod_that_soaks_says_how_far_it_is() {
     // Who looks for the first time knows it only by the kubelet's clock, once that was measured.
     let late = |fake: &FakeCluster| FakeConsole::open(fake, "late").state(fake, "n1").1;
     // Whoever drives has counted before, or begins once it drives: who looks only cannot say when.
-    assert_eq!(late(&fake), "ready, not known since when: available once whoever drives has seen it so for 30s");
+    assert_eq!(late(&fake), "ready since an unknown time: available once whoever drives has seen it so for 30s");
     fake.change_node("n1", |node| node.clock_skew_millis = Some(0));
     assert_eq!(late(&fake), "ready for 12s of 30s");
     fake.change_node("n1", |node| node.clock_skew_millis = None);

@@ -66,8 +66,8 @@ fn nodes_that_were_away_for_long_come_back_with_the_new_pod_and_are_counted_once
     assert_eq!(counts(&status), (1, 3));
     assert_eq!((&status["phase"], &status["budget"]["charged"]), (&json!("held"), &json!(0)), "{status:#}");
     assert_eq!(status["blocker"], "held: no further node may be updated");
-    // It waits 40 s by itself, and looks every 20 s; beside many other tests it took 110 s.
-    fixture.until_within("the cluster has collected their pods", Duration::from_secs(300), |fixture| {
+    // It waits 40 s by itself, and looks every 20 s; beside many other tests it took 110 s, and beside builds more than 300 s.
+    fixture.until_within("the cluster has collected their pods", Duration::from_secs(540), |fixture| {
         fixture.sandbox.pods().len() == 3
     });
     let status = fixture.operator.status(DS).0;

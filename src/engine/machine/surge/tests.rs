@@ -84,7 +84,7 @@ fn the_brake_asks_for_nothing_and_nothing_moves_until_a_budget_is_named() {
         .unwrap();
     console.run_for(&mut fake, 30);
     assert_eq!(fake.deleted.len(), in_progress);
-    assert_eq!(console.state(&fake, "n6"), (NodeState::Outdated, "it surges: name a budget first".into()));
+    assert_eq!(console.state(&fake, "n6"), (NodeState::Outdated, "maxSurge is set: name a budget first".into()));
     assert_eq!(console.snapshot(&fake).budget.to_string(), "down 0 of 0");
     console.ask(&mut fake, Command::Tune(budget(1))).unwrap();
     console.run_for(&mut fake, 30);

@@ -127,7 +127,7 @@ impl fmt::Display for Hold {
             Self::Cordoned => f.write_str("cordoned"),
             Self::OtherPodGoes => f.write_str("waits until its other pod is gone"),
             Self::Budget { used, limit } => write!(f, "budget: {used} of {limit} taken"),
-            Self::NoBudget => f.write_str("it surges: name a budget first"),
+            Self::NoBudget => f.write_str("maxSurge is set: name a budget first"),
             Self::SeveralPods => f.write_str("several pods: its controller keeps one first"),
             Self::PullLimit { used, limit } => write!(f, "pull limit: {used} of {limit}"),
             Self::SitePullLimit { site, used, limit } if site.is_empty() => {

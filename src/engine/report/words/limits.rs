@@ -20,14 +20,14 @@ impl BudgetView {
         }
     }
 
-    /// ` (1 crashed once ready, 2 ready, not known since when)`: of the nodes that rolldeck took down, which are not down because of the last
+    /// ` (1 crashed once ready, 2 ready since an unknown time)`: of the nodes that rolldeck took down, which are not down because of the last
     /// ones.
     fn write_ours_beyond(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.restarted, self.ready_since_unknown) {
             (0, 0) => Ok(()),
-            (0, ready) => write!(f, " ({ready} ready, not known since when)"),
+            (0, ready) => write!(f, " ({ready} ready since an unknown time)"),
             (crashed, 0) => write!(f, " ({crashed} crashed once ready)"),
-            (crashed, ready) => write!(f, " ({crashed} crashed once ready, {ready} ready, not known since when)"),
+            (crashed, ready) => write!(f, " ({crashed} crashed once ready, {ready} ready since an unknown time)"),
         }
     }
 
