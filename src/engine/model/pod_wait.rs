@@ -179,7 +179,9 @@ impl fmt::Display for PodWaitAsOf<'_> {
                 write!(f, "no pod for {}: its controller has created none", ago(*since))
             }
             PodWait::Controller { since: None } => f.write_str("no pod: its controller has created none"),
-            PodWait::Scheduler { since } => write!(f, "not scheduled for {}", ago(*since)),
+            PodWait::Scheduler { since } => {
+                write!(f, "not scheduled for {}: its scheduler says nothing of it", ago(*since))
+            }
             PodWait::KubeletReport { since } => write!(f, "its kubelet has not begun it for {}", ago(*since)),
             PodWait::Container { name, reason } => write!(f, "{reason} ({name})"),
             PodWait::Init { name, since } => {

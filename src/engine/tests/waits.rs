@@ -203,7 +203,7 @@ fn a_new_pod_says_what_it_waits_for_until_it_is_available() {
             fake.wait(12);
             assert_eq!(console.state(fake, "n1").1, want);
         };
-    as_reported(&mut fake, false, &[], "not scheduled for 12s");
+    as_reported(&mut fake, false, &[], "not scheduled for 12s: its scheduler says nothing of it");
     as_reported(&mut fake, true, &[], "its kubelet has not begun it for 24s");
     let mut waiting = begun.clone();
     waiting[0].image_present = false;

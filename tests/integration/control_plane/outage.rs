@@ -147,6 +147,20 @@ fn an_api_server_that_is_restarted_delays_a_rollout_and_no_more() {
 
 /// First it stands still; then it has no room, so that nothing can be written and everything can be read.
 #[test]
+fn a_scheduler_that_stands_still_delays_a_rollout_and_is_named() {
+    goes_on_after(|yard| {
+        yard.plane.pause(Component::Scheduler);
+        let diagnosis = eventually("it is said what is waited for", SOON, || {
+            let diagnosis = text(&yard.operator.run(&["diagnose", DS]));
+            diagnosis.contains("its scheduler says nothing of it  (2 nodes)").then_some(diagnosis)
+        });
+        println!("{diagnosis}");
+        assert!(yard.serving("") >= NODES - 2);
+        yard.plane.resume(Component::Scheduler);
+    });
+}
+
+#[test]
 fn an_etcd_that_stands_still_or_has_no_room_delays_a_rollout_and_no_more() {
     goes_on_after(|yard| {
         yard.plane.pause(Component::Etcd);
