@@ -3,7 +3,7 @@
 //! ```text
 //!   rolldeck demo --serve --nodes N  ◀──HTTP──  this program again, as a client    load, memory
 //!         (one process)              ◀──HTTP──  rolldeck ds/agent under script(1)  first frame, bytes to the terminal
-//!                                    ◀──HTTP──  one patch of one pod
+//!                                    ◀──HTTP──  one patch of one pod, and keys for the console
 //! ```
 //!
 //! Loading is measured twice more from far away, over a line of 20 Mbit/s and 25 ms each way (`fleet/slow_line.rs`): with
@@ -172,31 +172,86 @@ fn console(server: &Server) {
         figure("console: needs script(1) of util-linux", "skipped", "");
         return;
     }
-    let console = Terminal::open(server);
+    let mut console = Terminal::open(server, 120, 40);
     let first = console.wait_for_bytes(1);
     figure("console: process start to first byte", millis(first), "budget 50 ms to the first frame");
-    console.wait_until_quiet();
-    let idle = console.bytes_within(Duration::from_secs(10));
-    figure("console: ten idle seconds, 120x40", format!("{idle} bytes"), "budget 0");
+    console.figures(server, "list, 120x40", 1);
+    drop(console);
 
-    let pod = server.first_pod();
-    for (nth, what) in ["one pod restarts", "one pod restarts again"].into_iter().enumerate() {
+    let mut console = Terminal::open(server, 200, 50);
+    console.wait_for_bytes(1);
+    console.wait_until_quiet();
+    console.press(b"m");
+    console.figures(server, "map, 200x50", 3);
+}
+
+/// Of so many key presses the slowest counts.
+const PRESSES: usize = 20;
+
+impl Terminal {
+    /// What it costs to look at `page` while nothing changes, while a pod does, and while keys are pressed. Pods have restarted fewer than
+    /// `restarts` times before.
+    fn figures(&mut self, server: &Server, page: &str, restarts: u64) {
+        self.wait_until_quiet();
+        let idle = self.bytes_within(Duration::from_secs(10));
+        figure(&format!("{page}: ten idle seconds"), format!("{idle} bytes"), "budget 0");
+        self.restart_a_pod(server, page, restarts);
+        self.restart_a_pod(server, page, restarts + 1);
+        let mut took: Vec<Duration> =
+            (0..PRESSES).map(|nth| self.key_to_frame(if nth % 2 == 0 { b"j" } else { b"k" })).collect();
+        took.sort_unstable();
+        let (usual, slowest) = (millis(took[PRESSES / 2]), millis(took[PRESSES - 1]));
+        figure(&format!("{page}: from a key to the terminal"), usual, &format!("at most {slowest}; budget 16 ms"));
+        let mb = |field| format!("{:.1} MB", self.console_status(field) / 1_000.0);
+        figure(
+            &format!("{page}: resident"),
+            mb("VmRSS:"),
+            &format!("at most {}; budget 60 MB at 15,000 nodes", mb("VmHWM:")),
+        );
+    }
+
+    fn restart_a_pod(&self, server: &Server, page: &str, restarts: u64) {
+        let (console, pod) = (self, server.first_pod());
         let before = console.count();
         let began = Instant::now();
-        server.patch_restarts(&pod, nth as u64 + 1);
+        server.patch_restarts(&pod, restarts);
         console.wait_past(before);
         let after = began.elapsed();
         std::thread::sleep(FRAME);
         let frame = console.count() - before;
         console.wait_until_quiet();
         let ages = console.count() - before - frame;
-        figure(&format!("console: {what}"), format!("{frame} bytes"), "budget 200, one frame");
-        figure("console: ages in minutes that change after it", format!("{ages} bytes"), "every 5 s at most");
-        figure("console: from that patch to the terminal", millis(after), "");
+        figure(&format!("{page}: a pod restarts"), format!("{frame} bytes"), "budget 200, one frame");
+        figure(&format!("{page}: ages in minutes that change after it"), format!("{ages} bytes"), "every 5 s at most");
+        figure(&format!("{page}: from that patch to the terminal"), millis(after), "");
+    }
+
+    /// From a key to the first byte of the frame that answers it.
+    fn key_to_frame(&mut self, key: &[u8]) -> Duration {
+        std::thread::sleep(FRAME);
+        let before = self.count();
+        let began = Instant::now();
+        self.press(key);
+        self.wait_past(before);
+        began.elapsed()
+    }
+
+    fn press(&mut self, key: &[u8]) {
+        let input = self.script.stdin.as_mut().expect("it is piped");
+        input.write_all(key).and_then(|()| input.flush()).expect("script(1) reads it");
+    }
+
+    /// A field of `/proc/PID/status` of the console, in kB.
+    fn console_status(&self, field: &str) -> f64 {
+        let script = self.script.id();
+        let children = std::fs::read_to_string(format!("/proc/{script}/task/{script}/children")).unwrap_or_default();
+        let status = std::fs::read_to_string(format!("/proc/{}/status", children.trim())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix(field));
+        line.and_then(|rest| rest.split_whitespace().next()).and_then(|text| text.parse().ok()).unwrap_or(f64::NAN)
     }
 }
 
-/// A console in a terminal of 120x40, whose output is counted.
+/// A console in a terminal, whose output is counted.
 struct Terminal {
     script: Child,
     began: Instant,
@@ -204,9 +259,9 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn open(server: &Server) -> Self {
+    fn open(server: &Server, cols: u16, rows: u16) -> Self {
         let run = format!(
-            "stty cols 120 rows 40; exec {ROLLDECK} --kubeconfig {} -n edge ds/agent",
+            "stty cols {cols} rows {rows}; exec {ROLLDECK} --kubeconfig {} -n edge ds/agent",
             server.kubeconfig.display()
         );
         let began = Instant::now();
