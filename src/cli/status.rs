@@ -47,7 +47,7 @@ use crate::engine::model::prewarm::{PrewarmCounts, PrewarmSite, PrewarmState, Pr
 use crate::engine::model::site::site_name;
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::{ShortDuration, Timestamp};
-use crate::engine::report::guidance::Remedy;
+use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::pull_words::PullRate;
 use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{Alarm, NodeView, Phase, Snapshot};

@@ -6,7 +6,7 @@ use crate::driver::Session;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::prewarm::{Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use crate::engine::model::shell::{shell_flag, shell_word, shell_words};
-use crate::engine::report::guidance::Remedy;
+use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
 
 /// A remedy as JSON: its kind for a script, the command that carries it out, and what that does in words.

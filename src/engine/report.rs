@@ -9,6 +9,7 @@ pub mod guidance;
 pub mod last_rollout;
 pub mod node_story;
 pub mod prewarm_words;
+pub mod remedies;
 mod sending;
 pub mod snapshot;
 pub mod story;

@@ -1,6 +1,19 @@
-//! What each hold means for the plan, in one table: whoever adds a hold decides it here, and the compiler asks for it.
+//! What follows from each hold, in one table ([`Hold::consequences`]): whoever adds a hold decides it here, and the compiler asks for it.
 
 use crate::engine::model::hold::Hold;
+
+/// What follows from a hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct HoldConsequences {
+    /// What it means for the plan.
+    pub(crate) kind: HoldKind,
+    /// How people are told of it where it holds the whole rollout.
+    pub(crate) told_by: HoldToldBy,
+    /// Whether the node goes as soon as there is room, without anybody doing anything.
+    pub(crate) momentary: bool,
+    /// What ends it.
+    pub(crate) ended_by: HoldEndedBy,
+}
 
 /// What a hold means for the plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,70 +53,70 @@ pub(crate) enum HoldToldBy {
     Nodes,
 }
 
+/// What ends a hold, as far as the words for the whole rollout differ by it; what an operator can do about it is `report`'s.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum HoldEndedBy {
+    /// Somebody drives.
+    Driver,
+    /// The trouble of the new revision on other nodes is over.
+    TroubleOver,
+    /// The node is Ready again: it is counted together with the nodes whose state says that they are down.
+    NodeReady,
+    /// Nothing is in the node's way, so its state is named instead: it goes when it is its turn, or with another step.
+    Turn,
+    /// What its own words say: it is named and counted by them.
+    Itself,
+}
+
 impl Hold {
-    /// How people are told of it where it holds the whole rollout.
-    pub(crate) fn told_by(&self) -> HoldToldBy {
+    /// What follows from it.
+    pub(crate) fn consequences(&self) -> HoldConsequences {
+        let row = |kind, told_by, momentary, ended_by| HoldConsequences { kind, told_by, momentary, ended_by };
         match self {
-            Self::NoRollout
-            | Self::NoRecord
-            | Self::Native
-            | Self::Preparing
-            | Self::BeingDeleted
-            | Self::Paused
-            | Self::Halted => HoldToldBy::Phase,
-            Self::NotSent | Self::ViewStale | Self::NoAnswer | Self::ApiLatencyTooHigh { .. } => HoldToldBy::Alarm,
-            Self::NobodyDrives => HoldToldBy::Held,
-            Self::Partition { .. }
-            | Self::Selector
-            | Self::NodeDown
-            | Self::Cordoned
-            | Self::OtherPodGoes
-            | Self::Budget { .. }
-            | Self::NoBudget
-            | Self::SeveralPods
+            Self::Next => row(HoldKind::Next, HoldToldBy::Nodes, true, HoldEndedBy::Turn),
+            Self::Waits(_) => row(HoldKind::Next, HoldToldBy::Nodes, true, HoldEndedBy::Itself),
+            Self::Partition { .. } => row(HoldKind::Partition, HoldToldBy::Nodes, false, HoldEndedBy::Turn),
+            Self::NoRollout | Self::NoRecord | Self::Native => {
+                row(HoldKind::WithoutPlan, HoldToldBy::Phase, false, HoldEndedBy::Itself)
+            }
+            Self::BeingDeleted => row(HoldKind::WithoutPods, HoldToldBy::Phase, false, HoldEndedBy::Itself),
+            Self::Preparing | Self::Paused | Self::Halted => {
+                row(HoldKind::InTheWay, HoldToldBy::Phase, false, HoldEndedBy::Itself)
+            }
+            Self::NotSent | Self::ViewStale | Self::NoAnswer | Self::ApiLatencyTooHigh { .. } => {
+                row(HoldKind::InTheWay, HoldToldBy::Alarm, false, HoldEndedBy::Itself)
+            }
+            Self::NobodyDrives => row(HoldKind::InTheWay, HoldToldBy::Held, false, HoldEndedBy::Driver),
+            Self::Unproven { .. } => row(HoldKind::InTheWay, HoldToldBy::Nodes, false, HoldEndedBy::TroubleOver),
+            Self::NodeDown => row(HoldKind::InTheWay, HoldToldBy::Nodes, false, HoldEndedBy::NodeReady),
+            Self::Budget { .. }
             | Self::PullLimit { .. }
             | Self::SitePullLimit { .. }
             | Self::ImageAbsent
-            | Self::Unproven { .. }
-            | Self::RecordFull
+            | Self::RecordFull => row(HoldKind::InTheWay, HoldToldBy::Nodes, true, HoldEndedBy::Itself),
+            Self::Selector
+            | Self::Cordoned
+            | Self::OtherPodGoes
+            | Self::NoBudget
+            | Self::SeveralPods
             | Self::SiteOutage(_)
             | Self::NotProven
-            | Self::DeletionRefused { .. }
-            | Self::Waits(_)
-            | Self::Next => HoldToldBy::Nodes,
+            | Self::DeletionRefused { .. } => row(HoldKind::InTheWay, HoldToldBy::Nodes, false, HoldEndedBy::Itself),
         }
     }
 
     /// What it means for the plan.
     pub(crate) fn kind(&self) -> HoldKind {
-        match self {
-            Self::Next | Self::Waits(_) => HoldKind::Next,
-            Self::Partition { .. } => HoldKind::Partition,
-            Self::NoRollout | Self::NoRecord | Self::Native => HoldKind::WithoutPlan,
-            Self::BeingDeleted => HoldKind::WithoutPods,
-            Self::Preparing
-            | Self::NobodyDrives
-            | Self::NotSent
-            | Self::Paused
-            | Self::Halted
-            | Self::ViewStale
-            | Self::Selector
-            | Self::NodeDown
-            | Self::Cordoned
-            | Self::OtherPodGoes
-            | Self::Budget { .. }
-            | Self::NoBudget
-            | Self::SeveralPods
-            | Self::PullLimit { .. }
-            | Self::SitePullLimit { .. }
-            | Self::ImageAbsent
-            | Self::Unproven { .. }
-            | Self::RecordFull
-            | Self::SiteOutage(_)
-            | Self::NotProven
-            | Self::DeletionRefused { .. }
-            | Self::NoAnswer
-            | Self::ApiLatencyTooHigh { .. } => HoldKind::InTheWay,
-        }
+        self.consequences().kind
+    }
+
+    /// How people are told of it where it holds the whole rollout.
+    pub(crate) fn told_by(&self) -> HoldToldBy {
+        self.consequences().told_by
+    }
+
+    /// What ends it.
+    pub(crate) fn ended_by(&self) -> HoldEndedBy {
+        self.consequences().ended_by
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::engine::model::Str;
 use crate::engine::model::facts::PodFact;
 use crate::engine::model::settings::Limit;
-use crate::engine::report::guidance::Remedy;
+use crate::engine::report::remedies::Remedy;
 
 /// Twelve nodes that are well at v2, and a console; v1 was there before.
 fn at_the_second() -> (FakeCluster, FakeConsole) {

@@ -6,7 +6,7 @@ use super::*;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::quantity::IntOrPercent::{Int, Percent};
 use crate::engine::model::time::UtcTime;
-use crate::engine::report::guidance::Remedy;
+use crate::engine::report::remedies::Remedy;
 
 /// Six nodes of which its controller gave two the new template; then the brake, and a roll back.
 fn rolled_back_after_the_brake() -> (FakeCluster, FakeConsole) {

@@ -9,7 +9,7 @@ use crate::engine::model::facts::{ClusterEvent, ReportedBy, Severity};
 use crate::engine::model::record::{Direction, HaltingGate};
 use crate::engine::model::settings::{Gates, Limit, OnFailure};
 use crate::engine::model::template::TaintEffect;
-use crate::engine::report::guidance::Remedy;
+use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::Snapshot;
 
 /// Twenty nodes on their way to an image that is not there.

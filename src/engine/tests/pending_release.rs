@@ -7,7 +7,7 @@ use crate::engine::model::danger::Danger;
 use crate::engine::model::prewarm::PrewarmSource;
 use crate::engine::model::record::ORIGINAL_STRATEGY;
 use crate::engine::model::time::UtcTime;
-use crate::engine::report::guidance::Remedy;
+use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::Phase;
 
 fn is_released(fake: &FakeCluster) -> bool {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::engine::model::record::Record;
-use crate::engine::report::guidance::Remedy;
+use crate::engine::report::remedies::Remedy;
 
 fn rolling() -> serde_json::Value {
     json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}})

@@ -4,7 +4,7 @@ use super::*;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::quantity::IntOrPercent::{Int, Percent};
 use crate::engine::model::step_ahead::{NoStep, StepAhead};
-use crate::engine::report::guidance::Remedy;
+use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::Snapshot;
 
 /// A hundred and twenty nodes, three of which are canaries, with a new image asked for.

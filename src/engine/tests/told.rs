@@ -3,8 +3,8 @@
 use super::*;
 use crate::engine::model::facts::{ClusterEvent, PodPhase};
 use crate::engine::model::settings::{Limit, Secs};
-use crate::engine::report::guidance::Remedy;
 use crate::engine::report::last_rollout::RolloutEnd;
+use crate::engine::report::remedies::Remedy;
 use crate::engine::report::trouble::starts_in_time;
 
 fn budget(console: &mut FakeConsole, fake: &FakeCluster) -> String {

@@ -8,7 +8,7 @@ use crate::engine::model::danger::Danger;
 use crate::engine::model::event::Watched;
 use crate::engine::model::quantity::IntOrPercent::Int;
 use crate::engine::model::settings::Secs;
-use crate::engine::report::guidance::Remedy;
+use crate::engine::report::remedies::Remedy;
 
 fn one_shot(fake: &mut FakeCluster, who: &str, command: Command) -> Result<String, String> {
     FakeConsole::open_as(fake, who, Role::OneShot).ask(fake, command)

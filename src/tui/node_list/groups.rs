@@ -68,45 +68,9 @@ impl GroupKey {
             (NodeState::Updated, _) => Self::Updated,
             (NodeState::Ineligible, _) => Self::Ineligible,
             (_, None) => Self::Outdated,
-            (_, Some(hold)) if is_momentary(hold) => Self::InLine,
+            (_, Some(_)) if node.goes_by_itself() => Self::InLine,
             (_, Some(hold)) => Self::Held(discriminant(hold)),
         }
-    }
-}
-
-/// Whether the node goes as soon as there is room, without anybody doing anything.
-fn is_momentary(hold: &Hold) -> bool {
-    match hold {
-        Hold::Budget { .. }
-        | Hold::PullLimit { .. }
-        | Hold::SitePullLimit { .. }
-        | Hold::ImageAbsent
-        | Hold::RecordFull
-        | Hold::Waits(_)
-        | Hold::Next => true,
-        Hold::NoRollout
-        | Hold::NoRecord
-        | Hold::Native
-        | Hold::Preparing
-        | Hold::BeingDeleted
-        | Hold::NobodyDrives
-        | Hold::NotSent
-        | Hold::Paused
-        | Hold::Halted
-        | Hold::ViewStale
-        | Hold::Partition { .. }
-        | Hold::Selector
-        | Hold::NodeDown
-        | Hold::Cordoned
-        | Hold::OtherPodGoes
-        | Hold::NoBudget
-        | Hold::SeveralPods
-        | Hold::Unproven { .. }
-        | Hold::SiteOutage(_)
-        | Hold::NotProven
-        | Hold::DeletionRefused { .. }
-        | Hold::NoAnswer
-        | Hold::ApiLatencyTooHigh { .. } => false,
     }
 }
 

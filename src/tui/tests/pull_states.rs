@@ -19,7 +19,7 @@ use crate::engine::model::prewarm::{
 use crate::engine::model::pull::fixtures::a_minute;
 use crate::engine::model::pull::{FinishedPull, ImageSummary, NodePull, PeerScope, PrewarmPulls};
 use crate::engine::model::record::By;
-use crate::engine::report::guidance::Remedy;
+use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 
 const IMAGE: &str = "registry.factory.example/edge/agent:v2.0.0";

@@ -2,7 +2,7 @@
 
 use super::console::TestConsole;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-use crate::engine::report::guidance::Remedy;
+use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::Snapshot;
 
 const WENT_BACK: &str = "the state of the cluster went back to an earlier one";

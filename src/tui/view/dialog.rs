@@ -43,7 +43,7 @@ use crate::engine::model::command::Command;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::model::settings::Setting;
-use crate::engine::report::guidance::Remedy;
+use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::dialog::BudgetField;

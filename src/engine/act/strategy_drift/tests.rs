@@ -9,7 +9,7 @@ use crate::engine::model::danger::Danger;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::ORIGINAL_STRATEGY;
 use crate::engine::model::settings::{OnDrift, Pace, Secs, Tuning};
-use crate::engine::report::guidance::Remedy;
+use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 
 const ARGO_CD: &str = "argocd-controller";

@@ -9,7 +9,7 @@ use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::gitops_owner::RevertTrigger;
 use crate::engine::model::person_of;
 use crate::engine::report::guidance::Guidance;
-use crate::engine::report::guidance::Remedy;
+use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::Alarm;
 use crate::engine::report::snapshot::Phase;
 use crate::engine::report::snapshot::Snapshot;

@@ -7,7 +7,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{Permission, Right};
 use crate::engine::model::person_of;
 use crate::engine::model::prewarm::{PrewarmView, PrewarmWait};
-use crate::engine::report::guidance::Remedy;
+use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::{Alarm, Snapshot};
 use crate::tui::action::ActionId;
 use crate::tui::model::{RolloutPage, ShownSnapshot};

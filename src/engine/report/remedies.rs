@@ -1,0 +1,191 @@
+//! What an operator can do about a rollout that does not move and about alarms: [`Remedy`]. [`guidance`](super::guidance) says what such a
+//! rollout waits for. Only remedies that have an effect are offered: a step after which no further node could go is not.
+
+use std::fmt;
+
+use super::snapshot::{Alarm, Phase, Snapshot};
+use crate::engine::model::step_ahead::StepAhead;
+use crate::engine::rules::halting_gates::AcceptedByResuming;
+
+/// Something that an operator can do. The command line spells each as a command, the console as a key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Remedy {
+    /// Drive.
+    Drive,
+    /// Take the next step.
+    Step(StepAhead),
+    /// Let one node be updated, whose pod tells which revision the template has.
+    StepForRevision,
+    /// Choose canaries.
+    Select,
+    /// Lift the selector.
+    LiftSelector {
+        /// How many nodes may go at once then.
+        frees: u32,
+    },
+    /// Give the DaemonSet another image, which begins a new rollout.
+    SetImage,
+    /// Stop the DaemonSet's own controller.
+    Brake,
+    /// Stop it again, after a strategy drift. A rollout that is paused stays so.
+    RestoreOnDelete,
+    /// Go on after a pause.
+    Resume,
+    /// Lift the pause of a DaemonSet of which no rollout was recorded when it was stopped.
+    LiftPause,
+    /// Go on after a strategy drift, under `OnDelete`.
+    ResumeUnderOnDelete,
+    /// Go on with a template that somebody else has changed.
+    ResumeWithTemplate,
+    /// Go on past a halt.
+    ResumePastFailures,
+    /// Roll back.
+    Undo,
+    /// Set `OnDelete` again at each strategy drift from now on.
+    EnforceOnDelete,
+    /// Pause at the next strategy drift.
+    PauseOnDrift,
+    /// Raise the budget.
+    RaiseBudget {
+        /// To how many nodes.
+        to: u32,
+    },
+    /// Lower how many nodes pull at once.
+    LimitPulls {
+        /// To how many nodes.
+        to: u32,
+    },
+    /// Hand the DaemonSet back to its controller.
+    Release,
+    /// Hand it back although its controller then removes pods that serve.
+    ReleaseEarly,
+    /// Record a rollout anew whose record is gone.
+    RecordAnew,
+    /// Set the limits of a record that was begun anew; these, as they are, confirm them.
+    SetLimits {
+        /// How many nodes may be down at once.
+        max_unavailable: u32,
+        /// For how many seconds a new pod soaks.
+        soak: u64,
+    },
+    /// Drop a record that cannot be read, and hand the DaemonSet back.
+    DropUnreadableRecord,
+    /// Drop the record of an earlier DaemonSet of the same name.
+    DropForeignRecord,
+}
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Drive => f.write_str("drives it"),
+            Self::Step(StepAhead { frees: Some(1), allowed, .. }) => write!(f, "lets 1 node go, {allowed} in total"),
+            Self::Step(StepAhead { frees: Some(frees), allowed, .. }) => {
+                write!(f, "lets {frees} nodes go, {allowed} in total")
+            }
+            Self::Step(StepAhead { frees: None, allowed, .. }) => write!(f, "lets {allowed} in total be updated"),
+            Self::StepForRevision => f.write_str("lets a node be updated: its pod tells"),
+            Self::Select => f.write_str("chooses canaries"),
+            Self::LiftSelector { frees: 0 } => {
+                f.write_str("lifts the selector, which moves nothing before the next step")
+            }
+            Self::LiftSelector { frees: 1 } => f.write_str("lifts the selector, which frees 1 node"),
+            Self::LiftSelector { frees } => write!(f, "lifts the selector, which frees {frees} nodes"),
+            Self::SetImage => f.write_str("begins a new rollout"),
+            Self::Brake => f.write_str("brakes: sets OnDelete at once, nothing else changes"),
+            Self::RestoreOnDelete => f.write_str("sets OnDelete again at once, and nothing else"),
+            Self::Resume => f.write_str("resumes"),
+            Self::LiftPause => f.write_str("lifts the pause, and moves nothing before a step or a release"),
+            Self::ResumeUnderOnDelete => f.write_str("sets OnDelete again and resumes"),
+            Self::ResumeWithTemplate => f.write_str("rolls out the template as it is now"),
+            Self::ResumePastFailures => f.write_str("resumes, the failures so far accepted"),
+            Self::Undo => f.write_str("rolls back"),
+            Self::EnforceOnDelete => f.write_str("sets OnDelete again at each drift from now on"),
+            Self::PauseOnDrift => f.write_str("pauses at the next drift instead"),
+            Self::RaiseBudget { to } => write!(f, "raises the budget to {to}, so that the next node may go"),
+            Self::LimitPulls { to } => write!(f, "limits how many pull at once, to {to} for example"),
+            Self::Release => f.write_str("hands it back to its controller"),
+            Self::ReleaseEarly => f.write_str("releases all the same: these pods are removed"),
+            Self::RecordAnew => f.write_str("records the rollout anew, with its limits as they are set then"),
+            Self::SetLimits { .. } => f.write_str("sets its limits, or confirms them as they are"),
+            Self::DropUnreadableRecord => f.write_str("drops the record and restores the strategy"),
+            Self::DropForeignRecord => f.write_str("drops the record of the earlier DaemonSet"),
+        }
+    }
+}
+
+impl Alarm {
+    /// What an operator can do about it, most fitting first; empty where nothing helps but time or work outside of rolldeck.
+    pub fn remedies(&self) -> Vec<Remedy> {
+        match self {
+            Self::Cascade { .. } => vec![Remedy::Brake],
+            Self::StrategyDrifted { .. } => {
+                vec![Remedy::RestoreOnDelete, Remedy::ResumeUnderOnDelete, Remedy::EnforceOnDelete]
+            }
+            Self::OnDeleteEnforced { .. } => vec![Remedy::PauseOnDrift],
+            Self::TemplateChanged { .. } => vec![Remedy::ResumeWithTemplate, Remedy::Undo],
+            Self::TargetUncertain { .. } => vec![Remedy::StepForRevision, Remedy::Release],
+            Self::BudgetUsedUp { used, failed: 0, .. } => vec![Remedy::RaiseBudget { to: used.saturating_add(1) }],
+            // A larger budget gives the revision that failed to more nodes.
+            Self::BudgetUsedUp { .. } => vec![Remedy::Undo, Remedy::SetImage],
+            Self::ReleaseWaits { .. } => vec![Remedy::ReleaseEarly],
+            Self::Halted { gate, .. } => {
+                let undo = gate.offers_undo().then_some(Remedy::Undo);
+                let resume = match gate.accepted_by_resuming() {
+                    AcceptedByResuming::Failures => Remedy::ResumePastFailures,
+                };
+                undo.into_iter().chain([resume]).collect()
+            }
+            // There is no halt yet past which somebody could resume.
+            Self::HaltWaits { gate, .. } => gate.offers_undo().then_some(Remedy::Undo).into_iter().collect(),
+            Self::RecordUnreadable { .. } => vec![Remedy::DropUnreadableRecord],
+            Self::ForeignRecord => vec![Remedy::RecordAnew, Remedy::SetImage, Remedy::DropForeignRecord],
+            Self::RecordMissing => vec![Remedy::RecordAnew, Remedy::Undo],
+            Self::LimitsLost { max_unavailable, soak, .. } => {
+                vec![Remedy::SetLimits { max_unavailable: *max_unavailable, soak: soak.as_secs() }]
+            }
+            Self::StateRestored { .. } => vec![Remedy::Drive],
+            Self::DeletionRefused { .. }
+            | Self::ControllerIdle { .. }
+            | Self::SiteOutage(_)
+            | Self::NoAnswer
+            | Self::ApiLatencyTooHigh { .. }
+            | Self::ViewStale { .. }
+            | Self::WriteFailing { .. }
+            | Self::BeingDeleted => Vec::new(),
+        }
+    }
+}
+
+impl Snapshot {
+    /// What an operator can do now: first about what needs attention, then about what the rollout waits for.
+    pub fn remedies(&self) -> Vec<Remedy> {
+        let about_alarms = self.alarms.iter().flat_map(|alarm| self.remedies_of(alarm));
+        let about_waits = self.guidance().into_iter().flat_map(|guidance| guidance.remedies);
+        about_alarms.chain(about_waits).collect()
+    }
+
+    /// What an operator can do about one of the alarms. What goes back already is not rolled back, and what is not paused not resumed:
+    /// where nobody drives, nobody pauses after a strategy drift. Where nothing is recorded, there is nothing to drive.
+    pub fn remedies_of(&self, alarm: &Alarm) -> Vec<Remedy> {
+        let mut remedies = alarm.remedies();
+        remedies.retain(|remedy| match remedy {
+            // Where no record is left, it begins one; nobody is led there while nothing fails.
+            Remedy::Undo if *alarm == Alarm::RecordMissing => self.undo_is_free() && self.counts.failed > 0,
+            Remedy::Undo => self.undo_is_free(),
+            Remedy::ResumeUnderOnDelete => matches!(self.phase, Phase::Paused(_)),
+            Remedy::Drive => self.started_at.is_some() || self.prewarm.is_some(),
+            // Where a strategy is saved, a release is refused while pods are outdated; where none is, nothing is adopted, and stays so.
+            Remedy::RecordAnew => self.original_strategy.is_some(),
+            Remedy::SetImage | Remedy::DropForeignRecord if *alarm == Alarm::ForeignRecord => {
+                self.original_strategy.is_none()
+            }
+            _ => true,
+        });
+        remedies
+    }
+
+    /// What leads away from a revision that fails. Where it goes back already, that is another image: an `undo` without a revision is refused.
+    pub(super) fn away(&self) -> Remedy {
+        if self.undo_is_free() { Remedy::Undo } else { Remedy::SetImage }
+    }
+}
