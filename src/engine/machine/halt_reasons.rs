@@ -9,7 +9,6 @@ use crate::engine::model::config::Timing;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::model::record::{Direction, EXCEPTIONS_LIMIT, HaltingGate, Intent};
-use crate::engine::model::settings::Gates;
 use crate::engine::model::time::Timestamp;
 
 /// Why the rollout halts.
@@ -51,20 +50,11 @@ impl Engine {
         self.reasons_to_halt(intent).into_iter().flatten().find(stands)
     }
 
-    /// What each gate that halts has to say now. All gates are named: one that halts is a [`HaltingGate`] and is asked here, in its order.
+    /// What each gate that halts has to say now, in their order. Gates on single nodes are carried out in `assess/rows/failure.rs`,
+    /// `assess/rows/absence.rs` and `rules/suspects.rs`; that each gate that halts is a [`HaltingGate`], `engine/tests/gates.rs` tests.
     pub(crate) fn reasons_to_halt(&self, intent: &Intent) -> [Option<HaltReason>; HaltingGate::ALL.len()] {
-        // Gates on single nodes are carried out in `assess/rows/failure.rs`, `assess/rows/absence.rs` and `rules/suspects.rs`.
-        let Gates {
-            failure_threshold,
-            on_failure: _,
-            progress_deadline_secs: _,
-            max_restarts: _,
-            soak_secs: _,
-            suspect_grace_secs: _,
-            require_image: _,
-        } = intent.gates;
         HaltingGate::ALL.map(|gate| match gate {
-            HaltingGate::FailureThreshold => self.too_many_failed(failure_threshold, intent),
+            HaltingGate::FailureThreshold => self.too_many_failed(intent.gates.failure_threshold, intent),
         })
     }
 
