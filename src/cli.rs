@@ -56,7 +56,7 @@ use clap::{CommandFactory, FromArgMatches};
 use tokio::time::Instant;
 
 use crate::audit::AuditLog;
-use crate::config::{self, Bookmark, CallChoice, ConfigFile, ConfigValues, GlyphChoice, KeyChoice};
+use crate::config::{self, Bookmark, CallChoice, ConfigFile, ConfigValues, GlyphChoice, KeyChoice, NodeColumnName};
 use crate::driver::practice::Practice;
 use crate::driver::{Access, AccessError, ClusterSession, Impersonate, Reach, Session};
 use crate::engine::model::shell::shell_flag;
@@ -138,7 +138,7 @@ pub struct Style {
     /// Where the theme stands, if it is in the configuration file: file and line.
     pub theme_place: Option<String>,
     /// The columns of the list of nodes; all in their usual order when the file names none.
-    pub columns: Option<Vec<String>>,
+    pub columns: Option<Vec<NodeColumnName>>,
     /// Keys that the configuration file gives to actions of the console, each with where it does.
     pub keys: Vec<(KeyChoice, String)>,
     /// Filters that have names there.

@@ -5,6 +5,7 @@
 //! Only absolute paths are looked at, so that a file in the directory where somebody happens to be is never read by itself.
 
 mod defaults;
+mod node_columns;
 mod protected;
 mod tables;
 
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
+pub use self::node_columns::NodeColumnName;
 pub use self::protected::is_protected;
 pub use self::tables::{Bookmark, KeyChoice};
 use crate::engine::model::settings::{Settings, Tuning};
@@ -43,7 +45,7 @@ pub struct ConfigValues {
     /// Which signs are used.
     pub glyphs: Option<GlyphChoice>,
     /// The columns of the console's list of nodes, from left to right.
-    pub columns: Option<Vec<String>>,
+    pub columns: Option<Vec<NodeColumnName>>,
     /// With which settings a rollout begins.
     pub defaults: Tuning,
     /// Keys for actions of the console, in their order in the file.
@@ -102,10 +104,6 @@ pub enum ConfigKey {
     Notify,
 }
 
-/// The columns of the console's list of nodes, in their usual order.
-pub(crate) const NODE_COLUMN_NAMES: [&str; 9] =
-    ["name", "state", "why", "site", "revision", "image", "pod", "restarts", "since"];
-
 const GLYPHS: [&str; 2] = ["unicode", "ascii"];
 const CALLS: [&str; 2] = ["bell", "title"];
 
@@ -155,7 +153,7 @@ impl ConfigKey {
         match self {
             Self::Theme => "\"default\"".to_owned(),
             Self::Glyphs => "\"unicode\"".to_owned(),
-            Self::Columns => list_of(&NODE_COLUMN_NAMES),
+            Self::Columns => list_of(&NodeColumnName::ALL),
             Self::ProtectedContexts | Self::Notify => "[]".to_owned(),
         }
     }
@@ -222,21 +220,22 @@ impl ConfigKey {
 }
 
 /// Reads `columns`: a list of names, each of a column that there is.
-fn columns(value: &DeValue<'_>) -> Result<Vec<String>, String> {
+fn columns(value: &DeValue<'_>) -> Result<Vec<NodeColumnName>, String> {
     let wrong = || format!("`columns` is a list of texts, as in `columns = {}`", ConfigKey::Columns.example());
     let DeValue::Array(list) = value else { return Err(wrong()) };
-    let mut columns: Vec<String> = Vec::new();
+    let mut columns: Vec<NodeColumnName> = Vec::new();
     for entry in list.iter() {
         let DeValue::String(name) = entry.get_ref() else { return Err(wrong()) };
-        if !NODE_COLUMN_NAMES.contains(&&**name) {
-            return Err(format!("there is no column `{name}`{}", guess(name, &NODE_COLUMN_NAMES)));
-        }
-        if columns.iter().any(|known| *known == **name) {
+        let Some(column) = NodeColumnName::ALL.into_iter().find(|column| column.name() == &**name) else {
+            let known = NodeColumnName::ALL.map(NodeColumnName::name);
+            return Err(format!("there is no column `{name}`{}", guess(name, &known)));
+        };
+        if columns.contains(&column) {
             return Err(format!("`columns` names `{name}` twice"));
         }
-        columns.push(name.to_string());
+        columns.push(column);
     }
-    match columns.iter().any(|column| column == "name") {
+    match columns.contains(&NodeColumnName::Name) {
         true => Ok(columns),
         false => Err("`columns` lacks `name`: a list of nodes tells which node is which".to_owned()),
     }

@@ -11,6 +11,7 @@ pub(crate) mod sorting;
 use std::cmp::Ordering;
 
 pub(crate) use self::filtering::{ColumnRow, FilterableCell, fields};
+use self::sorting::TableColumn;
 use super::theme::ThemeRole;
 
 /// Cells left of the first column: the cursor, the row's sign, a blank.
@@ -71,7 +72,8 @@ pub(crate) struct Share<P> {
     /// Lower numbers are served first.
     pub(crate) priority: u8,
     pub(crate) cells: fn(&P, usize) -> usize,
-    /// How many cells have to be left for what is served later and for the rest.
+    /// How many cells have to be left for what is served later and for the rest, in a table with all of its columns. In one with fewer
+    /// it is at most what those need that it has.
     pub(crate) keep: usize,
 }
 
@@ -92,6 +94,17 @@ impl<P: 'static> Clone for Width<P> {
 
 impl<P: 'static> Copy for Width<P> {}
 
+impl<P: 'static> Width<P> {
+    /// How many cells it may take of what the others leave, the blank after it included; nothing where it takes none of that.
+    fn rest(&self, page: &P) -> Option<usize> {
+        match self {
+            Self::Rest(_) => Some(usize::MAX / 2),
+            Self::Content(_, most) => Some(most(page) + 1),
+            Self::Always(_) | Self::Optional(_) | Self::Growing(..) => None,
+        }
+    }
+}
+
 impl<R, P: 'static, C> Column<R, P, C> {
     /// Its header in so many cells.
     pub(crate) fn header(&self, cells: usize) -> &'static str {
@@ -101,7 +114,11 @@ impl<R, P: 'static, C> Column<R, P, C> {
 }
 
 /// How wide each of `columns` is in a table of so many cells; zero where there is no room for it.
-pub(crate) fn widths<R, P: 'static, C>(columns: &[Column<R, P, C>], page: &P, cells: usize) -> Vec<usize> {
+pub(crate) fn widths<R, P: 'static, C>(columns: &[Column<R, P, C>], page: &P, cells: usize) -> Vec<usize>
+where
+    Column<R, P, C>: TableColumn,
+{
+    let is_chosen = columns.len() < Column::<R, P, C>::all().len();
     let mut widths = vec![0; columns.len()];
     let mut free = cells.saturating_sub(MARGIN);
     let mut shares = Vec::new();
@@ -116,10 +133,15 @@ pub(crate) fn widths<R, P: 'static, C>(columns: &[Column<R, P, C>], page: &P, ce
         }
     }
     shares.sort_by_key(|(_, share)| share.priority);
-    for (at, share) in shares {
+    for (nth, (at, share)) in shares.iter().copied().enumerate() {
         let wanted = (share.cells)(page, cells);
+        let later = || {
+            let shares = shares[nth + 1..].iter().map(|(_, share)| (share.cells)(page, cells) + 1);
+            shares.chain(columns.iter().filter_map(|column| column.width.rest(page))).sum()
+        };
+        let keep = if is_chosen { share.keep.min(later()) } else { share.keep };
         // Nor is one served after it, though it may fit: it would be hidden again where there is more room.
-        if free < wanted + 1 + share.keep {
+        if free < wanted + 1 + keep {
             break;
         }
         widths[at] += wanted;
@@ -146,7 +168,10 @@ pub(crate) fn widths<R, P: 'static, C>(columns: &[Column<R, P, C>], page: &P, ce
 }
 
 /// How narrow a table of so many cells can become before a column loses some: what is left is blank.
-pub(crate) fn needed<R, P: 'static, C>(columns: &[Column<R, P, C>], page: &P, cells: usize) -> usize {
+pub(crate) fn needed<R, P: 'static, C>(columns: &[Column<R, P, C>], page: &P, cells: usize) -> usize
+where
+    Column<R, P, C>: TableColumn,
+{
     let all = widths(columns, page, cells);
     (0..cells).rev().take_while(|fewer| widths(columns, page, *fewer) == all).last().unwrap_or(cells)
 }
@@ -156,7 +181,10 @@ pub(crate) mod tests {
     use super::*;
 
     /// Which columns a wider terminal hides, from 40 to 400 cells.
-    pub(crate) fn hidden_by_room<R, P: 'static, C>(columns: &[Column<R, P, C>], page: &P) -> Vec<String> {
+    pub(crate) fn hidden_by_room<R, P: 'static, C>(columns: &[Column<R, P, C>], page: &P) -> Vec<String>
+    where
+        Column<R, P, C>: TableColumn,
+    {
         let shown = |cells: usize| widths(columns, page, cells);
         let lost = |cells: usize| {
             let (narrow, wide) = (shown(cells), shown(cells + 1));

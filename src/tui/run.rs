@@ -43,7 +43,7 @@ use super::terminal::{self, SYNCHRONIZED, Screen, TerminalError, Tty};
 use super::theme::{Depth, Glyphs};
 use super::update::update;
 use super::{commands, view};
-use crate::config::{Bookmark, KeyChoice};
+use crate::config::{Bookmark, KeyChoice, NodeColumnName};
 use crate::driver::{Fleet, Rollout, Session};
 use crate::engine::model::Str;
 use crate::engine::model::command::Command;
@@ -94,8 +94,8 @@ pub struct ConsoleOptions {
     pub theme_place: Option<String>,
     /// Where to look for themes beside the built-in ones; otherwise `$XDG_CONFIG_HOME/rolldeck/themes`.
     pub themes: Option<PathBuf>,
-    /// The names of the columns of the list of nodes, from left to right; otherwise all in their usual order.
-    pub columns: Option<Vec<String>>,
+    /// The columns of the list of nodes, from left to right; otherwise all in their usual order.
+    pub columns: Option<Vec<NodeColumnName>>,
     /// Keys for actions, beside those that they have, each with where it is set: a file and a line.
     pub keys: Vec<(KeyChoice, String)>,
     /// Filters that have names.

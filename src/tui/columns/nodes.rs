@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::sorting::{TableColumn, TableSort};
 use super::{Column, ColumnKind, FilterableCell, Share, Width};
+use crate::config::NodeColumnName;
 use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::prewarm::{PrewarmState, PrewarmWait};
 use crate::engine::model::pull::UsualPull;
@@ -52,8 +53,7 @@ pub(crate) struct NodeTable {
     at: Timestamp,
 }
 
-/// The name of the column of images, and its heading while it tells of others than the target's.
-const IMAGE: &str = "image";
+/// The heading of the column of images while it tells of others than the target's.
 const WARM: &str = "WARM";
 
 impl FilterableCell for NodeCell {
@@ -119,7 +119,7 @@ impl NodeTable {
 
     /// The heading of a column in so many cells.
     pub(crate) fn heading(&self, column: &NodeColumn, cells: usize) -> &'static str {
-        if self.warms_others && column.name == IMAGE { WARM } else { column.header(cells) }
+        if self.warms_others && column.name == NodeColumnName::Image.name() { WARM } else { column.header(cells) }
     }
 
     /// The same at another instant: for a list that is frozen.
@@ -166,150 +166,165 @@ fn why_width(snapshot: &Snapshot) -> usize {
 }
 
 /// The columns, from left to right.
-pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
-    NodeColumn {
-        name: "name",
-        headers: &["NODE"],
-        help: "the node, without the domain that all nodes share",
-        kind: ColumnKind::Name,
-        width: Width::Always(|table, cells| {
-            let most = if cells < 80 { cells.saturating_sub(3 + 12 + 1) } else { cells * 3 / 10 };
-            table.name_width.clamp(4, most.max(4))
-        }),
-        order: Some(|a, b| natord::compare(&a.name, &b.name)),
-        words: Some(|node, _| node.name.to_string()),
-        searched: true,
-        cell: |node, table, _| (NodeCell::Text(table.short(&node.name).to_owned()), sign(node).1),
-    },
-    NodeColumn {
-        name: "state",
-        headers: &["STATE"],
-        help: "how far its update is",
-        kind: ColumnKind::Text,
-        width: Width::Always(|_, _| 11),
-        order: Some(|a, b| (!a.counts_as_failed(), a.state).cmp(&(!b.counts_as_failed(), b.state))),
-        words: Some(|node, _| {
-            let blame = node.blame.map(|blame| blame.to_string()).unwrap_or_default();
-            // A node that is down is found by that, too, whatever else it is called.
-            let down = if node.state == NodeState::NodeDown { "node down" } else { "" };
-            format!("{} {down} {blame}", node.state_words())
-        }),
-        searched: true,
-        cell: |node, _, _| (NodeCell::Text(node.state_words()), sign(node).1),
-    },
-    NodeColumn {
-        name: "why",
-        headers: &["WHY"],
-        help: "what is wrong with its pod, or what its update waits for",
-        kind: ColumnKind::Text,
-        width: Width::Content(6, |table| table.why_width.max(3)),
-        order: None,
-        words: Some(|node, table| Why { node, at: table.at }.to_string()),
-        searched: true,
-        cell: |node, _, _| (NodeCell::Why, sign(node).1),
-    },
-    NodeColumn {
-        name: "site",
-        headers: &["SITE"],
-        help: "its site: its label that is set as site label, or that :site has chosen",
-        kind: ColumnKind::Text,
-        width: Width::Optional(&[Share { priority: 6, cells: |_, _| 14, keep: 44 }]),
-        order: None,
-        words: None,
-        searched: true,
-        cell: |node, table, _| (NodeCell::Text(table.site(node).to_owned()), ThemeRole::Text),
-    },
-    NodeColumn {
-        name: "revision",
-        headers: &["REV"],
-        help: "the revision that its pod runs",
-        kind: ColumnKind::Number,
-        width: Width::Optional(&[Share { priority: 1, cells: |_, _| 3, keep: 16 }]),
-        order: Some(|a, b| a.revision_number.cmp(&b.revision_number)),
-        words: Some(|node, _| revision(node)),
-        searched: true,
-        cell: |node, _, _| {
-            (NodeCell::Text(revision(node)), if node.at_target { ThemeRole::NewRev } else { ThemeRole::OldRev })
-        },
-    },
-    NodeColumn {
-        name: IMAGE,
-        headers: &["IMAGE", "IMG", WARM],
-        help: "whether the target's image is on the node, or on its way; WARM: that which is pre-warmed, while it is another one",
-        kind: ColumnKind::Text,
-        width: Width::Optional(&[
-            Share { priority: 2, cells: |table, _| if table.warms_others { WARM.len() } else { 3 }, keep: 20 },
-            Share { priority: 5, cells: |_, _| 7, keep: 34 },
-        ]),
-        order: None,
-        words: Some(|node, table| image(node, table).2),
-        searched: true,
-        cell: |node, table, cells| {
-            let (glyph, role, words) = image(node, table);
-            let cell = match (node.image, node.usual_pull.as_deref().copied()) {
-                _ if table.warms_others && node.prewarm.is_none() => NodeCell::Text(String::new()),
-                (ImageState::Pulling { since }, Some(usual)) if cells > 5 && !table.warms_others => {
-                    NodeCell::Estimate(glyph, since, usual)
-                }
-                _ if cells > 5 => NodeCell::Sign(glyph, words),
-                _ => NodeCell::Sign(glyph, String::new()),
-            };
-            (cell, role)
-        },
-    },
-    NodeColumn {
-        name: "pod",
-        headers: &["POD"],
-        help: "its pod: the end of the name, or all of it where there is room",
-        kind: ColumnKind::Text,
-        width: Width::Growing(&[Share { priority: 3, cells: |_, _| 5, keep: 22 }], |table| table.pod_width),
-        order: None,
-        words: Some(|node, _| node.pod.as_deref().unwrap_or_default().to_owned()),
-        searched: true,
-        cell: |node, table, cells| {
-            let pod = node.pod.as_deref().unwrap_or_default();
-            // What tells a DaemonSet's pods apart is the last part of the name.
-            let all = cells >= table.pod_width;
-            let shown = if all { pod } else { pod.rsplit('-').next().unwrap_or_default() };
-            (NodeCell::Text(shown.to_owned()), ThemeRole::Text)
-        },
-    },
-    NodeColumn {
-        name: "restarts",
-        headers: &["RST"],
-        help: "how often its pod's containers were restarted",
-        kind: ColumnKind::Number,
-        width: Width::Optional(&[Share { priority: 4, cells: |_, _| 3, keep: 22 }]),
-        order: Some(|a, b| Reverse(a.restarts).cmp(&Reverse(b.restarts))),
-        words: None,
-        searched: false,
-        cell: |node, _, _| match node.pod {
-            Some(_) => {
-                let role = if node.restarts > 0 { ThemeRole::Warn } else { ThemeRole::Muted };
-                (NodeCell::Text(node.restarts.to_string()), role)
-            }
-            None => (NodeCell::Text(String::new()), ThemeRole::Muted),
-        },
-    },
-    NodeColumn {
-        name: "since",
-        headers: &["FOR"],
-        help: "for how long the node has been in its state; of an updated one: since its pod is ready; how old its pod is, is on its page",
-        kind: ColumnKind::Number,
-        width: Width::Optional(&[Share { priority: 0, cells: |_, _| 4, keep: 0 }]),
-        order: Some(|a, b| Reverse(a.since).cmp(&Reverse(b.since))),
-        words: None,
-        searched: false,
-        cell: |node, _, _| {
-            let since = node.since.or(node.pod_created_at);
-            (since.map_or_else(|| NodeCell::Text(String::new()), NodeCell::Age), ThemeRole::Text)
-        },
-    },
-];
+pub(crate) static NODE_COLUMNS: &[NodeColumn] = &all();
 
-/// The columns of these names, in this order; of a name that is not known there is none.
-pub(crate) fn node_columns(names: &[String]) -> Vec<NodeColumn> {
-    names.iter().filter_map(|name| NODE_COLUMNS.iter().find(|column| column.name == name)).copied().collect()
+const fn all() -> [NodeColumn; NodeColumnName::ALL.len()] {
+    let mut all = [column(NodeColumnName::Name); NodeColumnName::ALL.len()];
+    let mut nth = 0;
+    while nth < all.len() {
+        all[nth] = column(NodeColumnName::ALL[nth]);
+        nth += 1;
+    }
+    all
+}
+
+/// What each column is.
+const fn column(name: NodeColumnName) -> NodeColumn {
+    match name {
+        NodeColumnName::Name => NodeColumn {
+            name: name.name(),
+            headers: &["NODE"],
+            help: "the node, without the domain that all nodes share",
+            kind: ColumnKind::Name,
+            width: Width::Always(|table, cells| {
+                let most = if cells < 80 { cells.saturating_sub(3 + 12 + 1) } else { cells * 3 / 10 };
+                table.name_width.clamp(4, most.max(4))
+            }),
+            order: Some(|a, b| natord::compare(&a.name, &b.name)),
+            words: Some(|node, _| node.name.to_string()),
+            searched: true,
+            cell: |node, table, _| (NodeCell::Text(table.short(&node.name).to_owned()), sign(node).1),
+        },
+        NodeColumnName::State => NodeColumn {
+            name: name.name(),
+            headers: &["STATE"],
+            help: "how far its update is",
+            kind: ColumnKind::Text,
+            width: Width::Always(|_, _| 11),
+            order: Some(|a, b| (!a.counts_as_failed(), a.state).cmp(&(!b.counts_as_failed(), b.state))),
+            words: Some(|node, _| {
+                let blame = node.blame.map(|blame| blame.to_string()).unwrap_or_default();
+                // A node that is down is found by that, too, whatever else it is called.
+                let down = if node.state == NodeState::NodeDown { "node down" } else { "" };
+                format!("{} {down} {blame}", node.state_words())
+            }),
+            searched: true,
+            cell: |node, _, _| (NodeCell::Text(node.state_words()), sign(node).1),
+        },
+        NodeColumnName::Why => NodeColumn {
+            name: name.name(),
+            headers: &["WHY"],
+            help: "what is wrong with its pod, or what its update waits for",
+            kind: ColumnKind::Text,
+            width: Width::Content(6, |table| table.why_width.max(3)),
+            order: None,
+            words: Some(|node, table| Why { node, at: table.at }.to_string()),
+            searched: true,
+            cell: |node, _, _| (NodeCell::Why, sign(node).1),
+        },
+        NodeColumnName::Site => NodeColumn {
+            name: name.name(),
+            headers: &["SITE"],
+            help: "its site: its label that is set as site label, or that :site has chosen",
+            kind: ColumnKind::Text,
+            width: Width::Optional(&[Share { priority: 6, cells: |_, _| 14, keep: 44 }]),
+            order: None,
+            words: None,
+            searched: true,
+            cell: |node, table, _| (NodeCell::Text(table.site(node).to_owned()), ThemeRole::Text),
+        },
+        NodeColumnName::Revision => NodeColumn {
+            name: name.name(),
+            headers: &["REV"],
+            help: "the revision that its pod runs",
+            kind: ColumnKind::Number,
+            width: Width::Optional(&[Share { priority: 1, cells: |_, _| 3, keep: 16 }]),
+            order: Some(|a, b| a.revision_number.cmp(&b.revision_number)),
+            words: Some(|node, _| revision(node)),
+            searched: true,
+            cell: |node, _, _| {
+                (NodeCell::Text(revision(node)), if node.at_target { ThemeRole::NewRev } else { ThemeRole::OldRev })
+            },
+        },
+        NodeColumnName::Image => NodeColumn {
+            name: name.name(),
+            headers: &["IMAGE", "IMG", WARM],
+            help: "whether the target's image is on the node, or on its way; WARM: that which is pre-warmed, while it is another one",
+            kind: ColumnKind::Text,
+            width: Width::Optional(&[
+                Share { priority: 2, cells: |table, _| if table.warms_others { WARM.len() } else { 3 }, keep: 20 },
+                Share { priority: 5, cells: |_, _| 7, keep: 34 },
+            ]),
+            order: None,
+            words: Some(|node, table| image(node, table).2),
+            searched: true,
+            cell: |node, table, cells| {
+                let (glyph, role, words) = image(node, table);
+                let cell = match (node.image, node.usual_pull.as_deref().copied()) {
+                    _ if table.warms_others && node.prewarm.is_none() => NodeCell::Text(String::new()),
+                    (ImageState::Pulling { since }, Some(usual)) if cells > 5 && !table.warms_others => {
+                        NodeCell::Estimate(glyph, since, usual)
+                    }
+                    _ if cells > 5 => NodeCell::Sign(glyph, words),
+                    _ => NodeCell::Sign(glyph, String::new()),
+                };
+                (cell, role)
+            },
+        },
+        NodeColumnName::Pod => NodeColumn {
+            name: name.name(),
+            headers: &["POD"],
+            help: "its pod: the end of the name, or all of it where there is room",
+            kind: ColumnKind::Text,
+            width: Width::Growing(&[Share { priority: 3, cells: |_, _| 5, keep: 22 }], |table| table.pod_width),
+            order: None,
+            words: Some(|node, _| node.pod.as_deref().unwrap_or_default().to_owned()),
+            searched: true,
+            cell: |node, table, cells| {
+                let pod = node.pod.as_deref().unwrap_or_default();
+                // What tells a DaemonSet's pods apart is the last part of the name.
+                let all = cells >= table.pod_width;
+                let shown = if all { pod } else { pod.rsplit('-').next().unwrap_or_default() };
+                (NodeCell::Text(shown.to_owned()), ThemeRole::Text)
+            },
+        },
+        NodeColumnName::Restarts => NodeColumn {
+            name: name.name(),
+            headers: &["RST"],
+            help: "how often its pod's containers were restarted",
+            kind: ColumnKind::Number,
+            width: Width::Optional(&[Share { priority: 4, cells: |_, _| 3, keep: 22 }]),
+            order: Some(|a, b| Reverse(a.restarts).cmp(&Reverse(b.restarts))),
+            words: None,
+            searched: false,
+            cell: |node, _, _| match node.pod {
+                Some(_) => {
+                    let role = if node.restarts > 0 { ThemeRole::Warn } else { ThemeRole::Muted };
+                    (NodeCell::Text(node.restarts.to_string()), role)
+                }
+                None => (NodeCell::Text(String::new()), ThemeRole::Muted),
+            },
+        },
+        NodeColumnName::Since => NodeColumn {
+            name: name.name(),
+            headers: &["FOR"],
+            help: "for how long the node has been in its state; of an updated one: since its pod is ready; how old its pod is, is on its page",
+            kind: ColumnKind::Number,
+            width: Width::Optional(&[Share { priority: 0, cells: |_, _| 4, keep: 0 }]),
+            order: Some(|a, b| Reverse(a.since).cmp(&Reverse(b.since))),
+            words: None,
+            searched: false,
+            cell: |node, _, _| {
+                let since = node.since.or(node.pod_created_at);
+                (since.map_or_else(|| NodeCell::Text(String::new()), NodeCell::Age), ThemeRole::Text)
+            },
+        },
+    }
+}
+
+/// The columns of these names, in this order.
+pub(crate) fn node_columns(names: &[NodeColumnName]) -> Vec<NodeColumn> {
+    names.iter().copied().map(column).collect()
 }
 
 /// By what the nodes are sorted; their own order is the engine's: trouble, then moving, then next in line.
@@ -419,15 +434,36 @@ mod tests {
         }
     }
 
+    /// Whichever columns are chosen.
+    fn choices() -> impl Iterator<Item = Vec<NodeColumnName>> {
+        let all = NodeColumnName::ALL;
+        let chosen = move |bits: &u32| all.into_iter().enumerate().filter(|(at, _)| bits >> at & 1 == 1).collect();
+        (1..1u32 << all.len()).map(move |bits| {
+            let chosen: Vec<(usize, NodeColumnName)> = chosen(&bits);
+            chosen.into_iter().map(|(_, name)| name).collect()
+        })
+    }
+
     #[test]
-    fn the_configuration_file_knows_the_columns() {
-        let names: Vec<&str> = NODE_COLUMNS.iter().map(|column| column.name).collect();
-        assert_eq!(names, crate::config::NODE_COLUMN_NAMES);
-        let chosen = ["since".to_owned(), "name".to_owned()];
-        let columns = node_columns(&chosen);
-        assert_eq!(columns.iter().map(|column| column.name).collect::<Vec<_>>(), ["since", "name"]);
-        let shown = widths(&columns, &NodeTable { name_width: 8, ..NodeTable::default() }, 80);
-        assert!(shown.iter().all(|cells| *cells > 0), "{shown:?}");
+    fn more_room_never_hides_a_column_that_was_chosen() {
+        let table = NodeTable { name_width: 12, why_width: 56, pod_width: 20, ..NodeTable::default() };
+        for chosen in choices() {
+            assert_eq!(hidden_by_room(&node_columns(&chosen), &table), [""; 0], "{chosen:?}");
+        }
+    }
+
+    /// What is kept free is for the columns that are there: of a few none is hidden while there is room for it.
+    #[test]
+    fn columns_that_were_chosen_are_shown_where_there_is_room() {
+        let table = NodeTable { name_width: 8, why_width: 36, ..NodeTable::default() };
+        let shown = |names: &[NodeColumnName]| widths(&node_columns(names), &table, 80);
+        let [name, state, why, site, ..] = NodeColumnName::ALL;
+        assert_eq!(shown(&[name, state, site]), [8, 11, 14]);
+        assert_eq!(shown(&[NodeColumnName::Since, name]), [4, 8]);
+        // All of the reason can be told beside it; where it is longer, the site makes room for it, as in the full list.
+        assert_eq!(shown(&[name, state, why, site]), [8, 11, 36, 14]);
+        let longer = NodeTable { why_width: 56, ..table.clone() };
+        assert_eq!(widths(&node_columns(&[name, state, why, site]), &longer, 80), [8, 11, 55, 0]);
     }
 
     /// The README draws the table as a terminal of 80 columns shows it, and lists what the filter calls the columns of both tables.

@@ -14,6 +14,7 @@ use crate::engine::model::node_details::{NodeDetail, NodeDetails};
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 use crate::tui::columns::fleet::FLEET_COLUMNS;
 use crate::tui::columns::nodes::{NODE_COLUMNS, NodeTable};
+use crate::tui::columns::sorting::TableColumn;
 use crate::tui::columns::{Column, ColumnKind, ColumnRow, FilterableCell, widths};
 use crate::tui::filter::FilterRow;
 use crate::tui::words::width;
@@ -100,7 +101,10 @@ fn wrong<R: 'static, P: 'static, C: FilterableCell + PartialEq + Debug>(
     page: &P,
     known: fn(u32) -> R,
     unknown: &R,
-) -> Vec<String> {
+) -> Vec<String>
+where
+    Column<R, P, C>: TableColumn,
+{
     let mut wrong = Vec::new();
     for (field, (column, cells)) in columns.iter().zip(widths(columns, page, WIDE)).enumerate() {
         let rows = [1, 2, 9, 10].map(known);

@@ -5,6 +5,7 @@ use insta::assert_snapshot;
 use super::console::TestConsole;
 use super::events;
 use super::fixtures::{self, fleet, preview};
+use crate::config::NodeColumnName;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::command::Preview;
 use crate::engine::model::danger::Danger;
@@ -349,7 +350,7 @@ fn the_list_of_nodes_has_the_columns_that_the_configuration_names() {
     };
     let mut console = TestConsole::on(fixtures::running(), 80, 24);
     assert!(headers(&console).starts_with(&["NODE".to_owned(), "STATE".to_owned()]));
-    console.model.node_columns = node_columns(&["since", "name", "why"].map(str::to_owned));
+    console.model.node_columns = node_columns(&[NodeColumnName::Since, NodeColumnName::Name, NodeColumnName::Why]);
     assert_eq!(headers(&console), ["FOR", "NODE", "WHY"]);
 }
 
