@@ -9,7 +9,6 @@ use super::source::File;
 /// Files whose types are called as the objects and fields of Kubernetes that they read or write, or as what of ours they print.
 const MIRRORS: &[&str] = &[
     "src/cluster/partial",
-    "src/sim/hollow/partial",
     "src/sim/world/object",
     "src/sim/world/controllers",
     "src/cli/json",

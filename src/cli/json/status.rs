@@ -277,8 +277,8 @@ impl<'a> ImageChange<'a> {
     }
 }
 
-/// The plan: `step` counts from 1, 0 before the first. `partition`, what it keeps and how many nodes are allowed are null where no rollout is
-/// recorded, or it is being handed back: then nothing is kept.
+/// The plan. `step` is the number of the current step, counted from 1; 0 before the first. `partition`, `keep` and `allowed` are null unless a
+/// rollout has begun or the DaemonSet is adopted, and while it is being handed back: the partition then keeps no pod.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Plan<'a> {

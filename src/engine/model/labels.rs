@@ -153,7 +153,7 @@ impl Selector {
     /// Reads a Kubernetes `LabelSelector` (`matchLabels` and `matchExpressions`).
     ///
     /// # Errors
-    /// Names the operator that Kubernetes does not have.
+    /// Names the operator that Kubernetes does not have, or the bound of `Gt` or `Lt` that is not an integer. A missing key or value counts as empty.
     pub fn from_label_selector(value: &Value) -> Result<Self, String> {
         let mut requirements: Vec<Requirement> = Labels::from_json(&value["matchLabels"])
             .iter()

@@ -34,7 +34,7 @@ impl SuspectView {
         }
     }
 
-    /// How it stands, as of `now`: `failed in 4m`, `site outage`, `failed: it went down again`.
+    /// How it stands, as of `now`: `counts as failed in 4m`, `with others of its site`, `failed: it went down again`.
     pub fn words(self, now: Timestamp) -> SuspectWords {
         SuspectWords { view: self, now }
     }

@@ -134,7 +134,7 @@ impl PrewarmForm {
     /// The form for the images of an earlier revision, on all nodes.
     ///
     /// # Errors
-    /// When that revision is not there any more.
+    /// When that revision is not in the history any more, or when the DaemonSet's containers are not known.
     pub(crate) fn of_revision(snapshot: &Snapshot, hash: &str) -> Result<Self, String> {
         let form = Self::new(snapshot, None, Arc::default(), "")?;
         let revision = form.revisions.iter().position(|revision| *revision.hash == *hash);

@@ -58,7 +58,7 @@ impl Snapshot {
     /// ControllerRevision's name. Where both a number and a hash fit, the number counts: see [`Self::called_ambiguously`].
     ///
     /// # Errors
-    /// Says which there are.
+    /// Where none fits: names those that there are. Where the hashes of several begin with `text`: says so.
     pub fn revision_called(&self, text: &str) -> Result<&RevisionView, String> {
         if let Some(revision) = text.parse().ok().and_then(|number| self.numbered(number)) {
             return Ok(revision);
@@ -122,7 +122,8 @@ impl Snapshot {
     /// run; where all are at it, the one before.
     ///
     /// # Errors
-    /// Says what is not known, or that there is only one.
+    /// When the template's revision is not known, when the revision that most other nodes run is not in the history any more, or when there is
+    /// only one revision.
     pub fn compared_by_default(&self) -> Result<(&RevisionView, &RevisionView), String> {
         let target = self.current_revision()?;
         // What somebody else has made of the template in the middle of the rollout.
