@@ -29,6 +29,7 @@ mod creation;
 mod current;
 mod ended;
 mod listing;
+mod observed_at;
 mod pods;
 mod pull_policy;
 mod pulls;
@@ -41,7 +42,8 @@ pub(super) mod watch_states;
 use self::ended::EndedPods;
 use self::start_notes::StartNotes;
 pub(crate) use creation::{Creation, IDLE_AFTER};
-pub(crate) use pods::{ObservedAt, PodEntry, PodTrouble};
+pub(crate) use observed_at::ObservedAt;
+pub(crate) use pods::{PodEntry, PodTrouble};
 pub(crate) use pulls::LastPullEvent;
 pub(crate) use warm::{WarmPod, WarmPods, WarmState, cannot_run};
 

@@ -16,6 +16,7 @@
 //! Before the preview is there only a pause and the end of driving can be confirmed: they take nothing down.
 
 pub(crate) mod budget;
+mod drift;
 mod field;
 pub(crate) mod form;
 mod ground;
@@ -28,8 +29,9 @@ use crossterm::event::KeyCode;
 use tui_input::Input;
 
 pub(crate) use self::budget::BudgetField;
+pub(crate) use self::drift::DriftChoice;
 use self::field::Handled;
-pub(crate) use self::form::{AdoptForm, DriftChoice, Form, StepForm, Undo, is_safety};
+pub(crate) use self::form::{AdoptForm, Form, StepForm, Undo, is_safety};
 use self::ground::QuestionGround;
 pub(crate) use self::image::{ImageForm, OfferedImage, known_images};
 pub(crate) use self::prewarm::PrewarmForm;

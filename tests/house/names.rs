@@ -7,12 +7,7 @@ use super::House;
 use super::source::File;
 
 /// Files whose types are called as the objects and fields of Kubernetes that they read or write, or as what of ours they print.
-const MIRRORS: &[&str] = &[
-    "src/cluster/partial",
-    "src/sim/world/object",
-    "src/sim/world/controllers",
-    "src/cli/json",
-];
+const MIRRORS: &[&str] = &["src/cluster/partial", "src/sim/world/object", "src/sim/world/controllers", "src/cli/json"];
 
 #[test]
 fn a_type_has_a_name_of_its_own() {

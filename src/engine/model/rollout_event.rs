@@ -16,6 +16,7 @@
 mod command_reason;
 mod driver_reason;
 mod halts;
+mod phrases;
 mod renumbered;
 mod taken_away;
 mod words;
@@ -31,7 +32,6 @@ pub(crate) use self::renumbered::{ROLLED_BACK, earlier_numbers, template_of, wit
 use self::taken_away::TAKEN_AWAY;
 pub(crate) use self::taken_away::TOLD_TO_ALL;
 pub use self::taken_away::taken_away_together;
-use self::words::{CHANGED, THAT_OF};
 use super::Str;
 use super::command::{Command, CommandId};
 use super::effect::EffectErrorKind;

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::observed_at::ObservedAt;
 use super::restarts::Restarts;
 use super::{PodIx, View};
 use crate::engine::model::Str;
@@ -116,15 +117,6 @@ impl ServedSpan {
         let kept = known.filter(|known| lasted < known.lasted && lasted < Self::LONG);
         kept.or(Some(Self { ended: observed, said, lasted }))
     }
-}
-
-/// An instant by our clock, with how it came about.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum ObservedAt {
-    /// We watched it happen then.
-    Happen(Timestamp),
-    /// It was already so then, when the API server's clock minus ours was this, if that was known.
-    Already(Timestamp, Option<i64>),
 }
 
 impl View {
@@ -308,30 +300,9 @@ impl PodEntry {
         });
         let trouble =
             PodTrouble::next(before.and_then(|before| before.trouble.as_deref()), &fact, note, (now, server_now));
-        let restarts = Restarts::next(before, &fact, observed);
+        let restarts = Restarts::next(before.map(|before| (before.restarts, &before.fact)), &fact, observed);
         let served = ServedSpan::next(before, &fact, observed, (now, server_now)).map(Box::new);
         let trouble = trouble.map(Box::new);
         Self { fact, first_observed, ready_observed, trouble, served, restarts, node, listed: true }
-    }
-}
-
-impl ObservedAt {
-    /// How long ago it was. If we saw it happen: by our own clock. Otherwise: how long ago it was by the cluster's dates when we
-    /// first saw it, plus the time since then by our own clock. So nothing becomes older because somebody sets a clock.
-    pub(crate) fn elapsed(self, said_at: Option<Timestamp>, now: Timestamp, server_now: Timestamp) -> Duration {
-        match self {
-            Self::Happen(at) => now.since(at),
-            Self::Already(at, skew) => {
-                let seen_for = now.since(at);
-                let Some(said) = said_at else { return seen_for };
-                match skew {
-                    Some(skew) => {
-                        let server_then = Timestamp::from_millis(at.millis().saturating_add(skew));
-                        server_then.since(said) + seen_for
-                    }
-                    None => server_now.since(said).max(seen_for),
-                }
-            }
-        }
     }
 }

@@ -12,7 +12,7 @@
 
 use std::time::Duration;
 
-use super::{ObservedAt, PodEntry};
+use super::observed_at::ObservedAt;
 use crate::engine::model::facts::{ContainerState, PodFact};
 use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;
@@ -35,10 +35,10 @@ pub(crate) struct Restarts {
 }
 
 impl Restarts {
-    /// The restarts of a pod as it is now, given what was known `before`.
-    pub(crate) fn next(before: Option<&PodEntry>, fact: &PodFact, observed: ObservedAt) -> Self {
+    /// The restarts of a pod as it is now. `before`: what was known of its restarts, and what its status was then.
+    pub(crate) fn next(before: Option<(Self, &PodFact)>, fact: &PodFact, observed: ObservedAt) -> Self {
         let total = total(fact);
-        let Some(before) = before else {
+        let Some((known, fact_before)) = before else {
             let last = (total > 0).then(|| (observed, started_at(fact)));
             // One that had restarted before we saw it, or was about to, is taken to have been ready: each of its restarts counts, as the past ones do.
             return Self {
@@ -48,8 +48,7 @@ impl Restarts {
                 began: last,
             };
         };
-        let known = before.restarts;
-        let more = total.saturating_sub(self::total(&before.fact));
+        let more = total.saturating_sub(self::total(fact_before));
         let counts = more > 0 && known.was_ready;
         let last = if counts { Some((observed, started_at(fact))) } else { known.last };
         Self {

@@ -31,6 +31,7 @@ mod absent;
 mod back;
 mod change;
 mod commands;
+mod context;
 mod deleted;
 mod injected;
 mod intent;

@@ -28,10 +28,12 @@ mod notes;
 mod pod;
 mod process;
 mod pull;
+mod pull_queue;
 mod quota;
 mod report;
 mod status;
 pub(crate) mod words;
+mod worker;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

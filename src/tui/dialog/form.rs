@@ -4,7 +4,8 @@ use crossterm::event::KeyCode;
 use tui_input::Input;
 
 use super::budget::BudgetField;
-use super::field::{Handled, field, turns};
+use super::drift::DriftChoice;
+use super::field::{Handled, field};
 use super::image::ImageForm;
 use super::prewarm::PrewarmForm;
 use super::selector::{Canary, label_doubt};
@@ -13,7 +14,7 @@ use super::tune::TuneForm;
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, PrewarmCommand, Step};
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::settings::{OnDrift, Setting, Tuning};
+use crate::engine::model::settings::Setting;
 use crate::engine::report::snapshot::RevisionView;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::daemonset_ref::DaemonSetRef;
@@ -208,35 +209,6 @@ impl Form {
         };
         paste(input, text);
         true
-    }
-}
-
-/// What is done when somebody sets the update strategy back: as recorded, and as chosen here.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct DriftChoice {
-    was: OnDrift,
-    pub(crate) now: OnDrift,
-}
-
-impl DriftChoice {
-    pub(crate) fn of(snapshot: &Snapshot) -> Self {
-        let now = snapshot.settings.policies.on_drift;
-        Self { was: now, now }
-    }
-
-    pub(super) fn tuning(self) -> Tuning {
-        Tuning { on_drift: (self.now != self.was).then_some(self.now), ..Tuning::default() }
-    }
-
-    pub(super) fn key(&mut self, key: Key) -> Handled {
-        if !turns(key) {
-            return Handled::No;
-        }
-        self.now = match self.now {
-            OnDrift::Report => OnDrift::EnforceOnDelete,
-            OnDrift::EnforceOnDelete => OnDrift::Report,
-        };
-        Handled::Changed
     }
 }
 

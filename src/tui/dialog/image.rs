@@ -7,8 +7,8 @@ use crossterm::event::KeyCode;
 use tui_input::Input;
 
 use super::budget::BudgetField;
+use super::drift::DriftChoice;
 use super::field::{Handled, complete, field};
-use super::form::DriftChoice;
 use crate::engine::model::Str;
 use crate::engine::model::command::Command;
 use crate::engine::model::image::{ImageRef, change_warnings, is_by_digest, is_same_repository, version_of};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::words::HALTED_AT;
+use super::phrases::HALTED_AT;
 use super::{RolloutEvent, RolloutEventKind};
 use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{CHANGED, RolloutEvent, RolloutEventKind, THAT_OF};
+use super::phrases::{CHANGED, THAT_OF, number_at_the_beginning};
+use super::{RolloutEvent, RolloutEventKind};
 
 /// How what is said of a roll back begins, before the number that its revision had.
 pub(crate) const ROLLED_BACK: &str = "roll back: template is that of revision ";
@@ -47,11 +48,6 @@ impl RolloutEvent {
             _ => self.reason() == "RolloutTemplateChangedByOthers",
         }
     }
-}
-
-/// The number with which a text begins.
-pub(super) fn number_at_the_beginning(text: &str) -> Option<i64> {
-    text[..text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len())].parse().ok()
 }
 
 /// The numbers that revisions had, by the number that each has now, the last one first: as far as `events`, oldest first, tell.

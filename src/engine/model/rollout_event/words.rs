@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::renumbered::number_at_the_beginning;
+use super::phrases::{CHANGED, CHANGED_TO, HALTED_AT, THAT_OF, number_at_the_beginning};
 use super::{
     DriftResponse, EventOutcome, ImageChanged, PatchChange, RolloutEvent, RolloutEventKind, Succession,
     TemplateResponse,
@@ -104,12 +104,6 @@ impl RolloutEvent {
         }
     }
 }
-
-/// How the words for a changed template and for a halt begin.
-pub(super) const CHANGED: &str = "template changed: revision ";
-const CHANGED_TO: &str = "template changed to that of revision ";
-pub(super) const THAT_OF: &str = "that of revision ";
-pub(super) const HALTED_AT: &str = "halted at revision ";
 
 impl fmt::Display for RolloutEventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::judge::{Broken, DeletionContext};
+use super::context::{Broken, DeletionContext};
 use super::{Observer, ROUNDED};
 use crate::engine::model::Str;
 use crate::engine::model::cause::CauseKind;

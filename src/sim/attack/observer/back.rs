@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::change::is_rolling_back;
-use super::judge::{Broken, DeletionContext};
+use super::context::{Broken, DeletionContext};
 use super::{Observer, Pod};
 use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Observer;
-use super::judge::{Broken, DeletionContext};
+use super::context::{Broken, DeletionContext};
 use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 use crate::sim::world::object::Object;

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::change::is_rolling_back;
+use super::context::{Broken, DeletionContext, listed};
 use super::prewarm::lacks_any;
-use super::suspects::at_target;
+use super::state::at_target;
 use super::{Deletion, Down, ObservedNode, Observer, Pod, ROUNDED};
 use crate::engine::model::Str;
 use crate::engine::model::facts::PodFact;
@@ -15,32 +15,6 @@ use crate::engine::model::settings::Budgets;
 use crate::engine::model::time::Timestamp;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
-
-/// A promise, and how it was broken.
-pub(super) type Broken = Option<(&'static str, String)>;
-
-/// A deletion at the moment when the API server accepted it; what is known is the state just before it.
-pub(super) struct DeletionContext<'a> {
-    pub(super) node: &'a Str,
-    pub(super) pod: &'a Pod,
-    pub(super) at: Timestamp,
-    /// The records that were in force within the slack.
-    pub(super) records: Vec<&'a Record>,
-    desired: u32,
-    /// The most nodes that may be down by any of the intents.
-    pub(super) limit: u32,
-}
-
-impl<'a> DeletionContext<'a> {
-    pub(super) fn intents(&self) -> impl Iterator<Item = &'a Intent> {
-        self.records.iter().map(|record| &record.intent)
-    }
-
-    /// The intents, if all of them go forward.
-    fn forward(&self) -> Option<Vec<&'a Intent>> {
-        self.intents().all(|intent| !is_rolling_back(intent)).then(|| self.intents().collect())
-    }
-}
 
 impl Observer {
     pub(super) fn judge(&mut self, deletion: &Deletion, at: Timestamp, world: &World) {
@@ -321,8 +295,4 @@ enum PullNeed {
     Begins,
     /// The node was pulling anyway.
     Already,
-}
-
-pub(super) fn listed(nodes: &BTreeSet<Str>) -> String {
-    nodes.iter().map(|node| &**node).collect::<Vec<_>>().join(" ")
 }

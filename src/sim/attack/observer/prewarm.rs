@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::judge::{Broken, DeletionContext, listed};
-use super::suspects::at_target;
+use super::context::{Broken, DeletionContext, listed};
+use super::state::at_target;
 use super::{Observer, Pod, ROUNDED};
 use crate::engine::model::Str;
 use crate::engine::model::facts::WarmSetFact;

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::state::fails_to_pull;
 use super::{Observer, Pod};
 use crate::engine::model::Str;
 use crate::engine::model::event::WatchHealth;
-use crate::engine::model::facts::{ContainerFact, ContainerState};
 use crate::engine::model::node::NodeState;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::time::Timestamp;
@@ -148,12 +148,4 @@ fn differs(shown: &NodeView, ready: bool, pods: &[&Pod]) -> Option<String> {
         return Some(format!("{name} is shown with a pull that failed, and no container of its pod says so"));
     }
     (shown.state == NodeState::Updated && !fact.ready).then(|| format!("{name} is shown as updated, and is not ready"))
-}
-
-/// Whether its kubelet says of a container that its image cannot be pulled or used.
-pub(super) fn fails_to_pull(container: &ContainerFact) -> bool {
-    match &container.state {
-        ContainerState::Waiting { reason, .. } => reason.contains("Image") || reason.contains("Registry"),
-        ContainerState::Running { .. } | ContainerState::Terminated { .. } => false,
-    }
 }

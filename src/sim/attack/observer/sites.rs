@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::Observer;
-use super::judge::{Broken, DeletionContext, listed};
+use super::context::{Broken, DeletionContext, listed};
 use crate::engine::model::Str;
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::Intent;

@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::shown::fails_to_pull;
-use super::suspects::Restarted;
 use super::{Observer, ROUNDED};
 use crate::engine::model::Str;
-use crate::engine::model::facts::{ConditionStatus, ContainerState, PodFact, StrategyKind};
+use crate::engine::model::facts::{ConditionStatus, ContainerFact, ContainerState, PodFact, StrategyKind};
 use crate::engine::model::labels::Labels;
+use crate::engine::model::record::Intent;
 use crate::engine::model::site::SiteLabel;
 use crate::engine::model::template::TaintEffect;
 use crate::engine::model::time::Timestamp;
@@ -66,6 +65,32 @@ impl ObservedNode {
     /// The site that it belongs to: the value of its label, empty where it has none.
     pub(super) fn site(&self, label: &SiteLabel) -> Str {
         self.labels.get(label.key()).cloned().unwrap_or_default()
+    }
+}
+
+/// What happened to a pod's containers after it had been ready.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Restarted {
+    pub(super) times: u32,
+    pub(super) last: Timestamp,
+    pub(super) total: u32,
+    ready_since: Option<Timestamp>,
+}
+
+impl Restarted {
+    /// Of a pod as it is now: restarts count where it had been ready for longer than news may take.
+    pub(super) fn next(before: Option<Self>, fact: &PodFact, at: Timestamp, slack: Duration) -> Self {
+        let total = fact.containers.iter().map(|container| container.restarts).sum();
+        let mut now = before.unwrap_or(Self { total, ..Self::default() });
+        let was_ready = now.ready_since.is_some_and(|since| since + slack + ROUNDED < at);
+        if total > now.total && (was_ready || now.times > 0) {
+            now.times += total - now.total;
+            now.last = at;
+        }
+        now.total = total;
+        // Once it was ready for everybody to see, that stays so.
+        now.ready_since = now.ready_since.or(fact.ready.then_some(at)).filter(|_| fact.ready || was_ready);
+        now
     }
 }
 
@@ -262,4 +287,17 @@ pub(super) fn trouble_of(pod: &PodFact) -> Option<FaultKind> {
         ContainerState::Waiting { reason, .. } if **reason == *"CrashLoopBackOff" => Some(FaultKind::CrashLoop),
         _ => None,
     })
+}
+
+/// At the target of every intent that was in force: one that was just given up proves nothing.
+pub(super) fn at_target(pod: &Pod, forward: &[&Intent]) -> bool {
+    pod.fact.deletion_at.is_none() && forward.iter().all(|intent| pod.fact.revision == intent.target)
+}
+
+/// Whether its kubelet says of a container that its image cannot be pulled or used.
+pub(super) fn fails_to_pull(container: &ContainerFact) -> bool {
+    match &container.state {
+        ContainerState::Waiting { reason, .. } => reason.contains("Image") || reason.contains("Registry"),
+        ContainerState::Running { .. } | ContainerState::Terminated { .. } => false,
+    }
 }

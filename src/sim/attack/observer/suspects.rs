@@ -6,10 +6,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::judge::{Broken, DeletionContext, listed};
+use super::context::{Broken, DeletionContext, listed};
+use super::state::{Restarted, at_target};
 use super::{Observer, Pod, ROUNDED};
 use crate::engine::model::Str;
-use crate::engine::model::facts::PodFact;
 use crate::engine::model::record::Intent;
 use crate::engine::model::site::SiteLabel;
 use crate::engine::model::time::Timestamp;
@@ -34,32 +34,6 @@ pub(super) struct Outage {
     /// When its condition last changed while it was down: somebody who comes later knows only that.
     pub(super) said_at: Timestamp,
     pub(super) back_at: Option<Timestamp>,
-}
-
-/// What happened to a pod's containers after it had been ready.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Restarted {
-    pub(super) times: u32,
-    pub(super) last: Timestamp,
-    total: u32,
-    ready_since: Option<Timestamp>,
-}
-
-impl Restarted {
-    /// Of a pod as it is now: restarts count where it had been ready for longer than news may take.
-    pub(super) fn next(before: Option<Self>, fact: &PodFact, at: Timestamp, slack: Duration) -> Self {
-        let total = fact.containers.iter().map(|container| container.restarts).sum();
-        let mut now = before.unwrap_or(Self { total, ..Self::default() });
-        let was_ready = now.ready_since.is_some_and(|since| since + slack + ROUNDED < at);
-        if total > now.total && (was_ready || now.times > 0) {
-            now.times += total - now.total;
-            now.last = at;
-        }
-        now.total = total;
-        // Once it was ready for everybody to see, that stays so.
-        now.ready_since = now.ready_since.or(fact.ready.then_some(at)).filter(|_| fact.ready || was_ready);
-        now
-    }
 }
 
 impl Observer {
@@ -283,9 +257,4 @@ impl Observer {
         let times = restarts.restarted.times;
         Some(("P4", format!("replaced a serving pod on {}, and that of {node} restarted {times} times", context.node)))
     }
-}
-
-/// At the target of every intent that was in force: one that was just given up proves nothing.
-pub(super) fn at_target(pod: &Pod, forward: &[&Intent]) -> bool {
-    pod.fact.deletion_at.is_none() && forward.iter().all(|intent| pod.fact.revision == intent.target)
 }

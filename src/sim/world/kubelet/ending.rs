@@ -9,30 +9,11 @@ use super::super::object::{EventType, LastExit};
 use super::KubeletAction;
 use super::env::{Env, WakeReason};
 use super::machine::Kubelet;
-use super::pod::{ContainerRun, Worker};
 use super::process::ProcessEnd;
+use super::worker::{ContainerRun, Ending, Worker};
 
 /// From the last process's end to the final delete: volumes, sandbox.
 const CLEAN_UP: (u64, u64) = (100, 400);
-
-/// How far the termination of a pod is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Ending {
-    /// It is not to end.
-    No,
-    /// Its processes have been asked to end.
-    Asked {
-        /// When they will have ended.
-        ends_at: Timestamp,
-    },
-    /// Its processes have ended; mounts and network are being removed.
-    CleaningUp {
-        /// When that is done.
-        until: Timestamp,
-    },
-    /// Nothing is left of it but its object.
-    Over,
-}
 
 impl Kubelet {
     /// Moves a pod that is to end; says whether it is one.

@@ -11,9 +11,8 @@ use super::super::scenario::{FleetFault, NodeSetup, NodeSpec};
 use super::env::{Env, WakeReason};
 use super::images::Images;
 use super::notes::{Note, Notes};
-use super::pod::Worker;
-use super::pull::Pulls;
-use super::report::{Disk, Posted};
+use super::pull_queue::Pulls;
+use super::worker::Worker;
 use super::{AssignedPod, BOOT, HEARTBEAT, KubeletAction};
 
 /// A request that got lost is tried again after about so long.
@@ -55,6 +54,22 @@ pub(super) enum Probes {
 enum WatchedPod {
     Pod(AssignedPod),
     Gone,
+}
+
+/// The `DiskPressure` condition.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Disk {
+    pub(super) full: ConditionStatus,
+    pub(super) since: Timestamp,
+}
+
+/// What the last node status said.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Posted {
+    pub(super) at: Timestamp,
+    /// How often the images had changed.
+    pub(super) images: u32,
+    pub(super) disk: ConditionStatus,
 }
 
 #[derive(Debug)]

@@ -5,62 +5,21 @@
 //!                                                └─ refused, or the network goes ──→ Failed, back-off 10 s … 300 s
 //! ```
 
-use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use crate::engine::model::Str;
-use crate::engine::model::time::Timestamp;
 
 use super::super::object::EventType;
 use super::super::scenario::PullError;
 use super::env::{Env, WakeReason};
 use super::machine::{Connectivity, Kubelet};
+use super::pull_queue::{Active, PullStage, RegistryEntry, WantedPull};
 use super::{BACK_OFF, words};
 
 /// How long a runtime waits for a registry that does not answer.
 const TIMEOUT: (u64, u64) = (15_000, 30_000);
 /// How long a registry takes to answer.
 const ANSWER: (u64, u64) = (200, 900);
-
-/// A node's pulls.
-#[derive(Debug, Default)]
-pub(super) struct Pulls {
-    queue: VecDeque<WantedPull>,
-    active: Vec<Active>,
-    /// Back-off per pod and image: a pod that is made anew starts anew.
-    back_off: BTreeMap<(Str, Str), Duration>,
-}
-
-#[derive(Clone, Debug)]
-struct WantedPull {
-    pod: Str,
-    container: usize,
-    image: Str,
-    asked_at: Timestamp,
-}
-
-#[derive(Debug)]
-struct Active {
-    wanted: WantedPull,
-    serial: u64,
-    began_at: Timestamp,
-    stage: PullStage,
-}
-
-#[derive(Debug)]
-enum PullStage {
-    /// The registry has not answered yet; this is what comes of it.
-    Asking(Result<RegistryEntry, PullError>),
-    /// Bytes come; the link knows the pull by this.
-    Fetching { ends: u128, served: RegistryEntry },
-}
-
-/// What the registry has under a name.
-#[derive(Clone, Debug)]
-struct RegistryEntry {
-    id: Str,
-    bytes: u64,
-}
 
 /// How a pull ended, for the container that wanted it.
 #[derive(Clone, Debug)]
@@ -196,23 +155,6 @@ impl Kubelet {
         self.pulls.back_off.clear();
         for active in self.pulls.active.drain(..) {
             active.leave_link(self.link, env);
-        }
-    }
-}
-
-impl Pulls {
-    /// What is pulled next. An image that is on its way already is not begun again; when it has come, it is there for both.
-    fn next(&mut self) -> Option<WantedPull> {
-        let is_new = |wanted: &WantedPull| self.active.iter().all(|active| active.wanted.image != wanted.image);
-        let at = self.queue.iter().position(is_new)?;
-        self.queue.remove(at)
-    }
-}
-
-impl Active {
-    fn leave_link(&self, link: usize, env: &mut Env) {
-        if let PullStage::Fetching { ends, .. } = self.stage {
-            env.links[link].give_up(ends, self.serial, env.now);
         }
     }
 }

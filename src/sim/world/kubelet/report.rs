@@ -12,24 +12,8 @@ use crate::engine::model::time::Timestamp;
 use super::super::object::{Body, Condition, Node, Object, conditions};
 use super::super::scenario::SITE_LABEL;
 use super::env::Env;
-use super::machine::Kubelet;
+use super::machine::{Kubelet, Posted};
 use super::{HOSTNAME_LABEL, KubeletAction, STATUS_AT_LEAST};
-
-/// The `DiskPressure` condition.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Disk {
-    pub(super) full: ConditionStatus,
-    pub(super) since: Timestamp,
-}
-
-/// What the last node status said.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Posted {
-    pub(super) at: Timestamp,
-    /// How often the images had changed.
-    pub(super) images: u32,
-    pub(super) disk: ConditionStatus,
-}
 
 impl Kubelet {
     /// Makes itself known, or known again.

@@ -11,8 +11,8 @@ use crate::engine::model::time::Timestamp;
 use super::super::object::{Condition, ContainerStatus, PodStatus, conditions};
 use super::env::Env;
 use super::machine::Kubelet;
-use super::pod::{Container, ContainerRun, Worker};
 use super::process::ProcessEnd;
+use super::worker::{Container, ContainerRun, Worker};
 use super::{KubeletAction, words};
 
 impl Kubelet {

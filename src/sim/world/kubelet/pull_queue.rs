@@ -1,0 +1,67 @@
+//! The pulls of a node: those that wait for their turn, those that are under way, and until when which of them backs off.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use crate::engine::model::Str;
+use crate::engine::model::time::Timestamp;
+
+use super::super::scenario::PullError;
+use super::env::Env;
+
+/// A node's pulls.
+#[derive(Debug, Default)]
+pub(super) struct Pulls {
+    pub(super) queue: VecDeque<WantedPull>,
+    pub(super) active: Vec<Active>,
+    /// Back-off per pod and image: a pod that is made anew starts anew.
+    pub(super) back_off: BTreeMap<(Str, Str), Duration>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct WantedPull {
+    pub(super) pod: Str,
+    pub(super) container: usize,
+    pub(super) image: Str,
+    pub(super) asked_at: Timestamp,
+}
+
+#[derive(Debug)]
+pub(super) struct Active {
+    pub(super) wanted: WantedPull,
+    pub(super) serial: u64,
+    pub(super) began_at: Timestamp,
+    pub(super) stage: PullStage,
+}
+
+#[derive(Debug)]
+pub(super) enum PullStage {
+    /// The registry has not answered yet; this is what comes of it.
+    Asking(Result<RegistryEntry, PullError>),
+    /// Bytes come; the link knows the pull by this.
+    Fetching { ends: u128, served: RegistryEntry },
+}
+
+/// What the registry has under a name.
+#[derive(Clone, Debug)]
+pub(super) struct RegistryEntry {
+    pub(super) id: Str,
+    pub(super) bytes: u64,
+}
+
+impl Pulls {
+    /// What is pulled next. An image that is on its way already is not begun again; when it has come, it is there for both.
+    pub(super) fn next(&mut self) -> Option<WantedPull> {
+        let is_new = |wanted: &WantedPull| self.active.iter().all(|active| active.wanted.image != wanted.image);
+        let at = self.queue.iter().position(is_new)?;
+        self.queue.remove(at)
+    }
+}
+
+impl Active {
+    pub(super) fn leave_link(&self, link: usize, env: &mut Env) {
+        if let PullStage::Fetching { ends, .. } = self.stage {
+            env.links[link].give_up(ends, self.serial, env.now);
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! What a kubelet knows of one of its pods: its containers, how far each of them is, and how far its end is.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::engine::model::Str;
+use crate::engine::model::facts::{ConditionStatus, PodPhase};
+use crate::engine::model::template::{ContainerRole, ImageUse, VOLUME};
+use crate::engine::model::time::Timestamp;
+
+use super::super::object::{LastExit, PodStatus};
+use super::super::scenario::RegistryImage;
+use super::process::{ContainerCommand, ProcessEnd, RestartPolicy};
+use super::{AssignedPod, BACK_OFF, BACK_OFF_RESET};
+
+#[derive(Debug)]
+pub(super) struct Worker {
+    pub(super) seen: AssignedPod,
+    pub(super) ip: Str,
+    pub(super) started_at: Timestamp,
+    pub(super) containers: Vec<Container>,
+    pub(super) restart_policy: RestartPolicy,
+    /// Why the kubelet ended it by itself: reason and message.
+    pub(super) verdict: Option<(Str, Str)>,
+    pub(super) ending: Ending,
+    pub(super) ready: bool,
+    pub(super) ready_since: Timestamp,
+    pub(super) initialized: bool,
+    pub(super) initialized_since: Timestamp,
+    pub(super) has_sandbox: bool,
+    pub(super) has_sandbox_since: Timestamp,
+    /// What was sent last.
+    pub(super) published: Option<PodStatus>,
+    pub(super) published_at: Timestamp,
+    /// The last status did not get through.
+    pub(super) unsent: bool,
+    pub(super) removal_sent_at: Option<Timestamp>,
+}
+
+#[derive(Debug)]
+pub(super) struct Container {
+    pub(super) name: Str,
+    pub(super) image: Str,
+    pub(super) role: ContainerRole,
+    /// It is an image volume. Its role is that of an init container.
+    pub(super) is_volume: bool,
+    /// The image volumes that it mounts, called as [`NeededImage::user`] calls them.
+    mounts: Vec<Str>,
+    /// What it runs in the place of its image's own process.
+    pub(super) command: Option<ContainerCommand>,
+    pub(super) run: ContainerRun,
+    /// How it failed last, kept until its process runs: the kubelet goes on saying so while it tries again.
+    pub(super) failure: Option<ContainerRun>,
+    pub(super) ready: bool,
+    pub(super) restarts: u32,
+    pub(super) last_exit: Option<LastExit>,
+    /// The reason of its last end.
+    pub(super) last_end: Option<Str>,
+    /// The image is asked for at the registry each time (`imagePullPolicy` Always).
+    pub(super) always: bool,
+    /// What the runtime calls its image, which was there when it last started.
+    pub(super) image_id: Option<Str>,
+    crash_back_off: Duration,
+    /// Restarting counts, starting does not.
+    started_before: bool,
+}
+
+/// What a container does.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum ContainerRun {
+    /// For its turn.
+    Waiting,
+    /// For its image.
+    Pulling,
+    /// After a pull that failed.
+    PullFailed { until: Timestamp, look_at: Timestamp, error: Str, looked: bool },
+    /// For ever: its image's name is not valid.
+    BadName,
+    /// Its process is about to run.
+    Starting { at: Timestamp },
+    /// Its process runs.
+    Running { since: Timestamp, dated: Timestamp, ready_at: Timestamp, ends: Option<(Timestamp, ProcessEnd)> },
+    /// Its process ended by itself.
+    Crashed { until: Timestamp, back_off: Duration, end: ProcessEnd },
+    /// It ended, and will not run again.
+    Ended(ProcessEnd),
+}
+
+impl ContainerRun {
+    /// Whether its image could not be pulled.
+    pub(super) fn has_failed(&self) -> bool {
+        matches!(self, Self::PullFailed { .. } | Self::BadName)
+    }
+
+    /// Whether its process is on its way.
+    pub(super) fn is_under_way(&self) -> bool {
+        matches!(self, Self::Waiting | Self::Pulling | Self::Starting { .. })
+    }
+}
+
+impl Worker {
+    /// `now` is the true time, `dated` what the kubelet's clock makes of it.
+    pub(super) fn new(
+        seen: AssignedPod,
+        ip: Str,
+        disk_full: ConditionStatus,
+        (now, dated): (Timestamp, Timestamp),
+    ) -> Self {
+        let spec = &seen.template.json()["spec"];
+        let written = |key: &str| spec[key].as_array().into_iter().flatten();
+        let written: Vec<&Value> = written("initContainers").chain(written("containers")).collect();
+        let volumes = seen.template.needed_images().iter().filter(|needed| needed.usage == ImageUse::Volume);
+        let volumes = volumes.map(|volume| Container {
+            is_volume: true,
+            ..Container::new(&volume.user, &volume.image, ContainerRole::Init, volume.pulls_again)
+        });
+        let containers = volumes.chain(seen.template.containers().iter().map(|container| {
+            let written = written.iter().find(|written| written["name"] == *container.name);
+            Container {
+                command: written.and_then(|written| ContainerCommand::of(written)),
+                mounts: written.map(|written| mounts(written)).unwrap_or_default(),
+                ..Container::new(&container.name, &container.image, container.role, container.pulls_again)
+            }
+        }));
+        // Pods of a DaemonSet tolerate the taint, and are refused all the same.
+        let refused = disk_full == ConditionStatus::True;
+        let verdict = refused.then(|| ("Evicted".into(), "The node had condition: [DiskPressure]. ".into()));
+        Self {
+            containers: if refused { Vec::new() } else { containers.collect() },
+            restart_policy: RestartPolicy::of(spec),
+            seen,
+            ip,
+            started_at: dated,
+            verdict,
+            ending: Ending::No,
+            ready: false,
+            ready_since: dated,
+            initialized: false,
+            initialized_since: dated,
+            has_sandbox: false,
+            has_sandbox_since: dated,
+            published: None,
+            published_at: now,
+            unsent: false,
+            removal_sent_at: None,
+        }
+    }
+
+    /// Takes in how the pod is now. Images of its containers may have changed; such containers start anew.
+    pub(super) fn see(&mut self, seen: AssignedPod) {
+        if self.seen.template != seen.template {
+            for container in &mut self.containers {
+                let new = seen.template.containers().iter().find(|candidate| candidate.name == container.name);
+                if let Some(new) = new.filter(|new| new.image != container.image) {
+                    container.image = new.image.clone();
+                    container.run = ContainerRun::Waiting;
+                    container.failure = None;
+                    container.ready = false;
+                    container.always = new.pulls_again;
+                    container.image_id = None;
+                }
+            }
+        }
+        self.seen = seen;
+    }
+
+    /// Its readiness counts from now on, and is to be sent.
+    pub(super) fn touch(&mut self, dated: Timestamp) {
+        self.ready_since = dated;
+        self.unsent = true;
+    }
+
+    pub(super) fn has_unsent(&self) -> bool {
+        self.unsent || (self.ending == Ending::Over && self.removal_sent_at.is_none())
+    }
+
+    /// Whether it has ended for good, well or not; `None` while it has not.
+    pub(super) fn result(&self) -> Option<PodPhase> {
+        if self.verdict.is_some() {
+            return Some(PodPhase::Failed);
+        }
+        // One that is to end is gone before its phase matters.
+        let mains = self.containers.iter().filter(|container| container.role == ContainerRole::Main);
+        let codes = mains.map(|container| match &container.run {
+            ContainerRun::Ended(end) if self.ending == Ending::No => Some(end.code),
+            _ => None,
+        });
+        let codes: Vec<i32> = codes.collect::<Option<_>>()?;
+        let well = if codes.iter().all(|code| *code == 0) { PodPhase::Succeeded } else { PodPhase::Failed };
+        (!codes.is_empty()).then_some(well)
+    }
+
+    /// The image volume that a container waits for.
+    pub(super) fn missing_volume(&self, container: &Container) -> Option<&Container> {
+        let volumes =
+            self.containers.iter().filter(|volume| volume.is_volume && container.mounts.contains(&volume.name));
+        volumes.into_iter().find(|volume| !matches!(volume.run, ContainerRun::Ended(_)))
+    }
+
+    /// Images that cannot go while it is there.
+    pub(super) fn images_in_use(&self) -> impl Iterator<Item = &Str> {
+        let stays = self.result().is_none();
+        self.containers
+            .iter()
+            .filter(move |container| stays && container.image_id.is_some())
+            .map(|container| &container.image)
+    }
+
+    /// The machine stops under it.
+    pub(super) fn lose_power(&mut self) {
+        self.ready = false;
+        for container in &mut self.containers {
+            container.ready = false;
+        }
+    }
+
+    /// The machine is back: what is not over starts anew.
+    pub(super) fn restart_all(&mut self, dated: Timestamp) {
+        self.ready_since = dated;
+        self.unsent = true;
+        for container in &mut self.containers {
+            if let ContainerRun::Running { dated: started_at, .. } = container.run {
+                container.last_end = Some("Unknown".into());
+                container.last_exit = Some(LastExit { code: 255, started_at, finished_at: dated });
+            }
+            let is_over = container.role == ContainerRole::Main && matches!(container.run, ContainerRun::Ended(_));
+            if !is_over
+                && !matches!(container.run, ContainerRun::BadName)
+                && self.verdict.is_none()
+                && self.ending != Ending::Over
+            {
+                container.run = ContainerRun::Waiting;
+            }
+            container.failure = None;
+            container.crash_back_off = Duration::ZERO;
+        }
+    }
+}
+
+/// The volumes that a container mounts, as [`NeededImage::user`] calls those that are images.
+fn mounts(container: &Value) -> Vec<Str> {
+    let mounts = container["volumeMounts"].as_array().into_iter().flatten();
+    mounts.map(|mount| format!("{VOLUME}{}", mount["name"].as_str().unwrap_or_default()).into()).collect()
+}
+
+impl Container {
+    fn new(name: &Str, image: &Str, role: ContainerRole, always: bool) -> Self {
+        Self {
+            name: name.clone(),
+            image: image.clone(),
+            role,
+            is_volume: false,
+            mounts: Vec::new(),
+            command: None,
+            run: ContainerRun::Waiting,
+            failure: None,
+            ready: false,
+            restarts: 0,
+            last_exit: None,
+            last_end: None,
+            always,
+            image_id: None,
+            crash_back_off: Duration::ZERO,
+            started_before: false,
+        }
+    }
+
+    pub(super) fn try_again(&mut self, failed: ContainerRun) -> ContainerRun {
+        self.failure = Some(failed);
+        ContainerRun::Waiting
+    }
+
+    pub(super) fn start(
+        &mut self,
+        (now, dated): (Timestamp, Timestamp),
+        image: Option<&RegistryImage>,
+        id: Option<Str>,
+    ) -> ContainerRun {
+        if self.started_before {
+            self.restarts += 1;
+        }
+        self.started_before = true;
+        self.failure = None;
+        self.image_id = id;
+        let (ready_in, ends) = match (&self.command, image) {
+            (None, Some(image)) => {
+                (image.ready_in, image.crashes_after.map(|after| (now + after, ProcessEnd::CRASHED)))
+            }
+            (Some(_), Some(RegistryImage { distroless: true, .. })) => {
+                (Duration::ZERO, Some((now, ProcessEnd::NOT_STARTED)))
+            }
+            (Some(ContainerCommand { goes_on: false, .. }), _) => (Duration::ZERO, Some((now, ProcessEnd::COMPLETED))),
+            (Some(ContainerCommand { goes_on: true, .. }), _) | (None, None) => (Duration::ZERO, None),
+        };
+        ContainerRun::Running { since: now, dated, ready_at: now + ready_in, ends }
+    }
+
+    /// Its process has ended by itself.
+    pub(super) fn end(
+        &mut self,
+        end: ProcessEnd,
+        (since, started_at): (Timestamp, Timestamp),
+        policy: RestartPolicy,
+        now: Timestamp,
+    ) -> ContainerRun {
+        self.ready = false;
+        if !policy.restarts(&end) {
+            return ContainerRun::Ended(end);
+        }
+        self.last_end = Some(end.reason.into());
+        self.last_exit = Some(LastExit { code: end.code, started_at, finished_at: started_at + now.since(since) });
+        if now.since(since) >= BACK_OFF_RESET {
+            self.crash_back_off = Duration::ZERO;
+        }
+        // The first restart comes at once; then 10 s, 20 s, … 300 s.
+        let back_off = self.crash_back_off;
+        self.crash_back_off = if back_off.is_zero() { BACK_OFF.0 } else { (back_off * 2).min(BACK_OFF.1) };
+        ContainerRun::Crashed { until: now + back_off.max(Duration::from_secs(1)), back_off, end }
+    }
+}
+
+/// How far the termination of a pod is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ending {
+    /// It is not to end.
+    No,
+    /// Its processes have been asked to end.
+    Asked {
+        /// When they will have ended.
+        ends_at: Timestamp,
+    },
+    /// Its processes have ended; mounts and network are being removed.
+    CleaningUp {
+        /// When that is done.
+        until: Timestamp,
+    },
+    /// Nothing is left of it but its object.
+    Over,
+}
