@@ -58,7 +58,7 @@ use tokio::time::Instant;
 use crate::audit::AuditLog;
 use crate::config::{self, Bookmark, CallChoice, ConfigFile, ConfigValues, GlyphChoice, KeyChoice, NodeColumnName};
 use crate::driver::practice::Practice;
-use crate::driver::{Access, AccessError, ClusterSession, Impersonate, Reach, Session};
+use crate::driver::{Access, AccessError, ClusterSession, Impersonate, ServerPath, Session};
 use crate::engine::model::shell::shell_flag;
 use crate::process::printable::Printable;
 use crate::process::{output as streams, signals};
@@ -395,7 +395,7 @@ fn access(global: &Global, file: &ConfigValues) -> Access {
         insecure,
         audit,
         defaults: file.defaults.clone(),
-        reach: Reach::default(),
+        server_path: ServerPath::default(),
     }
 }
 

@@ -60,7 +60,7 @@ mod write;
 
 pub use clock::Clock;
 pub use connect::{
-    Cluster, ClusterTarget, ConnectError, Credentials, IN_CLUSTER, Reach, context_names, host_and_port,
+    Cluster, ClusterTarget, ConnectError, Credentials, IN_CLUSTER, ServerPath, context_names, host_and_port,
     server_of_context,
 };
 pub use failure::{ProxyFailure, ProxyTrouble};

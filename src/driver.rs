@@ -15,7 +15,7 @@ mod seen_holders;
 mod session;
 
 pub use crate::cluster::{Clock, IN_CLUSTER, context_names, server_of_context};
-pub use access::{Access, AccessError, Impersonate, Reach};
+pub use access::{Access, AccessError, Impersonate, ServerPath};
 pub use handle::{
     CommandError, DrivenBy, Fleet, FleetPrewarm, FleetPulls, FleetRevision, FleetRow, IdentityInUse, Request, Rollout,
     Session, SessionOpening,

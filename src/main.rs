@@ -47,10 +47,12 @@ fn look(style: cli::Style) -> tui::ConsoleOptions {
     }
 }
 
-fn console_error(error: tui::Error) -> cli::CliError {
+fn console_error(error: tui::ConsoleError) -> cli::CliError {
     match error {
-        tui::Error::Gone | tui::Error::Signal(_) | tui::Error::Terminal(_) => cli::CliError::failed(error.to_string()),
-        tui::Error::Options(why) => cli::CliError::usage(why),
+        tui::ConsoleError::Gone | tui::ConsoleError::Signal(_) | tui::ConsoleError::Terminal(_) => {
+            cli::CliError::failed(error.to_string())
+        }
+        tui::ConsoleError::Options(why) => cli::CliError::usage(why),
     }
 }
 
@@ -77,9 +79,9 @@ async fn open(console: cli::ConsoleRequest) -> Result<cli::Exit, cli::CliError> 
     drop(practice);
     match end {
         Ok(_) => Ok(cli::Exit::Done),
-        Err(tui::Error::Gone) => Ok(cli::Exit::Interrupted),
-        Err(tui::Error::Signal("SIGTERM")) => Ok(cli::Exit::Terminated),
-        Err(tui::Error::Signal(_)) => Ok(cli::Exit::Interrupted),
+        Err(tui::ConsoleError::Gone) => Ok(cli::Exit::Interrupted),
+        Err(tui::ConsoleError::Signal("SIGTERM")) => Ok(cli::Exit::Terminated),
+        Err(tui::ConsoleError::Signal(_)) => Ok(cli::Exit::Interrupted),
         Err(error) => Err(console_error(error)),
     }
 }

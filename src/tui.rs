@@ -47,5 +47,5 @@ mod view;
 mod words;
 
 pub use notify::NotifyBy;
-pub use run::{Colour, ConsoleEnd, ConsoleOptions, Error, Start, check, run, usual_site_file};
+pub use run::{Colour, ConsoleEnd, ConsoleError, ConsoleOptions, Start, check, run, usual_site_file};
 pub use theme::{Depth, Glyphs};

@@ -10,13 +10,13 @@ use crate::engine::model::rollout_event::{
 };
 
 /// What tells DaemonSets apart, which may be of the same name: server, or context where none is known; namespace, name, uid.
-type Key<'a> = [&'a str; 4];
+type DaemonSetKey<'a> = [&'a str; 4];
 
 /// The numbers that revisions had, of each DaemonSet.
 #[derive(Debug, Default)]
-pub struct Renumbered<'a>(BTreeMap<Key<'a>, BTreeMap<i64, Vec<i64>>>);
+pub struct Renumbered<'a>(BTreeMap<DaemonSetKey<'a>, BTreeMap<i64, Vec<i64>>>);
 
-fn key(line: &LogLine) -> Key<'_> {
+fn key(line: &LogLine) -> DaemonSetKey<'_> {
     let text = |field| line.text(field).unwrap_or_default();
     [line.server().or_else(|| line.context()).unwrap_or_default(), text("namespace"), text("name"), text("uid")]
 }
@@ -24,17 +24,17 @@ fn key(line: &LogLine) -> Key<'_> {
 impl<'a> Renumbered<'a> {
     /// As `lines` tell, oldest first.
     pub fn of(lines: &'a [LogLine]) -> Self {
-        let mut told: BTreeMap<Key<'a>, Told> = BTreeMap::new();
+        let mut logged: BTreeMap<DaemonSetKey<'a>, LoggedRevisions> = BTreeMap::new();
         for line in lines {
             if let Some(event) = event(line) {
-                let told = told.entry(key(line)).or_default();
-                told.now = None;
-                told.events.push(event);
+                let logged = logged.entry(key(line)).or_default();
+                logged.now = None;
+                logged.events.push(event);
             } else if let Some(now) = revision_of_its_target(line) {
-                told.entry(key(line)).or_default().now = Some(now);
+                logged.entry(key(line)).or_default().now = Some(now);
             }
         }
-        Self(told.into_iter().map(|(key, told)| (key, earlier_numbers(told.events.iter(), told.now))).collect())
+        Self(logged.into_iter().map(|(key, logged)| (key, earlier_numbers(logged.events.iter(), logged.now))).collect())
     }
 
     /// What a line says, with the numbers that revisions have by now: `revision 4 (the template of 2)`.
@@ -47,7 +47,7 @@ impl<'a> Renumbered<'a> {
 
 /// What lines tell of one DaemonSet.
 #[derive(Debug, Default)]
-struct Told {
+struct LoggedRevisions {
     events: Vec<RolloutEvent>,
     /// The number of the revision that is rolled out since the last of these, where a line says it.
     now: Option<i64>,

@@ -208,10 +208,10 @@ pub(crate) enum OnCluster {
     Drive(DriveArgs),
     /// Bring images onto nodes before their pods are replaced, a few nodes at a time
     ///
-    /// Makes one pod per node that pulls and then sleeps, so that its image is kept, and drives until every node has the images.
-    /// Each pod goes once its node is updated, with `--cancel`, and at the end of the rollout. The template stays as it is:
-    /// `set-image` afterwards. Whoever drives carries out all that is recorded: a rollout that is under way goes on too.
-    /// Where somebody else drives, that process does it, and this one follows.
+    /// Makes one pod per node, which pulls the images and then sleeps, so that the node keeps them, and drives until every node has the images.
+    /// A pod is deleted once its node is updated, with `--cancel`, and at the end of the rollout. The template is not changed:
+    /// that is for `set-image` afterwards. Whoever drives carries out all that is recorded: a rollout that is under way goes on too.
+    /// If another process drives, that one makes the pods, and this one reports what it does.
     #[command(after_help = PREWARM_HELP)]
     Prewarm(Box<PrewarmArgs>),
 }

@@ -80,8 +80,8 @@ fn refused_name(refused: &Error) -> Option<String> {
     }
 }
 
-/// The command, where a negative number behind a flag is the flag's value: whatever reads it says why it is refused. Otherwise it would be
-/// refused as a flag that is not there.
+/// The command, changed so that clap takes a negative number behind a flag as the flag's value. The parser of the value then says why the number is
+/// refused; without this, clap would refuse it as an unknown flag.
 pub(super) fn with_negative_numbers(command: Command) -> Command {
     let read = |arg: clap::Arg| {
         let takes_a_value = arg.get_action().takes_values() && arg.get_long().is_some();

@@ -416,8 +416,8 @@ fn accept_no_record(command: &Command, snapshot: &Snapshot, yes: bool) -> Result
         .hinted("`rolldeck adopt` records it anew, with the limits that its flags name; `--yes` says that the defaults are meant"))
 }
 
-/// Refuses a roll back that names no revision where no rollout is under way that it would end, if there is nobody to ask and `--yes` is not given:
-/// every node would leave the revision that it was left at, for one that may not have run for long, or never.
+/// Refuses a roll back that names no revision if no rollout is under way, nobody can be asked and `--yes` is not given. Such a roll back moves every
+/// node away from the revision that the last rollout left it at, to one that may have run only briefly, or never.
 fn accept_going_back(command: &Command, snapshot: &Snapshot, preview: &Preview, yes: bool) -> Result<(), CliError> {
     let unnamed = matches!(command.inner(), Command::Undo { to: None });
     let idle = snapshot.started_at.is_none() && snapshot.phase == Phase::Idle;
@@ -444,8 +444,8 @@ pub(crate) fn asks(preview: &Preview, consent: Consent) -> bool {
 /// Asks in proportion to what can break: not at all within the budget, `y` for a new template or a roll back, the
 /// DaemonSet's name for what can take down more than the budget.
 ///
-/// Where nobody can be asked, the last kind needs `--yes`, and so does a command that also lifts somebody's pause; the others are taken as
-/// meant. The question is asked once all that was sent to `streams` is written: what it is about comes first.
+/// If nobody can be asked, a command of the last kind is refused without `--yes`, and so is one that also lifts somebody's pause; all others are
+/// carried out. The question is asked only once everything that was sent to `streams` is written, so that the preview is read before it.
 pub(crate) async fn confirm(
     preview: &Preview,
     snapshot: &Snapshot,

@@ -57,7 +57,7 @@ pub struct ClusterTarget {
     /// Whether the server's certificate is not checked, whatever the kubeconfig says.
     pub insecure: bool,
     /// Over which kind of way the API server is reached.
-    pub reach: Reach,
+    pub server_path: ServerPath,
 }
 
 impl ClusterTarget {
@@ -73,7 +73,7 @@ impl ClusterTarget {
             as_uid,
             request_timeout: _,
             insecure,
-            reach: _,
+            server_path: _,
         } = self;
         let file = kubeconfig.as_deref().map(kubeconfig_flag);
         let user = as_user.iter().map(|user| shell_flag("--as", user));
@@ -89,7 +89,7 @@ impl ClusterTarget {
 /// Over which kind of way an API server is reached. It decides how lists are asked for: compressed over a network, where bytes
 /// take time, and streamed from this machine, where compressing takes longer than sending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Reach {
+pub enum ServerPath {
     /// What the server's address says: a network. Behind a loopback address there is this machine or a tunnel, as the time says that the
     /// server takes to answer.
     #[default]
@@ -100,7 +100,7 @@ pub enum Reach {
     Network,
 }
 
-impl Reach {
+impl ServerPath {
     /// How lists are asked for; `None` where that is to be measured.
     fn lists(self, server: &http::Uri) -> Option<ListTransfer> {
         let host = server.host().unwrap_or_default().trim_matches(['[', ']']);
@@ -230,7 +230,7 @@ impl Cluster {
         let credentials = Credentials::of(user, &config, in_kubeconfig.as_deref());
         let server: Arc<str> = shown_url(&config.cluster_url).into();
         let namespace: Arc<str> = config.default_namespace.as_str().into();
-        let lists = target.reach.lists(&config.cluster_url);
+        let lists = target.server_path.lists(&config.cluster_url);
         let place = KubectlPlace { kubeconfig: target.kubeconfig.clone(), context: context.clone() };
         let no_credentials = |why: String| ConnectError::Credentials { place: place.clone(), why };
         let credential =
@@ -503,16 +503,16 @@ mod kubeconfig_tests {
 
     #[test]
     fn lists_come_compressed_from_anything_but_this_machine() {
-        let lists = |server: &str, reach: Reach| reach.lists(&server.parse().unwrap());
+        let lists = |server: &str, server_path: ServerPath| server_path.lists(&server.parse().unwrap());
         for near in ["https://127.0.0.1:6443", "https://127.8.0.1", "https://[::1]:6443", "http://localhost:8001"] {
-            assert_eq!(lists(near, Reach::ByAddress), None, "{near}: it may be a tunnel");
-            assert_eq!(lists(near, Reach::Network), Some(ListTransfer::Compressed), "{near}");
+            assert_eq!(lists(near, ServerPath::ByAddress), None, "{near}: it may be a tunnel");
+            assert_eq!(lists(near, ServerPath::Network), Some(ListTransfer::Compressed), "{near}");
         }
         for far in
             ["https://10.0.0.1:6443", "https://[2001:db8::1]:6443", "https://api.example", "https://localhost.example"]
         {
-            assert_eq!(lists(far, Reach::ByAddress), Some(ListTransfer::Compressed), "{far}");
-            assert_eq!(lists(far, Reach::Loopback), Some(ListTransfer::Streamed), "{far}");
+            assert_eq!(lists(far, ServerPath::ByAddress), Some(ListTransfer::Compressed), "{far}");
+            assert_eq!(lists(far, ServerPath::Loopback), Some(ListTransfer::Streamed), "{far}");
         }
     }
 
@@ -548,7 +548,7 @@ mod kubeconfig_tests {
             as_uid: Some("7".into()),
             request_timeout: Some(Duration::from_secs(3)),
             insecure: true,
-            reach: Reach::Network,
+            server_path: ServerPath::Network,
         };
         let flags = "--kubeconfig '/etc/my edge' --as='-jane doe' --as-group sre --as-group \"it's\" --as-uid 7 --insecure-skip-tls-verify";
         assert_eq!(target.given_flags().as_deref(), Some(flags));

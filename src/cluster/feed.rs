@@ -19,7 +19,7 @@ use super::last_observed::LastObserved;
 use super::partial::SOURCE;
 use super::rights;
 use super::subjects::{ClusterEvents, LeaseSubject, Nodes, Pods, Revisions, TheDaemonSet, WatchedWarmPods};
-use super::watch::{Source, Subject, watch};
+use super::watch::{Subject, WatchSource, watch};
 use super::workload::SharedWorkload;
 use super::write::Writer;
 use crate::engine::model::Str;
@@ -123,7 +123,7 @@ impl WatchContext {
     }
 
     async fn daemonset(self) {
-        let source = Source {
+        let source = WatchSource {
             path: self.workload.collection(Some(&self.namespace)),
             labels: None,
             fields: Some(format!("metadata.name={}", self.name)),
@@ -133,7 +133,7 @@ impl WatchContext {
     }
 
     async fn lease(self) {
-        let source = Source {
+        let source = WatchSource {
             path: format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace),
             labels: None,
             fields: Some(format!("metadata.name={}", lease_name(&self.name))),
@@ -142,7 +142,7 @@ impl WatchContext {
     }
 
     async fn warm_pods(self) {
-        let source = Source {
+        let source = WatchSource {
             path: format!("/api/v1/namespaces/{}/pods", self.namespace),
             labels: Some(PREWARM.to_owned()),
             fields: None,
@@ -185,7 +185,7 @@ impl WatchContext {
                     () = self.out.closed() => return,
                 }
             };
-            let source = Source { path: path.to_owned(), labels: Some(selector.clone()), fields: None };
+            let source = WatchSource { path: path.to_owned(), labels: Some(selector.clone()), fields: None };
             let another = known.wait_for(|daemonset| {
                 daemonset.as_ref().is_some_and(|daemonset| daemonset.selector.to_string() != selector)
             });
@@ -200,7 +200,7 @@ impl WatchContext {
         let mut known = self.shared.daemonset.subscribe();
         // If the DaemonSet comes later than that, its images are missing at first: kubelets report them every five minutes.
         let _ = tokio::time::timeout(NODES_WAIT, known.wait_for(Option::is_some)).await;
-        let source = Source { path: "/api/v1/nodes".to_owned(), labels: None, fields: None };
+        let source = WatchSource { path: "/api/v1/nodes".to_owned(), labels: None, fields: None };
         let (clock, skew) = (self.http.clock(), self.http.skew());
         let server_now = move || {
             let skew = (*skew.borrow())?;
@@ -213,10 +213,11 @@ impl WatchContext {
     async fn events(self) {
         let path = format!("/api/v1/namespaces/{}/events", self.namespace);
         let (_, kind) = self.workload.api_kind();
-        let of_pods = Source { path: path.clone(), labels: None, fields: Some("involvedObject.kind=Pod".to_owned()) };
+        let of_pods =
+            WatchSource { path: path.clone(), labels: None, fields: Some("involvedObject.kind=Pod".to_owned()) };
         // The controller writes thousands of Events about the DaemonSet. Watched are those that report failures, and those that
         // rolldeck processes write.
-        let of_daemonset = |which: &str| Source {
+        let of_daemonset = |which: &str| WatchSource {
             path: path.clone(),
             labels: None,
             fields: Some(format!("involvedObject.kind={kind},involvedObject.name={},{which}", self.name)),

@@ -9,7 +9,7 @@ use super::http::Http;
 use super::partial::{
     EventWire, FleetRevisionWire, FleetWire, Interner, PartialDaemonSet, PartialRevision, PodWire, lease_fact, text,
 };
-use super::watch::{NotUnderstood, OnUnreadable, Source, Subject, watch as follow, watch_with_first_page};
+use super::watch::{NotUnderstood, OnUnreadable, Subject, WatchSource, watch as follow, watch_with_first_page};
 use super::workload::Workload;
 use crate::engine::model::Str;
 use crate::engine::model::event::WatchHealth;
@@ -89,8 +89,8 @@ pub(super) fn watch(
     out: mpsc::Sender<FleetEvent>,
 ) -> FleetWatches {
     let scope = |namespace: Option<&str>| FleetContext {
-        daemonsets: Source { path: workload.collection(namespace), labels: None, fields: None },
-        leases: Source {
+        daemonsets: WatchSource { path: workload.collection(namespace), labels: None, fields: None },
+        leases: WatchSource {
             path: match namespace {
                 Some(namespace) => format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"),
                 None => "/apis/coordination.k8s.io/v1/leases".to_owned(),
@@ -98,7 +98,7 @@ pub(super) fn watch(
             labels: Some(format!("{}={}", MANAGED_BY.0, MANAGED_BY.1)),
             fields: None,
         },
-        revisions: Source {
+        revisions: WatchSource {
             path: match namespace {
                 Some(namespace) => format!("/apis/apps/v1/namespaces/{namespace}/controllerrevisions"),
                 None => "/apis/apps/v1/controllerrevisions".to_owned(),
@@ -106,7 +106,7 @@ pub(super) fn watch(
             labels: None,
             fields: None,
         },
-        starting_pods: Source {
+        starting_pods: WatchSource {
             path: match namespace {
                 Some(namespace) => format!("/api/v1/namespaces/{namespace}/pods"),
                 None => "/api/v1/pods".to_owned(),
@@ -114,7 +114,7 @@ pub(super) fn watch(
             labels: None,
             fields: Some(STARTING.to_owned()),
         },
-        pulls: Source {
+        pulls: WatchSource {
             path: match namespace {
                 Some(namespace) => format!("/api/v1/namespaces/{namespace}/events"),
                 None => "/api/v1/events".to_owned(),
@@ -130,11 +130,11 @@ pub(super) fn watch(
 /// Where the watches of a fleet look.
 #[derive(Clone)]
 struct FleetContext {
-    daemonsets: Source,
-    leases: Source,
-    revisions: Source,
-    starting_pods: Source,
-    pulls: Source,
+    daemonsets: WatchSource,
+    leases: WatchSource,
+    revisions: WatchSource,
+    starting_pods: WatchSource,
+    pulls: WatchSource,
 }
 
 /// Watches `wide`; when that is forbidden, `narrow`.

@@ -232,13 +232,13 @@ async fn serve(listener: TcpListener, acceptor: TlsAcceptor, state: Arc<ServerSt
     }
 }
 
-type Lines = StreamBody<stream::BoxStream<'static, Result<Frame<Bytes>, Infallible>>>;
+type LineBody = StreamBody<stream::BoxStream<'static, Result<Frame<Bytes>, Infallible>>>;
 
 async fn answer(
     request: Request<Incoming>,
     client: Option<Vec<u8>>,
     state: Arc<ServerState>,
-) -> Result<Response<Lines>, Infallible> {
+) -> Result<Response<LineBody>, Infallible> {
     let path = request.uri().path().to_owned();
     let accepted = state.accepted.lock().unwrap().as_ref().is_none_or(|accepted| client.as_ref() == Some(accepted));
     state.presented.lock().unwrap().push(client);

@@ -303,7 +303,7 @@ mod tests {
     use super::*;
     use crate::cluster::clock::Clock;
     use crate::cluster::http::Http;
-    use crate::cluster::watch::{NotUnderstood, Source, Subject, watch};
+    use crate::cluster::watch::{NotUnderstood, Subject, WatchSource, watch};
     use crate::engine::model::event::WatchHealth;
 
     /// Tells nothing but how it is.
@@ -352,7 +352,7 @@ mod tests {
         config.connect_timeout = Some(Duration::from_secs(10));
         let http = Http::new(Transport::plain(config).unwrap(), Clock::start());
         let (out, mut events) = mpsc::channel(8);
-        let source = Source { path: "/x".into(), labels: None, fields: None };
+        let source = WatchSource { path: "/x".into(), labels: None, fields: None };
         let task = tokio::spawn(watch(http, source, Healths, out));
 
         let (mut stream, _) = listener.accept().await.unwrap();

@@ -61,8 +61,8 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 const REOPEN_PATIENCE: Duration = Duration::from_secs(2);
 /// How long the server is asked to keep a watch open.
 const WATCH_FOR: Duration = Duration::from_secs(300);
-/// A server sends bookmarks every minute: a longer silence is a dead connection, or a server without bookmarks, to
-/// which it does no harm to ask again. The engine (`engine/view/watch_states.rs`) waits a quarter of a minute longer.
+/// A watch that is silent for longer than this is opened again. A server sends a bookmark every minute, so a longer silence means that the connection
+/// is dead, or that the server sends no bookmarks: then opening it again does no harm. The engine (`engine/view/watch_states.rs`) waits 15 s longer.
 const SILENCE: Duration = Duration::from_secs(75);
 /// Bookmarks, and changes that mean nothing to the listener, are reported as `heard` no more often than this.
 const HEARD_EVERY: Duration = Duration::from_secs(10);
@@ -122,7 +122,7 @@ pub(super) struct NotUnderstood {
 
 /// Which collection, and which of its objects.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Source {
+pub(super) struct WatchSource {
     /// `/api/v1/namespaces/edge/pods`.
     pub(super) path: String,
     /// `labelSelector`, if any.
@@ -177,14 +177,14 @@ enum Listing {
 }
 
 /// Watches `source` for as long as somebody listens.
-pub(super) async fn watch<S: Subject>(http: Http, source: Source, subject: S, out: mpsc::Sender<S::Out>) {
+pub(super) async fn watch<S: Subject>(http: Http, source: WatchSource, subject: S, out: mpsc::Sender<S::Out>) {
     watch_by(None, http, source, subject, out).await;
 }
 
 /// Watches what changes in `source` from now on, for as long as somebody listens. Of what is there already a page is told.
 pub(super) async fn watch_with_first_page<S: Subject>(
     http: Http,
-    source: Source,
+    source: WatchSource,
     subject: S,
     out: mpsc::Sender<S::Out>,
 ) {
@@ -194,7 +194,7 @@ pub(super) async fn watch_with_first_page<S: Subject>(
 async fn watch_by<S: Subject>(
     listing: Option<Listing>,
     http: Http,
-    source: Source,
+    source: WatchSource,
     subject: S,
     out: mpsc::Sender<S::Out>,
 ) {
@@ -225,7 +225,7 @@ async fn watch_by<S: Subject>(
 
 struct Watch<S: Subject> {
     http: Http,
-    source: Source,
+    source: WatchSource,
     subject: S,
     out: mpsc::Sender<S::Out>,
     /// `None` until it is known how lists are to come.

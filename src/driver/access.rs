@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::audit::AuditLog;
-pub use crate::cluster::Reach;
+pub use crate::cluster::ServerPath;
 use crate::engine::model::settings::Tuning;
 
 /// Which cluster is meant, and as whom; what is left out comes from the kubeconfig.
@@ -30,7 +30,7 @@ pub struct Access {
     /// With which settings a rollout begins that is not recorded yet.
     pub defaults: Tuning,
     /// Over which kind of way the API server is reached; otherwise its address tells.
-    pub reach: Reach,
+    pub server_path: ServerPath,
 }
 
 /// Whom to impersonate; nobody without a user.

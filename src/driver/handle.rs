@@ -184,8 +184,8 @@ pub trait Session: Send + Sync + 'static {
     fn is_practice(&self) -> bool {
         false
     }
-    /// The contexts that can be gone to from here, in the kubeconfig's order, this one among them. Empty where there are none: in a pod,
-    /// and in practice.
+    /// The contexts that the operator can switch to, in the kubeconfig's order, the present one among them. Empty if the session has no kubeconfig of the
+    /// operator: in a pod, and on a practice cluster.
     fn contexts(&self) -> Vec<String> {
         Vec::new()
     }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
-use super::{Access, AccessError, ClusterSession, Reach, private_file};
+use super::{Access, AccessError, ClusterSession, ServerPath, private_file};
 use crate::audit::AuditLog;
 use crate::engine::model::Str;
 use crate::engine::model::quantity::IntOrPercent;
@@ -82,8 +82,13 @@ impl Practice {
         let file = private_file::temporary(&self.kubeconfig())
             .map_err(|error| failed("writing the practice kubeconfig", &error))?;
         let defaults = defaults_at(self.speed);
-        let access =
-            Access { kubeconfig: Some(file.clone()), audit, defaults, reach: Reach::Loopback, ..Access::default() };
+        let access = Access {
+            kubeconfig: Some(file.clone()),
+            audit,
+            defaults,
+            server_path: ServerPath::Loopback,
+            ..Access::default()
+        };
         let session = ClusterSession::open(&access).await;
         // If it cannot be removed, it names a port on which nothing listens any more.
         let _ = std::fs::remove_file(&file);

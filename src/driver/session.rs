@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
 
-use super::access::{Access, AccessError, Impersonate, Reach};
+use super::access::{Access, AccessError, Impersonate, ServerPath};
 use super::audit_sink::AuditSink;
 use super::handle::{Fleet, IdentityInUse, Rollout, Session, SessionOpening};
 use super::identity::Identity;
@@ -43,8 +43,17 @@ impl ClusterSession {
     /// # Errors
     /// See [`AccessError`].
     pub async fn open(access: &Access) -> Result<Self, AccessError> {
-        let Access { kubeconfig, context, namespace, impersonate, request_timeout, insecure, audit, defaults, reach } =
-            access.clone();
+        let Access {
+            kubeconfig,
+            context,
+            namespace,
+            impersonate,
+            request_timeout,
+            insecure,
+            audit,
+            defaults,
+            server_path,
+        } = access.clone();
         let Impersonate { user: as_user, uid: as_uid, groups: as_groups } = impersonate;
         let target = ClusterTarget {
             kubeconfig,
@@ -55,7 +64,7 @@ impl ClusterSession {
             as_uid,
             request_timeout,
             insecure,
-            reach,
+            server_path,
         };
         let given_flags = target.given_flags();
         let cluster = Cluster::connect(&target).await?;
@@ -151,7 +160,7 @@ impl Session for ClusterSession {
         // A namespace and an unchecked certificate were meant for the cluster that they were given for. Whom to impersonate stays:
         // without it we would have more rights than was asked for.
         let (context, timing, runtime) = (Some(context.to_owned()), self.timing, self.runtime.clone());
-        let access = Access { context, namespace: None, insecure: false, reach: Reach::default(), ..access };
+        let access = Access { context, namespace: None, insecure: false, server_path: ServerPath::default(), ..access };
         let opening = runtime.spawn(async move {
             let session = Self::open(&access).await?.with_timing(timing);
             session.probe().await?;

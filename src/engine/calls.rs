@@ -22,8 +22,8 @@ impl Engine {
         self.pending.accepted()
     }
 
-    /// Takes in how the Lease was seen before by somebody with the same clock: whether its holder is alive is then known as soon as the
-    /// Lease is observed unchanged.
+    /// Takes in how another watch of this process, by the same clock, saw the Lease before. If the Lease is then observed unchanged, the engine knows at
+    /// once whether its holder is alive, and need not wait for a renewal.
     pub fn remember_holder(&mut self, seen: SeenHolder) {
         self.lock.remember(seen);
     }

@@ -124,7 +124,7 @@ impl Engine {
         }
     }
 
-    /// What it was told when it was made.
+    /// The configuration that the engine was made with.
     pub fn config(&self) -> &Config {
         &self.config
     }

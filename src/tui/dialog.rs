@@ -19,8 +19,8 @@ pub(crate) mod budget;
 mod drift;
 mod field;
 pub(crate) mod form;
-mod ground;
 pub(crate) mod image;
+mod preview_inputs;
 pub(crate) mod prewarm;
 mod selector;
 pub(crate) mod tune;
@@ -32,8 +32,8 @@ pub(crate) use self::budget::BudgetField;
 pub(crate) use self::drift::DriftChoice;
 use self::field::Handled;
 pub(crate) use self::form::{AdoptForm, Form, StepForm, Undo, is_safety};
-use self::ground::QuestionGround;
 pub(crate) use self::image::{ImageForm, OfferedImage, known_images};
+use self::preview_inputs::PreviewInputs;
 pub(crate) use self::prewarm::PrewarmForm;
 pub(crate) use self::selector::Canary;
 pub(crate) use self::tune::TuneForm;
@@ -86,7 +86,7 @@ pub(crate) struct Dialog {
     /// A preview has come in place of a refusal by itself, and no key since: it may not have been read yet.
     replaced_refusal: bool,
     /// What was so when it was asked last.
-    ground: Option<QuestionGround>,
+    preview_inputs: Option<PreviewInputs>,
 }
 
 /// What is known of what the command would do.
@@ -141,7 +141,7 @@ impl Dialog {
             moved: false,
             again: None,
             replaced_refusal: false,
-            ground: None,
+            preview_inputs: None,
         }
     }
 
@@ -201,7 +201,7 @@ impl Dialog {
     pub(crate) fn may_be_asked_again(&self, snapshot: &Snapshot) -> bool {
         let is_old = match self.answer {
             PreviewState::Refused(_) => true,
-            PreviewState::Preview(_) => self.ground != Some(QuestionGround::of(snapshot)),
+            PreviewState::Preview(_) => self.preview_inputs != Some(PreviewInputs::of(snapshot)),
             PreviewState::Incomplete(_) | PreviewState::Asking(_) => false,
         };
         is_old && self.again.is_none()
@@ -209,7 +209,7 @@ impl Dialog {
 
     /// Notes what is so while it is asked.
     pub(crate) fn is_asked_under(&mut self, snapshot: &Snapshot) {
-        self.ground = Some(QuestionGround::of(snapshot));
+        self.preview_inputs = Some(PreviewInputs::of(snapshot));
     }
 
     /// Notes that question `serial` asks again after an answer.

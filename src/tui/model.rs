@@ -28,7 +28,7 @@ use super::node_page::{NodePage, NodeReading};
 use super::prewarm::PrewarmList;
 use super::prompt::Prompt;
 use super::revisions::RevisionScreen;
-use super::status::{Status, StatusSeverity};
+use super::status::{StatusLine, StatusSeverity};
 use super::theme::{Glyphs, Theme, Themes};
 use super::timeline::{LiftedPauses, Timeline};
 use crate::config::Bookmark;
@@ -85,7 +85,7 @@ pub(crate) struct Model {
     /// The rollout that is open, and others that we drive in the background.
     pub(crate) rollouts: Vec<RolloutPage>,
     pub(crate) overlay: Overlay,
-    pub(crate) status: Option<Status>,
+    pub(crate) status: Option<StatusLine>,
     /// By which label the maps of DaemonSets tell nodes apart, where that was chosen with `:site`.
     pub(crate) chosen_sites: HashMap<DaemonSetRef, String>,
     /// What was told of the rollouts that were closed, for when they are opened again: the last ones, the latest at the end.
@@ -495,8 +495,8 @@ impl Model {
         self.rollouts.iter().filter(|page| page.driven_by_us())
     }
 
-    pub(crate) fn say(&mut self, tone: StatusSeverity, text: impl Into<String>) {
-        self.status = Some(Status { tone, text: text.into(), at: self.now });
+    pub(crate) fn say(&mut self, severity: StatusSeverity, text: impl Into<String>) {
+        self.status = Some(StatusLine { severity, text: text.into(), at: self.now });
     }
 
     /// A new number for a question to a driver.

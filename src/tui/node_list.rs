@@ -336,8 +336,8 @@ impl NodeList {
         (pinned, rows().skip(self.pinned + self.list.top()))
     }
 
-    /// The current row's place. Before a row is selected that is the first node: the heading of a group is told nothing of, and would become
-    /// the current row as soon as no node moves any more.
+    /// The current row's place. Until the operator selects a row it is that of the first node. It is not the heading of a group, of which the console
+    /// has nothing to show, and which would otherwise become the current row once no node is pinned above it.
     pub(crate) fn current(&self) -> Option<usize> {
         let node = || self.rows.iter().position(|row| matches!(row, NodeRow::Node(_)));
         let first = self.list.selected().is_none().then(node).flatten();

@@ -138,7 +138,7 @@ impl std::fmt::Debug for ConsoleEnd {
 
 /// Why the console did not start, or ended by itself.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum ConsoleError {
     /// There is no terminal that it could use.
     #[error("{0}")]
     Terminal(String),
@@ -153,7 +153,7 @@ pub enum Error {
     Signal(&'static str),
 }
 
-impl From<TerminalError> for Error {
+impl From<TerminalError> for ConsoleError {
     fn from(error: TerminalError) -> Self {
         Self::Terminal(error.to_string())
     }
@@ -164,21 +164,22 @@ impl From<TerminalError> for Error {
 /// Whatever happens, the terminal is left as it was found.
 ///
 /// # Errors
-/// See [`Error`].
-pub async fn run(session: Arc<dyn Session>, start: Start, options: ConsoleOptions) -> Result<ConsoleEnd, Error> {
+/// See [`ConsoleError`].
+pub async fn run(session: Arc<dyn Session>, start: Start, options: ConsoleOptions) -> Result<ConsoleEnd, ConsoleError> {
     let environment = Environment::of_process();
     if environment.term.as_deref() == Some("dumb") {
         let text = "TERM=dumb: this terminal cannot show the console; `rolldeck status` prints the same in plain text";
-        return Err(Error::Terminal(text.into()));
+        return Err(ConsoleError::Terminal(text.into()));
     }
     let model = model(&*session, &options, &environment)?;
     let mut tty = Tty::find()?;
     let crashes = Crashes::watch();
-    let signals = Signals::listen().map_err(|error| Error::Terminal(format!("cannot listen to signals: {error}")))?;
+    let signals =
+        Signals::listen().map_err(|error| ConsoleError::Terminal(format!("cannot listen to signals: {error}")))?;
     let _restored = Restored;
     tty.enter()?;
-    let reader =
-        Reader::start(tty.input()?).map_err(|error| Error::Terminal(format!("cannot read the terminal: {error}")))?;
+    let reader = Reader::start(tty.input()?)
+        .map_err(|error| ConsoleError::Terminal(format!("cannot read the terminal: {error}")))?;
     let mut console = ConsoleLoop::new(session, model, tty.writer(), crashes.clone(), environment.over_ssh);
     console.site_file = options.site_file;
     console.notify = options.notify;
@@ -212,7 +213,7 @@ enum LoopStep {
     Quit(Vec<DaemonSetRef>),
     /// To the other cluster that answered, after it stopped driving these.
     Switch(Str, Vec<DaemonSetRef>),
-    End(Error),
+    End(ConsoleError),
 }
 
 /// A session on another cluster, whose server answered.
@@ -286,7 +287,7 @@ impl ConsoleLoop {
         mut reader: Reader,
         mut signals: Signals,
         start: Start,
-    ) -> Result<ConsoleEnd, Error> {
+    ) -> Result<ConsoleEnd, ConsoleError> {
         self.model.size = tty.size();
         let effects = match start {
             Start::Fleet { namespace } => commands::fleet(&mut self.model, namespace.as_deref().unwrap_or_default()),
@@ -318,7 +319,7 @@ impl ConsoleLoop {
                 }
                 LoopStep::End(error) => {
                     let driven = self.model.driven().map(|page| page.target.clone()).collect();
-                    let limit = if matches!(error, Error::Signal(_)) { STOP_LIMIT } else { GONE_LIMIT };
+                    let limit = if matches!(error, ConsoleError::Signal(_)) { STOP_LIMIT } else { GONE_LIMIT };
                     self.stop_driving(driven, &mut reader, limit).await;
                     return Err(error);
                 }
@@ -347,7 +348,7 @@ impl ConsoleLoop {
         tokio::select! {
             biased;
             caught = signals.next() => self.on_signal(caught),
-            () = output.failed() => LoopStep::End(Error::Gone),
+            () = output.failed() => LoopStep::End(ConsoleError::Gone),
             since = output.stuck(), if self.stuck.is_none() => self.is_stuck(since),
             () = output.drained(), if self.writing => {
                 self.note_written();
@@ -381,7 +382,7 @@ impl ConsoleLoop {
 
     fn on_event(&mut self, event: TerminalEvent) -> LoopStep {
         match event {
-            TerminalEvent::Gone => LoopStep::End(Error::Gone),
+            TerminalEvent::Gone => LoopStep::End(ConsoleError::Gone),
             TerminalEvent::Input(TerminalInput::Mode { mode: SYNCHRONIZED, setting }) => {
                 self.screen.set_synchronized(setting);
                 LoopStep::Wait
@@ -413,7 +414,7 @@ impl ConsoleLoop {
 
     fn on_signal(&mut self, caught: Caught) -> LoopStep {
         match caught {
-            Caught::End(signal) => LoopStep::End(Error::Signal(signal)),
+            Caught::End(signal) => LoopStep::End(ConsoleError::Signal(signal)),
             Caught::Resize => {
                 self.resize_at.get_or_insert(Instant::now() + RESIZE_WAIT);
                 LoopStep::Wait
@@ -427,7 +428,7 @@ impl ConsoleLoop {
     }
 
     /// Does what has become due: a resize, news, a frame.
-    fn catch_up(&mut self, tty: &Tty) -> Result<LoopStep, Error> {
+    fn catch_up(&mut self, tty: &Tty) -> Result<LoopStep, ConsoleError> {
         let now = Instant::now();
         if self.resize_at.is_some_and(|at| at <= now) {
             self.resize_at = None;
@@ -500,7 +501,7 @@ impl ConsoleLoop {
         }
     }
 
-    fn suspend(&mut self, tty: &mut Tty) -> Result<(), Error> {
+    fn suspend(&mut self, tty: &mut Tty) -> Result<(), ConsoleError> {
         let driving = self.model.driven().next().is_some();
         let farewell =
             driving.then_some("rolldeck is stopped: nothing is updated until it continues (fg), or another drives");
@@ -513,7 +514,7 @@ impl ConsoleLoop {
         Ok(())
     }
 
-    fn draw(&mut self) -> Result<(), Error> {
+    fn draw(&mut self) -> Result<(), ConsoleError> {
         if !self.screen.is_ready() {
             return Ok(());
         }
@@ -525,7 +526,7 @@ impl ConsoleLoop {
             }
         }
         let (frame, drawn) = view::draw(&self.model);
-        let bytes = self.screen.show(frame, drawn.cursor).map_err(|_gone| Error::Gone)?;
+        let bytes = self.screen.show(frame, drawn.cursor).map_err(|_gone| ConsoleError::Gone)?;
         self.throttle.drawn(drawn.wake.map(|at| self.started + at));
         self.writing = bytes > 0;
         if bytes == 0 {

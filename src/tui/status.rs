@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-/// The message on the status line. It stays until the next one, or until the screen changes when it is [old](Status::is_old).
+/// The message on the status line. It stays until the next one, or until the screen changes when it is [old](StatusLine::is_old).
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Status {
-    pub(crate) tone: StatusSeverity,
+pub(crate) struct StatusLine {
+    pub(crate) severity: StatusSeverity,
     pub(crate) text: String,
     /// When it was said, as the console has been up.
     pub(crate) at: Duration,
 }
 
-impl Status {
+impl StatusLine {
     /// Whether it was said so long ago that what the screen shows now may contradict it. What is being waited for stays.
     pub(crate) fn is_old(&self, now: Duration) -> bool {
-        let stays = match self.tone {
+        let stays = match self.severity {
             StatusSeverity::Busy => return false,
             StatusSeverity::Good | StatusSeverity::Plain | StatusSeverity::UntilKey => Duration::from_secs(10),
             // Whoever was refused may have to read it twice.

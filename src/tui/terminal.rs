@@ -226,7 +226,7 @@ fn attempt<T, E: Into<io::Error>>(what: &'static str, result: Result<T, E>) -> R
 #[derive(Debug)]
 pub(crate) struct Tty {
     input: OwnedFd,
-    /// Who writes to it.
+    /// The writer that sends frames to the terminal.
     writer: StreamWriter,
 }
 
@@ -248,7 +248,7 @@ impl Tty {
         Ok(Self { input, writer })
     }
 
-    /// What it is read from.
+    /// A descriptor of its own to read the terminal's keys from.
     ///
     /// # Errors
     /// When there are no more file descriptors.

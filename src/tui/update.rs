@@ -138,8 +138,8 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
             Vec::new()
         }
         Msg::Connected(context, answer) => connected(model, &context, answer),
-        Msg::Said(tone, text) => {
-            model.say(tone, text);
+        Msg::Said(severity, text) => {
+            model.say(severity, text);
             Vec::new()
         }
         Msg::Tick => Vec::new(),
@@ -247,7 +247,7 @@ fn settle(model: &mut Model) {
 }
 
 fn on_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
-    model.status.take_if(|status| status.tone == StatusSeverity::UntilKey);
+    model.status.take_if(|status| status.severity == StatusSeverity::UntilKey);
     if key == Key::ctrl('c') && model.asks_to_quit() {
         // The second ctrl-c quits without a question.
         return quit_at_once(model);

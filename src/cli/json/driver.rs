@@ -9,10 +9,10 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Snapshot;
 
 /// Who drives: `state` is `you`, `other`, `lost`, `waiting`, `controller` (its own), `nobody`, `unknown`, or `unconfirmed` where the Lease
-/// names somebody whom we have not seen renew it: then `renewedAt` is when they did last, by their clock.
+/// names a holder whom this process has not seen renew it yet: then `renewedAt` is when that holder renewed it last, by the holder's clock.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Driver<'a> {
+pub(super) struct DriverJson<'a> {
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     holder: Option<&'a str>,
@@ -22,7 +22,7 @@ pub(super) struct Driver<'a> {
     renewed_at: Option<Timestamp>,
 }
 
-impl<'a> Driver<'a> {
+impl<'a> DriverJson<'a> {
     pub(super) fn new(snapshot: &'a Snapshot) -> Self {
         let driver = &snapshot.driver;
         let (holder, renewal_observed_at) = match driver {

@@ -42,7 +42,7 @@ pub(crate) struct PrewarmJson<'a> {
     /// How many nodes pull, updates included, and how many may.
     pulling: u32,
     limit: u32,
-    sites: Vec<Site<'a>>,
+    sites: Vec<PrewarmSiteJson<'a>>,
     /// How long it will take, estimated from finished pulls.
     #[serde(skip_serializing_if = "Option::is_none")]
     estimate: Option<TimeRange>,
@@ -51,20 +51,20 @@ pub(crate) struct PrewarmJson<'a> {
     bytes_per_second: Option<u64>,
     /// On which node the API server last refused a pod, and what it said.
     #[serde(skip_serializing_if = "Option::is_none")]
-    refusal: Option<Refusal<'a>>,
+    refusal: Option<RefusedWarmPod<'a>>,
     /// Why no more pods are made, where the registry does not give the image to anybody.
     #[serde(skip_serializing_if = "Option::is_none")]
     unobtainable: Option<String>,
     /// The StatefulSets that do not come to their next node.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    stuck: Vec<Stuck<'a>>,
+    stuck: Vec<StuckSetJson<'a>>,
     /// How long pulls took, where the images are others than the target's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pulls: Option<PrewarmPullsJson<'a>>,
     /// How many pods that nobody needs any more have still to be deleted, and where that failed.
     left_over: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    deletion_refusal: Option<Refusal<'a>>,
+    deletion_refusal: Option<RefusedWarmPod<'a>>,
     /// Whether nothing more will happen by itself.
     done: bool,
 }
@@ -72,7 +72,7 @@ pub(crate) struct PrewarmJson<'a> {
 /// A StatefulSet that waits for this pod, or is let make none; `text` says why, and what can be done.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Stuck<'a> {
+struct StuckSetJson<'a> {
     stateful_set: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pod: Option<&'a str>,
@@ -82,14 +82,14 @@ struct Stuck<'a> {
 }
 
 #[derive(Serialize)]
-struct Refusal<'a> {
+struct RefusedWarmPod<'a> {
     node: &'a str,
     message: &'a str,
 }
 
 /// One site; without a `limit` of its own, that of the whole holds.
 #[derive(Serialize)]
-struct Site<'a> {
+struct PrewarmSiteJson<'a> {
     name: &'a str,
     counts: PrewarmCounts,
     pulling: u32,
@@ -154,28 +154,28 @@ impl<'a> PrewarmJson<'a> {
             counts: *counts,
             pulling: *pulling,
             limit: *limit,
-            sites: sites.iter().map(Site::new).collect(),
+            sites: sites.iter().map(PrewarmSiteJson::new).collect(),
             estimate: *estimate,
             bytes_per_second: *throughput,
-            refusal: refusal.as_ref().map(|(node, message)| Refusal { node, message }),
+            refusal: refusal.as_ref().map(|(node, message)| RefusedWarmPod { node, message }),
             unobtainable: unobtainable.map(|why| why.to_string()),
-            stuck: stuck.iter().zip(prewarm.stuck_in_words()).map(Stuck::new).collect(),
+            stuck: stuck.iter().zip(prewarm.stuck_in_words()).map(StuckSetJson::new).collect(),
             pulls: (!pulls.images.is_empty()).then(|| PrewarmPullsJson::new(pulls)),
             left_over: *left_over,
-            deletion_refusal: deletion_refusal.as_ref().map(|(node, message)| Refusal { node, message }),
+            deletion_refusal: deletion_refusal.as_ref().map(|(node, message)| RefusedWarmPod { node, message }),
             done: prewarm.is_done(),
         }
     }
 }
 
-impl<'a> Stuck<'a> {
+impl<'a> StuckSetJson<'a> {
     fn new((stuck, text): (&'a StuckSet, String)) -> Self {
         let StuckSet { name, pod, node, why: _ } = stuck;
         Self { stateful_set: name, pod: pod.as_deref(), node: node.as_deref(), text }
     }
 }
 
-impl<'a> Site<'a> {
+impl<'a> PrewarmSiteJson<'a> {
     fn new(site: &'a PrewarmSite) -> Self {
         let PrewarmSite { name, counts, pulling, limit, estimate, throughput } = site;
         Self {

@@ -109,23 +109,23 @@ impl<'a> PacedSiteJson<'a> {
 pub(super) struct PullsJson<'a> {
     /// On how many nodes the images are where.
     nodes: PullCounts,
-    images: Vec<Summary<'a>>,
+    images: Vec<ImagePullsJson<'a>>,
     /// Finished pulls that took much longer than those of their peers, the slowest first.
     slow: Vec<Slow<'a>>,
 }
 
 #[derive(Serialize)]
-struct Summary<'a> {
+struct ImagePullsJson<'a> {
     image: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     usual: Option<UsualPullJson>,
-    sites: Vec<Site<'a>>,
+    sites: Vec<SitePullsJson<'a>>,
 }
 
 #[derive(Serialize)]
-struct Site<'a> {
+struct SitePullsJson<'a> {
     site: &'a str,
     usual: UsualPullJson,
 }
@@ -144,7 +144,7 @@ struct Slow<'a> {
 impl<'a> PullsJson<'a> {
     pub(super) fn new(summary: &'a PullSummary) -> Self {
         let PullSummary { counts, images, slow } = summary;
-        let (images, slow) = (images.iter().map(Summary::new), slow.iter().map(Slow::new));
+        let (images, slow) = (images.iter().map(ImagePullsJson::new), slow.iter().map(Slow::new));
         Self { nodes: *counts, images: images.collect(), slow: slow.collect() }
     }
 }
@@ -153,16 +153,16 @@ impl<'a> PullsJson<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PrewarmPullsJson<'a> {
-    images: Vec<Summary<'a>>,
+    images: Vec<ImagePullsJson<'a>>,
     /// Finished pulls that took much longer than those of their peers, the slowest first.
     slow: Vec<Slow<'a>>,
     /// All finished pulls, by node.
-    finished: Vec<Finished<'a>>,
+    finished: Vec<FinishedPullJson<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Finished<'a> {
+struct FinishedPullJson<'a> {
     node: &'a str,
     image: &'a str,
     took_millis: u128,
@@ -176,19 +176,25 @@ impl<'a> PrewarmPullsJson<'a> {
         let PrewarmPulls { images, slow, finished } = pulls;
         let finished = finished.iter().map(|NodePull { node, image, pull }| {
             let FinishedPull { took, transfer, bytes } = *pull;
-            Finished { node, image, took_millis: took.as_millis(), transfer_millis: transfer.as_millis(), bytes }
+            FinishedPullJson {
+                node,
+                image,
+                took_millis: took.as_millis(),
+                transfer_millis: transfer.as_millis(),
+                bytes,
+            }
         });
         Self {
-            images: images.iter().map(Summary::new).collect(),
+            images: images.iter().map(ImagePullsJson::new).collect(),
             slow: slow.iter().map(Slow::new).collect(),
             finished: finished.collect(),
         }
     }
 }
 
-impl<'a> Summary<'a> {
+impl<'a> ImagePullsJson<'a> {
     fn new(known: &'a ImageSummary) -> Self {
-        let site = |(site, usual): &'a (Str, UsualPull)| Site { site, usual: UsualPullJson::new(*usual) };
+        let site = |(site, usual): &'a (Str, UsualPull)| SitePullsJson { site, usual: UsualPullJson::new(*usual) };
         Self {
             image: &known.image,
             bytes: known.bytes,

@@ -22,7 +22,7 @@ pub(crate) struct Revision<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     earlier_numbers: Vec<i64>,
     hash: &'a str,
-    images: Vec<Image<'a>>,
+    images: Vec<ContainerImageJson<'a>>,
     created_at: Option<Timestamp>,
     change_cause: Option<&'a str>,
     pods: u32,
@@ -40,7 +40,7 @@ impl<'a> Revision<'a> {
             number: revision.number,
             earlier_numbers: Vec::new(),
             hash: &revision.hash,
-            images: revision.images.iter().map(|(container, image)| Image { container, image }).collect(),
+            images: revision.images.iter().map(|(container, image)| ContainerImageJson { container, image }).collect(),
             created_at: revision.created_at,
             change_cause: revision.change_cause.as_deref(),
             pods: revision.pods,
@@ -51,7 +51,7 @@ impl<'a> Revision<'a> {
 }
 
 #[derive(Serialize)]
-struct Image<'a> {
+struct ContainerImageJson<'a> {
     container: &'a str,
     image: &'a str,
 }

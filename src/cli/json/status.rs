@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::alarm::AlarmLine;
-use super::driver::{Driver, ManagedBy};
+use super::driver::{DriverJson, ManagedBy};
 use super::node::NodeJson;
 use super::prewarm::PrewarmJson;
 use super::pulls::{PacedSiteJson, PullsJson};
@@ -63,7 +63,7 @@ pub(crate) struct StatusJson<'a> {
     adopted: bool,
     original_strategy: Option<&'a str>,
     managed_by: Vec<ManagedBy<'a>>,
-    driver: Driver<'a>,
+    driver: DriverJson<'a>,
     from: Option<Revision<'a>>,
     to: Option<Revision<'a>>,
     /// Hash of the revision of the template as it is now: another one than that of `to` where somebody else has changed it in the middle of the
@@ -165,7 +165,7 @@ impl<'a> StatusJson<'a> {
             adopted: snapshot.adopted,
             original_strategy: snapshot.original_strategy.as_deref(),
             managed_by: snapshot.gitops_owners.iter().map(ManagedBy::new).collect(),
-            driver: Driver::new(snapshot),
+            driver: DriverJson::new(snapshot),
             from: snapshot.from.as_ref().map(Revision::new),
             to: snapshot.to.as_ref().map(Revision::new),
             template_revision: snapshot.template_revision.as_deref(),

@@ -112,7 +112,7 @@ async fn a_diagnosis_names_the_pods_that_hold_what_is_scarce() {
     nodes[0].pod = Some("agent-x".into());
     let name = nodes[0].name.clone();
     snapshot.nodes = nodes.into();
-    let resource = HeldResource { name: "cpu".into(), asked: Amount::whole(2), ..HeldResource::default() };
+    let resource = HeldResource { name: "cpu".into(), request: Amount::whole(2), ..HeldResource::default() };
     let occupancy = NodeOccupancy { resources: vec![resource], pods: 3, is_cut: false };
     let reading = |occupancy| Inspection { occupancy, ..Inspection::default() };
     let script = Script::of(snapshot).reads(reading(Reading::Read(occupancy)));

@@ -86,8 +86,8 @@ fn write_kubeconfig(dir: &Path, server: &str, cluster: &str, user: &str) -> Clus
 fn plugin(dir: &Path, script: &str) -> PathBuf {
     let (written, path, runs) = (dir.join("get-token.sh"), dir.join("get-token"), dir.join("runs"));
     std::fs::write(&written, format!("#!/bin/sh\necho run >> {}\n{script}\n", runs.display())).unwrap();
-    // `install` writes the file that is run, and not this process: a child that another test starts meanwhile would hold
-    // it open for writing until its own exec, and Linux refuses to run such a file (ETXTBSY).
+    // The program `install` writes the file that is run. If this process wrote it, a child that another test starts at the same time would inherit
+    // the file open for writing until its own exec, and Linux refuses to run a file that is open for writing (ETXTBSY).
     let installed = std::process::Command::new("install").args(["-m", "755"]).args([&written, &path]).status();
     assert!(installed.unwrap().success());
     path

@@ -73,7 +73,7 @@ pub(crate) struct NodeMeta<'a> {
     #[serde(borrow)]
     creation_timestamp: Option<Text<'a>>,
     #[serde(borrow)]
-    managed_fields: Option<Written<'a>>,
+    managed_fields: Option<KubeletWrites<'a>>,
 }
 
 /// A map of strings, in the order of the wire.
@@ -102,7 +102,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
 
 /// Of `managedFields` only when the kubelet last wrote its node's status, by the API server's clock.
 #[derive(Debug, Default)]
-struct Written<'a> {
+struct KubeletWrites<'a> {
     /// By whichever way, it has written to the node.
     by_kubelet: bool,
     status_at: Option<Text<'a>>,
@@ -111,7 +111,7 @@ struct Written<'a> {
 /// One entry, without the fields that it is about.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Writer<'a> {
+struct ManagedFieldsEntry<'a> {
     #[serde(borrow)]
     manager: Option<Text<'a>>,
     #[serde(borrow)]
@@ -120,17 +120,17 @@ struct Writer<'a> {
     time: Option<Text<'a>>,
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Written<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for KubeletWrites<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct ByKubelet;
         impl<'de> Visitor<'de> for ByKubelet {
-            type Value = Written<'de>;
+            type Value = KubeletWrites<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a list of field managers")
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-                let mut written = Written::default();
-                while let Some(entry) = entries.next_element::<Writer<'de>>()? {
+                let mut written = KubeletWrites::default();
+                while let Some(entry) = entries.next_element::<ManagedFieldsEntry<'de>>()? {
                     // Distributions with everything in one program have one name for all of it: that tells nothing.
                     if text(&entry.manager) != "kubelet" {
                         continue;
@@ -172,7 +172,7 @@ struct Status<'a> {
     #[serde(borrow)]
     conditions: Option<Vec<Condition<'a>>>,
     #[serde(borrow)]
-    images: Option<Vec<Image<'a>>>,
+    images: Option<Vec<NodeImageWire<'a>>>,
     #[serde(borrow)]
     node_info: Option<NodeInfo<'a>>,
 }
@@ -183,8 +183,8 @@ struct NodeInfo<'a>(Vec<(NodeDetail, Option<Text<'a>>)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for NodeInfo<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Shown;
-        impl<'de> Visitor<'de> for Shown {
+        struct NodeInfoVisitor;
+        impl<'de> Visitor<'de> for NodeInfoVisitor {
             type Value = NodeInfo<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("what a node says of its machine")
@@ -200,7 +200,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for NodeInfo<'a> {
                 Ok(NodeInfo(shown))
             }
         }
-        deserializer.deserialize_map(Shown)
+        deserializer.deserialize_map(NodeInfoVisitor)
     }
 }
 
@@ -222,7 +222,7 @@ struct Condition<'a> {
 
 #[derive(Deserialize, Default, Debug)]
 #[serde(default, rename_all = "camelCase")]
-struct Image<'a> {
+struct NodeImageWire<'a> {
     #[serde(borrow)]
     names: Option<Vec<Text<'a>>>,
     size_bytes: Option<Clamped<u64>>,
@@ -304,7 +304,7 @@ impl Status<'_> {
     }
 
     fn images(&self, wanted: &Wanted, interner: &mut Interner) -> Vec<ListedImage> {
-        let bytes = |image: &Image<'_>| image.size_bytes.unwrap_or_default().0;
+        let bytes = |image: &NodeImageWire<'_>| image.size_bytes.unwrap_or_default().0;
         let listed = self.images.iter().flatten();
         let named = listed.flat_map(|image| image.names.iter().flatten().map(move |name| (name, bytes(image))));
         let mut kept: Vec<ListedImage> = named

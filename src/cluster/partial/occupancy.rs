@@ -39,7 +39,7 @@ pub(in crate::cluster) fn node_occupancy(
             known.and_then(|(_, amount)| Amount::parse(amount)).unwrap_or_default()
         };
         HeldResource {
-            asked: requested(&pod.raw, &name),
+            request: requested(&pod.raw, &name),
             allocatable: node.map(amount),
             requested: holders.iter().map(|(request, _)| *request).sum(),
             holders: holders.iter().take(HOLDERS).map(|(request, other)| holder(other, *request, &pod.raw)).collect(),

@@ -30,12 +30,12 @@ enum SeenSinceList {
 pub(crate) struct TheDaemonSet {
     shared: Arc<LastObserved>,
     workload: SharedWorkload,
-    named: SeenSinceList,
+    seen_since_list: SeenSinceList,
 }
 
 impl TheDaemonSet {
     pub(crate) fn new(shared: Arc<LastObserved>, workload: SharedWorkload) -> Self {
-        Self { shared, workload, named: SeenSinceList::Nothing }
+        Self { shared, workload, seen_since_list: SeenSinceList::Nothing }
     }
 }
 
@@ -50,7 +50,7 @@ impl Subject for TheDaemonSet {
     fn applied(&mut self, wire: Value) -> Result<Option<Event>, NotUnderstood> {
         let key = format!("{}/{}", text(&wire["metadata"]["namespace"]), text(&wire["metadata"]["name"]));
         let fact = self.workload.fact(wire).map_err(|why| NotUnderstood { key, why })?;
-        self.named = SeenSinceList::Something;
+        self.seen_since_list = SeenSinceList::Something;
         self.shared.daemonset_is(&fact);
         Ok(Some(Event::DaemonSet(Box::new(fact))))
     }
@@ -61,12 +61,12 @@ impl Subject for TheDaemonSet {
     }
 
     fn listing(&mut self) -> Option<Event> {
-        self.named = SeenSinceList::Nothing;
+        self.seen_since_list = SeenSinceList::Nothing;
         Some(Event::Listing(Watched::DaemonSet))
     }
 
     fn listed(&mut self, version: Option<u64>) -> Vec<Event> {
-        if self.named == SeenSinceList::Nothing {
+        if self.seen_since_list == SeenSinceList::Nothing {
             self.shared.daemonset.send_replace(None);
         }
         vec![Event::Listed(Watched::DaemonSet, version)]
@@ -130,12 +130,12 @@ impl Subject for Revisions {
 /// The Lease with lock and record.
 pub(crate) struct LeaseSubject {
     shared: Arc<LastObserved>,
-    named: SeenSinceList,
+    seen_since_list: SeenSinceList,
 }
 
 impl LeaseSubject {
     pub(crate) fn new(shared: Arc<LastObserved>) -> Self {
-        Self { shared, named: SeenSinceList::Nothing }
+        Self { shared, seen_since_list: SeenSinceList::Nothing }
     }
 }
 
@@ -148,7 +148,7 @@ impl Subject for LeaseSubject {
     }
 
     fn applied(&mut self, wire: Value) -> Result<Option<Event>, NotUnderstood> {
-        self.named = SeenSinceList::Something;
+        self.seen_since_list = SeenSinceList::Something;
         let fact = lease_fact(&wire);
         self.shared.lease_is(Some(wire));
         Ok(Some(Event::Lease(Box::new(fact))))
@@ -160,12 +160,12 @@ impl Subject for LeaseSubject {
     }
 
     fn listing(&mut self) -> Option<Event> {
-        self.named = SeenSinceList::Nothing;
+        self.seen_since_list = SeenSinceList::Nothing;
         Some(Event::Listing(Watched::Lease))
     }
 
     fn listed(&mut self, version: Option<u64>) -> Vec<Event> {
-        if self.named == SeenSinceList::Nothing {
+        if self.seen_since_list == SeenSinceList::Nothing {
             self.shared.lease_is(None);
         }
         vec![Event::Listed(Watched::Lease, version)]

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use super::*;
 use crate::cluster::scripted::{Says, ScriptedServer};
-use crate::cluster::watch::{Source, Subject, watch};
+use crate::cluster::watch::{Subject, WatchSource, watch};
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 
 /// Restarted this many times, or unreadable where that is no number.
@@ -58,7 +58,7 @@ fn brief(event: &Event) -> String {
 async fn run<S: Subject<Out = Event>>(subject: S, script: Vec<Says>, last: &str) -> (Vec<String>, Vec<String>) {
     let server = ScriptedServer::new(script).await;
     let (out, mut told) = mpsc::channel(1);
-    let source = Source { path: "/x".into(), labels: None, fields: None };
+    let source = WatchSource { path: "/x".into(), labels: None, fields: None };
     let task = tokio::spawn(watch(server.http.clone(), source, subject, out));
     let mut events: Vec<String> = Vec::new();
     let telling = async {

@@ -346,8 +346,8 @@ impl Plugin {
         command.rsplit(['/', '\\']).next().unwrap_or_default()
     }
 
-    /// What is good now, from the plugin where it has to be: one run for all who wait. Nobody waits while what was issued last is
-    /// good, though it is renewed.
+    /// Credentials that are good now. If the last ones are not, the plugin is run, once for all requests that wait. If they are good but due for
+    /// renewal, the plugin runs as well, and no request waits for it.
     async fn issued(self: Arc<Self>, asks: Asks, refused: Option<u64>, patience: Duration) -> Result<Issued, Failure> {
         let last = self.last(refused);
         if let Some(last) = last.as_ref().filter(|last| !last.is_due()) {

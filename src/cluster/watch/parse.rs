@@ -97,20 +97,20 @@ struct Envelope<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Mark {
-    metadata: MarkMeta,
+struct WatchBookmark {
+    metadata: WatchBookmarkMeta,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct MarkMeta {
+struct WatchBookmarkMeta {
     resource_version: String,
-    annotations: Option<MarkAnnotations>,
+    annotations: Option<WatchBookmarkAnnotations>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct MarkAnnotations {
+struct WatchBookmarkAnnotations {
     #[serde(rename = "k8s.io/initial-events-end")]
     ends_listing: Option<String>,
 }
@@ -136,7 +136,7 @@ pub(super) fn line<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<WatchLine<T
         "ADDED" | "MODIFIED" => read().map_or_else(|error| WatchLine::Unreadable(unread(error)), WatchLine::Applied),
         "DELETED" => read().map_or_else(|error| WatchLine::UnreadableDeleted(unread(error)), WatchLine::Deleted),
         "BOOKMARK" => {
-            let Mark { metadata } = known(object, "a bookmark of a watch")?;
+            let WatchBookmark { metadata } = known(object, "a bookmark of a watch")?;
             let ends_listing = metadata.annotations.and_then(|annotations| annotations.ends_listing).is_some();
             WatchLine::Bookmark { version: metadata.resource_version, ends_listing }
         }

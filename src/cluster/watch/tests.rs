@@ -73,7 +73,7 @@ fn follow(version: &str) -> String {
 async fn run(script: Vec<Says>, last: &str) -> (Vec<String>, ScriptedServer) {
     let server = ScriptedServer::new(script).await;
     let (out, mut shown) = mpsc::channel(1);
-    let source = Source { path: "/x".into(), labels: Some("a=b".into()), fields: None };
+    let source = WatchSource { path: "/x".into(), labels: Some("a=b".into()), fields: None };
     let task = tokio::spawn(watch(server.http.clone(), source, Plain, out));
     let mut events = Vec::new();
     let telling = async {
@@ -181,7 +181,7 @@ async fn lists_anew_what_a_server_has_that_went_back() {
     let server = ScriptedServer::new(script).await;
     let mut restored = server.http.news().restored();
     let (out, mut shown) = mpsc::channel(16);
-    let source = Source { path: "/x".into(), labels: Some("a=b".into()), fields: None };
+    let source = WatchSource { path: "/x".into(), labels: Some("a=b".into()), fields: None };
     let task = tokio::spawn(watch(server.http.clone(), source, Plain, out));
     let mut events = Vec::new();
     while events.last().is_none_or(|said| said != "a@5") {
@@ -240,7 +240,7 @@ async fn a_line_that_is_none_ends_the_watch_and_is_told() {
     let script = vec![Says::Lines(vec![json!({"type": "ADDED"})])];
     let server = ScriptedServer::new(script).await;
     let (out, mut shown) = mpsc::channel(1);
-    let source = Source { path: "/x".into(), labels: None, fields: None };
+    let source = WatchSource { path: "/x".into(), labels: None, fields: None };
     let task = tokio::spawn(watch(server.http.clone(), source, Plain, out));
     assert_eq!(shown.recv().await.as_deref(), Some("listing"));
     assert!(shown.recv().await.is_some_and(|said| said.starts_with("down: a line of a watch cannot be read")));
@@ -378,7 +378,7 @@ async fn a_sign_of_life_is_told_when_there_is_nothing_else_and_not_for_each() {
     ];
     let server = ScriptedServer::new(script).await;
     let (out, mut shown) = mpsc::channel(64);
-    let source = Source { path: "/x".into(), labels: None, fields: None };
+    let source = WatchSource { path: "/x".into(), labels: None, fields: None };
     let task = tokio::spawn(watch(server.http.clone(), source, Ears, out));
     let mut events = Vec::new();
     while events.iter().filter(|said| **said == "news").count() < 2 {
@@ -402,7 +402,7 @@ async fn a_watch_that_was_silent_is_opened_anew_once_a_request_is_answered_after
     ];
     let server = ScriptedServer::new(script).await;
     let (out, mut shown) = mpsc::channel(16);
-    let source = Source { path: "/x".into(), labels: Some("a=b".into()), fields: None };
+    let source = WatchSource { path: "/x".into(), labels: Some("a=b".into()), fields: None };
     let task = tokio::spawn(watch(server.http.clone(), source, Plain, out));
     let mut events = Vec::new();
     while events.last().is_none_or(|said| said != "live") {

@@ -137,7 +137,7 @@ impl Engine {
         let outcome = self.unless_without_effect(patching.kind, outcome, now);
         let (result, said) = reported(&outcome);
         let dry_run = outcome.as_ref().is_err_and(|error| error.dry_run);
-        self.tell_patch(patching.kind, (result, dry_run), said, patching.told);
+        self.tell_patch(patching.kind, (result, dry_run), said, patching.reported_by_command);
         match outcome {
             Ok(done) => {
                 self.daemonset.retry.succeeded();

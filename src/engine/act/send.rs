@@ -20,7 +20,14 @@ impl Engine {
         self.tell_patch(kind, (EventOutcome::Sent, false), None, false);
         let id = self.effects.send(Sent::DaemonSet);
         let request = self.lock.record().and_then(|record| record.intent.request());
-        self.daemonset.sent(Patching { id, kind, resource_version, request, sent_at: self.now, told: false });
+        self.daemonset.sent(Patching {
+            id,
+            kind,
+            resource_version,
+            request,
+            sent_at: self.now,
+            reported_by_command: false,
+        });
         id
     }
 

@@ -27,7 +27,7 @@ impl Engine {
             match self.is_done(pending.id, pending.needs, saved, now) {
                 Some(by_whom) => {
                     if matches!(pending.needs, Needs::Adopted | Needs::Braked) {
-                        self.daemonset.is_told();
+                        self.daemonset.mark_reported_by_command();
                     }
                     let result = Ok(format!("{}{by_whom}", pending.says));
                     self.settled(pending, result);

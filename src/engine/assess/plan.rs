@@ -290,7 +290,7 @@ impl Plan {
             max_unavailable: limits.max_unavailable,
             pulling: budget.pulling,
             max_pulling: limits.max_pulling,
-            sites: Sites::of(assessment, limits, nodes),
+            sites: PullsBySite::of(assessment, limits, nodes),
             require_image: limits.require_image,
             unready,
             trouble: trouble.filter(|_| !back).map(troubled),
@@ -339,7 +339,7 @@ struct Capacity {
     max_unavailable: u32,
     pulling: u32,
     max_pulling: u32,
-    sites: Sites,
+    sites: PullsBySite,
     require_image: bool,
     unready: Unready,
     trouble: Option<(Str, Option<CauseKind>)>,
@@ -351,12 +351,12 @@ struct Capacity {
 
 /// How many nodes pull in each site, and how many may; empty where no site has a limit of its own.
 #[derive(Debug, Default)]
-struct Sites {
+struct PullsBySite {
     /// By site: how many pull, and how many may.
     pulling: HashMap<Str, (u32, u32)>,
 }
 
-impl Sites {
+impl PullsBySite {
     fn of(assessment: &Assessment, limits: &Limits, nodes: &NodeLookup<'_>) -> Self {
         if nodes.pace.is_none() && limits.max_pulling_per_site.is_default() {
             return Self::default();

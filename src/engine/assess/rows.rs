@@ -118,8 +118,8 @@ pub(crate) struct Row {
     pub(crate) images: Arc<[ImagePull]>,
     /// Bytes that it takes to name it in the record as in progress; none where it is named already.
     pub(crate) bytes_to_name: usize,
-    /// For how long its ready pod has to be ready, and when it will have been, by our clock, if pods are seen until then;
-    /// `None` once it is available, and for a pod that is not ready.
+    /// For how long its pod has to be ready before it counts as available, and when it will have been ready for so long, by our clock, if the watch of
+    /// pods goes on until then. `None` once the pod is available, and while it is not ready.
     pub(crate) available_at: Option<Soaks>,
     /// Until when the controller counts its available pod as unavailable, by the API server's clock.
     pub(crate) counted_unavailable_until: Option<Timestamp>,

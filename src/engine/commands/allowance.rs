@@ -30,8 +30,8 @@ impl Engine {
         if intent.direction() == Direction::Back {
             return Err(Refusal::NotNow(NoStep::GoingBack.to_string()));
         }
-        // A record that nothing follows from would only say that something is being prepared. One that is there is gone on with: whoever asked
-        // for the adoption may have been killed before it.
+        // A step without a rollout makes no record: it would only say that something is being prepared. If a record is there already, the step is taken:
+        // the process that wrote it may have been killed before the DaemonSet was adopted.
         if !self.is_recorded() && !self.has_rollout(&intent) {
             return Err(Refusal::NotNow(NoStep::NoRollout(self.nothing_recorded()).to_string()));
         }

@@ -45,8 +45,8 @@ impl Engine {
         )]
     }
 
-    /// No node is updated yet, and some are on their way, or may go already and nobody has replaced their pods: nothing shows whether the new
-    /// revision works.
+    /// A warning if no node is updated yet although some are being updated, or are in line and their pods have not been replaced: then nothing shows
+    /// whether the new revision works.
     pub(super) fn unproven_in_words(&self) -> Option<String> {
         let fleet = || self.assessment.rows().filter(|row| row.in_fleet);
         if fleet().any(|row| row.state == NodeState::Updated) {

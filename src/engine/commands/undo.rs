@@ -1,4 +1,4 @@
-//! Rolling back: to which revision, and why not.
+//! Rolling back: which revision a roll back leads to, and why it is refused.
 //!
 //! ```text
 //! undo --to-revision 3 ─▶ that one
@@ -145,8 +145,8 @@ impl Engine {
         }
     }
 
-    /// That a roll back to a revision of which no pod is available begins with as many of the pods that serve on `nodes`, which are to go, as
-    /// may be down (`assess/plan.rs`). Pods that do not serve are not held back by that.
+    /// A warning if no pod of the revision that is rolled back to is available. Then the plan (`assess/plan.rs`) replaces at first only as many of the
+    /// serving pods on `nodes` as may be down, and the others once one of those has stayed up. This does not hold back pods that do not serve.
     pub(super) fn unproven_back_in_words(&self, intent: &Intent, nodes: &[Str]) -> Option<String> {
         let back = self.going_back(intent);
         let most = Limits::of(&self.view, intent, &back).max_unavailable.max(1);

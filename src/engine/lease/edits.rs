@@ -23,14 +23,14 @@ pub(crate) struct Unsaved {
     pub(crate) edit: Edit,
     /// When it was made.
     pub(crate) made_at: Timestamp,
-    pub(super) asked_under: AskedUnder,
+    pub(super) requested_under: RequestedUnder,
 }
 
 /// What the record said, with the edits before this one, when an edit was asked for.
 #[derive(Debug)]
-pub(super) enum AskedUnder {
+pub(super) enum RequestedUnder {
     /// Nobody asked for it: it is the driver's own.
-    NotAsked,
+    NotRequested,
     /// No rollout was recorded.
     NoRecord,
     /// Its operator saw this intent.
@@ -40,12 +40,12 @@ pub(super) enum AskedUnder {
 impl Edits {
     /// Adds an edit that was made under this intent; `None`: no rollout is recorded.
     pub(crate) fn add(&mut self, command: Option<CommandId>, edit: Edit, intent: Option<Intent>, now: Timestamp) {
-        let asked_under = match (command, intent) {
-            (None, _) => AskedUnder::NotAsked,
-            (Some(_), None) => AskedUnder::NoRecord,
-            (Some(_), Some(intent)) => AskedUnder::Intent(Box::new(intent)),
+        let requested_under = match (command, intent) {
+            (None, _) => RequestedUnder::NotRequested,
+            (Some(_), None) => RequestedUnder::NoRecord,
+            (Some(_), Some(intent)) => RequestedUnder::Intent(Box::new(intent)),
         };
-        self.unsaved.push(Unsaved { serial: self.next_serial, command, edit, made_at: now, asked_under });
+        self.unsaved.push(Unsaved { serial: self.next_serial, command, edit, made_at: now, requested_under });
         self.next_serial += 1;
     }
 

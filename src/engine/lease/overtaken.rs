@@ -11,7 +11,7 @@
 use std::borrow::Cow;
 
 use super::edit::Edit;
-use super::edits::{AskedUnder, Edits};
+use super::edits::{Edits, RequestedUnder};
 use crate::engine::model::command::CommandId;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::person_of;
@@ -26,9 +26,9 @@ impl Edits {
         let mut found: Vec<(CommandId, String)> = Vec::new();
         for unsaved in self.iter() {
             // What the driver decides by itself says in `Edit::apply` under which condition it still holds.
-            let before = match &unsaved.asked_under {
-                AskedUnder::NotAsked | AskedUnder::NoRecord => None,
-                AskedUnder::Intent(before) => Some(&**before),
+            let before = match &unsaved.requested_under {
+                RequestedUnder::NotRequested | RequestedUnder::NoRecord => None,
+                RequestedUnder::Intent(before) => Some(&**before),
             };
             let why = unsaved.command.and_then(|command| {
                 let begun = saved.is_some() && self.found_no_record(command);
@@ -47,7 +47,7 @@ impl Edits {
     /// first one begins.
     fn found_no_record(&self, command: CommandId) -> bool {
         let first = self.iter().find(|unsaved| unsaved.command == Some(command));
-        first.is_some_and(|first| matches!(first.asked_under, AskedUnder::NoRecord))
+        first.is_some_and(|first| matches!(first.requested_under, RequestedUnder::NoRecord))
     }
 }
 

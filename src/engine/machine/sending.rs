@@ -22,7 +22,8 @@ impl Engine {
         too_far().or_else(silent).filter(|_| self.lock.holds())
     }
 
-    /// For how long after a pause elsewhere a deletion may still be sent from here; its way to the server comes on top.
+    /// For how long after another process has written a pause this one may still send a deletion. The time that the deletion travels to the server is
+    /// not included.
     pub fn sends_after_a_pause(&self, now: Timestamp) -> Duration {
         self.sending.distance.proof_age().max(self.lock.longest_proof(now)) + SENDING
     }

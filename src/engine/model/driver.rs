@@ -24,8 +24,8 @@ pub enum DriverView {
         /// Who holds it now, if anybody.
         holder: Option<Str>,
     },
-    /// Somebody else by the word of the Lease, whom we have not seen renew it yet: whether they are alive shows when they
-    /// do, every few seconds, or do not for a whole lease.
+    /// The Lease names somebody else whom this console has not seen renew it yet. They are alive if they renew it, which a driver does every few
+    /// seconds, and count as gone if they do not for the whole duration of a lease.
     Unconfirmed {
         /// Their identity.
         holder: Str,

@@ -31,7 +31,7 @@ pub enum FleetState {
 }
 
 impl FleetState {
-    /// How much it wants to be looked at: the worst first, from 0.
+    /// Its place in a list that shows first what an operator has to look at first: 0 for the worst.
     pub fn rank(&self) -> u8 {
         match self {
             Self::Halted(_) => 0,

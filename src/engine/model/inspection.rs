@@ -1,4 +1,4 @@
-//! One node and its pod in full, as somebody who opens the page of a node is shown them: read when that is asked for, not watched.
+//! One node and its pod in full, for the page of a node. They are read from the API server when the page is opened, and not watched.
 //!
 //! Rules never use these: they judge by the facts of watches. Texts that others wrote are clipped when they are read.
 

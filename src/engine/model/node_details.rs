@@ -55,7 +55,7 @@ macro_rules! node_details {
         }
 
         impl NodeDetails {
-            /// With these values.
+            /// The details of a node, each with the value that `value` gives for it.
             pub fn of(mut value: impl FnMut(NodeDetail) -> Option<Str>) -> Self {
                 Self {$($field: value(NodeDetail::$Detail),)+}
             }

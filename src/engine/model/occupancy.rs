@@ -23,7 +23,7 @@ pub struct HeldResource {
     /// Its name.
     pub name: Str,
     /// What the pod asks for.
-    pub asked: Amount,
+    pub request: Amount,
     /// What pods may have of it on the node; `None`: the node could not be read.
     pub allocatable: Option<Amount>,
     /// What the pods that are there have asked for.
@@ -54,7 +54,7 @@ impl NodeOccupancy {
 
 impl HeldResource {
     fn lines(&self, node: &str, occupancy: &NodeOccupancy) -> [String; 2] {
-        let Self { name, asked, allocatable, requested, holders } = self;
+        let Self { name, request, allocatable, requested, holders } = self;
         let of = |amount: &Amount| amount.of(name).to_string();
         let allocatable = allocatable.as_ref().map_or_else(|| "?".to_owned(), of);
         let count = occupancy.pods;
@@ -63,7 +63,7 @@ impl HeldResource {
         let head = format!(
             "{name} of {node}: {allocatable} allocatable, {}{more} requested by {count}{more} pod{plural}, this pod asks for {}",
             of(requested),
-            of(asked)
+            of(request)
         );
         if holders.is_empty() {
             return [head, format!("no pod there asks for {name}: the node has less than this pod asks for")];
@@ -84,7 +84,7 @@ impl ResourceHolder {
     }
 }
 
-/// The resources that the scheduler finds too scarce, by its words: `1 Insufficient cpu, 1 Too many pods`.
+/// The resources that the scheduler's message names as too scarce, as in `1 Insufficient cpu, 1 Too many pods`.
 pub fn lacking_resources(message: &str) -> Vec<Str> {
     // What follows is about preemption, and names them again.
     let message = message.split(" preemption: ").next().unwrap_or_default();
@@ -130,7 +130,7 @@ mod tests {
         };
         let resource = HeldResource {
             name: "cpu".into(),
-            asked: Amount::parse("200m").unwrap(),
+            request: Amount::parse("200m").unwrap(),
             allocatable: Some(Amount::whole(40)),
             requested: Amount::parse("39900m").unwrap(),
             holders: (0..7).map(holder).collect(),

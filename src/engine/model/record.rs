@@ -416,8 +416,8 @@ pub struct Progress {
     /// clock. A node that the cluster shows as down since before that instant was down before the rollout, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_out_since: Option<Timestamp>,
-    /// Nodes whose pod the driver deleted, or was about to, that have not been seen well at the target since. Written
-    /// before the deletion is sent, so that whoever drives next knows whose doing it is.
+    /// Nodes whose pod the driver deleted, or was about to delete, and that have not been seen well at the target since. A node is written here before
+    /// the deletion is sent, so that the next driver knows that the rollout took its pod down.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub in_progress: BTreeSet<Str>,
     /// Nodes whose pod the API server refuses to delete, as many as there is room for.
@@ -435,8 +435,8 @@ pub struct Progress {
     /// Nodes that went down after their update: those that are, and those that were lately. At most [`SUSPECTS_LIMIT`].
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub suspects: BTreeMap<Str, WentDown>,
-    /// By site (empty: the whole fleet) where an updated node went down: how many others did lately, oldest first. At most
-    /// [`SITES_LIMIT`] sites, each with as many entries as there are two minutes in ten.
+    /// By the site of each updated node that went down (an empty name stands for the whole fleet): how many other nodes went down there lately, oldest
+    /// first. At most [`SITES_LIMIT`] sites, each with at most one entry per two minutes of the last ten.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub others_down: BTreeMap<Str, Vec<Fell>>,
     /// Clocks and marks of gates.

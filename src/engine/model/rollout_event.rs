@@ -427,7 +427,7 @@ impl RolloutEvent {
         }
     }
 
-    /// An Event's reason: short, stable, CamelCase.
+    /// The reason of the Kubernetes Event that tells of it: short, CamelCase, and the same in every version.
     pub fn reason(&self) -> &str {
         if self.outcome == EventOutcome::Failed {
             return "RolloutCommandFailed";

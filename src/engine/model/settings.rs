@@ -21,7 +21,7 @@ pub mod value;
 
 use serde::{Deserialize, Serialize};
 
-use self::value::{SettingKind, Value};
+use self::value::{SettingKind, SettingValue};
 use super::danger::Danger;
 use super::halting_gate::HaltingGate;
 use super::quantity::{IntOrPercent, Rounding};
@@ -355,7 +355,7 @@ impl Setting {
         Self::ALL.iter().copied().filter(|setting| setting.group() == "gates")
     }
 
-    /// Whether its value is another one than by default.
+    /// Whether `settings` has another value for it than the default.
     pub fn is_changed_in(self, settings: &Settings) -> bool {
         self.value(settings) != self.value(&Settings::default())
     }

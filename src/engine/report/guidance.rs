@@ -255,8 +255,8 @@ impl Snapshot {
             return Guidance { waits, remedies: remedy.into_iter().collect() };
         }
         let mut remedies: Vec<Remedy> = Vec::new();
-        // Nodes that may be updated wait for the budget, about which there is an alarm: a step would let none of them go.
-        // What fails is not given to more nodes.
+        // No step is offered if an alarm says that the budget is used up: the nodes of another step would wait for the budget, too. None is offered
+        // either if nodes fail and the halt waits only for its driver: a revision that fails is not given to more nodes.
         let fails = self.alarms.iter().any(|alarm| matches!(alarm, Alarm::HaltWaits { .. }));
         let used_up = self.alarms.iter().any(|alarm| matches!(alarm, Alarm::BudgetUsedUp { .. }));
         let mut waits = match &self.plan.next {

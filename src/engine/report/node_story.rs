@@ -9,21 +9,21 @@ use crate::engine::model::time::{ShortDuration, Timestamp};
 /// Something that happened to a pod.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PodMoment {
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// What, in words.
-    pub what: String,
+    /// What happened, in words.
+    pub text: String,
     /// Whether it is bad news.
     pub severity: Severity,
 }
 
 impl fmt::Display for PodMoment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", clock_time(self.at), self.what)
+        write!(f, "{} {}", clock_time(self.at), self.text)
     }
 }
 
-/// The time of day, in UTC: `07:43:38`.
+/// The time of day of an instant, in UTC, to the second: `07:43:38`.
 pub fn clock_time(at: Timestamp) -> String {
     at.to_rfc3339().chars().skip(11).take(8).collect()
 }
@@ -47,8 +47,8 @@ pub fn node_story(inspection: &Inspection) -> Vec<PodMoment> {
             Some(first) => format!(" ({} times in {})", event.count, ShortDuration(at.since(first))),
             None => String::new(),
         };
-        let what = format!("{}: {}{times}", event.reason, event.message);
-        story.push(PodMoment { at, what, severity: event.severity });
+        let text = format!("{}: {}{times}", event.reason, event.message);
+        story.push(PodMoment { at, text, severity: event.severity });
     }
     // What has the same second stays in the order in which it is said here, which is that in which it happens.
     story.sort_by_key(|moment| moment.at.secs());
@@ -56,8 +56,8 @@ pub fn node_story(inspection: &Inspection) -> Vec<PodMoment> {
 }
 
 fn of_status(pod: &PodInspection, story: &mut Vec<PodMoment>) {
-    let mut say = |at: Option<Timestamp>, what: String, severity: Severity| {
-        story.extend(at.map(|at| PodMoment { at, what, severity }));
+    let mut say = |at: Option<Timestamp>, text: String, severity: Severity| {
+        story.extend(at.map(|at| PodMoment { at, text, severity }));
     };
     let text = |pointer: &str| pod.raw.pointer(pointer).and_then(|value| Timestamp::parse(value.as_str()?).ok());
     say(text("/metadata/creationTimestamp"), format!("pod {} created", pod.name), Severity::Normal);
@@ -73,14 +73,14 @@ fn of_status(pod: &PodInspection, story: &mut Vec<PodMoment>) {
             (format!("{} ended: {run}{}", container.name, after.unwrap_or_default()), severity)
         };
         if let Some(last) = &container.last {
-            let (what, severity) = ended(last);
-            say(last.finished_at, what, severity);
+            let (text, severity) = ended(last);
+            say(last.finished_at, text, severity);
         }
         match &container.state {
             Some(ContainerPhase::Running { since }) => say(*since, started(container), Severity::Normal),
             Some(ContainerPhase::Ended(run)) => {
-                let (what, severity) = ended(run);
-                say(run.finished_at, what, severity);
+                let (text, severity) = ended(run);
+                say(run.finished_at, text, severity);
             }
             Some(ContainerPhase::Waiting { .. }) | None => {}
         }

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use self::controller::ControllerMark;
+use self::controller::LastController;
 pub use self::controller::{ControllerChange, ControllerMoment};
 pub use self::earlier::EarlierStory;
 pub use self::speed::UpdateSpeed;
@@ -44,7 +44,7 @@ const POINTS: usize = 2_048;
 /// The story of one rollout.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Story {
-    marks: HashMap<Str, NodeMark>,
+    last_nodes: HashMap<Str, LastNode>,
     moments: VecDeque<NodeMoment>,
     progress: Vec<ProgressPoint>,
     seen_since: Option<Timestamp>,
@@ -56,7 +56,7 @@ pub struct Story {
     /// The revision that nodes were counted by last, and when it became another one.
     target: Option<Str>,
     retargeted_at: Option<Timestamp>,
-    controller: ControllerMark,
+    controller: LastController,
     controllers: Vec<ControllerMoment>,
 }
 
@@ -166,7 +166,7 @@ impl ProgressPoint {
 
 /// What was last seen of a node.
 #[derive(Clone, PartialEq, Debug)]
-struct NodeMark {
+struct LastNode {
     state: NodeState,
     cause: Option<CauseKind>,
     /// The last cause that was told of this pod: one that goes and comes back is told once.
@@ -183,7 +183,7 @@ struct NodeMark {
     ready: bool,
 }
 
-impl NodeMark {
+impl LastNode {
     fn of(node: &NodeView, now: Timestamp) -> Self {
         let since = node.since.unwrap_or(now).min(now);
         Self {
@@ -228,7 +228,8 @@ impl Story {
         self.progress = progress;
         self.seen_since = Some(snapshot.at);
         self.seen_until = Some(snapshot.at);
-        self.marks = snapshot.nodes.iter().map(|node| (node.name.clone(), NodeMark::of(node, snapshot.at))).collect();
+        self.last_nodes =
+            snapshot.nodes.iter().map(|node| (node.name.clone(), LastNode::of(node, snapshot.at))).collect();
         self.mark_progress(snapshot);
         self.watch_the_controller(snapshot);
     }
@@ -252,32 +253,32 @@ impl Story {
         let now = snapshot.at;
         let mut found = Vec::new();
         for node in snapshot.nodes.iter() {
-            let Some(mark) = self.marks.get_mut(&node.name) else {
-                self.marks.insert(node.name.clone(), NodeMark::of(node, now));
+            let Some(was) = self.last_nodes.get_mut(&node.name) else {
+                self.last_nodes.insert(node.name.clone(), LastNode::of(node, now));
                 found.push(moment(now, node, joined(node)));
                 continue;
             };
-            let mut next = NodeMark::of(node, now);
+            let mut next = LastNode::of(node, now);
             // A pod that is not ready any more tells since when it runs, and not since when it is not ready. Since when a pod is going
             // is told by its deletion.
             let is_told = next.state == NodeState::Terminating;
-            if next.state != mark.state && next.since <= mark.since && !is_told {
+            if next.state != was.state && next.since <= was.since && !is_told {
                 next.since = now;
             }
-            next.down_since = next.down_since.map(|_| mark.down_since.unwrap_or(next.since));
-            let changes = changes(mark, &next, node);
+            next.down_since = next.down_since.map(|_| was.down_since.unwrap_or(next.since));
+            let changes = changes(was, &next, node);
             let says_why = |change: &NodeChange| {
                 matches!(change, NodeChange::State { why: Some(_), .. } | NodeChange::Trouble { .. })
             };
             if !changes.iter().any(says_why) {
-                next.told = mark.told.filter(|_| mark.pod == next.pod);
+                next.told = was.told.filter(|_| was.pod == next.pod);
             }
             // Whether the image has come is told once that is known.
-            if changes.is_empty() && mark.pod == next.pod && may_have_pulled(mark.state, next.state) {
-                (next.state, next.since) = (mark.state, mark.since);
+            if changes.is_empty() && was.pod == next.pod && may_have_pulled(was.state, next.state) {
+                (next.state, next.since) = (was.state, was.since);
             }
-            next.troubled |= mark.troubled && !next.serves();
-            let fails = next.state == NodeState::Failed && mark.state != NodeState::Failed;
+            next.troubled |= was.troubled && !next.serves();
+            let fails = next.state == NodeState::Failed && was.state != NodeState::Failed;
             for change in changes {
                 next.troubled |= change.severity() == Severity::Warning;
                 let at = match change {
@@ -285,20 +286,20 @@ impl Story {
                     // seen with that led to it.
                     NodeChange::State { to: NodeState::Failed, .. } | NodeChange::Restarted { .. } if fails => {
                         let halt = snapshot.halt.as_ref().filter(|halt| halt.failed().contains(&node.name));
-                        halt.map_or(now, |halt| halt.at.clamp(mark.since.min(now), now))
+                        halt.map_or(now, |halt| halt.at.clamp(was.since.min(now), now))
                     }
                     // Since when it waits, or is in trouble, says nothing of when its node came back.
                     NodeChange::State { from: Some(NodeState::NodeDown), to: NodeState::Outdated, .. } => now,
-                    NodeChange::State { .. } if next.since > mark.since => next.since,
+                    NodeChange::State { .. } if next.since > was.since => next.since,
                     _ => now,
                 };
                 found.push(moment(at, node, change));
             }
-            *mark = next;
+            *was = next;
         }
-        if self.marks.len() > snapshot.nodes.len() {
+        if self.last_nodes.len() > snapshot.nodes.len() {
             let here: std::collections::HashSet<&Str> = snapshot.nodes.iter().map(|node| &node.name).collect();
-            self.marks.retain(|name, _| {
+            self.last_nodes.retain(|name, _| {
                 let stays = here.contains(name);
                 if !stays {
                     found.push(NodeMoment { at: now, node: name.clone(), change: NodeChange::Gone });
@@ -405,7 +406,7 @@ fn why(node: &NodeView) -> Option<Str> {
 }
 
 /// What changed that is worth telling, in its order: a restart may be seen together with what came of it.
-fn changes(was: &NodeMark, is: &NodeMark, node: &NodeView) -> Vec<NodeChange> {
+fn changes(was: &LastNode, is: &LastNode, node: &NodeView) -> Vec<NodeChange> {
     let restarted = is.restarts > was.restarts && was.pod == is.pod;
     let restarted = restarted.then(|| {
         let exit = node.restarted.and_then(|restarted| restarted.exit);
@@ -415,7 +416,7 @@ fn changes(was: &NodeMark, is: &NodeMark, node: &NodeView) -> Vec<NodeChange> {
 }
 
 /// What changed beside restarts. The plan may call the same pod outdated or updated: that is no change of the node.
-fn changed(was: &NodeMark, is: &NodeMark, node: &NodeView) -> Option<NodeChange> {
+fn changed(was: &LastNode, is: &LastNode, node: &NodeView) -> Option<NodeChange> {
     let serves = is_well(was.state) && is_well(is.state);
     let trouble = is.cause.filter(|kind| !kind.is_ordinary_at_start());
     if is.stays && !was.stays && was.state == is.state {
@@ -443,7 +444,7 @@ fn changed(was: &NodeMark, is: &NodeMark, node: &NodeView) -> Option<NodeChange>
 }
 
 /// Of a pod that is still to be updated: that it is not ready any more, or again. Other states tell that themselves.
-fn readiness(was: &NodeMark, is: &NodeMark) -> Option<NodeChange> {
+fn readiness(was: &LastNode, is: &LastNode) -> Option<NodeChange> {
     let same = was.pod == is.pod && (was.state, is.state) == (NodeState::Outdated, NodeState::Outdated);
     (same && was.ready != is.ready).then_some(NodeChange::Readiness { ready: is.ready })
 }
@@ -464,14 +465,14 @@ fn goes_on_trying(was: NodeState, is: NodeState, lacks_image: bool) -> bool {
 }
 
 /// What is wrong, unless that was told before.
-fn new_trouble(was: &NodeMark, trouble: Option<CauseKind>, node: &NodeView) -> Option<NodeChange> {
+fn new_trouble(was: &LastNode, trouble: Option<CauseKind>, node: &NodeView) -> Option<NodeChange> {
     let why = why(node).filter(|_| is_news(was, trouble))?;
     let why = if node.state == NodeState::PullFailed { format!("{}: {why}", node.state).into() } else { why };
     Some(NodeChange::Trouble { why })
 }
 
 /// Whether it was not told of this pod before.
-fn is_news(was: &NodeMark, trouble: Option<CauseKind>) -> bool {
+fn is_news(was: &LastNode, trouble: Option<CauseKind>) -> bool {
     trouble.is_some_and(|kind| Some(kind) != was.cause && Some(kind) != was.told)
 }
 

@@ -65,7 +65,7 @@ impl TroubleKind {
         }
     }
 
-    /// Since when this node, which is in it, has been: of a cause since that was seen, where its pod was in trouble for another one before.
+    /// Since when `node` is in this trouble. If its pod was in trouble for another cause before, since the present cause was seen.
     pub fn since(self, node: &NodeView) -> Option<Timestamp> {
         match self {
             Self::Failed(Some(_)) | Self::Struggling(_) => node.cause_since.or(node.since),

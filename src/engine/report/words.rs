@@ -16,7 +16,7 @@ mod gating;
 mod limits;
 
 pub use self::change::{ChangeWords, Numbers, VersionWords};
-pub use self::doing::{Doing, DrivingWords, Waiting};
+pub use self::doing::{Doing, DrivingWords, WaitingWords};
 pub use self::freshness::FreshnessWords;
 pub use self::gating::Gating;
 use super::snapshot::{Phase, Snapshot};
@@ -177,8 +177,8 @@ impl Snapshot {
     }
 
     /// What is waited for, how long already, or how much longer: `rate: 20 deletions/s, 110 wait, 6s left`.
-    pub fn waiting<'a>(&'a self, wait: &'a Wait) -> Waiting<'a> {
-        Waiting(self.at, wait)
+    pub fn waiting<'a>(&'a self, wait: &'a Wait) -> WaitingWords<'a> {
+        WaitingWords(self.at, wait)
     }
 
     /// When the rollout to the present target began: with the record, or later under the same record, where somebody sets another image or rolls

@@ -21,8 +21,7 @@ pub(crate) fn each(took: &mut [Duration]) -> Option<TimeRange> {
     Some(TimeRange { least, most })
 }
 
-/// How long one takes where fewer may be done than tell in general: as long as the shortest to as long as the longest of them. The order
-/// of `took` is changed.
+/// How long one takes, also if fewer are done than [`ENOUGH`]: then from the shortest to the longest of them. The order of `took` is changed.
 pub(crate) fn each_of_few(took: &mut [Duration]) -> TimeRange {
     let ends = (took.iter().min().copied(), took.iter().max().copied());
     let few = TimeRange { least: ends.0.unwrap_or_default(), most: ends.1.unwrap_or_default() };

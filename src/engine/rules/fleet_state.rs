@@ -129,8 +129,8 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
     }
 }
 
-/// Since when a DaemonSet is in this state, as far as its record tells. Of a state that the record does not date only who watched it
-/// begin can say more.
+/// Since when a DaemonSet is in this state, as far as its record tells, by the clock of the process that wrote the record. `None` for a state that the
+/// record does not date: only a process that watched the state begin knows since when it lasts.
 pub fn recorded_since(state: &FleetState, record: Option<&Record>) -> Option<Timestamp> {
     let record = record?;
     match state {

@@ -2,7 +2,7 @@
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Early, PrewarmCommand, Step};
-use crate::engine::model::settings::value::Value;
+use crate::engine::model::settings::value::SettingValue;
 use crate::engine::model::settings::{PrewarmAhead, Steps, Tuning};
 use crate::engine::report::snapshot::Phase;
 

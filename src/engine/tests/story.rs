@@ -167,8 +167,8 @@ fn a_story_goes_on_when_its_rollout_is_opened_again() {
     watch(&mut whole, &mut console, &mut fake, 60);
     assert!(whole.moments().any(|moment| moment.change.to_string() == "failed: image not found"));
 
-    // Closed, opened, closed before anything is there, and opened again; meanwhile a good image brings the rollout on, and a node that
-    // was down is back.
+    // The page is closed, opened, closed before a snapshot came, and opened again. While it is closed, a good image lets the rollout go on, and a
+    // node that was down comes back.
     fake.set_node_ready("n6", false);
     watch(&mut whole, &mut console, &mut fake, 2);
     let before: Vec<_> = whole.moments().cloned().collect();

@@ -48,7 +48,7 @@ pub(super) struct PullLedger {
     /// The images that events named, shared.
     named: VecDeque<Str>,
     /// By image, in its long form.
-    finished: HashMap<String, Finished>,
+    finished: HashMap<String, FinishedPulls>,
     /// By node: images that could not be pulled for a pod that is gone.
     absent: HashMap<Str, Vec<Str>>,
     /// What the target needs, with its long form and its size as far as nodes tell.
@@ -80,7 +80,7 @@ pub(crate) struct PullEnd {
 
 /// Pulls of one image that ended well, oldest first.
 #[derive(Debug, Default)]
-struct Finished {
+struct FinishedPulls {
     pulls: VecDeque<(Str, FinishedPull)>,
     /// Counts up with each one, over all images.
     last: u64,
@@ -92,8 +92,8 @@ pub(crate) struct ContainerPullEvents {
     /// `None`: of a volume. Its events name no part of the pod, only the image.
     container: Option<Str>,
     image: Option<Str>,
-    pulling: Option<Written>,
-    pulled: Option<(Written, PulledEvent)>,
+    pulling: Option<EventStamp>,
+    pulled: Option<(EventStamp, PulledEvent)>,
     /// Boxed: few pulls fail.
     failed: Option<Box<FailedPull>>,
 }
@@ -102,7 +102,7 @@ pub(crate) struct ContainerPullEvents {
 #[derive(Clone, Debug)]
 struct FailedPull {
     /// The last event.
-    written: Written,
+    written: EventStamp,
     why: PullFailure,
     message: Str,
     /// The earliest failure that an event tells of, by the node's clock.
@@ -111,7 +111,7 @@ struct FailedPull {
 
 /// When an event was written.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written {
+pub(super) struct EventStamp {
     version: Option<u64>,
     /// By the node's clock.
     at: Timestamp,
@@ -130,7 +130,7 @@ pub(crate) enum LastPullEvent<'a> {
     Failed(PullFailure, &'a Str),
 }
 
-impl Written {
+impl EventStamp {
     pub(super) fn of(event: &ClusterEvent) -> Self {
         Self { version: event.version, at: event.at }
     }
@@ -151,7 +151,7 @@ impl ContainerPullEvents {
     /// What happened last.
     pub(crate) fn last(&self) -> Option<LastPullEvent<'_>> {
         let begun = self.pulling;
-        let after_it = |written: Written| begun.is_none_or(|begun| !written.is_before(begun));
+        let after_it = |written: EventStamp| begun.is_none_or(|begun| !written.is_before(begun));
         match (&self.pulled, self.failed.as_deref()) {
             (Some((written, PulledEvent::Came(figures))), _) if after_it(*written) => {
                 Some(LastPullEvent::Came(*figures))
@@ -181,8 +181,8 @@ impl ContainerPullEvents {
 
     /// Takes in an event; says whether it was news.
     fn take_in(&mut self, event: &ClusterEvent) -> bool {
-        let written = Written::of(event);
-        let is_old = |known: Option<Written>| known.is_some_and(|known| !known.is_before(written));
+        let written = EventStamp::of(event);
+        let is_old = |known: Option<EventStamp>| known.is_some_and(|known| !known.is_before(written));
         match &*event.reason {
             "Pulling" if !is_old(self.pulling) => self.pulling = Some(written),
             "Pulled" if !is_old(self.pulled.map(|(known, _)| known)) => {
@@ -292,7 +292,7 @@ impl PullLedger {
     }
 
     /// When a kubelet last told that it pulls for a pod, or has pulled.
-    pub(super) fn begun(&self, uid: &str) -> Option<Written> {
+    pub(super) fn begun(&self, uid: &str) -> Option<EventStamp> {
         let told = self.pods.get(uid)?.iter();
         let told = told.flat_map(|events| [events.pulling, events.pulled.map(|(written, _)| written)]).flatten();
         told.reduce(|one, other| if one.is_before(other) { other } else { one })
@@ -405,7 +405,7 @@ impl PullLedger {
     fn summed_up(&self, measured: &[MeasuredImage], site_of: impl Fn(&str) -> Str) -> PullSummary {
         let mut slow = Vec::new();
         let image = |(image, long, listed): &MeasuredImage| {
-            let none = Finished::default();
+            let none = FinishedPulls::default();
             let finished = &self.finished.get(long).unwrap_or(&none).pulls;
             let mut by_site: BTreeMap<Str, Vec<Duration>> = BTreeMap::new();
             for (node, pull) in finished {

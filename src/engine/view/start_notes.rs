@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use super::View;
-use super::pulls::Written;
+use super::pulls::EventStamp;
 use crate::engine::model::Str;
 use crate::engine::model::cause::Cause;
 use crate::engine::model::facts::ClusterEvent;
@@ -24,7 +24,7 @@ const PODS: usize = 5_000;
 /// What was told last of a pod.
 #[derive(Debug)]
 struct StartNote {
-    written: Written,
+    written: EventStamp,
     /// `None`: what was told before is over.
     cause: Option<Cause>,
 }
@@ -49,7 +49,7 @@ impl StartNotes {
         if kind.is_none() && &*event.reason != ATTACHED {
             return false;
         }
-        let written = Written::of(event);
+        let written = EventStamp::of(event);
         let known = self.pods.get(&event.object);
         // Without a cause it is the Event that a volume is attached.
         let is_ended = |note: &StartNote| note.part().is_none_or(StartPart::ends_when_a_volume_is_attached);

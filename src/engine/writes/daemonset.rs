@@ -18,7 +18,7 @@ pub(crate) struct Patching {
     pub(crate) request: Option<ChangeRequest>,
     pub(crate) sent_at: Timestamp,
     /// A command that waited for it is done, by what the watch shows, before its answer came: what it did is told with that command.
-    pub(crate) told: bool,
+    pub(crate) reported_by_command: bool,
 }
 
 /// What a patch does.
@@ -78,9 +78,9 @@ impl DaemonSetWrites {
     }
 
     /// A command that waited for what the patch does is done.
-    pub(crate) fn is_told(&mut self) {
+    pub(crate) fn mark_reported_by_command(&mut self) {
         if let Some(patching) = &mut self.patching {
-            patching.told = true;
+            patching.reported_by_command = true;
         }
     }
 

@@ -16,7 +16,7 @@ const RETAIN_KEYS: &str = "$retainKeys";
 const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
 const ELEMENT_ORDER: &str = "$setElementOrder/";
 
-type Object = Map<String, Value>;
+type JsonMap = Map<String, Value>;
 
 /// What about a patch makes no sense.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -33,15 +33,15 @@ pub(super) enum PatchError {
 ///
 /// # Errors
 /// Says what about the patch makes no sense.
-pub(super) fn apply(original: Object, patch: Object, schema: &'static Schema) -> Result<Object, PatchError> {
+pub(super) fn apply(original: JsonMap, patch: JsonMap, schema: &'static Schema) -> Result<JsonMap, PatchError> {
     merge_object(original, patch, schema)
 }
 
-fn merge_object(mut original: Object, mut patch: Object, schema: &'static Schema) -> Result<Object, PatchError> {
+fn merge_object(mut original: JsonMap, mut patch: JsonMap, schema: &'static Schema) -> Result<JsonMap, PatchError> {
     if let Some(directive) = patch.remove(DIRECTIVE) {
         return match directive.as_str() {
             Some("replace") => Ok(patch),
-            Some("delete") => Ok(Object::new()),
+            Some("delete") => Ok(JsonMap::new()),
             Some("merge") => merge_object(original, patch, schema),
             _ => Err(PatchError::Content(format!("unknown patch type found: {directive}"))),
         };
@@ -84,8 +84,8 @@ type BeforeAndAfter = (Vec<Value>, Vec<Value>);
 
 /// Takes the list that an element order speaks of out of both sides and merges it; also says how the server had it.
 fn merge_for_order(
-    original: &mut Object,
-    patch: &mut Object,
+    original: &mut JsonMap,
+    patch: &mut JsonMap,
     name: &str,
     order: &[Value],
     schema: &'static Schema,
@@ -200,7 +200,7 @@ fn merge_keyed(
     Ok(original)
 }
 
-fn missing_key(item: &Object, merge_key: &str) -> PatchError {
+fn missing_key(item: &JsonMap, merge_key: &str) -> PatchError {
     PatchError::Content(format!(
         "map: {} does not contain declared merge key: {merge_key}",
         Value::Object(item.clone())
@@ -208,7 +208,7 @@ fn missing_key(item: &Object, merge_key: &str) -> PatchError {
 }
 
 /// Drops what the patch says must not stay (`$retainKeys`).
-fn retain_keys(original: &mut Object, patch: &Object, keep: &Value) -> Result<(), PatchError> {
+fn retain_keys(original: &mut JsonMap, patch: &JsonMap, keep: &Value) -> Result<(), PatchError> {
     let Some(keep) = keep.as_array() else {
         return Err(PatchError::Format(format!("{RETAIN_KEYS} must be a list of field names")));
     };
@@ -221,7 +221,7 @@ fn retain_keys(original: &mut Object, patch: &Object, keep: &Value) -> Result<()
 }
 
 /// Takes the directives `prefix/<field>` out of a patch.
-fn take_prefixed(patch: &mut Object, prefix: &str) -> Result<Vec<(String, Vec<Value>)>, PatchError> {
+fn take_prefixed(patch: &mut JsonMap, prefix: &str) -> Result<Vec<(String, Vec<Value>)>, PatchError> {
     let names: Vec<String> = patch.keys().filter(|key| key.starts_with(prefix)).cloned().collect();
     let mut found = Vec::with_capacity(names.len());
     for name in names {

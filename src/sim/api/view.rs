@@ -160,7 +160,7 @@ pub(super) fn list(kind: Kind, meta: &ListMeta, views: Vec<ObjectView>, format: 
     });
     // The list stays open; what closes it comes with the last piece.
     head.pop();
-    let pieces = Pieces { head, views: views.into_iter(), format, now, state: State::First };
+    let pieces = Pieces { head, views: views.into_iter(), format, now, state: ListPhase::First };
     let body = stream::iter(pieces.map(Ok::<_, std::convert::Infallible>));
     let mut response = Response::new(Body::from_stream(body));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -168,7 +168,7 @@ pub(super) fn list(kind: Kind, meta: &ListMeta, views: Vec<ObjectView>, format: 
 }
 
 #[derive(PartialEq, Eq)]
-enum State {
+enum ListPhase {
     First,
     Open,
     Closed,
@@ -179,26 +179,26 @@ struct Pieces {
     views: std::vec::IntoIter<ObjectView>,
     format: Format,
     now: Timestamp,
-    state: State,
+    state: ListPhase,
 }
 
 impl Iterator for Pieces {
     type Item = Bytes;
     fn next(&mut self) -> Option<Bytes> {
-        if self.state == State::Closed {
+        if self.state == ListPhase::Closed {
             return None;
         }
         let mut out = std::mem::take(&mut self.head);
         while out.len() < PIECE {
             let Some(view) = self.views.next() else {
                 out.extend_from_slice(b"]}");
-                self.state = State::Closed;
+                self.state = ListPhase::Closed;
                 return Some(out.into());
             };
-            if self.state == State::Open {
+            if self.state == ListPhase::Open {
                 out.push(b',');
             }
-            self.state = State::Open;
+            self.state = ListPhase::Open;
             match self.format {
                 Format::Objects => {
                     render(&mut out, &view.object, view.managed.as_deref(), TypeMetaFields::LeftOut, Extent::Full);

@@ -73,9 +73,9 @@ use crate::sim::world::store::{ChangeKind, StoreChange};
 
 use absent::Absent;
 use recent::Recent;
-use shown::Shown;
+use shown::ShownScreen;
 pub use sites::SitePulls;
-use state::{Down, ObservedNode, Pod};
+use state::{Down, ObservedNode, ObservedPod};
 
 /// Consoles know the API server's clock to the second, and read times to the millisecond.
 const ROUNDED: Duration = Duration::from_millis(1100);
@@ -88,12 +88,12 @@ pub struct Violation {
     /// How long after the beginning.
     pub after: Duration,
     /// What happened, in words.
-    pub what: String,
+    pub text: String,
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} after {:.3}s: {}", self.promise, self.after.as_secs_f64(), self.what)
+        write!(f, "{} after {:.3}s: {}", self.promise, self.after.as_secs_f64(), self.text)
     }
 }
 
@@ -106,7 +106,7 @@ pub struct Observer {
     slack: Duration,
     began_at: Timestamp,
     cursors: [u64; KINDS.len()],
-    pods: HashMap<Str, Pod>,
+    pods: HashMap<Str, ObservedPod>,
     /// Names of pods that went within the slack, and when, oldest first.
     gone_pods: VecDeque<(Timestamp, Str)>,
     nodes: BTreeMap<Str, ObservedNode>,
@@ -183,7 +183,7 @@ pub struct Observer {
     /// Consoles that may believe a watch that stands still, each until when.
     unaware: BTreeMap<Str, Timestamp>,
     /// What each console showed last.
-    shown: BTreeMap<Str, Shown>,
+    shown: BTreeMap<Str, ShownScreen>,
     /// Consoles' clocks may differ by so much, and the record says by theirs when a rollout began.
     clocks: Duration,
     /// Nodes whose clock is wrong.
@@ -337,8 +337,8 @@ impl Observer {
     }
 
     /// Notes a broken promise.
-    pub fn report_violation(&mut self, promise: &'static str, now: Timestamp, what: String) {
-        self.violations.push(Violation { promise, after: now.since(self.began_at), what });
+    pub fn report_violation(&mut self, promise: &'static str, now: Timestamp, text: String) {
+        self.violations.push(Violation { promise, after: now.since(self.began_at), text });
     }
 
     /// Looks at everything that changed since the last look; `accepted` is what the API server accepted from

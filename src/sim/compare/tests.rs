@@ -36,8 +36,8 @@ enum Midway {
     Set(u32, SettingValues),
 }
 
-/// A rollout that was played.
-struct Played {
+/// A rollout from its beginning to its end.
+struct RolloutRun {
     /// When, how many nodes were updated, what was estimated.
     looks: Vec<(Timestamp, u32, RolloutEstimate)>,
     ended: Timestamp,
@@ -49,7 +49,7 @@ type SettingValues = &'static [(Setting, &'static str)];
 /// A command, and when it is given.
 type Scripted = (Box<dyn Fn(&Snapshot, Timestamp) -> bool>, Command);
 
-fn play(scenario: &Scenario, image: &str, settings: &[(Setting, &str)], midway: &Midway) -> Played {
+fn run_rollout(scenario: &Scenario, image: &str, settings: &[(Setting, &str)], midway: &Midway) -> RolloutRun {
     let mut world = World::new(scenario, 1);
     let plan = scenario.rollout.clone().unwrap();
     let (namespace, name) = &plan.daemon_set;
@@ -124,12 +124,12 @@ fn play(scenario: &Scenario, image: &str, settings: &[(Setting, &str)], midway: 
         let next = console.next_at().into_iter().chain([operator_at]).chain(world.next_at()).min().unwrap_or(end);
         world.advance(next.max(now + Duration::from_millis(u64::from(next <= now))));
     }
-    Played { looks, ended: world.now() }
+    RolloutRun { looks, ended: world.now() }
 }
 
 /// How many estimates were true, and how many too short or too long.
 #[derive(Debug, Default)]
-struct Tally {
+struct EstimateStatistics {
     known: u32,
     right: u32,
     short: u32,
@@ -141,28 +141,28 @@ struct Tally {
     widths: Vec<f64>,
 }
 
-impl Played {
-    fn tally(&self) -> Tally {
-        let mut tally = Tally::default();
+impl RolloutRun {
+    fn statistics(&self) -> EstimateStatistics {
+        let mut statistics = EstimateStatistics::default();
         for (at, _, estimate) in &self.looks {
             let left = self.ended.since(*at);
             let RolloutEstimate::Known { rollout, .. } = estimate else {
-                tally.none += 1;
+                statistics.none += 1;
                 continue;
             };
-            tally.known += 1;
+            statistics.known += 1;
             let is = match (left > rollout.most + TOLERANCE, left + TOLERANCE < rollout.least) {
-                (true, _) => &mut tally.short,
-                (_, true) => &mut tally.long,
-                (false, false) => &mut tally.right,
+                (true, _) => &mut statistics.short,
+                (_, true) => &mut statistics.long,
+                (false, false) => &mut statistics.right,
             };
             *is += 1;
             if left > Duration::from_secs(60) {
-                tally.of_most.push(left.as_secs_f64() / rollout.most.as_secs_f64().max(1.0));
-                tally.widths.push(rollout.most.as_secs_f64() / rollout.least.as_secs_f64().max(10.0));
+                statistics.of_most.push(left.as_secs_f64() / rollout.most.as_secs_f64().max(1.0));
+                statistics.widths.push(rollout.most.as_secs_f64() / rollout.least.as_secs_f64().max(10.0));
             }
         }
-        tally
+        statistics
     }
 }
 
@@ -182,8 +182,8 @@ const WIDE: SettingValues = &[
 /// The yard's link is the slowest: its nodes are left when all others are done.
 #[test]
 fn three_of_four_estimates_of_a_rollout_over_unequal_links_are_true() {
-    let tally = play(&built_in("factory").unwrap(), V2, WIDE, &Midway::Nothing).tally();
-    assert!(tally.known > 50 && tally.right * 4 >= tally.known * 3, "{tally:?}");
+    let statistics = run_rollout(&built_in("factory").unwrap(), V2, WIDE, &Midway::Nothing).statistics();
+    assert!(statistics.known > 50 && statistics.right * 4 >= statistics.known * 3, "{statistics:?}");
 }
 
 #[test]
@@ -209,10 +209,10 @@ fn estimates_against_what_took_place() {
         ("with a soak of 60 s", soaking, Midway::Nothing),
     ];
     for (what, settings, midway) in cases {
-        let played = play(&factory, V2, settings, &midway);
-        let Tally { known, right, short, long, none, mut of_most, mut widths } = played.tally();
+        let run = run_rollout(&factory, V2, settings, &midway);
+        let EstimateStatistics { known, right, short, long, none, mut of_most, mut widths } = run.statistics();
         let worst = of_most.iter().copied().fold(0.0, f64::max);
-        let took = played.looks.first().map(|(at, ..)| played.ended.since(*at)).unwrap_or_default();
+        let took = run.looks.first().map(|(at, ..)| run.ended.since(*at)).unwrap_or_default();
         println!(
             "{what:<34} {:>6}: of {known} estimates {right} true, {short} too short, {long} too long; none {none}; left/most {:.2}, at worst {worst:.2}; most/least {:.2}",
             ShortDuration(took).to_string(),

@@ -151,7 +151,7 @@ fn close_page(model: &mut Model, target: &DaemonSetRef) {
 pub(super) fn back(model: &mut Model) -> Effects {
     // Whoever was refused puts that away first, and does not leave the page by it, nor clear a filter that it was not about.
     let refusal =
-        model.status.take_if(|status| matches!(status.tone, StatusSeverity::Refused | StatusSeverity::KeyRefused));
+        model.status.take_if(|status| matches!(status.severity, StatusSeverity::Refused | StatusSeverity::KeyRefused));
     if refusal.is_some_and(|status| !status.text.ends_with(ESC_CLEARS_IT)) {
         return Vec::new();
     }

@@ -14,7 +14,7 @@
 
 use regex::{Regex, RegexBuilder};
 
-use super::term::{Asked, FieldTest, FilterTerm, NumberOrder, labels_called};
+use super::term::{FieldTest, FilterOperand, FilterTerm, NumberOrder, labels_called};
 use super::{FieldKind, FilterSchema, FilterTest};
 use crate::tui::words::meant;
 
@@ -91,7 +91,8 @@ impl<'a> FilterCursor<'a> {
         while let Some(rest) = self.rest.strip_prefix('!') {
             (self.rest, negated) = (rest, !negated);
         }
-        let anywhere = |regex: Option<Regex>| regex.map(|regex| FilterTerm { negated, asks: Asked::Anywhere(regex) });
+        let anywhere =
+            |regex: Option<Regex>| regex.map(|regex| FilterTerm { negated, asks: FilterOperand::Anywhere(regex) });
         if self.rest.starts_with('/') {
             return Ok(anywhere(regular(&self.slashed())?));
         }
@@ -171,7 +172,7 @@ fn asked(
     operator: FilterOperator,
     value: &FilterValue,
     schema: &FilterSchema<'_>,
-) -> Result<Option<Asked>, Misread> {
+) -> Result<Option<FilterOperand>, Misread> {
     let field = schema.field(name);
     if field.is_none() && !schema.has_label(name) {
         return Err(Misread::Name(unknown(name, schema)));
@@ -191,8 +192,8 @@ fn asked(
         })?,
     };
     Ok(test.map(|test| match field {
-        Some(field) => Asked::Field(field, test),
-        None => Asked::Label(name.to_owned(), test),
+        Some(field) => FilterOperand::Field(field, test),
+        None => FilterOperand::Label(name.to_owned(), test),
     }))
 }
 

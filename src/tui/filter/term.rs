@@ -13,12 +13,12 @@ use crate::engine::model::labels::Labels;
 #[derive(Clone, Debug)]
 pub(super) struct FilterTerm {
     pub(super) negated: bool,
-    pub(super) asks: Asked,
+    pub(super) asks: FilterOperand,
 }
 
 /// What is asked of a row.
 #[derive(Clone, Debug)]
-pub(super) enum Asked {
+pub(super) enum FilterOperand {
     /// Any of the columns that are searched matches.
     Anywhere(Regex),
     /// A column does.
@@ -91,15 +91,15 @@ impl FilterTerm {
     /// `searched` keeps what a row is searched in from one term to the next.
     pub(super) fn holds<'a>(&self, row: &'a dyn FilterRow, searched: &mut Option<Cow<'a, str>>) -> bool {
         let found = match &self.asks {
-            Asked::Anywhere(regex) => regex.is_match(searched.get_or_insert_with(|| row.searched())),
-            Asked::Field(field, test @ FieldTest::Matches(_)) => test.holds_for_text(&row.words(*field)),
-            Asked::Field(field, test @ FieldTest::Is(_)) => {
+            FilterOperand::Anywhere(regex) => regex.is_match(searched.get_or_insert_with(|| row.searched())),
+            FilterOperand::Field(field, test @ FieldTest::Matches(_)) => test.holds_for_text(&row.words(*field)),
+            FilterOperand::Field(field, test @ FieldTest::Is(_)) => {
                 let shown = row.shown(*field).is_some_and(|shown| test.holds_for_text(&shown));
                 shown || test.holds_for_text(&row.words(*field))
             }
-            Asked::Field(_, FieldTest::IsNew(is_new)) => row.is_new() == Some(*is_new),
-            Asked::Field(field, test) => row.number(*field).is_some_and(|value| test.holds_for_number(value)),
-            Asked::Label(key, test) => row
+            FilterOperand::Field(_, FieldTest::IsNew(is_new)) => row.is_new() == Some(*is_new),
+            FilterOperand::Field(field, test) => row.number(*field).is_some_and(|value| test.holds_for_number(value)),
+            FilterOperand::Label(key, test) => row
                 .labels()
                 .is_some_and(|labels| labels_called(labels, key).any(|(_, value)| test.holds_for_text(value))),
         };
@@ -111,21 +111,21 @@ impl FilterTerm {
         let whole = || std::iter::once(0..text.len()).collect();
         match &self.asks {
             _ if self.negated || text.is_empty() => Vec::new(),
-            Asked::Anywhere(regex) => matches(regex, text),
-            Asked::Field(asked, test) if *asked == field => match test {
+            FilterOperand::Anywhere(regex) => matches(regex, text),
+            FilterOperand::Field(asked, test) if *asked == field => match test {
                 FieldTest::Matches(regex) => matches(regex, text),
                 FieldTest::Is(_) | FieldTest::Counts(..) | FieldTest::IsNew(_) | FieldTest::Ages { .. } => whole(),
             },
-            Asked::Field(..) | Asked::Label(..) => Vec::new(),
+            FilterOperand::Field(..) | FilterOperand::Label(..) => Vec::new(),
         }
     }
 
     pub(super) fn is_about_anything(&self) -> bool {
-        matches!(self.asks, Asked::Anywhere(_))
+        matches!(self.asks, FilterOperand::Anywhere(_))
     }
 
     pub(super) fn is_about_age(&self) -> bool {
-        matches!(self.asks, Asked::Field(_, FieldTest::Ages { .. }))
+        matches!(self.asks, FilterOperand::Field(_, FieldTest::Ages { .. }))
     }
 }
 

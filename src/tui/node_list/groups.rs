@@ -104,8 +104,8 @@ impl NodeList {
         is_inherited
     }
 
-    /// Folds the groups as they were folded before. A new one is open when its nodes go next, when it is alone, or when there are few
-    /// nodes at all; one that is pinned is not; and when otherwise no node were seen, the first one below is.
+    /// Folds the groups as they were folded before. A new group is open if its nodes go next, if it is the only one, or if there are few nodes in all. A
+    /// pinned group is never opened by itself. If no node would be seen (`nothing_seen`) and every group is folded, the first one that is not pinned is opened.
     pub(super) fn fold(&mut self, groups: &mut [NodeGroup], nodes: usize, nothing_seen: bool) {
         let headings = groups.iter().filter(|group| group.key.is_pinned()).count();
         // A group that is alone has no heading, and cannot be folded.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ratatui::layout::Size;
 
-use super::{Colour, ConsoleOptions, Error, site_file};
+use super::{Colour, ConsoleError, ConsoleOptions, site_file};
 use crate::config::is_protected;
 use crate::driver::Session;
 use crate::tui::action::own_keys;
@@ -70,15 +70,15 @@ impl Environment {
 /// Whether a console would open with these options.
 ///
 /// # Errors
-/// [`Error::Options`] says which theme or which key cannot be used, and where that stands.
-pub fn check(options: &ConsoleOptions) -> Result<(), Error> {
+/// [`ConsoleError::Options`] says which theme or which key cannot be used, and where that stands.
+pub fn check(options: &ConsoleOptions) -> Result<(), ConsoleError> {
     themes(options, &Environment::of_process())?;
-    own_keys(&options.keys).map_err(Error::Options)?;
+    own_keys(&options.keys).map_err(ConsoleError::Options)?;
     Ok(())
 }
 
 /// The themes that there are, with the wanted one chosen, and what is wrong with those that cannot be used.
-fn themes(options: &ConsoleOptions, environment: &Environment) -> Result<(Themes, Vec<String>), Error> {
+fn themes(options: &ConsoleOptions, environment: &Environment) -> Result<(Themes, Vec<String>), ConsoleError> {
     let depth = match options.colour {
         Colour::Auto => environment.depth(),
         Colour::Depth(depth) => depth,
@@ -90,10 +90,10 @@ fn themes(options: &ConsoleOptions, environment: &Environment) -> Result<(Themes
         Some(name) => themes.choose(name).map_err(|why| {
             let broken = complaints.iter().map(|complaint| format!("\n{complaint}")).collect::<String>();
             let place = options.theme_place.as_deref().unwrap_or("--theme");
-            Error::Options(format!("{place}: {why}{broken}"))
+            ConsoleError::Options(format!("{place}: {why}{broken}"))
         })?,
         // Without colours only the `mono` theme, which uses bold and dim, tells things apart.
-        None if depth == Depth::Never => themes.choose(theme::MONO).map_err(Error::Options)?,
+        None if depth == Depth::Never => themes.choose(theme::MONO).map_err(ConsoleError::Options)?,
         None => {}
     }
     Ok((themes, complaints))
@@ -104,7 +104,7 @@ pub(super) fn model(
     session: &dyn Session,
     options: &ConsoleOptions,
     environment: &Environment,
-) -> Result<Model, Error> {
+) -> Result<Model, ConsoleError> {
     let (themes, complaints) = themes(options, environment)?;
     let mut model = Model {
         context: session.context().into(),
@@ -121,7 +121,7 @@ pub(super) fn model(
         themes,
         glyphs: options.glyphs.unwrap_or_else(|| environment.glyphs()),
         node_columns: options.columns.as_deref().map_or_else(|| NODE_COLUMNS.to_vec(), node_columns),
-        keys: own_keys(&options.keys).map_err(Error::Options)?,
+        keys: own_keys(&options.keys).map_err(ConsoleError::Options)?,
         bookmarks: options.bookmarks.clone(),
         access: WriteAccess::ReadOnly,
         page: Page::Fleet,

@@ -20,7 +20,7 @@ use crate::engine::model::site::SiteLabel;
 use crate::tui::daemonset_ref::DaemonSetRef;
 
 /// By context, then by `NAMESPACE/NAME`.
-type Sites = BTreeMap<String, BTreeMap<String, String>>;
+type SavedSites = BTreeMap<String, BTreeMap<String, String>>;
 
 /// What is longer is not ours: so many are thousands of DaemonSets.
 const MOST_BYTES: u64 = 1 << 20;
@@ -69,8 +69,8 @@ fn write(file: &Path, context: &str, target: &DaemonSetRef, label: Option<&str>)
     private_file::replace(file, &json(&sites)?)
 }
 
-fn read(file: &Path) -> io::Result<Sites> {
-    let Some(opened) = private::to_read(file)? else { return Ok(Sites::new()) };
+fn read(file: &Path) -> io::Result<SavedSites> {
+    let Some(opened) = private::to_read(file)? else { return Ok(SavedSites::new()) };
     let mut text = String::new();
     opened.take(MOST_BYTES).read_to_string(&mut text)?;
     serde_json::from_str(&text).map_err(io::Error::from)

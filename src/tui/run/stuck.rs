@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  takes nothing for 2 s ──▶ ctrl-c leaves at once: nobody could see a question
-//!               for 10 s ──▶ stops driving, says why in the record and the audit log, goes on to look on
+//!               for 10 s ──▶ stops driving, says why in the record and the audit log, and goes on showing the rollout
 //!  takes bytes again ─────▶ the newest frame, what happened, and how to drive again
 //! ```
 

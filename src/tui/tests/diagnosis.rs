@@ -47,7 +47,7 @@ fn occupancy() -> Inspection {
     };
     let resource = HeldResource {
         name: "cpu".into(),
-        asked: Amount::whole(2),
+        request: Amount::whole(2),
         allocatable: Some(Amount::whole(4)),
         requested: Amount::whole(3),
         holders: vec![holder],

@@ -136,19 +136,19 @@ fn is_sign(role: ThemeRole) -> bool {
     matches!(role, ThemeRole::Frame | ThemeRole::BarDone | ThemeRole::BarMoving | ThemeRole::BarRest)
 }
 
-/// The least contrast of `style` on a terminal with this background, in a theme that paints `paper` below everything.
-fn least(style: Style, paper: Style, terminal: Rgb) -> f64 {
-    let own_ink = if luminance(terminal) > 0.179 { [0, 0, 0] } else { [0xe5; 3] };
+/// The least contrast of `style` on a terminal with this background, in a theme that paints `background` below everything.
+fn least(style: Style, background: Style, terminal: Rgb) -> f64 {
+    let own_foreground = if luminance(terminal) > 0.179 { [0, 0, 0] } else { [0xe5; 3] };
     let or = |colours: Vec<Rgb>, otherwise: Vec<Rgb>| if colours.is_empty() { otherwise } else { colours };
-    let inks = or(possible(style.fg), or(possible(paper.fg), vec![own_ink]));
-    let papers = or(possible(style.bg), or(possible(paper.bg), vec![terminal]));
+    let foregrounds = or(possible(style.fg), or(possible(background.fg), vec![own_foreground]));
+    let backgrounds = or(possible(style.bg), or(possible(background.bg), vec![terminal]));
     let dim = style.add_modifier.contains(Modifier::DIM);
     let mut least = f64::INFINITY;
-    for paper in &papers {
-        for ink in &inks {
-            let mix = |at: usize| (u16::from(ink[at]) * 2 + u16::from(paper[at])) / 3;
-            let ink = if dim { [mix(0) as u8, mix(1) as u8, mix(2) as u8] } else { *ink };
-            least = least.min(ratio(ink, *paper));
+    for background in &backgrounds {
+        for foreground in &foregrounds {
+            let mix = |at: usize| (u16::from(foreground[at]) * 2 + u16::from(background[at])) / 3;
+            let foreground = if dim { [mix(0) as u8, mix(1) as u8, mix(2) as u8] } else { *foreground };
+            least = least.min(ratio(foreground, *background));
         }
     }
     least
@@ -161,7 +161,7 @@ fn words_can_be_read_on_every_background() {
     for depth in [Depth::Ansi, Depth::Indexed, Depth::True] {
         for background in Background::ALL {
             for theme in themes(depth, background) {
-                let paper = match theme.made_for {
+                let painted = match theme.made_for {
                     MadeFor::Any => theme.style(ThemeRole::Text),
                     _ => Style::default(),
                 };
@@ -177,7 +177,7 @@ fn words_can_be_read_on_every_background() {
                     }
                     let enough = if is_sign(*role) { VISIBLE } else { READABLE };
                     for terminal in backgrounds(met) {
-                        let least = least(style, paper, terminal);
+                        let least = least(style, painted, terminal);
                         let what =
                             format!("{} {} on {terminal:?} ({depth:?}, {background:?})", theme.name, role.text());
                         assert!(least >= enough, "{what}: {least:.2}");

@@ -33,7 +33,7 @@ pub(super) fn run(model: &mut Model, action: &Action, argument: &str) -> Vec<Con
     match action.available(model) {
         Ok(()) => {
             // What is done now replaces the last message. Actions that only look leave it, unless it was about a key.
-            let about_a_key = model.status.as_ref().is_some_and(|status| status.tone == StatusSeverity::KeyRefused);
+            let about_a_key = model.status.as_ref().is_some_and(|status| status.severity == StatusSeverity::KeyRefused);
             // `esc` puts a message away itself.
             if about_a_key && action.id != ActionId::Back || !action.only_looks(model) {
                 model.status = None;

@@ -21,10 +21,9 @@ const ANSWERED: Duration = Duration::from_secs(5);
 /// Removes a message that is old, or one about a success that could be read if `snapshot` shows that something went wrong since. To be called
 /// before the page takes the snapshot in.
 pub(super) fn drop_outdated(model: &mut Model, target: &DaemonSetRef, snapshot: &Snapshot) {
-    let success = model
-        .status
-        .as_ref()
-        .is_some_and(|status| status.tone == StatusSeverity::Good && model.now.saturating_sub(status.at) >= ANSWERED);
+    let success = model.status.as_ref().is_some_and(|status| {
+        status.severity == StatusSeverity::Good && model.now.saturating_sub(status.at) >= ANSWERED
+    });
     let old = model.status.as_ref().is_some_and(|status| status.is_old(model.now));
     let page = model.rollout().filter(|page| page.target == *target);
     let outdated = |page: &RolloutPage| {
@@ -94,7 +93,7 @@ pub(super) fn reported(before: &Snapshot, after: &Snapshot) -> Option<String> {
 
 /// Says so where that rollout is open. While a command is being waited for, its status line stays.
 pub(super) fn announce(model: &mut Model, target: &DaemonSetRef, what: &str) {
-    let waits = model.status.as_ref().is_some_and(|status| status.tone == StatusSeverity::Busy);
+    let waits = model.status.as_ref().is_some_and(|status| status.severity == StatusSeverity::Busy);
     if !waits && model.rollout().is_some_and(|page| page.target == *target) {
         model.say(StatusSeverity::Good, format!("{}: {what}", target.name));
     }
@@ -102,7 +101,7 @@ pub(super) fn announce(model: &mut Model, target: &DaemonSetRef, what: &str) {
 
 /// Shows each complaint about the audit log or Events once. While a command is being waited for, its status line stays.
 pub(super) fn complain(model: &mut Model) {
-    if model.status.as_ref().is_some_and(|status| status.tone == StatusSeverity::Busy) {
+    if model.status.as_ref().is_some_and(|status| status.severity == StatusSeverity::Busy) {
         return;
     }
     let Some(page) = model.rollout_mut() else { return };

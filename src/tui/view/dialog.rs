@@ -56,7 +56,7 @@ use crate::tui::dialog::PreviewState;
 use crate::tui::dialog::StepForm;
 use crate::tui::dialog::form::StepChoice;
 use crate::tui::model::RolloutPage;
-use crate::tui::status::{Status, StatusSeverity};
+use crate::tui::status::{StatusLine, StatusSeverity};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, width, wrap};
 
@@ -70,7 +70,7 @@ const NARROW: usize = 60;
 const ANSWER: usize = 4;
 
 /// What is between title and buttons.
-struct Body<'a> {
+struct DialogBody<'a> {
     ctx: &'a RenderContext<'a>,
     cells: usize,
     /// How many lines of node names are shown.
@@ -107,7 +107,7 @@ enum Density {
     Brief,
 }
 
-impl Body<'_> {
+impl DialogBody<'_> {
     fn say(&mut self, text: &str, role: ThemeRole) {
         let lines = wrap(text, self.cells);
         self.lines.extend(lines.map(|line| Line::from(self.ctx.span(line, role))));
@@ -216,12 +216,12 @@ pub(super) fn draw(
 }
 
 /// How many lines of the text are seen at once.
-fn height_of_text(body: &Body<'_>, inside: Rect, refusal: &[Line<'_>]) -> u16 {
+fn height_of_text(body: &DialogBody<'_>, inside: Rect, refusal: &[Line<'_>]) -> u16 {
     inside.height.saturating_sub(1 + lines_of(refusal) + lines_of(&body.name))
 }
 
 /// How many lines of the text are not seen where `height` are, and which is the first that is.
-fn scrolled(dialog: &Dialog, body: &Body<'_>, height: u16) -> (usize, usize) {
+fn scrolled(dialog: &Dialog, body: &DialogBody<'_>, height: u16) -> (usize, usize) {
     let height = usize::from(height);
     let hidden = body.lines.len().saturating_sub(height);
     let from = seen_from(dialog, body, height).min(hidden);
@@ -239,7 +239,7 @@ pub(super) fn ends(ctx: &RenderContext<'_>, parts: &ScreenParts, dialog: &Dialog
 }
 
 /// The first of `height` lines that are seen before anybody scrolls.
-fn seen_from(dialog: &Dialog, body: &Body<'_>, height: usize) -> usize {
+fn seen_from(dialog: &Dialog, body: &DialogBody<'_>, height: usize) -> usize {
     match dialog.focus {
         Focus::Form => body.focus_line.map_or(0, |line| (line + 1).saturating_sub(height)),
         Focus::Name | Focus::Cancel | Focus::Go => body.answer_line,
@@ -247,7 +247,7 @@ fn seen_from(dialog: &Dialog, body: &Body<'_>, height: usize) -> usize {
 }
 
 /// Where the dialog is drawn, and what is between its title and its buttons.
-fn laid_out<'a>(ctx: &'a RenderContext<'a>, parts: &ScreenParts, dialog: &Dialog) -> (Rect, Body<'a>) {
+fn laid_out<'a>(ctx: &'a RenderContext<'a>, parts: &ScreenParts, dialog: &Dialog) -> (Rect, DialogBody<'a>) {
     let most = room(parts);
     let inside = super::inside_box(most);
     let said = lines_of(&refusal(ctx, parts));
@@ -281,7 +281,7 @@ fn laid_out<'a>(ctx: &'a RenderContext<'a>, parts: &ScreenParts, dialog: &Dialog
 
 /// Whether the dialog itself says what was refused: where it may cover the line that says so elsewhere.
 pub(super) fn says_refusal(ctx: &RenderContext<'_>, parts: &ScreenParts) -> bool {
-    let refuses = |status: &Status| match status.tone {
+    let refuses = |status: &StatusLine| match status.severity {
         StatusSeverity::Refused | StatusSeverity::KeyRefused | StatusSeverity::UntilKey => true,
         StatusSeverity::Busy | StatusSeverity::Good | StatusSeverity::Plain => false,
     };
@@ -312,9 +312,9 @@ fn filled<'a>(
     text: Rect,
     form_lines: usize,
     (density, fields_in_full): (Density, bool),
-) -> Body<'a> {
+) -> DialogBody<'a> {
     let page = ctx.model.rollouts.iter().find(|page| page.target == dialog.target);
-    let mut body = Body {
+    let mut body = DialogBody {
         ctx,
         cells: usize::from(text.width),
         rows: if dialog.scroll == 0 { FIRST_LINES } else { usize::MAX },
@@ -334,7 +334,7 @@ fn filled<'a>(
     body
 }
 
-fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
+fn fill(body: &mut DialogBody<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
     let ctx = body.ctx;
     if let Form::Quit(driven) | Form::SwitchContext { driven, .. } = &dialog.form {
         let names: Vec<String> = driven.iter().map(|target| format!("{}/{}", target.namespace, target.name)).collect();
@@ -444,7 +444,7 @@ fn are(nodes: u32) -> &'static str {
     if nodes == 1 { "is" } else { "are" }
 }
 
-fn fill_step(body: &mut Body<'_>, form: &StepForm, snapshot: &Snapshot, focused: bool) {
+fn fill_step(body: &mut DialogBody<'_>, form: &StepForm, snapshot: &Snapshot, focused: bool) {
     let plan = &snapshot.plan;
     let (nodes, allowed) = (snapshot.counts.nodes, plan.allowed);
     let updated = snapshot.counts.updated;
@@ -487,7 +487,7 @@ fn fill_step(body: &mut Body<'_>, form: &StepForm, snapshot: &Snapshot, focused:
     }
 }
 
-fn number_field(body: &mut Body<'_>, chosen: bool, name: &str, input: &Input, focused: bool) {
+fn number_field(body: &mut DialogBody<'_>, chosen: bool, name: &str, input: &Input, focused: bool) {
     let ctx = body.ctx;
     if chosen {
         let name = ctx.span(format!("{} {name}", ctx.glyph(Glyph::Cursor)), ThemeRole::Title);
@@ -502,14 +502,14 @@ fn number_field(body: &mut Body<'_>, chosen: bool, name: &str, input: &Input, fo
 }
 
 /// How many nodes may be down, where that has to be said.
-fn fill_budget(body: &mut Body<'_>, budget: &BudgetField, focused: bool) {
+fn fill_budget(body: &mut DialogBody<'_>, budget: &BudgetField, focused: bool) {
     if budget.required {
         body.field(body.ctx.span("Nodes that may be down at once: ", ThemeRole::Title), &budget.input, focused);
     }
 }
 
 /// What happens when somebody sets the strategy back.
-fn fill_drift(body: &mut Body<'_>, drift: DriftChoice, focused: bool) {
+fn fill_drift(body: &mut DialogBody<'_>, drift: DriftChoice, focused: bool) {
     let now = drift.now.to_string();
     let meaning = Setting::OnDrift.meaning(&now, 0);
     let switch = "left, right: switch";
@@ -524,7 +524,7 @@ fn fill_drift(body: &mut Body<'_>, drift: DriftChoice, focused: bool) {
     body.choice(focused, &words);
 }
 
-fn fill_canary(body: &mut Body<'_>, form: &Canary, answer: &PreviewState, snapshot: &Snapshot, focused: bool) {
+fn fill_canary(body: &mut DialogBody<'_>, form: &Canary, answer: &PreviewState, snapshot: &Snapshot, focused: bool) {
     let ctx = body.ctx;
     body.field(ctx.span("Only nodes with: ", ThemeRole::Title), &form.input, focused);
     let completions = form.completions(snapshot);

@@ -257,7 +257,7 @@ fn draw_status(ctx: &RenderContext<'_>, buffer: &mut Buffer, parts: &ScreenParts
         }
         None => area,
     };
-    let (glyph, role) = match status.tone {
+    let (glyph, role) = match status.severity {
         StatusSeverity::Good => (Glyph::Updated, ThemeRole::Ok),
         StatusSeverity::Busy => (Glyph::Moving, ThemeRole::Busy),
         StatusSeverity::Plain | StatusSeverity::UntilKey => (Glyph::Dot, ThemeRole::Text),

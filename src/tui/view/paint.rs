@@ -11,10 +11,10 @@ pub(super) fn paint(theme: &Theme, buffer: &mut Buffer) {
         leave_words_plain(buffer);
     }
     let text = theme.style(ThemeRole::Text);
-    if let (Some(ink), Some(paper)) = (text.fg, text.bg) {
+    if let (Some(foreground), Some(background)) = (text.fg, text.bg) {
         for cell in &mut buffer.content {
-            cell.fg = if cell.fg == Color::Reset { ink } else { cell.fg };
-            cell.bg = if cell.bg == Color::Reset { paper } else { cell.bg };
+            cell.fg = if cell.fg == Color::Reset { foreground } else { cell.fg };
+            cell.bg = if cell.bg == Color::Reset { background } else { cell.bg };
         }
     }
 }

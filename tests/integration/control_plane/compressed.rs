@@ -1,6 +1,6 @@
 //! The real API server compresses the pages of a list, and no streamed list; the adapter reads the same of both.
 
-use rolldeck::cluster::Reach;
+use rolldeck::cluster::ServerPath;
 use serde_json::json;
 
 use crate::support::control_plane::{daemon_set, sandbox};
@@ -25,8 +25,8 @@ async fn a_list_that_is_asked_for_compressed_comes_compressed_and_is_read_correc
         ours.map(|(name, told)| (name.clone(), told.clone())).collect::<Vec<_>>()
     };
 
-    let streamed = read_all(&kubeconfig, Reach::Loopback, sandbox.namespace(), "agent").await;
-    let paged = read_all(&kubeconfig, Reach::Network, sandbox.namespace(), "agent").await;
+    let streamed = read_all(&kubeconfig, ServerPath::Loopback, sandbox.namespace(), "agent").await;
+    let paged = read_all(&kubeconfig, ServerPath::Network, sandbox.namespace(), "agent").await;
     println!("streamed {:?}, paged {:?}", streamed.traffic, paged.traffic);
     assert_eq!(ours(&streamed.objects).len(), NODES);
     assert_eq!(ours(&paged.objects), ours(&streamed.objects));

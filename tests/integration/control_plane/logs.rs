@@ -190,7 +190,7 @@ async fn who_may_not_read_logs_is_told_so_and_reads_all_else() {
     assert_eq!(events.iter().find(|event| &*event.reason == "BackOff").map(|event| event.count), Some(4), "{events:?}");
     let Reading::Read(node) = &known.node else { panic!("{:?}", known.node) };
     assert_eq!(node.addresses.len(), 1);
-    let story: Vec<String> = node_story(&known).into_iter().map(|moment| moment.what).collect();
+    let story: Vec<String> = node_story(&known).into_iter().map(|moment| moment.text).collect();
     println!("{story:#?}");
     assert!(story.iter().any(|what| what == "agent ended: exit 1 after 4s"), "{story:?}");
     // `kubectl describe` says the same of it.

@@ -20,13 +20,13 @@ use crate::support::program::{Operator, text};
 const PODS: &str = "/api/v1/namespaces/edge/pods";
 
 /// A control plane with twenty hollow nodes, where somebody rolls out.
-pub(super) struct Yard {
+pub(super) struct OutageFixture {
     pub(super) operator: Operator,
     _hollow: Hollow,
     pub(super) plane: Arc<ControlPlane>,
 }
 
-impl Yard {
+impl OutageFixture {
     pub(super) fn new() -> Option<Self> {
         let plane = Arc::new(ControlPlane::start().ok()?);
         let leases = LeaseRenewal::NotWritten;
@@ -34,9 +34,9 @@ impl Yard {
         let hollow = Hollow::start(&plane.target(), &scenario(StrategyKind::RollingUpdate), options).expect("nodes");
         plane.until_exists("/api/v1/namespaces/edge");
         let operator = operator(&plane, "edge");
-        let yard = Self { operator, _hollow: hollow, plane };
-        eventually("the agent serves everywhere", SOON, || (yard.serving("") == NODES).then_some(()));
-        Some(yard)
+        let fixture = Self { operator, _hollow: hollow, plane };
+        eventually("the agent serves everywhere", SOON, || (fixture.serving("") == NODES).then_some(()));
+        Some(fixture)
     }
 
     /// Where etcd keeps what it knows.
@@ -120,28 +120,28 @@ impl Worst {
 }
 
 /// Rolls out while `fails` stops a part of the control plane and starts it again: it takes longer, and no more is down than may be.
-fn goes_on_after(fails: impl FnOnce(&Yard)) {
-    let Some(yard) = Yard::new() else { return };
-    let worst = Worst::watch(&yard.plane);
-    yard.operator.ok(&["set-image", DS, &format!("agent={}", GOOD[1]), "--yes"]);
-    let mut drive = yard.operator.drive(DS, &["--to", "100%"]);
+fn goes_on_after(fails: impl FnOnce(&OutageFixture)) {
+    let Some(fixture) = OutageFixture::new() else { return };
+    let worst = Worst::watch(&fixture.plane);
+    fixture.operator.ok(&["set-image", DS, &format!("agent={}", GOOD[1]), "--yes"]);
+    let mut drive = fixture.operator.drive(DS, &["--to", "100%"]);
     drive.until_updated(4);
-    fails(&yard);
+    fails(&fixture);
     let end = drive.end();
     let errors = drive.errors();
     println!("{}{errors}", drive.seen());
-    println!("{}", text(&yard.operator.run(&["log", DS])));
+    println!("{}", text(&fixture.operator.run(&["log", DS])));
     assert!(end.success(), "{end}");
-    assert_eq!((yard.serving(GOOD[1]), worst.end() <= 2), (NODES, true));
+    assert_eq!((fixture.serving(GOOD[1]), worst.end() <= 2), (NODES, true));
 }
 
 #[test]
 fn an_api_server_that_is_restarted_delays_a_rollout_and_no_more() {
-    goes_on_after(|yard| {
-        yard.plane.stop(Component::ApiServer);
+    goes_on_after(|fixture| {
+        fixture.plane.stop(Component::ApiServer);
         std::thread::sleep(Duration::from_secs(10));
-        println!("{}", text(&yard.operator.run(&["status", DS, "--timeout", "5s"])));
-        yard.start(&[Component::ApiServer]);
+        println!("{}", text(&fixture.operator.run(&["status", DS, "--timeout", "5s"])));
+        fixture.start(&[Component::ApiServer]);
     });
 }
 
@@ -162,52 +162,53 @@ fn a_scheduler_that_stands_still_delays_a_rollout_and_is_named() {
 
 #[test]
 fn an_etcd_that_stands_still_or_has_no_room_delays_a_rollout_and_no_more() {
-    goes_on_after(|yard| {
-        yard.plane.pause(Component::Etcd);
+    goes_on_after(|fixture| {
+        fixture.plane.pause(Component::Etcd);
         std::thread::sleep(Duration::from_secs(12));
-        println!("{}", text(&yard.operator.run(&["status", DS, "--timeout", "5s"])));
-        yard.plane.resume(Component::Etcd);
-        yard.operator.until_status(DS, "it goes on", SOON, |status| status["counts"]["updated"].as_u64() >= Some(6));
+        println!("{}", text(&fixture.operator.run(&["status", DS, "--timeout", "5s"])));
+        fixture.plane.resume(Component::Etcd);
+        fixture.operator.until_status(DS, "it goes on", SOON, |status| status["counts"]["updated"].as_u64() >= Some(6));
 
-        yard.etcd_call("maintenance/alarm", &json!({"action": "ACTIVATE", "alarm": "NOSPACE"}));
-        let pause = text(&yard.operator.run(&["pause", DS, "--yes", "--timeout", "5s"]));
+        fixture.etcd_call("maintenance/alarm", &json!({"action": "ACTIVATE", "alarm": "NOSPACE"}));
+        let pause = text(&fixture.operator.run(&["pause", DS, "--yes", "--timeout", "5s"]));
         println!("{pause}");
         assert!(pause.contains("the pause was not sent") && pause.contains("database space exceeded"), "{pause}");
-        yard.etcd_call("maintenance/alarm", &json!({"action": "DEACTIVATE", "alarm": "NOSPACE"}));
+        fixture.etcd_call("maintenance/alarm", &json!({"action": "DEACTIVATE", "alarm": "NOSPACE"}));
     });
 }
 
 /// From the backup on, nothing of what the driver knew is so: it ends, shows what is there now, and nothing moves until somebody drives again.
 #[test]
 fn an_etcd_that_is_restored_from_a_backup_ends_the_driving_and_everything_is_read_anew() {
-    let Some(yard) = Yard::new() else { return };
-    yard.operator.ok(&["set-image", DS, &format!("agent={}", GOOD[1]), "--yes"]);
-    let mut drive = yard.operator.drive(DS, &["--to", "4"]);
+    let Some(fixture) = OutageFixture::new() else { return };
+    fixture.operator.ok(&["set-image", DS, &format!("agent={}", GOOD[1]), "--yes"]);
+    let mut drive = fixture.operator.drive(DS, &["--to", "4"]);
     drive.until_updated(4);
-    let backup = yard.plane.directory().join("backup");
-    yard.plane.stop(Component::Etcd);
-    copy(&yard.etcd(), &backup);
-    yard.start(&[Component::Etcd]);
-    yard.operator.until_status(DS, "it is driven again", SOON, |status| status["driver"]["state"] == "other");
-    yard.operator.ok(&["step", DS, "--to", "12", "--yes"]);
+    let backup = fixture.plane.directory().join("backup");
+    fixture.plane.stop(Component::Etcd);
+    copy(&fixture.etcd(), &backup);
+    fixture.start(&[Component::Etcd]);
+    fixture.operator.until_status(DS, "it is driven again", SOON, |status| status["driver"]["state"] == "other");
+    fixture.operator.ok(&["step", DS, "--to", "12", "--yes"]);
     drive.until_updated(12);
 
-    yard.plane.stop(Component::ApiServer);
-    yard.plane.stop(Component::Etcd);
-    copy(&backup, &yard.etcd());
-    yard.start(&[Component::Etcd, Component::ApiServer, Component::ControllerManager, Component::Scheduler]);
-    let worst = Worst::watch(&yard.plane);
+    fixture.plane.stop(Component::ApiServer);
+    fixture.plane.stop(Component::Etcd);
+    copy(&backup, &fixture.etcd());
+    fixture.start(&[Component::Etcd, Component::ApiServer, Component::ControllerManager, Component::Scheduler]);
+    let worst = Worst::watch(&fixture.plane);
     let end = drive.end();
     let errors = drive.errors();
     println!("{}{errors}", drive.seen());
     assert_eq!(end.code(), Some(1));
     assert!(errors.contains("the state of the cluster went back to an earlier one"), "{errors}");
 
-    yard.operator
+    fixture
+        .operator
         .until_status(DS, "it is seen as it was", SOON, |status| status["counts"]["updated"].as_u64() == Some(4));
-    assert_eq!(yard.serving(GOOD[1]), 4, "what it says is so");
+    assert_eq!(fixture.serving(GOOD[1]), 4, "what it says is so");
     std::thread::sleep(Duration::from_secs(5));
-    assert_eq!((yard.serving(GOOD[1]), worst.end()), (4, 0), "nothing moves until somebody drives again");
+    assert_eq!((fixture.serving(GOOD[1]), worst.end()), (4, 0), "nothing moves until somebody drives again");
 }
 
 fn copy(from: &Path, to: &Path) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use reqwest::Method;
-use rolldeck::cluster::Reach;
+use rolldeck::cluster::ServerPath;
 use rolldeck::sim::api::{ApiOptions, serve};
 use rolldeck::sim::world::World;
 use rolldeck::sim::world::scenario::Scenario;
@@ -67,13 +67,13 @@ async fn compressed_pages_bring_what_streamed_lists_bring_in_a_fraction_of_the_b
     let api = six_hundred().await;
     let kubeconfig = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(kubeconfig.path(), api.server.kubeconfig()).unwrap();
-    let streamed = read_all(kubeconfig.path(), Reach::Loopback, "edge", "agent").await;
-    let paged = read_all(kubeconfig.path(), Reach::Network, "edge", "agent").await;
+    let streamed = read_all(kubeconfig.path(), ServerPath::Loopback, "edge", "agent").await;
+    let paged = read_all(kubeconfig.path(), ServerPath::Network, "edge", "agent").await;
     assert_eq!(streamed.objects.len(), 1_200);
     assert_eq!(paged.objects, streamed.objects);
     // A tunnel ends at a loopback address: it is found out.
     let line = Line::to(&server_of(kubeconfig.path()), Duration::from_millis(20));
-    let tunnelled = read_all(&line.kubeconfig(kubeconfig.path()), Reach::ByAddress, "edge", "agent").await;
+    let tunnelled = read_all(&line.kubeconfig(kubeconfig.path()), ServerPath::ByAddress, "edge", "agent").await;
     assert_eq!(tunnelled.objects, streamed.objects);
     println!("streamed {:?}, paged {:?}, tunnelled {:?}", streamed.traffic, paged.traffic, tunnelled.traffic);
     let bytes = |traffic: rolldeck::cluster::TrafficCount| traffic.streamed + traffic.answered;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use rolldeck::cluster::{Cluster, ClusterTarget, Reach, TrafficCount};
+use rolldeck::cluster::{Cluster, ClusterTarget, ServerPath, TrafficCount};
 use rolldeck::engine::model::event::{Event, Watched};
 use tokio::sync::mpsc;
 
@@ -19,8 +19,8 @@ pub(crate) struct Reading {
 ///
 /// # Panics
 /// When they do not come within a minute.
-pub(crate) async fn read_all(kubeconfig: &Path, reach: Reach, namespace: &str, name: &str) -> Reading {
-    let target = ClusterTarget { kubeconfig: Some(kubeconfig.to_owned()), reach, ..ClusterTarget::default() };
+pub(crate) async fn read_all(kubeconfig: &Path, server_path: ServerPath, namespace: &str, name: &str) -> Reading {
+    let target = ClusterTarget { kubeconfig: Some(kubeconfig.to_owned()), server_path, ..ClusterTarget::default() };
     let cluster = Cluster::connect(&target).await.unwrap();
     let (events, mut heard) = mpsc::channel(64);
     let _attachment = cluster.attach(namespace, name, events);

@@ -189,7 +189,7 @@ impl<'a> Assessor<'a> {
     ) -> bool {
         // A node that is down by itself occupies no pull slot. A node that is no longer eligible and still pulls does.
         let cannot = matches!(blame, Some(Blame::Node | Blame::PreExisting));
-        // An image that the registry refuses is not transferred. On a node that is not eligible nobody replaces the pod, so it
+        // An image that the registry refuses is not transferred. On a node that is not eligible nobody replaces the pod that asks for it, so such a pod
         // would occupy a pull slot for ever.
         let refused = |pod: &PodEntry| pod.trouble.as_ref().is_some_and(|it| it.cause.kind.is_the_registrys_verdict());
         let cannot = cannot || (!in_fleet && live.is_some_and(refused));

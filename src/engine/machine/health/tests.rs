@@ -10,15 +10,15 @@ use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::report::snapshot::Alarm;
 use crate::engine::view::watch_states::{MISSES_WRITE, SHOWN_WITHIN, SILENCE, SILENT, STANDS_STILL, WatchStates};
 
-/// A console that drives a rollout of a budget of two, whose watches beat as those of a real API server do.
+/// A console that drives a rollout of a budget of two, whose watches have just sent bookmarks, as those of a real API server do.
 fn driving(fake: &mut FakeCluster) -> FakeConsole {
     let mut console = FakeConsole::open(fake, "ops");
     console.set_image(fake, "agent:v2");
-    beat(&mut console, fake, &Watched::ALL);
+    send_bookmarks(&mut console, fake, &Watched::ALL);
     console
 }
 
-fn beat(console: &mut FakeConsole, fake: &FakeCluster, watches: &[Watched]) {
+fn send_bookmarks(console: &mut FakeConsole, fake: &FakeCluster, watches: &[Watched]) {
     for watched in watches {
         console.engine.observe(Event::Heard(*watched, None), fake.now);
     }
@@ -105,10 +105,10 @@ fn nothing_is_replaced_while_a_watch_that_lagged_tells_what_was_missed() {
     let mut fake = FakeCluster::rolling(2, 1);
     let mut console = driving(&mut fake);
     fake.wait(95);
-    beat(&mut console, &fake, &all_but(Watched::Nodes));
+    send_bookmarks(&mut console, &fake, &all_but(Watched::Nodes));
     assert_eq!(lagging(&mut console, &fake, Watched::Nodes).as_deref(), Some(SILENCE));
     // It is heard again, and shows both nodes Ready, as they were a while ago.
-    beat(&mut console, &fake, &[Watched::Nodes]);
+    send_bookmarks(&mut console, &fake, &[Watched::Nodes]);
     assert_eq!(lagging(&mut console, &fake, Watched::Nodes), None);
     step(&mut console, &mut fake).unwrap();
     assert_eq!(fake.at("hash1"), 2, "the rest of what was missed may still come");
@@ -165,7 +165,7 @@ fn silence_makes_a_watch_lag_by_time_alone_and_a_word_heals_it() {
         let mut console = driving(&mut fake);
         let quiet_since = fake.now;
         fake.wait(89);
-        beat(&mut console, &fake, &all_but(watched));
+        send_bookmarks(&mut console, &fake, &all_but(watched));
         assert_eq!(console.engine.blindness(), None, "{watched}: a minute and a half is not over");
         console.snapshot(&fake);
         assert_eq!(
@@ -180,7 +180,7 @@ fn silence_makes_a_watch_lag_by_time_alone_and_a_word_heals_it() {
         assert!(refused.contains(&format!("{watched} as of 1m ago")), "{refused}");
         assert!(refused.contains("check the way to the API server"), "{refused}");
 
-        beat(&mut console, &fake, &[watched]);
+        send_bookmarks(&mut console, &fake, &[watched]);
         assert_eq!(lagging(&mut console, &fake, watched), None, "{watched}");
         step(&mut console, &mut fake).unwrap();
     }
@@ -379,7 +379,7 @@ fn a_lost_answer_is_not_forgotten_on_a_silent_watch() {
     console.lose_answers = false;
     for _ in 0..60 {
         fake.wait(1);
-        beat(&mut console, &fake, &all_but(Watched::Pods));
+        send_bookmarks(&mut console, &fake, &all_but(Watched::Pods));
         console.run(&mut fake);
     }
     assert_eq!(fake.deleted.len(), 1, "the watch has not said a word since");
@@ -412,11 +412,11 @@ fn a_heartbeat_makes_no_new_snapshot_and_no_work() {
     let before = console.snapshot(&fake);
     assert!(console.engine.freshness.holds(Timestamp::default()));
     fake.wait(14);
-    beat(&mut console, &fake, &Watched::ALL);
+    send_bookmarks(&mut console, &fake, &Watched::ALL);
     assert!(console.engine.freshness.holds(Timestamp::default()), "nothing has to be assessed again");
     assert!(before.shows_the_same_as(&console.engine.snapshot(fake.now)));
     fake.wait(1);
-    beat(&mut console, &fake, &[Watched::Pods]);
+    send_bookmarks(&mut console, &fake, &[Watched::Pods]);
     let after = console.engine.snapshot(fake.now);
     assert!(!before.shows_the_same_as(&after), "a quarter of a minute is worth saying");
     let heard = |watched| after.watches.iter().find(|view| view.watched == watched).and_then(|view| view.heard_at);

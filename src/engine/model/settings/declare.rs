@@ -96,12 +96,12 @@ macro_rules! settings {
             /// Says what is wrong with `text`, and how a value is written.
             pub fn read(self, text: &str) -> Result<Tuning, String> {
                 let mut tuning = Tuning::default();
-                match self {$($(Self::$Setting => tuning.$field = Some(<$Type as Value>::read(text)?),)+)+}
+                match self {$($(Self::$Setting => tuning.$field = Some(<$Type as SettingValue>::read(text)?),)+)+}
                 Ok(tuning)
             }
 
             fn is_zero_in(self, tuning: &Tuning) -> bool {
-                match self {$($(Self::$Setting => tuning.$field.as_ref().is_some_and(Value::is_zero),)+)+}
+                match self {$($(Self::$Setting => tuning.$field.as_ref().is_some_and(SettingValue::is_zero),)+)+}
             }
 
             /// The field of its group that it is.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::value::Value;
+use super::value::SettingValue;
 use crate::engine::model::quantity::IntOrPercent;
 
 /// More steps than that nobody takes by hand, and the record has room for.
@@ -57,7 +57,7 @@ impl fmt::Display for Steps {
     }
 }
 
-impl Value for Steps {
+impl SettingValue for Steps {
     const NAME: &'static str = "STEPS";
 
     /// Reads `1,10%,50%,100%`.

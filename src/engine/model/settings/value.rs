@@ -10,7 +10,7 @@ use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::model::site::SiteLabel;
 
 /// A type of value. It is shown as it is typed.
-pub(crate) trait Value: Clone + fmt::Display {
+pub(crate) trait SettingValue: Clone + fmt::Display {
     /// See [`SettingKind::name`].
     const NAME: &'static str;
     /// See [`SettingKind::choices`].
@@ -42,7 +42,7 @@ pub struct SettingKind {
 }
 
 impl SettingKind {
-    pub(crate) fn of<V: Value>() -> Self {
+    pub(crate) fn of<V: SettingValue>() -> Self {
         Self { name: V::NAME, choices: V::CHOICES, alone: V::ALONE }
     }
 }
@@ -128,7 +128,7 @@ impl FromStr for Limit {
     }
 }
 
-impl Value for Limit {
+impl SettingValue for Limit {
     const NAME: &'static str = "N|N%";
 
     fn read(text: &str) -> Result<Self, String> {
@@ -136,11 +136,11 @@ impl Value for Limit {
     }
 
     fn is_zero(&self) -> bool {
-        self.at().as_ref().is_some_and(Value::is_zero)
+        self.at().as_ref().is_some_and(SettingValue::is_zero)
     }
 }
 
-impl Value for IntOrPercent {
+impl SettingValue for IntOrPercent {
     const NAME: &'static str = "N|N%";
 
     fn read(text: &str) -> Result<Self, String> {
@@ -152,7 +152,7 @@ impl Value for IntOrPercent {
     }
 }
 
-impl Value for u32 {
+impl SettingValue for u32 {
     const NAME: &'static str = "N";
 
     fn read(text: &str) -> Result<Self, String> {
@@ -164,7 +164,7 @@ impl Value for u32 {
     }
 }
 
-impl Value for bool {
+impl SettingValue for bool {
     const NAME: &'static str = "BOOL";
     const CHOICES: &'static [&'static str] = &["true", "false"];
     const ALONE: Option<&'static str> = Some("true");
@@ -196,7 +196,7 @@ impl fmt::Display for Secs {
     }
 }
 
-impl Value for Secs {
+impl SettingValue for Secs {
     const NAME: &'static str = "DURATION";
 
     /// Reads `90s`, `10m`, `1h30m`.
@@ -213,7 +213,7 @@ impl Value for Secs {
     }
 }
 
-impl Value for SiteLabel {
+impl SettingValue for SiteLabel {
     const NAME: &'static str = "KEY";
 
     fn read(text: &str) -> Result<Self, String> {
@@ -253,7 +253,7 @@ macro_rules! choices {
             }
         }
 
-        impl Value for $Choice {
+        impl SettingValue for $Choice {
             const NAME: &'static str = "WHAT";
             const CHOICES: &'static [&'static str] = &[$($word,)+];
 

@@ -298,7 +298,7 @@ impl ImagePull {
 }
 
 impl NodeView {
-    /// The image that tells most of it: the one that failed, else the one that is pulled, else the first that is missing.
+    /// The image that says most about why the node waits: one whose pull failed, else one that is being pulled, else one that is missing.
     pub fn telling_image(&self) -> Option<&ImagePull> {
         let rank = |pull: &&ImagePull| match pull.state {
             PullState::Failed { .. } => 0,

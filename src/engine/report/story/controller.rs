@@ -46,7 +46,7 @@ pub enum ControllerChange {
 
 /// What was last seen of the controller.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct ControllerMark {
+pub(super) struct LastController {
     /// The revision that it rolls out.
     rolls_out: Option<Str>,
     /// Of this rollout it was told that it loses nodes.
@@ -62,17 +62,17 @@ impl Story {
             Phase::Native if goes_on => {}
             // Its controller also has something to do where a node joins, or a pod is evicted: then no node has another revision.
             Phase::Native if snapshot.from.is_some() => {
-                self.controller = ControllerMark { rolls_out: target.cloned(), loses_nodes: false };
+                self.controller = LastController { rolls_out: target.cloned(), loses_nodes: false };
                 self.controllers.push(ControllerMoment { at: began(snapshot), change: rolled_out(snapshot) });
             }
             Phase::Idle if goes_on && all_serve => {
-                self.controller = ControllerMark::default();
+                self.controller = LastController::default();
                 let change = ControllerChange::Complete { nodes: snapshot.counts.nodes };
                 self.controllers.push(ControllerMoment { at: snapshot.at, change });
             }
             // Every pod is the new one, and not all of them serve yet.
             Phase::Idle if goes_on => {}
-            _ => self.controller = ControllerMark { rolls_out: None, ..self.controller },
+            _ => self.controller = LastController { rolls_out: None, ..self.controller },
         }
         let loses = snapshot.alarms.iter().find_map(|alarm| match alarm {
             Alarm::Cascade { down, max_unavailable, replaced_unready } => {

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::controller::ControllerMoment;
-use super::{NodeMark, NodeMoment, Story, changes, moment};
+use super::{LastNode, NodeMoment, Story, changes, moment};
 use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Snapshot;
@@ -15,7 +15,7 @@ pub struct EarlierStory {
     dropped: u64,
     controllers: Vec<ControllerMoment>,
     /// The nodes that something was told to be wrong with, and not yet that they are well again.
-    troubled: HashMap<Str, NodeMark>,
+    troubled: HashMap<Str, LastNode>,
     /// When the last snapshot was taken in.
     until: Timestamp,
 }
@@ -24,9 +24,9 @@ impl Story {
     /// What it told; `None` if there is nothing. One that has not begun hands on what it goes on from.
     pub fn into_earlier(self) -> Option<EarlierStory> {
         let Some(until) = self.seen_until else { return self.earlier.map(|earlier| *earlier) };
-        let Self { moments, dropped, controllers, mut marks, .. } = self;
-        marks.retain(|_, mark| mark.troubled);
-        Some(EarlierStory { moments, dropped, controllers, troubled: marks, until })
+        let Self { moments, dropped, controllers, mut last_nodes, .. } = self;
+        last_nodes.retain(|_, was| was.troubled);
+        Some(EarlierStory { moments, dropped, controllers, troubled: last_nodes, until })
     }
 
     /// A story that goes on from an earlier one of the same DaemonSet. What happened in between is read off the pods of the first
@@ -42,11 +42,11 @@ impl Story {
         (self.moments, self.dropped, self.controllers) = (moments, dropped, controllers);
         let mut told = HashSet::new();
         for node in snapshot.nodes.iter() {
-            let next = NodeMark::of(node, snapshot.at);
+            let next = LastNode::of(node, snapshot.at);
             // Of another pod its own times tell.
-            let Some(mark) = troubled.get(&node.name).filter(|mark| mark.pod == next.pod) else { continue };
-            let at = if next.since > mark.since { next.since } else { snapshot.at };
-            for change in changes(mark, &next, node) {
+            let Some(was) = troubled.get(&node.name).filter(|was| was.pod == next.pod) else { continue };
+            let at = if next.since > was.since { next.since } else { snapshot.at };
+            for change in changes(was, &next, node) {
                 self.keep(moment(at.max(until), node, change));
                 told.insert(node.name.clone());
             }

@@ -75,9 +75,9 @@ impl fmt::Display for Doing<'_> {
 
 /// See [`Snapshot::waiting`].
 #[derive(Clone, Copy, Debug)]
-pub struct Waiting<'a>(pub(super) Timestamp, pub(super) &'a Wait);
+pub struct WaitingWords<'a>(pub(super) Timestamp, pub(super) &'a Wait);
 
-impl fmt::Display for Waiting<'_> {
+impl fmt::Display for WaitingWords<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(now, wait) = self;
         write!(f, "{wait}")?;

@@ -1,5 +1,5 @@
 //! Limits of sites for updates: operators say how many nodes of a site may pull at once, and by which label sites are told apart.
-//! By dice of their own, so that what else a seed does stays as it was.
+//! They are drawn from a random generator of their own, so that they do not change what else a seed leads to.
 
 use std::time::Duration;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::change::is_rolling_back;
 use super::context::{Broken, DeletionContext};
-use super::{Observer, Pod};
+use super::{ObservedPod, Observer};
 use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 
@@ -73,7 +73,7 @@ impl Observer {
     }
 
     /// Whether a console may take this pod for one that shows that `target` works.
-    fn may_show(&self, pod: &Pod, target: &Str, context: &DeletionContext<'_>) -> bool {
+    fn may_show(&self, pod: &ObservedPod, target: &Str, context: &DeletionContext<'_>) -> bool {
         let of_target = pod.fact.revision.as_ref() == Some(target) && pod.fact.deletion_at.is_none();
         let began = context.records.iter().filter_map(|record| record.progress.started_at).max();
         let apart = self.clocks + self.slack;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Pod;
+use super::ObservedPod;
 use super::change::is_rolling_back;
 use crate::engine::model::Str;
 use crate::engine::model::record::{Intent, Record};
@@ -14,7 +14,7 @@ pub(super) type Broken = Option<(&'static str, String)>;
 /// A deletion at the moment when the API server accepted it; what is known is the state just before it.
 pub(super) struct DeletionContext<'a> {
     pub(super) node: &'a Str,
-    pub(super) pod: &'a Pod,
+    pub(super) pod: &'a ObservedPod,
     pub(super) at: Timestamp,
     /// The records that were in force within the slack.
     pub(super) records: Vec<&'a Record>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::context::{Broken, DeletionContext, listed};
 use super::prewarm::lacks_any;
 use super::state::at_target;
-use super::{Deletion, Down, ObservedNode, Observer, Pod, ROUNDED};
+use super::{Deletion, Down, ObservedNode, ObservedPod, Observer, ROUNDED};
 use crate::engine::model::Str;
 use crate::engine::model::facts::PodFact;
 use crate::engine::model::quantity::Rounding;
@@ -169,7 +169,7 @@ impl Observer {
     }
 
     /// Whether a pod serves, and has for long enough to be known to.
-    pub(super) fn serves_for_sure(&self, pod: &Pod, at: Timestamp) -> bool {
+    pub(super) fn serves_for_sure(&self, pod: &ObservedPod, at: Timestamp) -> bool {
         pod.ready_since.is_some_and(|since| since + self.slack < at)
     }
 
@@ -212,7 +212,7 @@ impl Observer {
     }
 
     /// Whether a node fell NotReady after rolldeck gave it the pod that it has, long enough ago for every console to have been told.
-    pub(super) fn is_suspect(&self, name: &Str, pod: &Pod, context: &DeletionContext<'_>) -> bool {
+    pub(super) fn is_suspect(&self, name: &Str, pod: &ObservedPod, context: &DeletionContext<'_>) -> bool {
         let Some(node) = self.nodes.get(name) else { return false };
         let given = self.replaced.get(name).is_some_and(|given| *given < node.ready_since);
         let before = context.records.iter().any(|record| record.progress.down_before.contains_key(name));
@@ -248,14 +248,14 @@ impl Observer {
     fn is_known_to_pull(&self, node: &Str, context: &DeletionContext<'_>) -> bool {
         let old = |fact: &PodFact| fact.node.as_ref() == Some(node) && fact.created_at + self.slack < context.at;
         // Outside the fleet a pod whose image is refused pulls nothing, and nobody may replace it.
-        let pulls = |pod: &Pod| pod.fact.deletion_at.is_none() && !pod.refused;
+        let pulls = |pod: &ObservedPod| pod.fact.deletion_at.is_none() && !pod.refused;
         let had_one = || self.pods.values().any(|pod| pulls(pod) && old(&pod.fact));
         let begins = node == context.node;
         self.nodes.contains_key(node) && (begins || self.may_run_on(node, context.at) || had_one())
     }
 
     /// Whether the node must pull what it lacks for its next pod; forgets nodes that need not any more.
-    fn must_pull(&mut self, node: &Str, pod: &Pod, at: Timestamp, world: &World) -> PullNeed {
+    fn must_pull(&mut self, node: &Str, pod: &ObservedPod, at: Timestamp, world: &World) -> PullNeed {
         let template = self.daemon_set.as_ref().map(|fact| fact.template.clone()).unwrap_or_default();
         let lacks = |node: &Str| lacks_any(&template, node, world);
         let lacks_its_own = |pod: &Str, node: &Str| {

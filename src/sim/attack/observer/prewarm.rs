@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::context::{Broken, DeletionContext, listed};
 use super::state::at_target;
-use super::{Observer, Pod, ROUNDED};
+use super::{ObservedPod, Observer, ROUNDED};
 use crate::engine::model::Str;
 use crate::engine::model::facts::WarmSetFact;
 use crate::engine::model::prewarm::{PREWARM, PREWARM_SET, Prewarm, PrewarmMethod, PrewarmNodes};
@@ -218,7 +218,7 @@ impl Observer {
             return None;
         }
         let mut here = self.pods.values().filter(|pod| pod.fact.node.as_ref() == Some(node));
-        let stays = |pod: &Pod| self.serves_for_sure(pod, at) && !at_target(pod, &intents);
+        let stays = |pod: &ObservedPod| self.serves_for_sure(pod, at) && !at_target(pod, &intents);
         (here.clone().count() == 1 && here.all(stays)).then(|| "it is not in the selector of the step".to_owned())
     }
 

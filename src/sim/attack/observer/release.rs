@@ -1,6 +1,6 @@
 //! P9: what rolldeck hands back without being asked costs no serving pod.
 
-use super::{Observer, Pod};
+use super::{ObservedPod, Observer};
 use crate::engine::model::Str;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::ORIGINAL_STRATEGY;
@@ -41,7 +41,7 @@ impl Observer {
         by.peek().is_some() && by.all(|by| *by.by == *BY_ITSELF)
     }
 
-    fn would_be_lost(&self, pod: &Pod, at: Timestamp) -> bool {
+    fn would_be_lost(&self, pod: &ObservedPod, at: Timestamp) -> bool {
         let target = self.records.now().and_then(|record| record.as_ref()?.intent.target.as_ref());
         let known = |since: Timestamp| since + self.slack < at;
         let node = pod.fact.node.as_ref().and_then(|node| self.nodes.get(node));

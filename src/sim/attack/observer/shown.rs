@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::state::fails_to_pull;
-use super::{Observer, Pod};
+use super::{ObservedPod, Observer};
 use crate::engine::model::Str;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::node::NodeState;
@@ -31,7 +31,8 @@ impl Observer {
         let mut wrong: Vec<String> = self.wrong_target(snapshot, now).into_iter().collect();
         for (name, node) in self.nodes.iter().filter(|(_, node)| settled(node.changed_at)) {
             let shown = snapshot.nodes.iter().find(|shown| shown.name == *name);
-            let pods: Vec<&Pod> = self.pods.values().filter(|pod| pod.fact.node.as_ref() == Some(name)).collect();
+            let pods: Vec<&ObservedPod> =
+                self.pods.values().filter(|pod| pod.fact.node.as_ref() == Some(name)).collect();
             match (shown, pods.as_slice()) {
                 (None, []) => {}
                 (None, _) => wrong.push(format!("{name} is not shown")),
@@ -50,7 +51,13 @@ impl Observer {
 
 impl Observer {
     /// A pod that restarted again and again after it had been ready is not shown as updated between its crashes.
-    fn restarts_unseen(&self, shown: &NodeView, pods: &[&Pod], snapshot: &Snapshot, now: Timestamp) -> Option<String> {
+    fn restarts_unseen(
+        &self,
+        shown: &NodeView,
+        pods: &[&ObservedPod],
+        snapshot: &Snapshot,
+        now: Timestamp,
+    ) -> Option<String> {
         let [pod] = pods else { return None };
         let known = pod.restarted.last + self.slack < now && self.blind_until + self.slack < pod.fact.created_at;
         let lately = now.since(pod.restarted.last) < LATELY;
@@ -70,7 +77,7 @@ const LATELY: Duration = Duration::from_secs(300);
 
 /// What a console showed.
 #[derive(Debug)]
-pub(super) struct Shown {
+pub(super) struct ShownScreen {
     at: Timestamp,
     /// By node: its pod.
     pods: BTreeMap<Str, Str>,
@@ -88,7 +95,7 @@ impl Observer {
         for node in snapshot.nodes.iter().filter(|node| node.state != NodeState::Ineligible) {
             if node.state == NodeState::NodeDown { &mut down } else { &mut up }.insert(node.name.clone());
         }
-        let shown = Shown { at: now, pods, down, up };
+        let shown = ShownScreen { at: now, pods, down, up };
         if let Some(before) = self.shown.get(by)
             && let Some(what) = self.forgotten(before, &shown)
         {
@@ -97,7 +104,7 @@ impl Observer {
         self.shown.insert(by.clone(), shown);
     }
 
-    fn forgotten(&self, before: &Shown, shown: &Shown) -> Option<String> {
+    fn forgotten(&self, before: &ShownScreen, shown: &ShownScreen) -> Option<String> {
         // A console may show a pod whose end it cannot know of yet.
         let lately = |(gone_at, _): &&(Timestamp, Str)| *gone_at + self.slack >= shown.at;
         let there: BTreeSet<&Str> = self.pods.values().map(|pod| &pod.fact.name).collect();
@@ -106,8 +113,8 @@ impl Observer {
         let lost_pod = before.pods.iter().find(|(node, pod)| {
             let other = shown.pods.get(*node);
             // Of one that was away and is back, a watch that was down tells both, one after the other.
-            let always = |it: &Pod| it.there_since <= it.fact.created_at + self.slack;
-            let is_it = |it: &Pod| it.fact.name == **pod && it.there_since + self.slack < before.at;
+            let always = |it: &ObservedPod| it.there_since <= it.fact.created_at + self.slack;
+            let is_it = |it: &ObservedPod| it.fact.name == **pod && it.there_since + self.slack < before.at;
             let stayed = self.pods.values().any(|it| is_it(it) && always(it));
             self.nodes.contains_key(*node) && stayed && other.is_none_or(|other| !there.contains(other))
         });
@@ -120,7 +127,7 @@ impl Observer {
     }
 }
 
-fn differs(shown: &NodeView, ready: bool, pods: &[&Pod]) -> Option<String> {
+fn differs(shown: &NodeView, ready: bool, pods: &[&ObservedPod]) -> Option<String> {
     let name = &shown.name;
     if shown.state == NodeState::Ineligible {
         return None;

@@ -26,7 +26,7 @@ pub(super) struct Down {
 
 /// A pod, and what matters of its past.
 #[derive(Debug)]
-pub(super) struct Pod {
+pub(super) struct ObservedPod {
     pub(super) fact: PodFact,
     /// Since when it is there: it was made then, or its label was put back.
     pub(super) there_since: Timestamp,
@@ -164,7 +164,7 @@ impl Observer {
         }
         let never_ready_since = never.filter(|_| !fact.ready);
         let restarted = Restarted::next(restarted, &fact, at, self.slack);
-        let pod = Pod {
+        let pod = ObservedPod {
             fact,
             there_since,
             changed_at,
@@ -290,7 +290,7 @@ pub(super) fn trouble_of(pod: &PodFact) -> Option<FaultKind> {
 }
 
 /// At the target of every intent that was in force: one that was just given up proves nothing.
-pub(super) fn at_target(pod: &Pod, forward: &[&Intent]) -> bool {
+pub(super) fn at_target(pod: &ObservedPod, forward: &[&Intent]) -> bool {
     pod.fact.deletion_at.is_none() && forward.iter().all(|intent| pod.fact.revision == intent.target)
 }
 

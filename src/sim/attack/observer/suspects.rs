@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::context::{Broken, DeletionContext, listed};
 use super::state::{Restarted, at_target};
-use super::{Observer, Pod, ROUNDED};
+use super::{ObservedPod, Observer, ROUNDED};
 use crate::engine::model::Str;
 use crate::engine::model::record::Intent;
 use crate::engine::model::site::SiteLabel;
@@ -91,7 +91,7 @@ impl Observer {
     }
 
     /// Nodes that are not Ready, and fell after rolldeck gave them the pod at the target that they have.
-    fn suspects(&self, context: &DeletionContext<'_>, forward: &[&Intent]) -> Vec<(&Str, &Pod)> {
+    fn suspects(&self, context: &DeletionContext<'_>, forward: &[&Intent]) -> Vec<(&Str, &ObservedPod)> {
         let pods = self.pods.values().filter(|pod| at_target(pod, forward));
         let named = pods.filter_map(|pod| Some((self.nodes.get_key_value(pod.fact.node.as_ref()?)?, pod)));
         let suspects = named.filter(|((name, node), pod)| {
@@ -176,13 +176,13 @@ impl Observer {
         failed
     }
 
-    /// Nodes whose pod at the target was given to them by rolldeck, and was ready. A node that somebody tainted is none of
-    /// those that are updated any more (kubernetes-facts §1.1): what becomes of it says nothing of the update.
+    /// Nodes that run a pod at the target which rolldeck put there and which has been ready. A node with a taint that the pod does not tolerate is left
+    /// out: its pod is taken away for that, which says nothing of the update.
     fn updated<'a>(
         &'a self,
         context: &'a DeletionContext<'_>,
         forward: &'a [&'a Intent],
-    ) -> impl Iterator<Item = (&'a Str, &'a Pod)> {
+    ) -> impl Iterator<Item = (&'a Str, &'a ObservedPod)> {
         let pods = self.pods.values().filter(|pod| at_target(pod, forward) && pod.never_ready_since.is_none());
         pods.filter_map(|pod| {
             let name = pod.fact.node.as_ref()?;

@@ -11,7 +11,7 @@
 use ratatui::text::Line;
 use tui_input::Input;
 
-use super::{Body, NAME, NARROW, fill_budget, fill_drift};
+use super::{DialogBody, NAME, NARROW, fill_budget, fill_drift};
 use crate::engine::model::image::{ImageRef, without_user};
 use crate::tui::dialog::ImageForm;
 use crate::tui::dialog::image::{ImageDifference, ImageLine, OfferedImage, completions};
@@ -22,7 +22,7 @@ use crate::tui::words::{fit, fit_middle, is_wider, width, wrap};
 const MOST: usize = 24;
 
 /// `is_refused`: it will not be changed so.
-pub(super) fn fill(body: &mut Body<'_>, form: &ImageForm, is_refused: bool, focused: bool) {
+pub(super) fn fill(body: &mut DialogBody<'_>, form: &ImageForm, is_refused: bool, focused: bool) {
     let chosen = form.line();
     for line in form.lines() {
         let here = line == chosen;
@@ -45,7 +45,7 @@ pub(super) fn fill(body: &mut Body<'_>, form: &ImageForm, is_refused: bool, focu
 }
 
 /// What changes from one image to the other, and what of that should not be overlooked.
-pub(super) fn change(body: &mut Body<'_>, now: &str, new: &str, is_refused: bool) {
+pub(super) fn change(body: &mut DialogBody<'_>, now: &str, new: &str, is_refused: bool) {
     if now == new || new.parse::<ImageRef>().is_err() {
         return;
     }
@@ -70,14 +70,14 @@ pub(super) fn change(body: &mut Body<'_>, now: &str, new: &str, is_refused: bool
 }
 
 /// That the rollout halted at this image before, and why.
-fn halted(body: &mut Body<'_>, known: &[OfferedImage], image: &str) {
+fn halted(body: &mut DialogBody<'_>, known: &[OfferedImage], image: &str) {
     if let Some(OfferedImage { from, halted: Some(why), .. }) = known.iter().find(|known| *known.image == *image) {
         body.say(&format!("{} halted at it before ({from}): {why}", body.ctx.glyph(Glyph::Alarm)), ThemeRole::Warn);
     }
 }
 
 /// What the text can be completed with, where there is something.
-pub(super) fn offer(body: &mut Body<'_>, known: &[OfferedImage], input: &Input) {
+pub(super) fn offer(body: &mut DialogBody<'_>, known: &[OfferedImage], input: &Input) {
     let last = |image: &str| image.rsplit('/').next().unwrap_or(image).to_owned();
     let words: Vec<String> = completions(known, input.value())
         .map(|OfferedImage { image, from, halted }| {
@@ -109,7 +109,7 @@ fn listed(name: &str, words: &[String], cells: usize) -> String {
     format!("{name}{}{more}", fit(&shown, cells.saturating_sub(width(name) + width(&more))))
 }
 
-impl Body<'_> {
+impl DialogBody<'_> {
     /// How far a line below a value is indented; on narrow screens it begins further left.
     fn indent(&self) -> usize {
         if self.cells < NARROW { 2 } else { NAME + 2 }

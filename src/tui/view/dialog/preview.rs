@@ -12,7 +12,7 @@
 use ratatui::text::Line;
 
 use super::super::revisions::{field, field_path};
-use super::{Body, NARROW};
+use super::{DialogBody, NARROW};
 use crate::engine::model::command::Preview;
 use crate::engine::model::template::diff::FieldChange;
 use crate::tui::dialog::{Dialog, Form};
@@ -26,7 +26,7 @@ const FIRST_FIELDS: usize = 5;
 /// So many nodes are named in one line.
 const FIRST_NODES: usize = 6;
 
-pub(super) fn fill_preview(body: &mut Body<'_>, preview: &Preview, dialog: &Dialog) {
+pub(super) fn fill_preview(body: &mut DialogBody<'_>, preview: &Preview, dialog: &Dialog) {
     // Warnings are not for those who scroll.
     for warning in &preview.warnings {
         body.say(&format!("{} {warning}", body.ctx.glyph(Glyph::Alarm)), ThemeRole::Warn);
@@ -57,7 +57,7 @@ pub(super) fn fill_preview(body: &mut Body<'_>, preview: &Preview, dialog: &Dial
 }
 
 /// What changes in the template: the first fields, a line each where there is no room for more; all of them in full once somebody `scrolls`.
-fn fill_changes(body: &mut Body<'_>, changes: &[FieldChange], scrolls: bool) {
+fn fill_changes(body: &mut DialogBody<'_>, changes: &[FieldChange], scrolls: bool) {
     if changes.is_empty() {
         return;
     }
@@ -99,7 +99,7 @@ fn count_of(dialog: &Dialog) -> u32 {
 }
 
 /// Names nodes in columns; of very many the first, and how many more.
-pub(super) fn name_nodes<'n>(body: &mut Body<'_>, names: impl ExactSizeIterator<Item = &'n str>) {
+pub(super) fn name_nodes<'n>(body: &mut DialogBody<'_>, names: impl ExactSizeIterator<Item = &'n str>) {
     let all = names.len();
     let names: Vec<&str> = names.take(NAMED).collect();
     let cells =

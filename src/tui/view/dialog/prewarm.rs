@@ -11,7 +11,7 @@
 //! ```
 
 use super::image::{change, offer};
-use super::{Body, NAME};
+use super::{DialogBody, NAME};
 use crate::engine::model::prewarm::PrewarmMethod;
 use crate::engine::model::settings::Pace;
 use crate::engine::report::snapshot::Snapshot;
@@ -20,7 +20,7 @@ use crate::tui::dialog::PrewarmForm;
 use crate::tui::dialog::prewarm::{ImagesChoice, NodesChoice, PrewarmLine};
 use crate::tui::theme::ThemeRole;
 
-pub(super) fn fill(body: &mut Body<'_>, form: &PrewarmForm, snapshot: &Snapshot, focused: bool) {
+pub(super) fn fill(body: &mut DialogBody<'_>, form: &PrewarmForm, snapshot: &Snapshot, focused: bool) {
     let chosen = form.line();
     for line in form.lines() {
         let here = line == chosen;
@@ -112,13 +112,13 @@ fn nodes(form: &PrewarmForm) -> String {
 }
 
 /// A line that is switched between a few choices.
-fn switch(body: &mut Body<'_>, (chosen, focused): (bool, bool), name: &str, value: &str) {
+fn switch(body: &mut DialogBody<'_>, (chosen, focused): (bool, bool), name: &str, value: &str) {
     let keys = if chosen && focused { "   left, right: switch" } else { "" };
     body.choice(chosen, &format!("{name:NAME$}{value}{keys}"));
 }
 
 /// How many nodes the selector matches, and what could be typed next.
-fn matching(body: &mut Body<'_>, form: &PrewarmForm, snapshot: &Snapshot) {
+fn matching(body: &mut DialogBody<'_>, form: &PrewarmForm, snapshot: &Snapshot) {
     let Ok((nodes, all)) = form.selector.matching(snapshot) else { return };
     let role = if nodes.is_empty() { ThemeRole::Warn } else { ThemeRole::Muted };
     let completions: Vec<String> =

@@ -8,14 +8,14 @@
 
 use super::super::RenderContext;
 use super::super::header::{as_of, group};
-use super::Body;
+use super::DialogBody;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::record::Direction;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::ThemeRole;
 
-pub(super) fn fill(body: &mut Body<'_>, page: &RolloutPage, shown: &ShownSnapshot) {
+pub(super) fn fill(body: &mut DialogBody<'_>, page: &RolloutPage, shown: &ShownSnapshot) {
     let snapshot = &*shown.snapshot;
     let ctx = body.ctx;
     // Where no rollout is recorded, there is nothing to take over but pre-warming.

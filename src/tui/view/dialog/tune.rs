@@ -9,7 +9,7 @@
 use ratatui::text::Line;
 
 use super::super::footer::skip_cells;
-use super::Body;
+use super::DialogBody;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::dialog::TuneForm;
 use crate::tui::dialog::tune::SettingLine;
@@ -25,7 +25,7 @@ const NARROW: usize = 60;
 /// Before it.
 const INDENT: &str = "  ";
 
-pub(super) fn fill(body: &mut Body<'_>, form: &TuneForm, snapshot: &Snapshot, focused: bool) {
+pub(super) fn fill(body: &mut DialogBody<'_>, form: &TuneForm, snapshot: &Snapshot, focused: bool) {
     // The chosen one is always in view.
     // Where not all fit, the last line says how many more there are.
     let is_cut = body.room < form.rows.len();
@@ -48,7 +48,7 @@ pub(super) fn fill(body: &mut Body<'_>, form: &TuneForm, snapshot: &Snapshot, fo
     }
 }
 
-fn line(body: &mut Body<'_>, row: &SettingLine, name: &str, snapshot: &Snapshot, chosen: bool, focused: bool) {
+fn line(body: &mut DialogBody<'_>, row: &SettingLine, name: &str, snapshot: &Snapshot, chosen: bool, focused: bool) {
     let ctx = body.ctx;
     let sign = if chosen { ctx.glyph(Glyph::Cursor) } else { " " };
     let role = if chosen { ThemeRole::Title } else { ThemeRole::Text };

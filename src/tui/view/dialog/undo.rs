@@ -9,7 +9,7 @@
 
 use ratatui::text::Line;
 
-use super::Body;
+use super::DialogBody;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
 use crate::engine::report::words::VersionWords;
 use crate::tui::dialog::{PreviewState, Undo};
@@ -17,7 +17,7 @@ use crate::tui::model::ShownSnapshot;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::repository_change;
 
-pub(super) fn fill(body: &mut Body<'_>, form: &Undo, answer: &PreviewState, shown: &ShownSnapshot) {
+pub(super) fn fill(body: &mut DialogBody<'_>, form: &Undo, answer: &PreviewState, shown: &ShownSnapshot) {
     let ctx = body.ctx;
     let numbers = |revision: &RevisionView| revision.number.map(|number| number.to_string()).unwrap_or_default();
     body.lines.push(Line::from(ctx.span("  REV   AGE  PODS  IMAGES", ThemeRole::Column)));

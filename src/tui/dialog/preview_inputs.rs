@@ -8,9 +8,9 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::Direction;
 use crate::engine::report::snapshot::{Counts, Phase, Snapshot};
 
-/// What was so when a question was asked.
+/// What an answer depends on, as it was when the question was asked.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct QuestionGround {
+pub(crate) struct PreviewInputs {
     driver: (Discriminant<DriverView>, Option<Str>),
     phase: Discriminant<Phase>,
     direction: Direction,
@@ -20,7 +20,7 @@ pub(crate) struct QuestionGround {
     counts: Counts,
 }
 
-impl QuestionGround {
+impl PreviewInputs {
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
         let holder = match &snapshot.driver {
             DriverView::Other { holder, .. }
