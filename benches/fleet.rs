@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use rolldeck::driver::{Access, ClusterSession, Reach, Session};
+use rolldeck::driver::{Access, ClusterSession, ServerPath, Session};
 use rolldeck::engine::model::config::Role;
 use rolldeck::engine::model::event::WatchHealth;
 use rolldeck::engine::report::snapshot::{Phase, Snapshot};
@@ -86,8 +86,8 @@ fn load(server: &Server, nodes: u32) {
 
 /// What loading takes from near and from far, as bytes and seconds; with streamed lists and with compressed pages.
 fn distance(server: &Server, nodes: u32) {
-    for (lists, reach) in [("streamed lists", "loopback"), ("compressed pages", "network")] {
-        let near = Loaded::by(&server.kubeconfig, reach, nodes);
+    for (lists, server_path) in [("streamed lists", "loopback"), ("compressed pages", "network")] {
+        let near = Loaded::by(&server.kubeconfig, server_path, nodes);
         let near_mb = format!("{:.2} MB", near.bytes / 1e6);
         figure(&format!("near, {lists}: all watches live"), format!("{:.2} s", near.all_secs), &near_mb);
         figure(&format!("near, {lists}: resident at most"), format!("{:.1} MB", near.peak / 1e3), "");
@@ -95,8 +95,8 @@ fn distance(server: &Server, nodes: u32) {
         let text = std::fs::read_to_string(&server.kubeconfig).expect("the kubeconfig is there");
         let kubeconfig = server.home.path().join("far");
         std::fs::write(&kubeconfig, text.replace(&server.address, &line.address().to_string())).expect("it is ours");
-        let far = Loaded::by(&kubeconfig, reach, nodes);
-        let budget = if nodes == 5_000 && reach == "network" { "; budget 3 s, 6 MB" } else { "" };
+        let far = Loaded::by(&kubeconfig, server_path, nodes);
+        let budget = if nodes == 5_000 && server_path == "network" { "; budget 3 s, 6 MB" } else { "" };
         let far_mb = format!("{:.2} MB on the wire{budget}", line.carried() as f64 / 1e6);
         figure(&format!("far, {lists}: complete snapshot"), format!("{:.2} s", far.secs), "");
         figure(&format!("far, {lists}: all watches live"), format!("{:.2} s", far.all_secs), &far_mb);
@@ -117,10 +117,10 @@ struct Loaded {
 }
 
 impl Loaded {
-    fn by(kubeconfig: &Path, reach: &str, nodes: u32) -> Self {
+    fn by(kubeconfig: &Path, server_path: &str, nodes: u32) -> Self {
         let client = Command::new(std::env::current_exe().expect("our own path"))
             .env(CLIENT, kubeconfig)
-            .env(REACH, reach)
+            .env(REACH, server_path)
             .stderr(Stdio::inherit())
             .output()
             .expect("the client runs");
@@ -135,11 +135,14 @@ impl Loaded {
 /// The client process: loads the fleet, and says how long that took and what it takes.
 fn client(kubeconfig: PathBuf) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let reach =
-        if std::env::var(REACH).is_ok_and(|reach| reach == "network") { Reach::Network } else { Reach::Loopback };
+    let server_path = if std::env::var(REACH).is_ok_and(|server_path| server_path == "network") {
+        ServerPath::Network
+    } else {
+        ServerPath::Loopback
+    };
     let began = Instant::now();
     let snapshot = runtime.block_on(async {
-        let access = Access { kubeconfig: Some(kubeconfig), reach, ..Access::default() };
+        let access = Access { kubeconfig: Some(kubeconfig), server_path, ..Access::default() };
         let session = ClusterSession::open(&access).await.expect("the kubeconfig is good");
         let rollout = session.open("edge", "agent", Role::OneShot);
         let mut snapshots = rollout.snapshots.clone();
