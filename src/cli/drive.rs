@@ -19,6 +19,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::args::{ContainerImage, DriveArgs, DriveUntil, by_container};
@@ -30,6 +31,7 @@ use super::output::Output;
 use super::status::{deleted, how_it_stands, out_of_time, standing, what_comes_next};
 use super::suggested_commands::{CommandPlace, CommandTarget, suggested_commands};
 use crate::driver::{CommandError, Rollout, Session};
+use crate::engine::model::Str;
 use crate::engine::model::command::{BEFORE_THE_FIRST_STEP, Command, Refusal, Step, Takeover};
 use crate::engine::model::config::{Role, Timing};
 use crate::engine::model::driver::DriverView;
@@ -190,7 +192,16 @@ impl Drive<'_> {
         if let (Takeover::Ask, Some(waits)) = (takeover, waits_to_take_over(&rollout.snapshot())) {
             foreground.say(Topic::Driver, waits)?;
         }
-        foreground.settle(rollout, Command::Drive(takeover)).await?;
+        let mut snapshots = rollout.snapshots.clone();
+        let drive = Command::Drive(takeover);
+        tokio::select! {
+            biased;
+            settled = foreground.settle(rollout, drive.clone()) => settled?,
+            // Who began to drive at the same moment was first.
+            holder = held_by_other(&mut snapshots), if takeover == Takeover::IfFree => {
+                return one_shot::recorded(rollout, &drive, Err(driven_by(&holder?))).await;
+            }
+        }
         foreground.about_to_drive(false);
         foreground.has_told_driving();
         self.follow(foreground, rollout).await
@@ -267,6 +278,16 @@ async fn proof_of_life(foreground: &mut Foreground<'_>, rollout: &Rollout) -> Re
             foreground.say(Topic::Driver, text)?;
         }
         snapshots.changed().await.map_err(|_gone| CliError::failed("the driver has stopped"))?;
+    }
+}
+
+/// Waits until somebody else is seen to hold the lease, and says who.
+async fn held_by_other(snapshots: &mut watch::Receiver<Arc<Snapshot>>) -> Result<Str, CliError> {
+    let by_other = |snapshot: &Arc<Snapshot>| matches!(snapshot.driver, DriverView::Other { .. });
+    let snapshot = snapshots.wait_for(by_other).await.map_err(|_gone| CliError::failed("the driver has stopped"))?;
+    match &snapshot.driver {
+        DriverView::Other { holder, .. } => Ok(holder.clone()),
+        _ => Err(CliError::failed("the driver has stopped")),
     }
 }
 

@@ -93,6 +93,7 @@ impl Engine {
         effects.extend(self.tuning_in_words(&tuning, &limits));
         effects.extend(
             self.begins_with(&resolved.edits)
+                .filter(|defaults| !defaults.is_empty())
                 .map(|defaults| format!("The rollout begins with the defaults that are set for you: {defaults}.")),
         );
         if becomes_driver {

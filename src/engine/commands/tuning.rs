@@ -9,6 +9,7 @@ use crate::engine::model::command::Command;
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::Intent;
 use crate::engine::model::settings::{OnDrift, Setting, SettingRole, Tuning};
+use crate::engine::model::step_ahead::NothingRecorded;
 use crate::engine::model::time::ShortDuration;
 use crate::engine::rules::strategy_drift::{FIGHT, ROUNDS};
 
@@ -49,7 +50,14 @@ impl Engine {
         let before = intent.settings();
         let mut lines = tuning.changes_with_meaning(&before, self.assessment.fleet);
         if lines.is_empty() {
-            lines.push("Nothing changes: it is so already.".into());
+            let line = match (self.nothing_recorded(), self.is_recorded()) {
+                (NothingRecorded::AnyMore | NothingRecorded::OfThisDaemonSet, false) => {
+                    "Records the rollout anew with the settings that are shown."
+                }
+                _ if intent.has_lost_limits() => "Confirms the limits as they are.",
+                _ => "Nothing changes: it is so already.",
+            };
+            lines.push(line.into());
         }
         // What was not asked for, and changes with it.
         let pulled = Limits::of(&self.view, &intent, &self.assessment).max_pulling;

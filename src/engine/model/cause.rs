@@ -59,6 +59,8 @@ pub enum CauseKind {
     ReadinessGate,
     /// The scheduler finds no place on its node.
     Unschedulable,
+    /// The pod is not bound to its node, and its scheduler has not said anything of it for a while.
+    SchedulerIdle,
     /// The kubelet rejected or evicted the pod.
     Rejected,
     /// A policy or a webhook refuses the pod.

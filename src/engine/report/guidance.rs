@@ -49,7 +49,7 @@ impl Snapshot {
         let drive = (!driven && self.started_at.is_some()).then_some(Remedy::Drive);
         // What its limits are comes first: a step would begin a record with others.
         if self.alarms.contains(&Alarm::RecordMissing) {
-            return None;
+            return Some(Guidance { waits: "held: no record is left".into(), remedies: Vec::new() });
         }
         match &self.phase {
             Phase::Paused(_) => {

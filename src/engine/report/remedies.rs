@@ -105,8 +105,10 @@ impl fmt::Display for Remedy {
             Self::LimitPulls { to } => write!(f, "limits how many pull at once, to {to} for example"),
             Self::Release => f.write_str("hands it back to its controller"),
             Self::ReleaseEarly => f.write_str("releases all the same: these pods are removed"),
-            Self::RecordAnew => f.write_str("records the rollout anew, with its limits as they are set then"),
-            Self::SetLimits { .. } => f.write_str("sets its limits, or confirms them as they are"),
+            Self::RecordAnew => {
+                f.write_str("records the rollout anew: name its limits as flags where it had others than the defaults")
+            }
+            Self::SetLimits { .. } => f.write_str("confirms these limits: where it had others, name those"),
             Self::DropUnreadableRecord => f.write_str("drops the record and restores the strategy"),
             Self::DropForeignRecord => f.write_str("drops the record of the earlier DaemonSet"),
         }

@@ -19,7 +19,7 @@ pub use self::change::{ChangeWords, Numbers, VersionWords};
 pub use self::doing::{Doing, DrivingWords, WaitingWords};
 pub use self::freshness::FreshnessWords;
 pub use self::gating::Gating;
-use super::snapshot::{Phase, Snapshot};
+use super::snapshot::{Alarm, Phase, Snapshot};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::PrewarmMethod;
 use crate::engine::model::record::{Direction, Paused};
@@ -137,6 +137,10 @@ impl Snapshot {
                 }
                 None => format!("{budget}, pull slots {}", budget.slots_in_words()),
             },
+            // One is recorded, and has not begun.
+            None if self.has_plan() && !self.alarms.contains(&Alarm::RecordMissing) => {
+                format!("{budget}, pull slots {}", budget.slots_in_words())
+            }
             // Where no rollout is recorded, they are those that one begins with.
             None if budget.max_pulling > 0 && self.daemonset == Presence::Present => {
                 let by = if self.settings.budgets.max_pulling.is_default() { " by default" } else { "" };

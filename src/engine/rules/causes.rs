@@ -152,6 +152,11 @@ impl CauseKind {
             Self::Unschedulable => {
                 CauseConsequences { names_what_is_lacking: true, ..of(None, unrelated, None, ToldBy::Objects, of_else) }
             }
+            // Nothing more is taken down for a pod that nobody would place.
+            Self::SchedulerIdle => CauseConsequences {
+                pod_wait: PodWaitWords::Instead,
+                ..of(None, against, None, ToldBy::Objects, of_else)
+            },
             // Whoever sets that condition is no part of the template, and may take its time.
             Self::NodeDown | Self::ReadinessGate => of(None, unrelated, None, ToldBy::Objects, of_else),
             Self::StuckTerminating => CauseConsequences {

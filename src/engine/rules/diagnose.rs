@@ -22,6 +22,16 @@ pub(crate) fn stuck_at(pod: &PodFact) -> Option<Timestamp> {
     pod.deletion_at.map(|deletion_at| deletion_at + TERMINATION_SLACK)
 }
 
+/// A scheduler that runs looks at a new pod within this, and binds it or says why not.
+const SCHEDULED_WITHIN: Duration = Duration::from_secs(30);
+
+/// After which instant a pod counts as one that its scheduler does not look at: it is not bound, and no condition says why.
+pub(crate) fn unscheduled_at(pod: &PodFact) -> Option<Timestamp> {
+    let waits = pod.phase == PodPhase::Pending && !pod.bound && pod.deletion_at.is_none();
+    (waits && pod.node.is_some() && pod.reason.is_none() && pod.containers.is_empty())
+        .then(|| pod.created_at + SCHEDULED_WITHIN)
+}
+
 /// What is wrong with `pod` as of `now`; `None` when nothing is, or when it is just starting.
 pub(crate) fn diagnose(pod: &PodFact, now: Timestamp) -> Option<Cause> {
     if let Some(stuck_at) = stuck_at(pod) {
@@ -38,6 +48,9 @@ pub(crate) fn diagnose(pod: &PodFact, now: Timestamp) -> Option<Cause> {
         && let Some(kind) = recognise(TextSource::Pod, reason, pod.message.as_deref().unwrap_or_default())
     {
         return Some(cause(kind, pod.message.as_deref().map(drop_affinity_clause)));
+    }
+    if unscheduled_at(pod).is_some_and(|at| now > at) {
+        return Some(cause(CauseKind::SchedulerIdle, None));
     }
     pod.containers.iter().find_map(diagnose_container).or_else(|| not_ready(pod))
 }
@@ -327,6 +340,20 @@ mod tests {
         assert_eq!(diagnose(&pod, at + Duration::from_secs(10)), None);
         let overdue = diagnose(&pod, at + Duration::from_secs(60)).map(|cause| cause.kind);
         assert_eq!(overdue, Some(CauseKind::StuckTerminating));
+    }
+
+    #[test]
+    fn a_pod_that_is_not_bound_and_of_which_nothing_is_said_waits_for_an_idle_scheduler() {
+        let created_at = Timestamp::from_millis(1_000_000);
+        let pod = PodFact { node: Some("ipc-1".into()), created_at, ..PodFact::default() };
+        let kind = |pod: &PodFact, secs| diagnose(pod, created_at + Duration::from_secs(secs)).map(|cause| cause.kind);
+        assert_eq!((kind(&pod, 30), kind(&pod, 31)), (None, Some(CauseKind::SchedulerIdle)));
+        // Its scheduler says why; it is bound, and its kubelet has not begun it; somebody keeps it from being scheduled.
+        let says = PodFact { reason: Some("Unschedulable".into()), ..pod.clone() };
+        assert_eq!(kind(&says, 31), Some(CauseKind::Unschedulable));
+        let bound = PodFact { bound: true, ..pod.clone() };
+        let gated = PodFact { reason: Some("SchedulingGated".into()), ..pod };
+        assert_eq!((kind(&bound, 3_600), kind(&gated, 3_600)), (None, None));
     }
 
     #[test]

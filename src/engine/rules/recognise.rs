@@ -239,9 +239,10 @@ pub(crate) fn told_of_starts() -> impl Iterator<Item = TextWords> {
 mod tests {
     use super::*;
 
-    /// Causes that are not recognised by words: the pod's phase; its containers run; a crash loop of an init container; a message that is
+    /// Causes that are not recognised by words: a pod that is not bound; the pod's phase; its containers run; a crash loop of an init container; a message that is
     /// not in the table; nothing happens; times; a node.
-    const FOUND_OTHERWISE: [CauseKind; 9] = [
+    const FOUND_OTHERWISE: [CauseKind; 10] = [
+        CauseKind::SchedulerIdle,
         CauseKind::Rejected,
         CauseKind::NotReady,
         CauseKind::InitFailure,

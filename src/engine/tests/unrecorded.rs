@@ -246,7 +246,8 @@ fn where_no_record_is_left_one_thing_is_advised() {
     let (mut fake, _) = without_record();
     let mut eve = FakeConsole::open(&fake, "eve");
     let snapshot = eve.snapshot(&fake);
-    assert_eq!((snapshot.guidance(), snapshot.remedies()), (None, vec![Remedy::RecordAnew]));
+    assert_eq!(snapshot.guidance().unwrap().waits, "held: no record is left");
+    assert_eq!(snapshot.remedies(), vec![Remedy::RecordAnew]);
     let outdated = snapshot.nodes.iter().find(|node| !node.at_target).unwrap();
     assert_eq!(outdated.hold.as_ref().unwrap().to_string(), "no record is left");
     fake.wait(3_600);

@@ -324,3 +324,27 @@ fn what_waits_for_the_lease_says_so() {
     assert_eq!((&*said.waits, said.remedies.len()), ("nobody drives yet: waits for the lease", 0));
     assert_eq!(waiting(Some("ada".into())).guidance(), None, "ada drives still");
 }
+
+/// A scheduler that stands still: what is said of the pod, and that none is taken down beside it then, although the budget would allow one more.
+#[test]
+fn a_pod_that_no_scheduler_looks_at_holds_the_others_after_a_while() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    fake.slow = true;
+    console.partition(&mut fake, 9);
+    console.run_for(&mut fake, 2);
+    let node = fake.deleted[0].clone();
+    fake.change_pod(&node, |pod| {
+        (pod.bound, pod.phase) = (false, PodPhase::Pending);
+        pod.containers.clear();
+    });
+    console.run_for(&mut fake, 40);
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 5);
+    let snapshot = console.snapshot(&fake);
+    let late = snapshot.nodes.iter().find(|known| *known.name == *node).unwrap();
+    assert_eq!(late.cause.as_ref().map(|cause| cause.kind), Some(CauseKind::SchedulerIdle));
+    assert!(console.state(&fake, &node).1.ends_with("its scheduler says nothing of it"));
+    assert_eq!(fake.deleted.len(), 1);
+}

@@ -198,6 +198,7 @@ fn not_here(cause: CauseKind) -> Option<&'static str> {
             Some("told by other words in the same places as the other images")
         }
         CauseKind::NotReady => Some("a pod that starts has it, too"),
+        CauseKind::SchedulerIdle => Some("it is one for all pods: `outage.rs` lets it stand still"),
         CauseKind::Rejected => Some("its controller deletes such a pod at once"),
         CauseKind::AdmissionRefused
         | CauseKind::CreationForbidden

@@ -150,11 +150,12 @@ fn an_api_server_that_is_restarted_delays_a_rollout_and_no_more() {
 fn a_scheduler_that_stands_still_delays_a_rollout_and_is_named() {
     goes_on_after(|yard| {
         yard.plane.pause(Component::Scheduler);
-        let diagnosis = eventually("it is said what is waited for", SOON, || {
+        let diagnosis = eventually("it is said who has to look at it", SOON, || {
             let diagnosis = text(&yard.operator.run(&["diagnose", DS]));
-            diagnosis.contains("its scheduler says nothing of it  (2 nodes)").then_some(diagnosis)
+            diagnosis.contains("look at kube-scheduler").then_some(diagnosis)
         });
         println!("{diagnosis}");
+        assert!(diagnosis.contains("not scheduled, 2 nodes"), "{diagnosis}");
         assert!(yard.serving("") >= NODES - 2);
         yard.plane.resume(Component::Scheduler);
     });

@@ -6,7 +6,7 @@ use super::Assessor;
 use super::pods_on_node::OnNode;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::facts::NodeFact;
-use crate::engine::rules::diagnose::{diagnose, stuck_at};
+use crate::engine::rules::diagnose::{diagnose, stuck_at, unscheduled_at};
 
 impl Assessor<'_> {
     pub(super) fn cause(&mut self, fact: Option<&NodeFact>, down: bool, pods: &OnNode<'_>) -> Option<Cause> {
@@ -19,10 +19,9 @@ impl Assessor<'_> {
             let left = ends_at.since(self.server_now) + Duration::from_millis(1);
             self.wake_after(left, Duration::ZERO);
         }
-        if let Some(stuck_at) = any_pod.and_then(|pod| stuck_at(&pod.fact))
-            && stuck_at >= self.server_now
-        {
-            let left = stuck_at.since(self.server_now) + Duration::from_millis(1);
+        let late_at = any_pod.and_then(|pod| stuck_at(&pod.fact).or_else(|| unscheduled_at(&pod.fact)));
+        if let Some(late_at) = late_at.filter(|at| *at >= self.server_now) {
+            let left = late_at.since(self.server_now) + Duration::from_millis(1);
             self.wake_after(left, Duration::ZERO);
         }
         let known = pods.live.and_then(|pod| pod.trouble.as_ref()).map(|trouble| trouble.cause.clone());

@@ -186,6 +186,9 @@ pub(super) fn about(kind: CauseKind) -> &'static [&'static str] {
             "free what the message names on the node, or lower the requests of the template",
             "give it a priority class, with which it takes the place of pods that matter less",
         ],
+        CauseKind::SchedulerIdle => &[
+            "look at kube-scheduler: it has not looked at this pod, or has lost its lease; with a `schedulerName` in the template, at that scheduler",
+        ],
         CauseKind::Rejected => &[
             "free what the kubelet lacks: disk, memory, pods; its controller makes another pod by itself",
             "look at the conditions of the node",

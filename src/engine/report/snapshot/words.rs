@@ -76,6 +76,7 @@ words! {
         Self::NotReady => "not ready",
         Self::ReadinessGate => "readiness gate not met",
         Self::Unschedulable => "unschedulable",
+        Self::SchedulerIdle => "not scheduled",
         Self::Rejected => "rejected by kubelet",
         Self::AdmissionRefused => "admission refused",
         Self::QuotaExceeded => "quota exceeded",
