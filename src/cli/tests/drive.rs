@@ -55,6 +55,19 @@ async fn a_drive_tells_its_changes_and_ends_with_the_rollout() {
     assert_eq!(asked.last(), Some(&Command::StopDriving));
 }
 
+/// Two begin at the same moment: nobody drives as either of them looks, and one of them gets the lease.
+#[tokio::test]
+async fn who_is_second_to_drive_is_told_who_drives() {
+    let mut other = script::held_by_nobody();
+    other.driver = DriverView::Other { holder: "ben@bastion/9".into(), renewal_observed_at: at(0) };
+    let script = Script::of(script::held_by_nobody()).then(other.clone()).then(other).is_driven_first_by_another();
+    let ends = tokio::time::timeout(Duration::from_secs(20), script.run("drive ds/agent")).await;
+    let output = ends.expect("it does not wait for the other's end");
+    assert_eq!(output.code, 7, "{}{}", output.text, output.error);
+    assert!(output.error.contains("ben@bastion/9 drives this rollout"), "{}", output.error);
+    assert!(matches!(script.refused().as_slice(), [(Command::Drive(Takeover::IfFree), _)]), "{:?}", script.refused());
+}
+
 #[tokio::test]
 async fn a_drive_does_not_leave_when_its_strategy_is_set_back() {
     let drifted = |alarm: Alarm, phase: Phase| {

@@ -72,6 +72,8 @@ pub(super) struct Script {
     lifts_pause: Option<Paused>,
     /// Nodes of the rollout are in line.
     has_line: bool,
+    /// Somebody else is first to drive.
+    is_second: bool,
     /// Why no command is carried out, although it was accepted.
     fails: Option<CommandError>,
     /// Nothing that is printed can be written.
@@ -97,6 +99,7 @@ impl Script {
             carries_on: false,
             lifts_pause: None,
             has_line: true,
+            is_second: false,
             fails: None,
             disk_is_full: false,
         }
@@ -170,6 +173,12 @@ impl Script {
 
     pub(super) fn previews(mut self, danger: Danger) -> Self {
         self.danger = danger;
+        self
+    }
+
+    /// Somebody else is first to drive: that command is not answered, and the other snapshots follow.
+    pub(super) fn is_driven_first_by_another(mut self) -> Self {
+        self.is_second = true;
         self
     }
 
@@ -263,6 +272,7 @@ impl Script {
     /// Answers what it is asked; once told to drive, the other snapshots follow.
     async fn answer(self, snapshots: watch::Sender<Arc<Snapshot>>, mut requests: mpsc::Receiver<Request>) {
         let mut rest = self.snapshots.iter().skip(1).cloned();
+        let mut unanswered = Vec::new();
         if matches!(self.snapshots[0].driver, DriverView::Unconfirmed { .. }) {
             // The script's other snapshots show what follows.
             follow(&snapshots, &mut rest.by_ref().take(1)).await;
@@ -277,6 +287,11 @@ impl Script {
                         follow(&snapshots, &mut rest).await;
                         drop(answer.send(Err(error.clone())));
                         self.asked.lock().unwrap().push(command);
+                        continue;
+                    }
+                    if self.is_second && matches!(command, Command::Drive(_)) {
+                        unanswered.push(answer);
+                        follow(&snapshots, &mut rest).await;
                         continue;
                     }
                     let prewarm =
